@@ -1,0 +1,1 @@
+//! Real controllers, clients and peers, driven against Planimeter.

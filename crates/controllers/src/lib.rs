@@ -1,0 +1,1 @@
+//! Small reference controllers over OpenFlow and P4Runtime.

@@ -1,0 +1,1 @@
+//! P4Runtime and P4Info: protos, entity encoding, arbitration, a thin server and client.

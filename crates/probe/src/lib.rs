@@ -1,0 +1,1 @@
+//! Emulated switches, traffic and statistics against an SDN controller.
