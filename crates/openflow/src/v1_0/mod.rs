@@ -1,0 +1,1 @@
+//! OpenFlow 1.0 (wire version 0x01).
