@@ -1,0 +1,393 @@
+//! The checked configuration: every value in range, every file named exists.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A whole run, resolved.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// How emulated switches talk to the controller.
+    pub protocol: Protocol,
+    /// Seeds every random choice; two runs with one seed offer the same packets at the same times.
+    pub seed: u64,
+    /// Engine threads; each owns its share of the switches.
+    pub threads: usize,
+    /// The emulated switches.
+    pub switches: Switches,
+    /// The system under test.
+    pub controller: Controller,
+    /// Where P4Runtime servers listen, and what they start with.
+    pub p4runtime: P4Runtime,
+    /// TLS on the control channel, for either protocol.
+    pub tls: Option<Tls>,
+    /// What is sent, and when.
+    pub traffic: Traffic,
+    /// The phases of a trial.
+    pub timing: Timing,
+    /// How switches are wired to each other.
+    pub topology: TopologySource,
+    /// Which trials make up the run.
+    pub plan: Plan,
+    /// Conditions that decide the exit status, such as `rtt.p99 < 5ms`.
+    pub thresholds: Vec<String>,
+    /// Where results go.
+    pub output: Output,
+}
+
+/// The control protocol of the emulated switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// OpenFlow 1.0, wire version 0x01.
+    OpenFlow10,
+    /// OpenFlow 1.3, wire version 0x04.
+    OpenFlow13,
+    /// P4Runtime 1.x over gRPC.
+    P4Runtime,
+}
+
+/// The emulated switches.
+#[derive(Clone, Debug)]
+pub struct Switches {
+    /// How many.
+    pub count: u32,
+    /// Datapath id (OpenFlow) or device id (P4Runtime) of the first; the others count up.
+    pub first_id: u64,
+    /// Ports of each switch; ports are numbered from 1.
+    pub ports: u16,
+    /// Packets an OpenFlow switch can buffer. With 0, packet-ins carry the whole frame and no
+    /// buffer id.
+    pub buffers: u32,
+    /// Flow table capacity of an OpenFlow switch.
+    pub table_size: u32,
+    /// Hosts behind each switch, spread over its ports that no link uses.
+    pub hosts: u32,
+    /// At most so many connection attempts are started per second.
+    pub connect_rate: f64,
+    /// Differences of single switches from the above.
+    pub overrides: Vec<SwitchOverride>,
+}
+
+/// What differs for the switches with index `first..=last`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SwitchOverride {
+    /// Index of the first switch meant, from 0.
+    pub first: u32,
+    /// Index of the last switch meant.
+    pub last: u32,
+    /// Packet-ins per second.
+    pub rate: Option<f64>,
+    /// Inter-arrival times.
+    pub arrivals: Option<Arrivals>,
+    /// Time after the start of traffic at which this switch begins.
+    pub start_delay: Option<Duration>,
+    /// Time before the end of traffic at which this switch ceases.
+    pub stop_delay: Option<Duration>,
+    /// Capture whose frames this switch sends.
+    pub replay: Option<PathBuf>,
+}
+
+/// The system under test.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    /// Where OpenFlow switches dial: host and port as given, resolved at the start of the run.
+    pub address: String,
+    /// How the controller's CPU and memory are read.
+    pub process: Option<ProcessSelector>,
+    /// ONOS REST base such as `http://127.0.0.1:8181`, to which the generated netcfg is posted.
+    pub onos_rest: Option<String>,
+    /// User and password for [`Controller::onos_rest`].
+    pub onos_credentials: (String, String),
+    /// ONOS driver named in the generated netcfg, such as `bmv2`.
+    pub onos_driver: String,
+    /// ONOS pipeconf named in the generated netcfg.
+    pub onos_pipeconf: String,
+    /// File that receives the generated netcfg JSON.
+    pub netcfg_file: Option<PathBuf>,
+    /// File that receives one line per switch: id and address.
+    pub list_file: Option<PathBuf>,
+}
+
+/// Names the controller's process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessSelector {
+    /// A process id on this host, its threads included.
+    Pid(u32),
+    /// Every process on this host whose name or command line contains the text.
+    Name(String),
+    /// As `Name` or `Pid`, but on the host that `ssh TARGET` reaches.
+    Ssh {
+        /// What is handed to `ssh`, such as `user@host`.
+        target: String,
+        /// The process there.
+        process: Box<ProcessSelector>,
+    },
+}
+
+/// P4Runtime servers.
+#[derive(Clone, Debug)]
+pub struct P4Runtime {
+    /// Address that the servers bind to.
+    pub listen: IpAddr,
+    /// Address that the controller is told to dial, if it differs.
+    pub advertise: Option<IpAddr>,
+    /// First port; the others count up.
+    pub first_port: u16,
+    /// Device ids behind each port.
+    pub devices_per_port: u32,
+    /// A P4Info in text format that switches report from the start; without it they wait for the
+    /// controller to push a pipeline.
+    pub p4info: Option<PathBuf>,
+    /// Device configuration that goes with `p4info`.
+    pub device_config: Option<PathBuf>,
+    /// Cookie that goes with `p4info`.
+    pub cookie: u64,
+    /// Bytes of a port number in packet-in metadata; `None` is the canonical shortest form.
+    pub port_bytes: Option<usize>,
+}
+
+/// TLS on the control channel.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// Certificates of the authorities that the peer's certificate must chain to. Required where
+    /// switches dial (OpenFlow); asks clients for a certificate where they listen (P4Runtime).
+    pub ca: Option<PathBuf>,
+    /// Our certificate chain.
+    pub certificate: Option<PathBuf>,
+    /// Our private key.
+    pub key: Option<PathBuf>,
+    /// Name expected in the controller's certificate; by default the host dialled.
+    pub server_name: Option<String>,
+    /// Accept any certificate of the controller.
+    pub insecure: bool,
+}
+
+/// What is sent, and when.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// Whether answers influence when the next packet-in is sent.
+    pub mode: Mode,
+    /// Packet-ins per second and switch, in [`Mode::Open`].
+    pub rate: f64,
+    /// Inter-arrival times, in [`Mode::Open`].
+    pub arrivals: Arrivals,
+    /// The frame inside a packet-in.
+    pub frame: Frame,
+    /// Frame length in bytes, FCS excluded.
+    pub frame_bytes: usize,
+    /// Source and destination addresses.
+    pub addresses: Addresses,
+    /// Hosts announce themselves by a gratuitous ARP before traffic starts.
+    pub arp_first: bool,
+    /// How an answer is tied to the packet-in that it answers.
+    pub matching: Matching,
+    /// An answer later than this counts as late; it is still counted and its time recorded.
+    pub late_after: Duration,
+    /// Packet-ins remembered while they wait for an answer, over all switches. Beyond it the
+    /// oldest are forgotten, and the result says so.
+    pub outstanding_limit: usize,
+}
+
+/// Whether answers influence when the next packet-in is sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mode {
+    /// Every packet-in has a due time that is fixed before the run; answers change nothing.
+    Open,
+    /// At most `window` packet-ins per switch wait for an answer; each answer sends the next.
+    /// One that is not answered within `give_up` frees its place and counts as lost.
+    Closed {
+        /// Most packet-ins outstanding per switch.
+        window: u32,
+        /// Patience with an unanswered packet-in.
+        give_up: Duration,
+    },
+    /// As fast as the connection takes them (OpenFlow only). Answers are counted, not matched.
+    Flood,
+}
+
+/// Inter-arrival times. Every distribution is scaled so that its mean is one over the rate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrivals {
+    /// Equal times; switches are staggered evenly.
+    Constant,
+    /// Exponential times: a Poisson process.
+    Exponential,
+    /// Uniform between `1 - spread` and `1 + spread` times the mean; `spread` in 0 to 1.
+    Uniform {
+        /// Half the width over the mean.
+        spread: f64,
+    },
+    /// Normal, negative values drawn again.
+    Normal {
+        /// Standard deviation over the mean.
+        deviation: f64,
+    },
+    /// Pareto; `shape` above 1, so that the mean exists.
+    Pareto {
+        /// Tail index.
+        shape: f64,
+    },
+    /// Gamma; `shape` above 0. Shape 1 is exponential.
+    Gamma {
+        /// Shape parameter k.
+        shape: f64,
+    },
+    /// Inter-arrival times read from a file: one number of seconds per line, or the time stamps of
+    /// a capture. Used as they are (the rate is ignored), from the start again at the end.
+    Replay {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// The frame inside a packet-in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// Ethernet, IPv4, TCP with the SYN flag.
+    TcpSyn,
+    /// Ethernet, IPv4, UDP.
+    Udp,
+    /// Frames of a pcap or pcapng file, in order, from the start again at the end.
+    Replay(PathBuf),
+}
+
+/// How addresses are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// MAC addresses.
+    pub mac: Generator,
+    /// IPv4 addresses.
+    pub ip: Generator,
+    /// TCP or UDP ports.
+    pub port: Generator,
+    /// Destinations are addresses of emulated hosts only.
+    pub known_destinations: bool,
+}
+
+/// How one kind of address is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generator {
+    /// The addresses of the emulated hosts, in turn.
+    Hosts,
+    /// A new one each time, counting up.
+    Serial,
+    /// Drawn at random.
+    Random,
+}
+
+/// How an answer is tied to its packet-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matching {
+    /// By buffer id if one was used, else by the id in the payload.
+    Auto,
+    /// By the id in the payload alone.
+    Payload,
+    /// By the OpenFlow transaction id, for controllers that echo it; controllers that do not can
+    /// match by accident.
+    Xid,
+    /// In order: each answer answers the oldest outstanding packet-in of its switch. For
+    /// controllers that discard the payload.
+    Order,
+}
+
+/// The phases of a trial.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// Patience until every switch finished its handshake.
+    pub connect_timeout: Duration,
+    /// Go on with the switches that are connected when `connect_timeout` passes.
+    pub allow_missing: bool,
+    /// Quiet time between the last handshake and the first packet, for topology discovery.
+    pub settle: Duration,
+    /// Traffic whose packets count for nothing.
+    pub warmup: Duration,
+    /// Traffic that is measured.
+    pub measure: Duration,
+    /// Time to wait for answers after the last packet-in.
+    pub drain: Duration,
+    /// Each further switch begins its traffic this much later.
+    pub start_stagger: Duration,
+    /// Spacing of samples of outstanding packet-ins, CPU and memory.
+    pub sample: Duration,
+}
+
+/// How switches are wired.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TopologySource {
+    /// No links.
+    None,
+    /// A chain.
+    Linear,
+    /// A tree in which every switch has `fanout` children.
+    Tree {
+        /// Children per switch.
+        fanout: u32,
+    },
+    /// Every leaf is linked to every one of `spines` spines; the spines come first.
+    LeafSpine {
+        /// Number of spines.
+        spines: u32,
+    },
+    /// A GraphML file (such as those of the Internet Topology Zoo).
+    GraphMl(PathBuf),
+    /// Lines of the form `switch:port==switch:port`.
+    Links(PathBuf),
+}
+
+/// Which trials make up the run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What is varied.
+    pub kind: PlanKind,
+    /// Trials per point.
+    pub repetitions: u32,
+    /// Shell command run before every trial but the first, for instance to restart the controller.
+    pub between: Option<String>,
+}
+
+/// What a run varies.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlanKind {
+    /// One point.
+    Point,
+    /// Every combination of rates (per switch) and switch counts.
+    Sweep {
+        /// Packet-ins per second and switch.
+        rates: Vec<f64>,
+        /// Numbers of switches.
+        switches: Vec<u32>,
+    },
+    /// The highest rate per switch without loss, and the knee of the response time.
+    Search {
+        /// Lowest rate tried.
+        low: f64,
+        /// Highest rate tried.
+        high: f64,
+        /// Stop when the bracket is this narrow, as a fraction of the rate.
+        precision: f64,
+        /// Loss tolerated as "loss-free", as a fraction.
+        loss: f64,
+    },
+}
+
+/// Where results go.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The run directory; made anew under `runs/` if not given.
+    pub directory: Option<PathBuf>,
+    /// No progress bar.
+    pub quiet: bool,
+    /// Print `result.json` on standard output instead of the table.
+    pub json: bool,
+}
+
+/// Where a P4Runtime switch listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceAddress {
+    /// Device id.
+    pub device_id: u64,
+    /// Socket that its server listens on.
+    pub listen: SocketAddr,
+    /// Socket that the controller dials.
+    pub dial: SocketAddr,
+}

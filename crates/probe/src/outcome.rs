@@ -1,0 +1,408 @@
+//! What a run found out, in the form that is written to `result.json`.
+//!
+//! Every figure carries what is needed to judge it: counts beside rates, the number of samples
+//! beside percentiles, repetitions and a 95 % confidence interval beside means, and which side was
+//! saturated. Units are part of the field names.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// Name of the schema of [`RunResult`].
+pub const SCHEMA: &str = "planimeter.probe.result";
+/// Version of the schema; raised when a field changes its meaning or disappears.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A whole run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunResult {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Version of Planimeter that ran.
+    pub planimeter_version: String,
+    /// Start of the run, RFC 3339, UTC.
+    pub started_at: String,
+    /// Length of the run in seconds.
+    pub elapsed_s: f64,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Whether everything asked for was measured.
+    pub completion: Completion,
+    /// The host that ran the probe.
+    pub host: HostFacts,
+    /// The configuration as resolved: key to value, every key present.
+    pub configuration: BTreeMap<String, String>,
+    /// The controller as far as it is known.
+    pub controller: ControllerFacts,
+    /// One point per combination of protocol, rate and number of switches.
+    pub points: Vec<Point>,
+    /// What the search found, if the run was one.
+    pub search: Option<SearchOutcome>,
+    /// Thresholds and whether they held.
+    pub thresholds: Vec<ThresholdOutcome>,
+    /// Remarks that a reader of the figures must know.
+    pub notes: Vec<String>,
+}
+
+/// Whether everything asked for was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Completion {
+    /// Yes.
+    Complete,
+    /// No: figures cover a part only.
+    Partial {
+        /// What cut it short.
+        reason: String,
+    },
+    /// Nothing could be measured.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The host that ran the probe.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Host name.
+    pub hostname: String,
+    /// Kernel name and release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu_model: String,
+    /// Cores that the probe may use.
+    pub cpus: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+}
+
+/// The controller as far as it is known.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ControllerFacts {
+    /// Address dialled (OpenFlow), or addresses listened on (P4Runtime).
+    pub address: String,
+    /// How its CPU and memory were read, if they were.
+    pub process: Option<String>,
+}
+
+/// All trials with one protocol, rate and number of switches.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Point {
+    /// `openflow10`, `openflow13` or `p4runtime`.
+    pub protocol: String,
+    /// `open`, `closed` or `flood`.
+    pub mode: String,
+    /// Number of emulated switches.
+    pub switches: u32,
+    /// Packet-ins offered per second and switch; absent unless the mode is open.
+    pub rate_per_switch: Option<f64>,
+    /// Packet-ins offered per second by all switches; absent unless the mode is open.
+    pub offered_rate: Option<f64>,
+    /// Packet-ins allowed outstanding per switch; absent unless the mode is closed.
+    pub window: Option<u32>,
+    /// Single trials.
+    pub trials: Vec<Trial>,
+    /// Mean over trials with confidence, by metric name (`sent_rate`, `received_rate`, `loss`,
+    /// `rtt.mean`, `rtt.p50`, `rtt.p99`, `controller.cpu` and so on; see [`Trial::metrics`]).
+    pub summary: BTreeMap<String, Estimate>,
+}
+
+/// A mean over repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Number of repetitions.
+    pub n: u32,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Sample standard deviation; absent with one repetition.
+    pub stddev: Option<f64>,
+    /// Half the width of the 95 % confidence interval (Student's t); absent with one repetition.
+    pub ci95: Option<f64>,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+}
+
+/// One trial: connect, warm up, measure, drain.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// Repetition, from 1.
+    pub repetition: u32,
+    /// Seed of this trial's schedule.
+    pub seed: u64,
+    /// Whether it ran to its end.
+    pub completion: Completion,
+    /// Length of the measure window in seconds.
+    pub measured_s: f64,
+    /// Packets of the measure window.
+    pub counts: Counts,
+    /// Rates over the measure window.
+    pub rates: Rates,
+    /// Round-trip time from the moment a packet-in was due to the arrival of its answer.
+    pub rtt_from_due: Latency,
+    /// Round-trip time from the moment a packet-in left to the arrival of its answer (seed 000,
+    /// section III).
+    pub rtt_from_sent: Latency,
+    /// How much later than due packet-ins left.
+    pub send_lag: Latency,
+    /// Jain's fairness index of answered packet-ins over switches, 1 is perfectly fair.
+    pub fairness: Option<f64>,
+    /// Values over time.
+    pub series: Series,
+    /// Each switch.
+    pub per_switch: Vec<SwitchOutcome>,
+    /// The controller's use of its host.
+    pub controller_usage: Option<Usage>,
+    /// The probe's own use of its host.
+    pub probe_usage: Usage,
+    /// Which side was the limit.
+    pub verdict: Verdict,
+    /// How far each switch came.
+    pub handshake: HandshakeOutcome,
+    /// Remarks that a reader of the figures must know.
+    pub notes: Vec<String>,
+    /// Raw histograms, nanoseconds.
+    #[serde(skip)]
+    pub histograms: Histograms,
+}
+
+/// The raw histograms behind the [`Latency`] summaries. Values are nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Histograms {
+    /// Behind [`Trial::rtt_from_due`].
+    pub rtt_from_due: Histogram<u64>,
+    /// Behind [`Trial::rtt_from_sent`].
+    pub rtt_from_sent: Histogram<u64>,
+    /// Behind [`Trial::send_lag`].
+    pub send_lag: Histogram<u64>,
+}
+
+/// Counts of packets. Unless said otherwise they cover packet-ins that were due in the measure
+/// window, and the answers to those.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Packet-ins that were due.
+    pub due: u64,
+    /// Packet-ins that left.
+    pub sent: u64,
+    /// Packet-ins that were answered, late ones included.
+    pub answered: u64,
+    /// Of the answered, those whose answer took longer than the limit for late answers.
+    pub late: u64,
+    /// Packet-ins that left and had no answer when the trial ended.
+    pub lost: u64,
+    /// Further answers to a packet-in that was answered before.
+    pub duplicated: u64,
+    /// Packet-outs over the whole trial that answer no packet-in of ours and are no discovery
+    /// frames.
+    pub unmatched: u64,
+    /// Answers that came after their packet-in's times were forgotten (see
+    /// `traffic.outstanding-limit`): counted as answered and late, missing from the histograms.
+    pub untimed: u64,
+    /// Packet-outs that arrived during the measure window, whatever they answer.
+    pub packet_outs: u64,
+    /// Flow-mods that add or modify (OpenFlow) or table entries inserted or modified by Write
+    /// (P4Runtime) during the measure window.
+    pub rules_installed: u64,
+    /// Flow-mods or Write updates that delete, during the measure window.
+    pub rules_removed: u64,
+    /// Flow-mods or Write updates that were refused with an error, during the measure window.
+    pub rules_refused: u64,
+    /// LLDP and BDDP frames relayed over emulated links over the whole trial.
+    pub discovery_relayed: u64,
+    /// Connections that the controller closed, or that broke, over the whole trial.
+    pub disconnects: u64,
+    /// Messages that could not be decoded over the whole trial.
+    pub malformed: u64,
+}
+
+/// Rates over the measure window, per second, all switches together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Packet-ins due.
+    pub offered: f64,
+    /// Packet-ins sent.
+    pub sent: f64,
+    /// Packet-ins answered whose answer arrived in the window.
+    pub received: f64,
+    /// Rules installed.
+    pub rules: f64,
+    /// Share of the packet-ins sent in the window that had no answer when the trial ended, 0 to 1.
+    pub loss: f64,
+}
+
+/// A summary of a histogram. All times in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Number of samples; with 0 every other field is 0 and means nothing.
+    pub samples: u64,
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// Standard deviation.
+    pub stddev_ns: f64,
+    /// Smallest.
+    pub min_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p999_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+}
+
+/// Values over time since the first packet was due (warm-up included). All vectors have one value
+/// per interval; the last interval may be shorter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Start of the measure window, seconds since the first packet was due.
+    pub measure_from_s: f64,
+    /// End of the measure window.
+    pub measure_to_s: f64,
+    /// Packet-ins sent in each second.
+    pub sent_per_s: Vec<u64>,
+    /// Packet-ins answered in each second.
+    pub received_per_s: Vec<u64>,
+    /// Rules installed in each second.
+    pub rules_per_s: Vec<u64>,
+    /// Spacing of the samples below, in seconds.
+    pub sample_interval_s: f64,
+    /// Packet-ins outstanding, all switches together.
+    pub outstanding: Vec<u64>,
+    /// The controller's CPU, percent of one core; absent samples are NaN-free `null`.
+    pub controller_cpu_percent: Vec<Option<f64>>,
+    /// The controller's resident memory.
+    pub controller_rss_bytes: Vec<Option<u64>>,
+    /// The probe's CPU, percent of one core.
+    pub probe_cpu_percent: Vec<Option<f64>>,
+}
+
+/// One emulated switch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SwitchOutcome {
+    /// Index, from 0.
+    pub index: u32,
+    /// Datapath id or device id.
+    pub id: u64,
+    /// Counts as in [`Trial::counts`].
+    pub counts: Counts,
+    /// Packet-ins sent per second over the measure window.
+    pub sent_rate: f64,
+    /// Packet-ins answered per second over the measure window.
+    pub received_rate: f64,
+    /// Mean round-trip time from due, in nanoseconds; absent without samples.
+    pub rtt_mean_ns: Option<f64>,
+    /// Largest round-trip time from due, in nanoseconds; absent without samples.
+    pub rtt_max_ns: Option<u64>,
+    /// Packet-ins outstanding over time, spaced as [`Series::sample_interval_s`]; left out (empty)
+    /// beyond 1,000 switches.
+    pub outstanding: Vec<u32>,
+    /// Packet-ins sent in each second; left out (empty) beyond 1,000 switches.
+    pub sent_per_s: Vec<u32>,
+    /// Packet-ins answered in each second; left out (empty) beyond 1,000 switches.
+    pub received_per_s: Vec<u32>,
+}
+
+/// Use of a host over the measure window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Mean CPU in percent of one core, so that four busy cores are 400.
+    pub cpu_percent: f64,
+    /// Largest sample of the same.
+    pub cpu_percent_max: f64,
+    /// Largest resident memory.
+    pub rss_bytes_max: u64,
+    /// Number of samples.
+    pub samples: u32,
+}
+
+/// Which side was the limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The side.
+    pub saturated: Saturated,
+    /// The observations that say so, in a sentence or two.
+    pub because: String,
+}
+
+/// The side that was the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Saturated {
+    /// Neither: everything offered was sent on time and answered.
+    Neither,
+    /// The controller: what was sent on time was not answered, or the controller's answers set
+    /// the pace.
+    Controller,
+    /// The probe: it fell behind its own schedule, so the figures say nothing about the controller.
+    Probe,
+    /// Not enough was observed to say.
+    Unknown,
+}
+
+/// How far the switches came with their handshakes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HandshakeOutcome {
+    /// Switches that became ready.
+    pub ready: u32,
+    /// Switches asked for.
+    pub wanted: u32,
+    /// Seconds from the first attempt until the last switch became ready.
+    pub ready_after_s: Option<f64>,
+    /// Number of switches by the last stage that they reached, in words.
+    pub stages: BTreeMap<String, u32>,
+    /// Distinct errors with the number of switches that met them.
+    pub errors: BTreeMap<String, u32>,
+    /// Why nothing was answered, if nothing was.
+    pub why_zero: Option<String>,
+}
+
+/// What the search found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchOutcome {
+    /// Highest rate, all switches together, at which loss stayed within the tolerance.
+    pub loss_free_rate: Option<f64>,
+    /// Lowest rate, all switches together, at which it did not; absent if never seen.
+    pub lossy_rate: Option<f64>,
+    /// Highest rate answered at any point tried.
+    pub maximum_received_rate: f64,
+    /// Offered rate, all switches together, beyond which the response time rises faster than the
+    /// rate; absent with fewer than four points.
+    pub knee_rate: Option<f64>,
+    /// How the knee was found, in a sentence.
+    pub knee_method: String,
+    /// Whether the probe itself was the limit at the highest point, so that the controller may
+    /// take more.
+    pub limited_by_probe: bool,
+}
+
+/// A threshold and whether it held.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThresholdOutcome {
+    /// The condition as written.
+    pub condition: String,
+    /// Which point.
+    pub point: String,
+    /// The value measured; absent if the metric has none.
+    pub value: Option<f64>,
+    /// Whether it held. A metric without a value breaks its threshold.
+    pub held: bool,
+}
+
+impl Default for Histograms {
+    fn default() -> Self {
+        // Three significant digits; grows with the values recorded.
+        let empty = || Histogram::new(3).expect("3 is a valid number of significant digits");
+        Self { rtt_from_due: empty(), rtt_from_sent: empty(), send_lag: empty() }
+    }
+}
