@@ -1,1 +1,3 @@
 //! P4Runtime and P4Info: protos, entity encoding, arbitration, a thin server and client.
+
+pub mod proto;

@@ -1,0 +1,43 @@
+//! The generated messages and services, one module per proto package.
+//!
+//! Names, numbers and types are those of the P4Runtime specification 1.5 plus the two additions
+//! of release 1.6 (`ActionRef.Scope.GROUP_ACTION`, `ActionProfileActionSet.group_action`), so
+//! that messages of newer controllers survive a round trip. `tests/descriptors.rs` compares them
+//! with the descriptors that the P4 consortium publishes.
+//!
+//! Every `bytes` field is a [`bytes::Bytes`]: a packet-in decoded from a received frame shares
+//! the frame's memory. Maps are ordered, so that encoding is deterministic.
+
+/// `google.rpc`: the status message that gRPC services share.
+pub use self::packages::google::rpc;
+/// `p4.config.v1`: P4Info and the types it describes.
+pub use self::packages::p4::config::v1 as config;
+/// `p4.v1`: the P4Runtime service and its entities.
+pub use self::packages::p4::v1;
+
+/// A serialised `google.protobuf.FileDescriptorSet` of all protos above and their imports, as
+/// server reflection and [`prost_reflect::DescriptorPool`] want it.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// The packages nested as the generated code expects to find them.
+mod packages {
+    #![allow(missing_docs, unreachable_pub, clippy::all, rustdoc::all)]
+
+    pub mod google {
+        pub mod rpc {
+            tonic::include_proto!("google.rpc");
+        }
+    }
+
+    pub mod p4 {
+        pub mod v1 {
+            tonic::include_proto!("p4.v1");
+        }
+
+        pub mod config {
+            pub mod v1 {
+                tonic::include_proto!("p4.config.v1");
+            }
+        }
+    }
+}
