@@ -13,11 +13,16 @@
 //! Nothing here panics on bad bytes or allocates more than in proportion to what it was given;
 //! errors name the field and its offset in the message.
 
+#[macro_use]
+mod open_enum;
+
 mod cursor;
 mod error;
 mod id;
+mod text;
 pub mod v1_0;
 pub mod v1_3;
 
 pub use error::{DecodeError, DecodeErrorKind, EncodeError};
 pub use id::{BufferId, DatapathId, MacAddress, ParseIdError, Version, Xid};
+pub use text::FixedText;
