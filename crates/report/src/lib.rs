@@ -1,1 +1,20 @@
 //! What people look at: terminal tables, HTML with plots, CSV, JSON with a schema.
+//!
+//! Input is a [`probe::outcome::RunResult`]; nothing here measures or decides anything. Each form
+//! has a module: [`terminal`] for the table at the end of a run, [`html`] for `report.html`,
+//! [`json`] for `result.json`, and [`RunDirectory`], which writes all of them beside the raw
+//! histograms and the CSV files. [`compare()`] sets results side by side.
+//!
+//! Rule of the house: a figure never travels without its method. Means come with their 95 %
+//! confidence interval and the number of trials, percentiles with the number of samples, and every
+//! form says which side was saturated.
+
+pub mod compare;
+pub mod directory;
+pub mod html;
+pub mod json;
+pub mod terminal;
+
+pub use compare::compare;
+pub use directory::RunDirectory;
+pub use terminal::{Layout, table};
