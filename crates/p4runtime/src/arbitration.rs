@@ -1,0 +1,467 @@
+//! Who may write: client arbitration of one device, as a state machine without I/O.
+//!
+//! Source: P4Runtime specification 1.5, section "Client Arbitration and Controller Replication".
+//! For every role the device remembers the highest election id it has ever been shown. The
+//! controller that holds exactly this id is primary; when it leaves or lowers its id nobody is
+//! promoted, and the role is without a primary until a controller shows an id at least as high.
+//!
+//! Controllers and roles are few, so both are plain vectors: an emulated device with one
+//! controller costs a few hundred bytes here.
+
+use std::fmt;
+
+use prost_types::Any;
+use thiserror::Error;
+use tonic::Code;
+
+use crate::proto::{rpc, v1};
+
+/// The election ids of a role are remembered for as long as the device lives, so their number is
+/// bounded: a client could otherwise fill the memory with role names.
+const MAX_ROLES: usize = 1024;
+
+/// A number that the owner of the transport gives to every stream; never reused within a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u64);
+
+/// The 128-bit number by which controllers agree, outside P4Runtime, on who is primary.
+///
+/// Zero is an id like any other (the lowest one). A controller that must never become primary
+/// leaves the id unset, which this crate writes as `Option::<ElectionId>::None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ElectionId(pub u128);
+
+impl From<&v1::Uint128> for ElectionId {
+    fn from(id: &v1::Uint128) -> Self {
+        Self(u128::from(id.high) << 64 | u128::from(id.low))
+    }
+}
+
+impl From<ElectionId> for v1::Uint128 {
+    #[expect(clippy::cast_possible_truncation, reason = "the halves of the number")]
+    fn from(id: ElectionId) -> Self {
+        Self { high: (id.0 >> 64) as u64, low: id.0 as u64 }
+    }
+}
+
+impl fmt::Display for ElectionId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+/// The name under which a share of the control plane has a primary of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RoleKey {
+    /// The default role: full access to the pipeline.
+    #[default]
+    Default,
+    /// A role with a name, as P4Runtime has it since 1.3.
+    Named(String),
+    /// A role with a number, as older controllers have it (`Role.id`, deprecated).
+    Numbered(u64),
+}
+
+impl RoleKey {
+    /// The role meant by the two fields that requests carry; a name wins over a number.
+    #[must_use]
+    pub fn new(name: &str, number: u64) -> Self {
+        match (name, number) {
+            ("", 0) => Self::Default,
+            ("", number) => Self::Numbered(number),
+            (name, _) => Self::Named(name.to_owned()),
+        }
+    }
+
+    fn of(role: Option<&v1::Role>) -> Self {
+        role.map_or(Self::Default, |role| Self::new(&role.name, role.id))
+    }
+
+    fn to_message(&self, config: Option<&Any>) -> Option<v1::Role> {
+        let (name, id) = match self {
+            Self::Default if config.is_none() => return None,
+            Self::Default => (String::new(), 0),
+            Self::Named(name) => (name.clone(), 0),
+            Self::Numbered(number) => (String::new(), *number),
+        };
+        Some(v1::Role { id, name, config: config.cloned() })
+    }
+}
+
+impl fmt::Display for RoleKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => out.write_str("the default role"),
+            Self::Named(name) => write!(out, "role \"{name}\""),
+            Self::Numbered(number) => write!(out, "role number {number}"),
+        }
+    }
+}
+
+/// Why an arbitration message ends its stream.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ArbitrationError {
+    /// The first message of a stream names a device that is not served.
+    #[error("Device id {device_id} is not known to this server.")]
+    UnknownDevice {
+        /// The id that was asked for.
+        device_id: u64,
+    },
+    /// A live stream names another device than in its first message.
+    #[error("This stream belongs to device id {bound}; it cannot change to {requested}.")]
+    DeviceChanged {
+        /// The device of the stream.
+        bound: u64,
+        /// The id that was asked for.
+        requested: u64,
+    },
+    /// A live stream names another role than in its first message.
+    #[error("This stream belongs to {bound}; to change to {requested} open a new stream.")]
+    RoleChanged {
+        /// The role of the stream.
+        bound: RoleKey,
+        /// The role that was asked for.
+        requested: RoleKey,
+    },
+    /// Another live stream of the role holds the same id.
+    // Clients compare the first four words with this exact text.
+    #[error("Election id already exists")]
+    ElectionIdInUse,
+    /// The role has as many streams as the device allows.
+    #[error("{role} already has {limit} open streams, the most that this device allows.")]
+    TooManyStreams {
+        /// The role.
+        role: RoleKey,
+        /// The limit.
+        limit: usize,
+    },
+    /// The device remembers the election ids of as many roles as it can hold.
+    #[error("The device already knows {MAX_ROLES} roles and takes no further one.")]
+    TooManyRoles,
+}
+
+impl ArbitrationError {
+    /// The status code with which the specification wants the stream closed.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::UnknownDevice { .. } => Code::NotFound,
+            Self::DeviceChanged { .. } | Self::RoleChanged { .. } => Code::FailedPrecondition,
+            Self::ElectionIdInUse => Code::InvalidArgument,
+            Self::TooManyStreams { .. } | Self::TooManyRoles => Code::ResourceExhausted,
+        }
+    }
+}
+
+/// Why a unary request may not change the device.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PermissionError {
+    /// No controller ever arbitrated for this role.
+    #[error("The device knows no {0}; arbitrate for it on a stream first.")]
+    UnknownRole(RoleKey),
+    /// The request carries no election id, so that it cannot come from a primary.
+    #[error("The request has no election id; only the primary of {0} may do this.")]
+    NoElectionId(RoleKey),
+    /// Nobody is primary at the moment.
+    #[error("{0} has no primary at the moment; arbitrate with a higher election id.")]
+    NoPrimary(RoleKey),
+    /// Somebody else is primary.
+    #[error("Election id {shown} is not that of the primary of {role}.")]
+    NotPrimary {
+        /// The role.
+        role: RoleKey,
+        /// The id in the request.
+        shown: ElectionId,
+    },
+}
+
+impl PermissionError {
+    /// The status code that the specification names for the case.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::UnknownRole(_) => Code::NotFound,
+            _ => Code::PermissionDenied,
+        }
+    }
+}
+
+/// An arbitration message to send.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notification {
+    /// The stream to send it on.
+    pub to: StreamId,
+    /// The message.
+    pub update: v1::MasterArbitrationUpdate,
+}
+
+/// What an arbitration message, or the end of a stream, did to the primary of the role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrimaryChange {
+    /// The same controller as before is primary, or still nobody is.
+    None,
+    /// This stream is primary now.
+    Became(StreamId),
+    /// This stream was primary; nobody is now.
+    Lost(StreamId),
+}
+
+/// Arbitration of one device: its controllers, their roles, the primary of each role.
+#[derive(Debug)]
+pub struct Arbitration {
+    device_id: u64,
+    streams_per_role: usize,
+    roles: Vec<Role>,
+    controllers: Vec<Controller>,
+}
+
+#[derive(Debug)]
+struct Role {
+    key: RoleKey,
+    /// The highest id ever accepted; the primary is the live controller that holds it.
+    highest: Option<ElectionId>,
+    /// From the most recent message of a primary.
+    config: Option<Any>,
+}
+
+#[derive(Debug)]
+struct Controller {
+    stream: StreamId,
+    role: usize,
+    election_id: Option<ElectionId>,
+}
+
+impl Arbitration {
+    /// A device that no controller has talked to, with at most `streams_per_role` streams in
+    /// each role.
+    #[must_use]
+    pub fn new(device_id: u64, streams_per_role: usize) -> Self {
+        Self { device_id, streams_per_role, roles: Vec::new(), controllers: Vec::new() }
+    }
+
+    /// Handles a `MasterArbitrationUpdate` that `stream` sent, and appends what is to be sent in
+    /// return, the other controllers' messages before the primary's own.
+    ///
+    /// # Errors
+    ///
+    /// When the specification wants the stream closed. The controller is then forgotten only by
+    /// [`Arbitration::closed`], which the caller owes in any case.
+    pub fn update(
+        &mut self,
+        stream: StreamId,
+        update: &v1::MasterArbitrationUpdate,
+        notifications: &mut Vec<Notification>,
+    ) -> Result<PrimaryChange, ArbitrationError> {
+        let key = RoleKey::of(update.role.as_ref());
+        let election_id = update.election_id.as_ref().map(ElectionId::from);
+        let known = self.controllers.iter().position(|controller| controller.stream == stream);
+        self.check(known, update.device_id, &key, election_id)?;
+
+        let role = self.role_or_insert(key);
+        let before = self.primary_of(role);
+        match known {
+            Some(index) => self.controllers[index].election_id = election_id,
+            None => self.controllers.push(Controller { stream, role, election_id }),
+        }
+
+        // `None` is lower than any id, so an unset id never passes the first test alone.
+        if election_id.is_some() && election_id >= self.roles[role].highest {
+            self.roles[role].highest = election_id;
+            self.roles[role].config = update.role.as_ref().and_then(|role| role.config.clone());
+            self.notify_role(role, notifications);
+            return Ok(if before == Some(stream) {
+                PrimaryChange::None
+            } else {
+                PrimaryChange::Became(stream)
+            });
+        }
+        if before == Some(stream) {
+            self.notify_role(role, notifications);
+            return Ok(PrimaryChange::Lost(stream));
+        }
+        notifications.push(self.notification(role, stream, before));
+        Ok(PrimaryChange::None)
+    }
+
+    /// Forgets a stream that ended, and tells the rest of its role if it was primary.
+    pub fn closed(
+        &mut self,
+        stream: StreamId,
+        notifications: &mut Vec<Notification>,
+    ) -> PrimaryChange {
+        let Some(index) = self.controllers.iter().position(|known| known.stream == stream) else {
+            return PrimaryChange::None;
+        };
+        let role = self.controllers[index].role;
+        let was_primary = self.primary_of(role) == Some(stream);
+        self.controllers.remove(index);
+        if !was_primary {
+            return PrimaryChange::None;
+        }
+        self.notify_role(role, notifications);
+        PrimaryChange::Lost(stream)
+    }
+
+    /// Whether a unary request that shows this role and election id comes from the primary.
+    ///
+    /// # Errors
+    ///
+    /// When it does not.
+    pub fn authorize(
+        &self,
+        role: &RoleKey,
+        election_id: Option<&v1::Uint128>,
+    ) -> Result<(), PermissionError> {
+        let known = self.roles.iter().position(|known| known.key == *role);
+        let Some(index) = known else {
+            return Err(match role {
+                // The default role exists on every device, arbitrated for or not.
+                RoleKey::Default if election_id.is_none() => {
+                    PermissionError::NoElectionId(role.clone())
+                }
+                RoleKey::Default => PermissionError::NoPrimary(role.clone()),
+                _ => PermissionError::UnknownRole(role.clone()),
+            });
+        };
+        let Some(shown) = election_id.map(ElectionId::from) else {
+            return Err(PermissionError::NoElectionId(role.clone()));
+        };
+        if self.primary_of(index).is_none() {
+            return Err(PermissionError::NoPrimary(role.clone()));
+        }
+        if self.roles[index].highest != Some(shown) {
+            return Err(PermissionError::NotPrimary { role: role.clone(), shown });
+        }
+        Ok(())
+    }
+
+    /// The stream of the primary of a role, if there is one.
+    #[must_use]
+    pub fn primary(&self, role: &RoleKey) -> Option<StreamId> {
+        let index = self.roles.iter().position(|known| known.key == *role)?;
+        self.primary_of(index)
+    }
+
+    /// Every role that has a primary: the role, its primary's stream, its configuration.
+    pub fn primaries(&self) -> impl Iterator<Item = (&RoleKey, StreamId, Option<&Any>)> {
+        self.roles.iter().enumerate().filter_map(|(index, role)| {
+            Some((&role.key, self.primary_of(index)?, role.config.as_ref()))
+        })
+    }
+
+    /// The role that a stream arbitrated for, or `None` before its first arbitration.
+    #[must_use]
+    pub fn role_of(&self, stream: StreamId) -> Option<&RoleKey> {
+        let controller = self.controllers.iter().find(|known| known.stream == stream)?;
+        Some(&self.roles[controller.role].key)
+    }
+
+    /// The configuration that the latest primary of a role gave it.
+    #[must_use]
+    pub fn role_config(&self, role: &RoleKey) -> Option<&Any> {
+        self.roles.iter().find(|known| known.key == *role)?.config.as_ref()
+    }
+
+    /// Whether the stream is primary of its role.
+    #[must_use]
+    pub fn is_primary(&self, stream: StreamId) -> bool {
+        self.controllers
+            .iter()
+            .find(|known| known.stream == stream)
+            .is_some_and(|known| self.holds_highest(known))
+    }
+
+    fn check(
+        &self,
+        known: Option<usize>,
+        device_id: u64,
+        key: &RoleKey,
+        election_id: Option<ElectionId>,
+    ) -> Result<(), ArbitrationError> {
+        if let Some(index) = known {
+            if device_id != self.device_id {
+                let bound = self.device_id;
+                return Err(ArbitrationError::DeviceChanged { bound, requested: device_id });
+            }
+            let bound = &self.roles[self.controllers[index].role].key;
+            if bound != key {
+                let (bound, requested) = (bound.clone(), key.clone());
+                return Err(ArbitrationError::RoleChanged { bound, requested });
+            }
+        } else if device_id != self.device_id {
+            return Err(ArbitrationError::UnknownDevice { device_id });
+        }
+
+        let peers = || {
+            let of_role = |peer: &&Controller| self.roles[peer.role].key == *key;
+            self.controllers.iter().filter(of_role)
+        };
+        let own_stream = known.map(|index| self.controllers[index].stream);
+        let taken =
+            |peer: &Controller| peer.election_id == election_id && Some(peer.stream) != own_stream;
+        if election_id.is_some() && peers().any(taken) {
+            return Err(ArbitrationError::ElectionIdInUse);
+        }
+        let new_role = !self.roles.iter().any(|role| role.key == *key);
+        if new_role && self.roles.len() >= MAX_ROLES {
+            return Err(ArbitrationError::TooManyRoles);
+        }
+        if known.is_none() && peers().count() >= self.streams_per_role {
+            let limit = self.streams_per_role;
+            return Err(ArbitrationError::TooManyStreams { role: key.clone(), limit });
+        }
+        Ok(())
+    }
+
+    fn role_or_insert(&mut self, key: RoleKey) -> usize {
+        self.roles.iter().position(|known| known.key == key).unwrap_or_else(|| {
+            self.roles.push(Role { key, highest: None, config: None });
+            self.roles.len() - 1
+        })
+    }
+
+    fn holds_highest(&self, controller: &Controller) -> bool {
+        controller.election_id.is_some()
+            && controller.election_id == self.roles[controller.role].highest
+    }
+
+    fn primary_of(&self, role: usize) -> Option<StreamId> {
+        let primary = |known: &&Controller| known.role == role && self.holds_highest(known);
+        self.controllers.iter().find(primary).map(|known| known.stream)
+    }
+
+    fn notify_role(&self, role: usize, notifications: &mut Vec<Notification>) {
+        let primary = self.primary_of(role);
+        let of_role = self.controllers.iter().filter(|known| known.role == role);
+        let backups = of_role.map(|known| known.stream).filter(|stream| Some(*stream) != primary);
+        // The old primary hears that it has lost before the new one hears that it may write.
+        for stream in backups.chain(primary) {
+            notifications.push(self.notification(role, stream, primary));
+        }
+    }
+
+    fn notification(&self, role: usize, to: StreamId, primary: Option<StreamId>) -> Notification {
+        let (code, message) = match primary {
+            Some(stream) if stream == to => (Code::Ok, "You are the primary."),
+            Some(_) => (Code::AlreadyExists, "You are a backup; there is a primary."),
+            None => (Code::NotFound, "You are a backup; there is no primary."),
+        };
+        let state = &self.roles[role];
+        let update = v1::MasterArbitrationUpdate {
+            device_id: self.device_id,
+            role: state.key.to_message(state.config.as_ref()),
+            election_id: state.highest.map(v1::Uint128::from),
+            status: Some(rpc::Status {
+                code: code as i32,
+                message: message.to_owned(),
+                details: Vec::new(),
+            }),
+        };
+        Notification { to, update }
+    }
+}
+
+#[cfg(test)]
+mod tests;

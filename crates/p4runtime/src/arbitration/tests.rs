@@ -1,0 +1,402 @@
+use proptest::{prelude::*, test_runner::RngSeed};
+
+use super::*;
+
+const DEVICE: u64 = 7;
+const OK: i32 = Code::Ok as i32;
+const EXISTS: i32 = Code::AlreadyExists as i32;
+const NONE: i32 = Code::NotFound as i32;
+
+fn message(role: &str, id: Option<u128>) -> v1::MasterArbitrationUpdate {
+    v1::MasterArbitrationUpdate {
+        device_id: DEVICE,
+        role: (!role.is_empty()).then(|| v1::Role { name: role.to_owned(), ..Default::default() }),
+        election_id: id.map(|id| ElectionId(id).into()),
+        status: None,
+    }
+}
+
+fn config(url: &str) -> Any {
+    Any { type_url: url.to_owned(), value: vec![1] }
+}
+
+/// What a step of a scenario says to the device.
+enum Say {
+    Id(u128),
+    Unset,
+    Leave,
+}
+
+/// A step: stream, what it does, then who hears what: (stream, status code, election id).
+type Step = (u64, Say, &'static [(u64, i32, Option<u128>)]);
+
+fn play(scenario: &[Step]) {
+    let mut device = Arbitration::new(DEVICE, 16);
+    for (number, (stream, say, expected)) in scenario.iter().enumerate() {
+        let mut heard = Vec::new();
+        let stream = StreamId(*stream);
+        match say {
+            Say::Id(id) => {
+                device.update(stream, &message("", Some(*id)), &mut heard).expect("accepted");
+            }
+            Say::Unset => {
+                device.update(stream, &message("", None), &mut heard).expect("accepted");
+            }
+            Say::Leave => {
+                device.closed(stream, &mut heard);
+            }
+        }
+        let heard: Vec<_> = heard
+            .iter()
+            .map(|notification| {
+                let update = &notification.update;
+                assert_eq!(update.device_id, DEVICE);
+                let code = update.status.as_ref().expect("status is always set").code;
+                let id = update.election_id.as_ref().map(|id| ElectionId::from(id).0);
+                (notification.to.0, code, id)
+            })
+            .collect();
+        assert_eq!(heard, *expected, "step {number}");
+    }
+}
+
+#[test]
+fn first_controller_becomes_primary_and_hears_its_own_id() {
+    play(&[(1, Say::Id(10), &[(1, OK, Some(10))])]);
+}
+
+#[test]
+fn zero_is_an_id_like_any_other() {
+    play(&[
+        (1, Say::Id(0), &[(1, OK, Some(0))]),
+        (2, Say::Id(1), &[(1, EXISTS, Some(1)), (2, OK, Some(1))]),
+    ]);
+}
+
+#[test]
+fn unset_id_never_wins() {
+    play(&[
+        (1, Say::Unset, &[(1, NONE, None)]),
+        (2, Say::Unset, &[(2, NONE, None)]),
+        (3, Say::Id(0), &[(1, EXISTS, Some(0)), (2, EXISTS, Some(0)), (3, OK, Some(0))]),
+        (3, Say::Unset, &[(1, NONE, Some(0)), (2, NONE, Some(0)), (3, NONE, Some(0))]),
+    ]);
+}
+
+#[test]
+fn lower_id_becomes_backup_and_only_it_is_told() {
+    play(&[
+        (1, Say::Id(10), &[(1, OK, Some(10))]),
+        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
+        (2, Say::Id(8), &[(2, EXISTS, Some(10))]),
+    ]);
+}
+
+#[test]
+fn higher_id_takes_over_and_the_loser_hears_first() {
+    play(&[
+        (1, Say::Id(10), &[(1, OK, Some(10))]),
+        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
+        (3, Say::Id(11), &[(1, EXISTS, Some(11)), (2, EXISTS, Some(11)), (3, OK, Some(11))]),
+    ]);
+}
+
+#[test]
+fn a_backup_may_raise_its_id() {
+    play(&[
+        (1, Say::Id(10), &[(1, OK, Some(10))]),
+        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
+        (2, Say::Id(12), &[(1, EXISTS, Some(12)), (2, OK, Some(12))]),
+    ]);
+}
+
+#[test]
+fn a_primary_may_raise_or_repeat_its_id() {
+    play(&[
+        // ONOS arbitrates twice, with a higher id the second time.
+        (1, Say::Id(20), &[(1, OK, Some(20))]),
+        (1, Say::Id(40), &[(1, OK, Some(40))]),
+        (1, Say::Id(40), &[(1, OK, Some(40))]),
+    ]);
+}
+
+#[test]
+fn a_primary_that_lowers_its_id_leaves_the_role_without_primary() {
+    play(&[
+        (1, Say::Id(10), &[(1, OK, Some(10))]),
+        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
+        (1, Say::Id(5), &[(1, NONE, Some(10)), (2, NONE, Some(10))]),
+        (2, Say::Id(9), &[(2, NONE, Some(10))]),
+        (2, Say::Id(10), &[(1, EXISTS, Some(10)), (2, OK, Some(10))]),
+    ]);
+}
+
+#[test]
+fn nobody_is_promoted_when_the_primary_leaves() {
+    play(&[
+        (1, Say::Id(10), &[(1, OK, Some(10))]),
+        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
+        (1, Say::Leave, &[(2, NONE, Some(10))]),
+        (
+            3,
+            Say::Id(9 + (1 << 100)),
+            &[(2, EXISTS, Some(9 + (1 << 100))), (3, OK, Some(9 + (1 << 100)))],
+        ),
+    ]);
+}
+
+#[test]
+fn the_highest_id_survives_its_holder_and_may_be_shown_again() {
+    play(&[
+        (1, Say::Id(10), &[(1, OK, Some(10))]),
+        (1, Say::Leave, &[]),
+        (2, Say::Id(9), &[(2, NONE, Some(10))]),
+        (3, Say::Id(10), &[(2, EXISTS, Some(10)), (3, OK, Some(10))]),
+    ]);
+}
+
+#[test]
+fn a_backup_leaves_in_silence() {
+    play(&[
+        (1, Say::Id(10), &[(1, OK, Some(10))]),
+        (2, Say::Id(9), &[(2, EXISTS, Some(10))]),
+        (2, Say::Leave, &[]),
+        (9, Say::Leave, &[]),
+    ]);
+}
+
+#[test]
+fn refusals_carry_the_code_that_the_specification_names() {
+    let mut device = Arbitration::new(DEVICE, 2);
+    let mut heard = Vec::new();
+    device.update(StreamId(1), &message("", Some(10)), &mut heard).expect("accepted");
+    device.update(StreamId(2), &message("", Some(9)), &mut heard).expect("accepted");
+    heard.clear();
+
+    let mut elsewhere = message("", Some(11));
+    elsewhere.device_id = 8;
+    let cases = [
+        (3, elsewhere.clone(), Code::NotFound),
+        (1, elsewhere, Code::FailedPrecondition),
+        (1, message("other", Some(11)), Code::FailedPrecondition),
+        (1, message("", Some(9)), Code::InvalidArgument),
+        (3, message("", Some(10)), Code::InvalidArgument),
+        (3, message("", Some(12)), Code::ResourceExhausted),
+        (3, message("", None), Code::ResourceExhausted),
+    ];
+    for (stream, update, code) in cases {
+        let error = device.update(StreamId(stream), &update, &mut heard).expect_err("refused");
+        assert_eq!(error.code(), code, "{error}");
+    }
+    assert_eq!(heard, []);
+    assert_eq!(device.primary(&RoleKey::Default), Some(StreamId(1)));
+    assert!(device.update(StreamId(3), &message("other", Some(10)), &mut heard).is_ok());
+    assert!(device.update(StreamId(1), &message("", Some(10)), &mut heard).is_ok());
+}
+
+#[test]
+fn the_text_that_clients_match_is_exact() {
+    assert_eq!(ArbitrationError::ElectionIdInUse.to_string(), "Election id already exists");
+}
+
+#[test]
+fn the_number_of_roles_is_bounded() {
+    let mut device = Arbitration::new(DEVICE, 2);
+    let mut heard = Vec::new();
+    for number in 0..MAX_ROLES as u64 {
+        let role = message(&format!("role {number}"), Some(1));
+        device.update(StreamId(number), &role, &mut heard).expect("accepted");
+    }
+    let error = device.update(StreamId(9_999), &message("one more", Some(1)), &mut heard);
+    assert_eq!(error, Err(ArbitrationError::TooManyRoles));
+    let known = device.update(StreamId(9_999), &message("role 0", Some(2)), &mut heard);
+    assert_eq!(known, Ok(PrimaryChange::Became(StreamId(9_999))));
+}
+
+#[test]
+fn roles_do_not_disturb_each_other() {
+    let mut device = Arbitration::new(DEVICE, 2);
+    let mut heard = Vec::new();
+    device.update(StreamId(1), &message("", Some(10)), &mut heard).expect("accepted");
+    device.update(StreamId(2), &message("a", Some(10)), &mut heard).expect("accepted");
+    let mut numbered = message("", Some(3));
+    numbered.role = Some(v1::Role { id: 4, ..Default::default() });
+    device.update(StreamId(3), &numbered, &mut heard).expect("accepted");
+
+    let answered: Vec<_> = heard.iter().map(|one| one.update.role.clone()).collect();
+    assert_eq!(answered, [None, message("a", None).role, numbered.role]);
+    assert_eq!(device.primaries().count(), 3);
+    assert_eq!(device.primary(&RoleKey::new("a", 0)), Some(StreamId(2)));
+    assert_eq!(device.primary(&RoleKey::new("", 4)), Some(StreamId(3)));
+    assert_eq!(device.role_of(StreamId(3)), Some(&RoleKey::Numbered(4)));
+    assert_eq!(device.closed(StreamId(2), &mut heard), PrimaryChange::Lost(StreamId(2)));
+    assert!(device.is_primary(StreamId(1)) && device.is_primary(StreamId(3)));
+}
+
+#[test]
+fn the_role_configuration_is_that_of_the_latest_primary() {
+    let mut device = Arbitration::new(DEVICE, 4);
+    let mut heard = Vec::new();
+    let with = |id, url: &str| {
+        let mut update = message("a", Some(id));
+        update.role.as_mut().expect("role").config = Some(config(url));
+        update
+    };
+    device.update(StreamId(1), &with(5, "first"), &mut heard).expect("accepted");
+    device.update(StreamId(2), &with(4, "of a backup"), &mut heard).expect("accepted");
+    let told = |one: &Notification| one.update.role.as_ref().and_then(|role| role.config.clone());
+    assert!(heard.iter().all(|one| told(one) == Some(config("first"))));
+
+    heard.clear();
+    device.update(StreamId(2), &with(6, "second"), &mut heard).expect("accepted");
+    assert_eq!(heard.len(), 2);
+    assert!(heard.iter().all(|one| told(one) == Some(config("second"))));
+    assert_eq!(device.role_config(&RoleKey::new("a", 0)), Some(&config("second")));
+
+    heard.clear();
+    device.update(StreamId(2), &message("a", Some(6)), &mut heard).expect("accepted");
+    assert!(heard.iter().all(|one| told(one).is_none()));
+}
+
+#[test]
+fn only_the_primary_of_the_role_is_authorized() {
+    let mut device = Arbitration::new(DEVICE, 4);
+    let mut heard = Vec::new();
+    let id = |id: u128| v1::Uint128::from(ElectionId(id));
+    let default = RoleKey::Default;
+    let code = |device: &Arbitration, role: &RoleKey, id: Option<v1::Uint128>| {
+        device.authorize(role, id.as_ref()).map_err(|error| error.code())
+    };
+
+    assert_eq!(code(&device, &default, None), Err(Code::PermissionDenied));
+    assert_eq!(code(&device, &default, Some(id(0))), Err(Code::PermissionDenied));
+    assert_eq!(code(&device, &RoleKey::new("a", 0), Some(id(1))), Err(Code::NotFound));
+
+    device.update(StreamId(1), &message("", Some(10)), &mut heard).expect("accepted");
+    device.update(StreamId(2), &message("", Some(9)), &mut heard).expect("accepted");
+    device.update(StreamId(3), &message("a", Some(9)), &mut heard).expect("accepted");
+    assert_eq!(code(&device, &default, Some(id(10))), Ok(()));
+    assert_eq!(code(&device, &default, Some(id(9))), Err(Code::PermissionDenied));
+    assert_eq!(code(&device, &default, Some(id(11))), Err(Code::PermissionDenied));
+    assert_eq!(code(&device, &default, None), Err(Code::PermissionDenied));
+    assert_eq!(code(&device, &RoleKey::new("a", 0), Some(id(9))), Ok(()));
+    assert_eq!(code(&device, &RoleKey::new("a", 0), Some(id(10))), Err(Code::PermissionDenied));
+
+    device.closed(StreamId(1), &mut heard);
+    assert_eq!(code(&device, &default, Some(id(10))), Err(Code::PermissionDenied));
+    assert_eq!(code(&device, &default, Some(id(9))), Err(Code::PermissionDenied));
+}
+
+#[test]
+fn election_ids_are_128_bits_wide() {
+    let id = ElectionId(0x0123_4567_89ab_cdef_fedc_ba98_7654_3210);
+    let wire = v1::Uint128::from(id);
+    assert_eq!((wire.high, wire.low), (0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210));
+    assert_eq!(ElectionId::from(&wire), id);
+    assert!(ElectionId(1 << 64) > ElectionId(u128::from(u64::MAX)));
+}
+
+/// The rules of the specification, said as naively as possible: everything is recomputed from
+/// the list of accepted messages and the set of live streams.
+#[derive(Default)]
+struct Oracle {
+    accepted: Vec<(u64, usize, Option<u128>)>,
+    gone: Vec<usize>,
+}
+
+impl Oracle {
+    /// Stream, role and id as of the latest accepted message of every live stream.
+    fn live(&self) -> Vec<(u64, usize, Option<u128>)> {
+        let mut live: Vec<(u64, usize, Option<u128>)> = Vec::new();
+        for (index, message) in self.accepted.iter().enumerate() {
+            live.retain(|one| one.0 != message.0);
+            live.push(*message);
+            if self.gone.contains(&index) {
+                live.retain(|one| one.0 != message.0);
+            }
+        }
+        live
+    }
+
+    fn highest(&self, role: usize) -> Option<u128> {
+        self.accepted.iter().filter(|one| one.1 == role).filter_map(|one| one.2).max()
+    }
+
+    fn primary(&self, role: usize) -> Option<u64> {
+        let highest = self.highest(role)?;
+        self.live().iter().find(|one| one.1 == role && one.2 == Some(highest)).map(|one| one.0)
+    }
+
+    fn accepts(&self, stream: u64, role: usize, id: Option<u128>) -> bool {
+        self.live().iter().all(|one| {
+            if one.0 == stream {
+                one.1 == role
+            } else {
+                one.1 != role || id.is_none() || one.2 != id
+            }
+        })
+    }
+
+    fn leave(&mut self, stream: u64) {
+        if let Some(index) = self.accepted.iter().rposition(|one| one.0 == stream) {
+            self.gone.push(index);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 2_000,
+        rng_seed: RngSeed::Fixed(0x9559),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn agrees_with_the_oracle(
+        steps in prop::collection::vec(
+            (0..5_u64, 0..3_usize, prop::option::of(0..6_u128), 0..4_u8),
+            1..60,
+        )
+    ) {
+        let names = ["", "a", "b"];
+        let mut device = Arbitration::new(DEVICE, 16);
+        let mut oracle = Oracle::default();
+        let mut last_heard = std::collections::BTreeMap::new();
+        for (stream, role, id, choice) in steps {
+            let mut heard = Vec::new();
+            if choice == 0 {
+                device.closed(StreamId(stream), &mut heard);
+                oracle.leave(stream);
+                last_heard.remove(&stream);
+            } else {
+                let update = message(names[role], id);
+                let result = device.update(StreamId(stream), &update, &mut heard);
+                prop_assert_eq!(result.is_ok(), oracle.accepts(stream, role, id));
+                if result.is_ok() {
+                    oracle.accepted.push((stream, role, id));
+                    prop_assert!(heard.iter().any(|one| one.to == StreamId(stream)));
+                }
+            }
+            for one in heard {
+                let code = one.update.status.expect("status is always set").code;
+                last_heard.insert(one.to.0, (code, one.update.election_id));
+            }
+
+            for (role, name) in names.iter().enumerate() {
+                let primary = oracle.primary(role);
+                prop_assert_eq!(device.primary(&RoleKey::new(name, 0)), primary.map(StreamId));
+            }
+            // Whatever a stream heard last is still true.
+            for (stream, role, _) in oracle.live() {
+                let code = match oracle.primary(role) {
+                    Some(primary) if primary == stream => OK,
+                    Some(_) => EXISTS,
+                    None => NONE,
+                };
+                let highest = oracle.highest(role).map(|id| ElectionId(id).into());
+                prop_assert_eq!(last_heard.get(&stream), Some(&(code, highest)));
+            }
+        }
+    }
+}
