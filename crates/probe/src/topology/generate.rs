@@ -1,0 +1,44 @@
+//! Topologies made from a rule.
+
+use super::{Topology, TopologyError};
+
+/// A chain: switch i is linked to switch i + 1.
+pub(super) fn linear(switch_count: u32, ports: u16) -> Result<Topology, TopologyError> {
+    let edges = (1..switch_count).map(|right| (right - 1, right));
+    Topology::wired(edges, switch_count, ports)
+}
+
+/// A tree filled level by level. Port 1 of every switch but the root leads to its parent.
+pub(super) fn tree(fanout: u32, switch_count: u32, ports: u16) -> Result<Topology, TopologyError> {
+    if fanout == 0 {
+        return Err(TopologyError::NoFanout);
+    }
+    let edges = (1..switch_count).map(move |child| ((child - 1) / fanout, child));
+    Topology::wired(edges, switch_count, ports)
+}
+
+/// Every leaf is linked to every spine. Port s of a leaf leads to spine s - 1, and port l of a
+/// spine to the l-th leaf.
+pub(super) fn leaf_spine(
+    spines: u32,
+    switch_count: u32,
+    ports: u16,
+) -> Result<Topology, TopologyError> {
+    if spines == 0 || switch_count <= spines {
+        return Err(TopologyError::NoLeaves { spines, switches: switch_count });
+    }
+    // The number of links is a product: check before walking them.
+    let leaves = switch_count - spines;
+    for (switch, needed) in [(0, leaves), (spines, spines)] {
+        if needed > u32::from(ports) {
+            return Err(TopologyError::TooFewPorts {
+                switch: super::SwitchIndex(switch),
+                needed: needed as usize,
+                ports,
+            });
+        }
+    }
+    let edges =
+        (spines..switch_count).flat_map(move |leaf| (0..spines).map(move |spine| (spine, leaf)));
+    Topology::wired(edges, switch_count, ports)
+}

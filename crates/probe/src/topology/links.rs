@@ -1,0 +1,107 @@
+//! Files that list links, as OFCProbe and P4RCProbe read them (`topology.ini`).
+//!
+//! One link per line, `switch:port==switch:port`. Switches and ports count from 1. A line that is
+//! empty or contains `#` is a comment: those tools take the mark anywhere in a line as such.
+//! Unlike them we refuse what they pass over or overwrite in silence, namely switches that do not
+//! exist and ports that are used twice.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use super::{Port, SwitchIndex, Topology, TopologyError};
+
+pub(super) fn build(path: &Path, switch_count: u32, ports: u16) -> Result<Topology, TopologyError> {
+    let text = read(path)?;
+    parse(&text, path, switch_count, ports)
+}
+
+/// The highest port that a links file uses; 0 if it has no link.
+///
+/// # Errors
+///
+/// When the file cannot be read or a line is not a link.
+pub fn highest_port(path: &Path) -> Result<u16, TopologyError> {
+    let text = read(path)?;
+    let mut highest = 0;
+    for line in lines(&text, path) {
+        let (_, [a, b]) = line?;
+        highest = highest.max(a.1.0).max(b.1.0);
+    }
+    Ok(highest)
+}
+
+fn read(path: &Path) -> Result<String, TopologyError> {
+    fs::read_to_string(path).map_err(|source| TopologyError::Read { path: path.to_owned(), source })
+}
+
+fn parse(
+    text: &str,
+    path: &Path,
+    switch_count: u32,
+    ports: u16,
+) -> Result<Topology, TopologyError> {
+    let mut topology = Topology::unwired(switch_count, ports);
+    let mut used: HashMap<(SwitchIndex, Port), usize> = HashMap::new();
+    for line in lines(text, path) {
+        let (number, [a, b]) = line?;
+        let syntax = |reason| TopologyError::Syntax { path: path.to_owned(), line: number, reason };
+        for (switch, port) in [a, b] {
+            if switch.0 >= switch_count {
+                return Err(syntax(format!(
+                    "switch {} does not exist: switches.count is {switch_count}",
+                    u64::from(switch.0) + 1
+                )));
+            }
+            if port.0 > ports {
+                return Err(syntax(format!(
+                    "port {port} does not exist: switches.ports is {ports}"
+                )));
+            }
+            if let Some(before) = used.insert((switch, port), number) {
+                return Err(syntax(format!(
+                    "port {port} of switch {} is used already in line {before}",
+                    u64::from(switch.0) + 1
+                )));
+            }
+        }
+        topology.connect(a, b);
+    }
+    Ok(topology)
+}
+
+type Ends = [(SwitchIndex, Port); 2];
+
+/// The links of a file with their line numbers.
+fn lines<'a>(
+    text: &'a str,
+    path: &'a Path,
+) -> impl Iterator<Item = Result<(usize, Ends), TopologyError>> + 'a {
+    (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.contains('#')).map(
+        move |(number, line)| match link(line) {
+            Ok(ends) => Ok((number, ends)),
+            Err(reason) => {
+                Err(TopologyError::Syntax { path: path.to_owned(), line: number, reason })
+            }
+        },
+    )
+}
+
+fn link(line: &str) -> Result<Ends, String> {
+    let (left, right) = line.split_once("==").ok_or_else(|| {
+        format!("\"{}\" is not a link; expected switch:port==switch:port", line.trim())
+    })?;
+    Ok([endpoint(left)?, endpoint(right)?])
+}
+
+fn endpoint(text: &str) -> Result<(SwitchIndex, Port), String> {
+    let text = text.trim();
+    let wrong = || format!("\"{text}\" is not switch:port with both counted from 1");
+    let (switch, port) = text.split_once(':').ok_or_else(wrong)?;
+    let switch = switch.trim().parse::<u32>().ok().and_then(|switch| switch.checked_sub(1));
+    let port = port.trim().parse::<u16>().ok().filter(|port| *port > 0);
+    match (switch, port) {
+        (Some(switch), Some(port)) => Ok((SwitchIndex(switch), Port(port))),
+        _ => Err(wrong()),
+    }
+}

@@ -1,0 +1,205 @@
+//! How emulated switches are wired to each other.
+//!
+//! A [`Topology`] is built once per trial and then only asked: a discovery frame that the
+//! controller sends out of a port comes back at [`Topology::peer`]. Links have no direction, no
+//! delay and no loss, so that what is measured is the controller alone. Every port carries at most
+//! one link; `peer` is therefore its own inverse.
+//!
+//! Generated topologies give out ports from 1 upwards in the order of their links, so that the
+//! ports which remain for hosts are always the highest ones.
+
+mod error;
+mod generate;
+mod graphml;
+mod links;
+
+use std::fmt;
+
+pub use error::TopologyError;
+pub use graphml::{Survey, survey as survey_graphml};
+pub use links::highest_port;
+
+use crate::config::TopologySource;
+
+/// An emulated switch by its place in the run, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SwitchIndex(pub u32);
+
+/// A port of an emulated switch. Ports are numbered from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port(pub u16);
+
+/// A link between two ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link {
+    /// The end whose (switch, port) is the smaller one.
+    pub a: (SwitchIndex, Port),
+    /// The other end.
+    pub b: (SwitchIndex, Port),
+}
+
+/// The links between the switches of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// For each switch its linked ports, ascending, with the far end of each.
+    peers: Vec<Vec<(Port, (SwitchIndex, Port))>>,
+    ports: u16,
+    links: usize,
+    notes: Vec<String>,
+}
+
+impl Topology {
+    /// Wires `switch_count` switches of `ports` ports each.
+    ///
+    /// * A chain links switch i to switch i + 1.
+    /// * A tree with fanout k links switch i > 0 to its parent (i - 1) / k.
+    /// * A leaf-spine makes the first switches spines, all others leaves.
+    /// * A GraphML file must name at least `switch_count` nodes. The first ones, in the order of
+    ///   the file, become the switches; edges to the others are left out, and a note says how many.
+    /// * A links file counts switches from 1; a switch beyond `switch_count` is an error.
+    ///
+    /// # Errors
+    ///
+    /// When a switch would need more ports than it has, when there are too few switches or nodes,
+    /// and when a file cannot be read or understood (with its line).
+    pub fn build(
+        source: &TopologySource,
+        switch_count: u32,
+        ports: u16,
+    ) -> Result<Self, TopologyError> {
+        match source {
+            TopologySource::None => Ok(Self::unwired(switch_count, ports)),
+            TopologySource::Linear => generate::linear(switch_count, ports),
+            TopologySource::Tree { fanout } => generate::tree(*fanout, switch_count, ports),
+            TopologySource::LeafSpine { spines } => {
+                generate::leaf_spine(*spines, switch_count, ports)
+            }
+            TopologySource::GraphMl(path) => graphml::build(path, switch_count, ports),
+            TopologySource::Links(path) => links::build(path, switch_count, ports),
+        }
+    }
+
+    /// What hangs at the other end of the link at `port`, if there is a link.
+    pub fn peer(&self, switch: SwitchIndex, port: Port) -> Option<(SwitchIndex, Port)> {
+        let peers = self.peers_of(switch);
+        let at = peers.binary_search_by_key(&port, |(own, _)| *own).ok()?;
+        peers.get(at).map(|(_, far)| *far)
+    }
+
+    /// The ports of a switch that carry a link, ascending.
+    pub fn link_ports(&self, switch: SwitchIndex) -> impl ExactSizeIterator<Item = Port> + '_ {
+        self.peers_of(switch).iter().map(|(own, _)| *own)
+    }
+
+    /// The ports of a switch that carry no link, ascending: where its hosts are.
+    pub fn free_ports(&self, switch: SwitchIndex) -> impl Iterator<Item = Port> + '_ {
+        let mut linked = self.link_ports(switch).peekable();
+        (1..=self.ports).map(Port).filter(move |port| linked.next_if(|next| next == port).is_none())
+    }
+
+    /// Every link once, ordered by its smaller end.
+    pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
+        (0u32..).zip(&self.peers).flat_map(|(index, peers)| {
+            peers.iter().filter_map(move |(port, far)| {
+                let a = (SwitchIndex(index), *port);
+                (a < *far).then_some(Link { a, b: *far })
+            })
+        })
+    }
+
+    /// Number of links.
+    pub fn link_count(&self) -> usize {
+        self.links
+    }
+
+    /// Number of switches, linked or not.
+    pub fn switch_count(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// What a reader of the results must know about the wiring, such as edges left out.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn peers_of(&self, switch: SwitchIndex) -> &[(Port, (SwitchIndex, Port))] {
+        usize::try_from(switch.0)
+            .ok()
+            .and_then(|index| self.peers.get(index))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    fn unwired(switch_count: u32, ports: u16) -> Self {
+        let count = usize::try_from(switch_count).unwrap_or(usize::MAX);
+        Self { peers: vec![Vec::new(); count], ports, links: 0, notes: Vec::new() }
+    }
+
+    /// Gives every edge the lowest free port at each of its ends, in the order of the edges.
+    ///
+    /// The edges are walked twice, so that a switch with too few ports is named together with the
+    /// number that it needs.
+    fn wired(
+        edges: impl Iterator<Item = (u32, u32)> + Clone,
+        switch_count: u32,
+        ports: u16,
+    ) -> Result<Self, TopologyError> {
+        let mut topology = Self::unwired(switch_count, ports);
+        let mut degrees = vec![0usize; topology.peers.len()];
+        for (a, b) in edges.clone() {
+            for end in [a, b] {
+                if let Some(degree) = degrees.get_mut(end as usize) {
+                    *degree += 1;
+                }
+            }
+        }
+        let busiest = degrees.iter().enumerate().max_by(|x, y| x.1.cmp(y.1).then(y.0.cmp(&x.0)));
+        if let Some((switch, needed)) = busiest.filter(|(_, needed)| **needed > usize::from(ports))
+        {
+            let switch = u32::try_from(switch).unwrap_or(u32::MAX);
+            return Err(TopologyError::TooFewPorts {
+                switch: SwitchIndex(switch),
+                needed: *needed,
+                ports,
+            });
+        }
+        for (a, b) in edges {
+            let end_a = (SwitchIndex(a), topology.next_port(a));
+            let end_b = (SwitchIndex(b), topology.next_port(b));
+            topology.connect(end_a, end_b);
+        }
+        Ok(topology)
+    }
+
+    /// The port after the last linked one; only meaningful while ports are given out in order.
+    fn next_port(&self, switch: u32) -> Port {
+        let used = self.peers_of(SwitchIndex(switch)).len();
+        Port(u16::try_from(used).map_or(u16::MAX, |used| used.saturating_add(1)))
+    }
+
+    /// Adds a link between two ports of two switches. The caller has checked that both exist and
+    /// are free.
+    fn connect(&mut self, a: (SwitchIndex, Port), b: (SwitchIndex, Port)) {
+        for (near, far) in [(a, b), (b, a)] {
+            if let Some(peers) = self.peers.get_mut(near.0.0 as usize) {
+                let at = peers.partition_point(|(port, _)| *port < near.1);
+                peers.insert(at, (near.1, far));
+            }
+        }
+        self.links += 1;
+    }
+}
+
+impl fmt::Display for SwitchIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests;
