@@ -18,11 +18,15 @@ mod open_enum;
 
 mod cursor;
 mod error;
+pub mod framing;
 mod id;
+mod port;
 mod text;
 pub mod v1_0;
 pub mod v1_3;
+pub mod wire;
 
 pub use error::{DecodeError, DecodeErrorKind, EncodeError};
 pub use id::{BufferId, DatapathId, MacAddress, ParseIdError, Version, Xid};
+pub use port::PortNumber;
 pub use text::FixedText;

@@ -1,0 +1,259 @@
+//! The header that every message of every version starts with (`ofp_header`), and the messages
+//! that are hardly more than a header.
+
+use super::{array_at, header_bytes, message_length, put_at, u8_at, u16_at};
+use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::{Version, Xid};
+
+/// Bytes in `ofp_header`.
+pub const HEADER_LENGTH: usize = 8;
+
+open_enum! {
+    /// `ofp_header.type`, as far as both versions agree on it.
+    ///
+    /// From 15 on the numbers differ; the constants of each version are in its module.
+    pub MessageType: u8 {
+        /// Opens the connection and names the versions spoken.
+        HELLO = 0,
+        /// Something went wrong.
+        ERROR = 1,
+        /// Asks for an echo reply with the same body.
+        ECHO_REQUEST = 2,
+        /// Answers an echo request.
+        ECHO_REPLY = 3,
+        /// `OFPT_VENDOR` in 1.0, `OFPT_EXPERIMENTER` in 1.3.
+        VENDOR = 4,
+        /// Asks the switch what it is.
+        FEATURES_REQUEST = 5,
+        /// The switch's answer.
+        FEATURES_REPLY = 6,
+        /// Asks for the switch's configuration.
+        GET_CONFIG_REQUEST = 7,
+        /// The switch's answer.
+        GET_CONFIG_REPLY = 8,
+        /// Configures the switch; has no answer.
+        SET_CONFIG = 9,
+        /// A packet for the controller.
+        PACKET_IN = 10,
+        /// A flow entry is gone.
+        FLOW_REMOVED = 11,
+        /// A port came, changed or went.
+        PORT_STATUS = 12,
+        /// A packet for the switch to send.
+        PACKET_OUT = 13,
+        /// Adds, changes or removes flow entries.
+        FLOW_MOD = 14,
+    }
+}
+
+impl MessageType {
+    /// `OFPT_BARRIER_REQUEST` in that version.
+    pub const fn barrier_request(version: Version) -> Self {
+        match version {
+            Version::V1_0 => Self(18),
+            Version::V1_3 => Self(20),
+        }
+    }
+
+    /// `OFPT_BARRIER_REPLY` in that version.
+    pub const fn barrier_reply(version: Version) -> Self {
+        match version {
+            Version::V1_0 => Self(19),
+            Version::V1_3 => Self(21),
+        }
+    }
+
+    /// `OFPT_STATS_REQUEST` in 1.0, `OFPT_MULTIPART_REQUEST` in 1.3.
+    pub const fn multipart_request(version: Version) -> Self {
+        match version {
+            Version::V1_0 => Self(16),
+            Version::V1_3 => Self(18),
+        }
+    }
+
+    /// `OFPT_STATS_REPLY` in 1.0, `OFPT_MULTIPART_REPLY` in 1.3.
+    pub const fn multipart_reply(version: Version) -> Self {
+        match version {
+            Version::V1_0 => Self(17),
+            Version::V1_3 => Self(19),
+        }
+    }
+}
+
+/// A view of a message's header.
+///
+/// The buffer may hold more than the message; what follows it is left alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Header<T> {
+    buffer: T,
+}
+
+impl<T: AsRef<[u8]>> Header<T> {
+    /// Checks that the buffer holds a whole header and the whole message that it announces.
+    pub fn new_checked(buffer: T) -> Result<Self, DecodeError> {
+        let data = buffer.as_ref();
+        if data.len() < HEADER_LENGTH {
+            let kind = DecodeErrorKind::Truncated { needed: HEADER_LENGTH, available: data.len() };
+            return Err(DecodeError { offset: 0, field: "ofp_header", kind });
+        }
+        let length = usize::from(u16_at(data, 2));
+        if length < HEADER_LENGTH || length > data.len() {
+            let kind =
+                DecodeErrorKind::Length { value: length, min: HEADER_LENGTH, max: data.len() };
+            return Err(DecodeError { offset: 2, field: "ofp_header.length", kind });
+        }
+        Ok(Self { buffer })
+    }
+
+    /// The version byte, whether this crate speaks it or not.
+    pub fn version(&self) -> u8 {
+        u8_at(self.buffer.as_ref(), 0)
+    }
+
+    /// The message's type.
+    pub fn message_type(&self) -> MessageType {
+        MessageType(u8_at(self.buffer.as_ref(), 1))
+    }
+
+    /// Bytes in the message, with the header.
+    pub fn length(&self) -> u16 {
+        u16_at(self.buffer.as_ref(), 2)
+    }
+
+    /// The transaction id.
+    pub fn xid(&self) -> Xid {
+        Xid(u32::from_be_bytes(array_at(self.buffer.as_ref(), 4)))
+    }
+
+    /// What follows the header, up to the end of the message.
+    pub fn body(&self) -> &[u8] {
+        self.buffer.as_ref().get(HEADER_LENGTH..usize::from(self.length())).unwrap_or(&[])
+    }
+
+    /// Gives the buffer back.
+    pub fn into_inner(self) -> T {
+        self.buffer
+    }
+}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]>> Header<T> {
+    /// Sets the version byte.
+    pub fn set_version(&mut self, version: Version) {
+        put_at(self.buffer.as_mut(), 0, [version.wire()]);
+    }
+
+    /// Sets the message's type.
+    pub fn set_message_type(&mut self, message_type: MessageType) {
+        put_at(self.buffer.as_mut(), 1, [message_type.0]);
+    }
+
+    /// Sets the length field. The body is empty while the length is not one that the buffer holds.
+    pub fn set_length(&mut self, length: u16) {
+        put_at(self.buffer.as_mut(), 2, length.to_be_bytes());
+    }
+
+    /// Sets the transaction id.
+    pub fn set_xid(&mut self, xid: Xid) {
+        put_at(self.buffer.as_mut(), 4, xid.0.to_be_bytes());
+    }
+
+    /// What follows the header, up to the end of the message.
+    pub fn body_mut(&mut self) -> &mut [u8] {
+        let end = usize::from(self.length());
+        self.buffer.as_mut().get_mut(HEADER_LENGTH..end).unwrap_or(&mut [])
+    }
+}
+
+/// Appends a message that consists of its header: a request without parameters, a barrier reply.
+pub fn emit_empty(version: Version, message_type: MessageType, xid: Xid, out: &mut Vec<u8>) {
+    out.extend_from_slice(&header_bytes(version, message_type, HEADER_LENGTH as u16, xid));
+}
+
+/// Appends the answer to an echo request: the same version, transaction id and body.
+pub fn emit_echo_reply<T: AsRef<[u8]>>(request: &Header<T>, out: &mut Vec<u8>) {
+    let body = request.body();
+    // The request had a length field that held its length, and the reply is as long.
+    let [l0, l1] = ((HEADER_LENGTH + body.len()) as u16).to_be_bytes();
+    let [x0, x1, x2, x3] = request.xid().0.to_be_bytes();
+    let reply = MessageType::ECHO_REPLY.0;
+    out.extend_from_slice(&[request.version(), reply, l0, l1, x0, x1, x2, x3]);
+    out.extend_from_slice(body);
+}
+
+/// Appends an error message with the type and code of that version.
+///
+/// `data` is what the code calls for: mostly the message at fault, of which at least 64 bytes must
+/// be returned (OpenFlow 1.0.0, 5.4.4; 1.3.5, 7.5.4). All of it is sent.
+pub fn emit_error(
+    version: Version,
+    xid: Xid,
+    error_type: u16,
+    code: u16,
+    data: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let length = message_length("ofp_error_msg", HEADER_LENGTH + 4 + data.len())?;
+    out.extend_from_slice(&header_bytes(version, MessageType::ERROR, length, xid));
+    out.extend_from_slice(&error_type.to_be_bytes());
+    out.extend_from_slice(&code.to_be_bytes());
+    out.extend_from_slice(data);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read_and_written_in_place() {
+        let mut bytes = *b"\x04\x02\x00\x0a\x00\x00\x00\x07hi-after";
+        let mut header = Header::new_checked(&mut bytes).unwrap();
+        assert_eq!(header.version(), 4);
+        assert_eq!(header.message_type(), MessageType::ECHO_REQUEST);
+        assert_eq!(header.length(), 10);
+        assert_eq!(header.xid(), Xid(7));
+        assert_eq!(header.body(), b"hi");
+        header.set_xid(Xid(0x0102_0304));
+        header.set_version(Version::V1_0);
+        header.set_message_type(MessageType::ECHO_REPLY);
+        header.body_mut().copy_from_slice(b"ho");
+        assert_eq!(&bytes, b"\x01\x03\x00\x0a\x01\x02\x03\x04ho-after");
+    }
+
+    #[test]
+    fn a_length_beyond_the_buffer_empties_the_body_instead_of_panicking() {
+        let mut bytes = [1, 0, 0, 8, 0, 0, 0, 0];
+        let mut header = Header::new_checked(&mut bytes).unwrap();
+        for length in [0, 7, 9, u16::MAX] {
+            header.set_length(length);
+            assert!(header.body().is_empty() && header.body_mut().is_empty());
+        }
+    }
+
+    #[test]
+    fn short_buffers_and_lengths_are_refused() {
+        assert!(Header::new_checked([1, 0, 0, 8, 0, 0, 0]).is_err());
+        for length in [0, 7, 9] {
+            let error = Header::new_checked([1, 0, 0, length, 0, 0, 0, 0]).unwrap_err();
+            assert_eq!((error.offset, error.field), (2, "ofp_header.length"));
+        }
+    }
+
+    #[test]
+    fn an_echo_is_answered_in_its_own_version() {
+        let request = Header::new_checked(&b"\x05\x02\x00\x0b\x00\x00\x00\x09abc"[..]).unwrap();
+        let mut out = Vec::new();
+        emit_echo_reply(&request, &mut out);
+        assert_eq!(out, b"\x05\x03\x00\x0b\x00\x00\x00\x09abc");
+    }
+
+    #[test]
+    fn errors_carry_the_message_at_fault() {
+        let mut out = Vec::new();
+        emit_error(Version::V1_3, Xid(1), 1, 2, b"bad", &mut out).unwrap();
+        assert_eq!(out, b"\x04\x01\x00\x0f\x00\x00\x00\x01\x00\x01\x00\x02bad");
+        let long = vec![0; 65_524];
+        assert!(emit_error(Version::V1_3, Xid(1), 1, 2, &long, &mut out).is_err());
+        assert_eq!(out.len(), 15, "nothing is appended on failure");
+    }
+}

@@ -1,0 +1,319 @@
+//! Packet-out: OpenFlow 1.0.0, 5.3.6; OpenFlow 1.3.5, 7.3.7.
+
+use std::ops::Range;
+
+use super::packet_in::port_v1_0;
+use super::{Checked, MessageType, check, header_bytes, message_length, put_at, u16_at, u32_at};
+use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::{BufferId, PortNumber, Version, Xid};
+
+/// Where the actions start.
+const fn fixed(version: Version) -> usize {
+    match version {
+        Version::V1_0 => 16,
+        Version::V1_3 => 24,
+    }
+}
+
+/// Bytes in an output action.
+const fn output_length(version: Version) -> usize {
+    match version {
+        Version::V1_0 => 8,
+        Version::V1_3 => 16,
+    }
+}
+
+/// A view of a packet-out of either version.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketOut<T> {
+    buffer: T,
+    version: Version,
+    payload: (usize, usize),
+}
+
+impl<T: AsRef<[u8]>> PacketOut<T> {
+    /// Checks that the buffer holds a whole packet-out and that its actions end within it. The
+    /// actions themselves are not looked into.
+    pub fn new_checked(buffer: T) -> Result<Self, DecodeError> {
+        let data = buffer.as_ref();
+        let Checked { version, end } =
+            check(data, MessageType::PACKET_OUT, "ofp_packet_out", fixed)?;
+        let (offset, actions_start) = (actions_len_offset(version), fixed(version));
+        let actions_len = usize::from(u16_at(data, offset));
+        let start = actions_start + actions_len;
+        if start > end {
+            let kind =
+                DecodeErrorKind::Length { value: actions_len, min: 0, max: end - actions_start };
+            return Err(DecodeError { offset, field: "ofp_packet_out.actions_len", kind });
+        }
+        Ok(Self { buffer, version, payload: (start, end) })
+    }
+
+    /// The version of the message.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The transaction id.
+    pub fn xid(&self) -> Xid {
+        Xid(u32_at(self.buffer.as_ref(), 4))
+    }
+
+    /// Which buffered packet to send; [`BufferId::NO_BUFFER`] if the payload is the packet.
+    pub fn buffer_id(&self) -> BufferId {
+        BufferId(u32_at(self.buffer.as_ref(), 8))
+    }
+
+    /// The port that the packet is to count as having come in by.
+    pub fn in_port(&self) -> PortNumber {
+        let data = self.buffer.as_ref();
+        match self.version {
+            Version::V1_0 => PortNumber::from_v1_0(u16_at(data, 12)),
+            Version::V1_3 => PortNumber(u32_at(data, 12)),
+        }
+    }
+
+    /// The actions' bytes.
+    pub fn actions(&self) -> &[u8] {
+        self.buffer.as_ref().get(fixed(self.version)..self.payload.0).unwrap_or(&[])
+    }
+
+    /// The ports that output actions name, in order, up to the first action that is malformed.
+    pub fn outputs(&self) -> Outputs<'_> {
+        Outputs { version: self.version, actions: self.actions() }
+    }
+
+    /// The packet; empty if the switch is to send one that it buffered.
+    pub fn payload(&self) -> &[u8] {
+        self.buffer.as_ref().get(self.payload_range()).unwrap_or(&[])
+    }
+
+    /// Where in the message the packet lies.
+    pub fn payload_range(&self) -> Range<usize> {
+        self.payload.0..self.payload.1
+    }
+}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]>> PacketOut<T> {
+    /// Sets the transaction id.
+    pub fn set_xid(&mut self, xid: Xid) {
+        put_at(self.buffer.as_mut(), 4, xid.0.to_be_bytes());
+    }
+
+    /// Sets which buffered packet to send.
+    pub fn set_buffer_id(&mut self, buffer_id: BufferId) {
+        put_at(self.buffer.as_mut(), 8, buffer_id.0.to_be_bytes());
+    }
+
+    /// The packet, to be changed in place.
+    pub fn payload_mut(&mut self) -> &mut [u8] {
+        let range = self.payload_range();
+        self.buffer.as_mut().get_mut(range).unwrap_or(&mut [])
+    }
+}
+
+const fn actions_len_offset(version: Version) -> usize {
+    match version {
+        Version::V1_0 => 14,
+        Version::V1_3 => 16,
+    }
+}
+
+/// The ports that a packet-out's output actions name; made by [`PacketOut::outputs`].
+#[derive(Clone, Debug)]
+pub struct Outputs<'a> {
+    version: Version,
+    actions: &'a [u8],
+}
+
+impl Iterator for Outputs<'_> {
+    type Item = PortNumber;
+
+    fn next(&mut self) -> Option<PortNumber> {
+        while self.actions.len() >= 8 {
+            let action = self.actions;
+            let length = usize::from(u16_at(action, 2));
+            if length < 8 {
+                break;
+            }
+            let Some(rest) = action.get(length..) else { break };
+            self.actions = rest;
+            // OFPAT_OUTPUT is 0 in both versions.
+            if u16_at(action, 0) == 0 {
+                return Some(match self.version {
+                    Version::V1_0 => PortNumber::from_v1_0(u16_at(action, 4)),
+                    Version::V1_3 => PortNumber(u32_at(action, 4)),
+                });
+            }
+        }
+        self.actions = &[];
+        None
+    }
+}
+
+/// What a packet-out says about its packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketOutFields<'a> {
+    /// Which buffered packet to send; [`BufferId::NO_BUFFER`] if the payload is the packet.
+    pub buffer_id: BufferId,
+    /// The port that the packet is to count as having come in by; [`PortNumber::ANY`] in 1.0 and
+    /// [`PortNumber::CONTROLLER`] in 1.3 if none.
+    pub in_port: PortNumber,
+    /// An output action for each; none drops the packet.
+    pub outputs: &'a [PortNumber],
+}
+
+impl PacketOutFields<'_> {
+    /// Appends a packet-out with `payload`.
+    ///
+    /// Fails, and appends nothing, if the message would not fit its length field or 1.0 has no
+    /// number for a port.
+    pub fn emit(
+        &self,
+        version: Version,
+        xid: Xid,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let actions_len = self.outputs.len().saturating_mul(output_length(version));
+        let total = fixed(version).saturating_add(actions_len).saturating_add(payload.len());
+        let length = message_length("ofp_packet_out", total)?;
+        // Not longer than the message, whose length was just seen to fit.
+        let actions_len = actions_len as u16;
+        let header = header_bytes(version, MessageType::PACKET_OUT, length, xid);
+        let before = out.len();
+        out.reserve(usize::from(length));
+        match version {
+            Version::V1_0 => {
+                let in_port = port_v1_0("ofp_packet_out.in_port", self.in_port)?;
+                let mut bytes = [0; 16];
+                put_at(&mut bytes, 0, header);
+                put_at(&mut bytes, 8, self.buffer_id.0.to_be_bytes());
+                put_at(&mut bytes, 12, in_port.to_be_bytes());
+                put_at(&mut bytes, 14, actions_len.to_be_bytes());
+                out.extend_from_slice(&bytes);
+                for &output in self.outputs {
+                    let port = match port_v1_0("ofp_action_output.port", output) {
+                        Ok(port) => port,
+                        Err(error) => {
+                            out.truncate(before);
+                            return Err(error);
+                        }
+                    };
+                    let [high, low] = port.to_be_bytes();
+                    out.extend_from_slice(&[0, 0, 0, 8, high, low, 0, 0]);
+                }
+            }
+            Version::V1_3 => {
+                let mut bytes = [0; 24];
+                put_at(&mut bytes, 0, header);
+                put_at(&mut bytes, 8, self.buffer_id.0.to_be_bytes());
+                put_at(&mut bytes, 12, self.in_port.0.to_be_bytes());
+                put_at(&mut bytes, 16, actions_len.to_be_bytes());
+                out.extend_from_slice(&bytes);
+                for output in self.outputs {
+                    let mut action = [0; 16];
+                    put_at(&mut action, 2, 16_u16.to_be_bytes());
+                    put_at(&mut action, 4, output.0.to_be_bytes());
+                    out.extend_from_slice(&action);
+                }
+            }
+        }
+        out.extend_from_slice(payload);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUTS: [PortNumber; 2] = [PortNumber(3), PortNumber::FLOOD];
+
+    fn emitted(version: Version) -> Vec<u8> {
+        let fields = PacketOutFields {
+            buffer_id: BufferId(0x0102_0304),
+            in_port: PortNumber::CONTROLLER,
+            outputs: &OUTPUTS,
+        };
+        let mut out = Vec::new();
+        fields.emit(version, Xid(0xa1a2_a3a4), b"pkt", &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn bytes_on_the_wire_are_those_of_the_specification() {
+        assert_eq!(
+            emitted(Version::V1_0),
+            b"\x01\x0d\x00\x23\xa1\xa2\xa3\xa4\x01\x02\x03\x04\xff\xfd\x00\x10\
+              \x00\x00\x00\x08\x00\x03\x00\x00\x00\x00\x00\x08\xff\xfb\x00\x00pkt"
+        );
+        assert_eq!(
+            emitted(Version::V1_3),
+            b"\x04\x0d\x00\x3b\xa1\xa2\xa3\xa4\x01\x02\x03\x04\xff\xff\xff\xfd\
+              \x00\x20\x00\x00\x00\x00\x00\x00\
+              \x00\x00\x00\x10\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\
+              \x00\x00\x00\x10\xff\xff\xff\xfb\x00\x00\x00\x00\x00\x00\x00\x00pkt"
+        );
+    }
+
+    #[test]
+    fn the_view_reads_what_was_emitted() {
+        for version in [Version::V1_0, Version::V1_3] {
+            let mut bytes = emitted(version);
+            let mut view = PacketOut::new_checked(&mut bytes).unwrap();
+            assert_eq!(view.version(), version);
+            assert_eq!(view.xid(), Xid(0xa1a2_a3a4));
+            assert_eq!(view.buffer_id(), BufferId(0x0102_0304));
+            assert_eq!(view.in_port(), PortNumber::CONTROLLER);
+            assert_eq!(view.outputs().collect::<Vec<_>>(), OUTPUTS);
+            assert_eq!(view.payload(), b"pkt");
+            view.set_xid(Xid(1));
+            view.set_buffer_id(BufferId(2));
+            view.payload_mut().copy_from_slice(b"PKT");
+            assert_eq!((view.xid(), view.buffer_id()), (Xid(1), BufferId(2)));
+            let range = view.payload_range();
+            assert_eq!(&bytes[range], b"PKT");
+        }
+    }
+
+    #[test]
+    fn actions_that_overrun_the_message_are_refused() {
+        for (version, at) in [(Version::V1_0, 15), (Version::V1_3, 17)] {
+            let mut bytes = emitted(version);
+            bytes[at] += 3;
+            assert_eq!(PacketOut::new_checked(&bytes).unwrap().payload(), b"");
+            bytes[at] += 1;
+            let error = PacketOut::new_checked(&bytes).unwrap_err();
+            assert_eq!((error.offset, error.field), (at - 1, "ofp_packet_out.actions_len"));
+        }
+    }
+
+    #[test]
+    fn malformed_actions_end_the_outputs() {
+        for length in [0, 7, 200] {
+            let mut bytes = emitted(Version::V1_0);
+            bytes[27] = length; // of the second action
+            let view = PacketOut::new_checked(&bytes).unwrap();
+            assert_eq!(view.outputs().collect::<Vec<_>>(), OUTPUTS[..1]);
+        }
+        let mut bytes = emitted(Version::V1_0);
+        bytes[17] = 3; // the first action is now OFPAT_STRIP_VLAN
+        let view = PacketOut::new_checked(&bytes).unwrap();
+        assert_eq!(view.outputs().collect::<Vec<_>>(), OUTPUTS[1..]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_appends_nothing() {
+        let fields = PacketOutFields {
+            buffer_id: BufferId::NO_BUFFER,
+            in_port: PortNumber::ANY,
+            outputs: &[PortNumber(1), PortNumber(70_000)],
+        };
+        let mut out = b"before".to_vec();
+        assert!(fields.emit(Version::V1_0, Xid(0), b"", &mut out).is_err());
+        assert!(fields.emit(Version::V1_3, Xid(0), &vec![0; 65_480], &mut out).is_err());
+        assert_eq!(out, b"before");
+        assert!(fields.emit(Version::V1_3, Xid(0), &vec![0; 65_479], &mut out).is_ok());
+    }
+}
