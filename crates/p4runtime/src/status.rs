@@ -1,0 +1,170 @@
+//! Outcomes: canonical codes, the error of one update, the status of a batch.
+//!
+//! Every refusal in P4Runtime ends as a `google.rpc` code and a sentence for the author of the
+//! controller, so that pair is what the entity code returns; there is nothing finer that a client
+//! could tell apart. A batch with any refusal fails as UNKNOWN and carries one `p4.v1.Error` for
+//! each of its updates, the successful ones included (specification 1.5, "Error Reporting" under
+//! the Write and Read RPCs); clients such as p4runtime-shell count on the one-to-one order.
+
+use std::fmt;
+
+use bytes::Bytes;
+use prost::Message as _;
+pub use tonic::Code;
+
+use crate::proto::{rpc, v1};
+
+/// The URL under which a `p4.v1.Error` travels in a `google.protobuf.Any`.
+const ERROR_TYPE_URL: &str = "type.googleapis.com/p4.v1.Error";
+
+/// Why one update, or one request of a read, was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct EntityError {
+    code: Code,
+    message: String,
+}
+
+impl EntityError {
+    /// An error with the given canonical code and a message that says what is wrong and where.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// The canonical code, never [`Code::Ok`] for errors that this crate makes.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The message.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The error as it travels in the details of a batch.
+    pub fn to_proto(&self) -> v1::Error {
+        v1::Error {
+            canonical_code: self.code as i32,
+            message: self.message.clone(),
+            ..v1::Error::default()
+        }
+    }
+
+    /// Puts the place where the error arose before its message.
+    pub(crate) fn within(mut self, place: impl fmt::Display) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidArgument, message)
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Code::NotFound, message)
+    }
+
+    pub(crate) fn exists(message: impl Into<String>) -> Self {
+        Self::new(Code::AlreadyExists, message)
+    }
+
+    pub(crate) fn exhausted(message: impl Into<String>) -> Self {
+        Self::new(Code::ResourceExhausted, message)
+    }
+
+    pub(crate) fn denied(message: impl Into<String>) -> Self {
+        Self::new(Code::PermissionDenied, message)
+    }
+
+    pub(crate) fn out_of_range(message: impl Into<String>) -> Self {
+        Self::new(Code::OutOfRange, message)
+    }
+
+    pub(crate) fn in_use(message: impl Into<String>) -> Self {
+        Self::new(Code::FailedPrecondition, message)
+    }
+
+    pub(crate) fn unimplemented(message: impl Into<String>) -> Self {
+        Self::new(Code::Unimplemented, message)
+    }
+}
+
+/// The status of a batch from the outcomes of its elements, in their order.
+///
+/// `Ok` when all succeeded; otherwise a status UNKNOWN with one `p4.v1.Error` for each element.
+pub fn batch_status(outcomes: &[Result<(), EntityError>]) -> Result<(), rpc::Status> {
+    let Some(first) = outcomes.iter().find_map(|outcome| outcome.as_ref().err()) else {
+        return Ok(());
+    };
+    let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+    let details = outcomes
+        .iter()
+        .map(|outcome| {
+            let error = match outcome {
+                Ok(()) => v1::Error::default(),
+                Err(error) => error.to_proto(),
+            };
+            prost_types::Any { type_url: ERROR_TYPE_URL.to_owned(), value: error.encode_to_vec() }
+        })
+        .collect();
+    Err(rpc::Status {
+        code: Code::Unknown as i32,
+        message: format!("{failed} of {} failed; first: {first}", outcomes.len()),
+        details,
+    })
+}
+
+/// The gRPC status that carries `status` in its `grpc-status-details-bin` trailer.
+pub fn to_grpc(status: &rpc::Status) -> tonic::Status {
+    tonic::Status::with_details(
+        Code::from_i32(status.code),
+        status.message.clone(),
+        Bytes::from(status.encode_to_vec()),
+    )
+}
+
+/// What a server said of each element of a batch: the reverse of [`batch_status`], for clients.
+///
+/// Empty when the status carries no details, or none that can be read.
+pub fn batch_errors(status: &tonic::Status) -> Vec<v1::Error> {
+    let Ok(status) = rpc::Status::decode(status.details()) else {
+        return Vec::new();
+    };
+    status
+        .details
+        .iter()
+        .filter(|detail| detail.type_url.ends_with("/p4.v1.Error"))
+        .filter_map(|detail| v1::Error::decode(detail.value.as_slice()).ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_without_failure_is_ok() {
+        assert_eq!(batch_status(&[Ok(()), Ok(())]), Ok(()));
+        assert_eq!(batch_status(&[]), Ok(()));
+    }
+
+    #[test]
+    fn details_keep_the_order_and_include_successes() {
+        let outcomes =
+            [Err(EntityError::exhausted("full")), Ok(()), Err(EntityError::exists("there"))];
+        let status = batch_status(&outcomes).unwrap_err();
+        let grpc = to_grpc(&status);
+        assert_eq!(grpc.code(), Code::Unknown);
+        assert_eq!(grpc.message(), "2 of 3 failed; first: full");
+        let errors = batch_errors(&grpc);
+        let codes: Vec<i32> = errors.iter().map(|error| error.canonical_code).collect();
+        assert_eq!(codes, [8, 0, 6]);
+        assert_eq!(errors[1], v1::Error::default());
+    }
+
+    #[test]
+    fn details_that_are_no_status_are_none() {
+        let status = tonic::Status::with_details(Code::Unknown, "", Bytes::from_static(b"\xff"));
+        assert_eq!(batch_errors(&status), []);
+    }
+}

@@ -1,0 +1,393 @@
+//! P4Runtime byte strings (specification 1.5, "Bytestrings" and "Match Format").
+//!
+//! A value travels as a big-endian string of any length; the canonical form is the shortest one.
+//! A receiver takes every length and checks the value against the width in P4Info. Everything
+//! here works on borrowed bytes and returns a part of its argument, so that checking a value
+//! costs no memory.
+//!
+//! The specification names two codes for a malformed string: OUT_OF_RANGE where it defines byte
+//! strings, INVALID_ARGUMENT in the summaries for match fields and action parameters. Here a
+//! string that is empty or too wide is OUT_OF_RANGE wherever it stands, and everything else that
+//! is wrong with a match (reversed range, value outside its mask) is INVALID_ARGUMENT.
+
+use std::num::NonZeroU32;
+
+use bytes::Bytes;
+
+use crate::status::{Code, EntityError};
+
+/// What the control plane sees of a P4 value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ValueType {
+    /// An unsigned number of this many bits.
+    Bits(NonZeroU32),
+    /// A string: the type is translated (`p4runtime_translation` with `string`), so that any
+    /// bytes but none are a value.
+    Text,
+}
+
+impl ValueType {
+    /// The canonical form of `value`, as a part of it.
+    pub fn canonical(self, value: &[u8]) -> Result<&[u8], ValueError> {
+        match self {
+            Self::Bits(bits) => unsigned(value, bits.get()),
+            Self::Text if value.is_empty() => Err(ValueError::Empty),
+            Self::Text => Ok(value),
+        }
+    }
+
+    /// The width in bits, or `None` for text.
+    pub fn bits(self) -> Option<u32> {
+        match self {
+            Self::Bits(bits) => Some(bits.get()),
+            Self::Text => None,
+        }
+    }
+}
+
+/// Why a byte string, or a match made of byte strings, is not acceptable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// Zero is one byte of zero; an empty string is no value.
+    #[error("the byte string is empty; zero is written as one byte of zero")]
+    Empty,
+    /// The value needs more bits than the type has.
+    #[error("the value needs {needed} bits, the type has {bits}")]
+    TooWide {
+        /// Bits of the type.
+        bits: u32,
+        /// Bits that the value needs.
+        needed: u64,
+    },
+    /// The prefix length of a longest-prefix match is not within the field.
+    #[error("prefix length {prefix_len} is not in 1..={bits}; leave the field out to match any")]
+    PrefixLength {
+        /// The length given.
+        prefix_len: i32,
+        /// Bits of the field.
+        bits: u32,
+    },
+    /// Bits after the prefix are set.
+    #[error("bits after the prefix of {prefix_len} are set; they must be zero")]
+    BitsAfterPrefix {
+        /// The length given.
+        prefix_len: u32,
+    },
+    /// Bits outside the mask are set.
+    #[error("bits outside the mask are set; they must be zero")]
+    BitsOutsideMask,
+    /// The low end of a range is above its high end.
+    #[error("the low end of the range is above its high end")]
+    ReversedRange,
+    /// The match accepts every value.
+    #[error("the match accepts every value; leave the field out instead")]
+    DontCare,
+}
+
+impl ValueError {
+    /// The canonical code that the specification names.
+    pub fn code(self) -> Code {
+        match self {
+            Self::Empty | Self::TooWide { .. } => Code::OutOfRange,
+            Self::PrefixLength { .. }
+            | Self::BitsAfterPrefix { .. }
+            | Self::BitsOutsideMask
+            | Self::ReversedRange
+            | Self::DontCare => Code::InvalidArgument,
+        }
+    }
+}
+
+impl From<ValueError> for EntityError {
+    fn from(error: ValueError) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
+/// The canonical form of a `bit<bits>` value: without leading zero bytes, at least one byte.
+pub fn unsigned(value: &[u8], bits: u32) -> Result<&[u8], ValueError> {
+    let value = without_leading_zeros(value)?;
+    let needed = unsigned_width(value);
+    if needed > u64::from(bits) {
+        return Err(ValueError::TooWide { bits, needed });
+    }
+    Ok(value)
+}
+
+/// The canonical form of an `int<bits>` value: two's complement without repeated sign bytes.
+pub fn signed(value: &[u8], bits: u32) -> Result<&[u8], ValueError> {
+    let mut value = value;
+    let needed = loop {
+        match value {
+            [] => return Err(ValueError::Empty),
+            [0x00, next, ..] if next & 0x80 == 0 => value = &value[1..],
+            [0xff, next, ..] if next & 0x80 != 0 => value = &value[1..],
+            [first, ..] => {
+                let copies =
+                    if first & 0x80 == 0 { first.leading_zeros() } else { first.leading_ones() };
+                break byte_bits(value) - u64::from(copies) + 1;
+            }
+        }
+    };
+    if needed > u64::from(bits) {
+        return Err(ValueError::TooWide { bits, needed });
+    }
+    Ok(value)
+}
+
+/// The canonical value of a longest-prefix match on `bits` bits.
+pub fn prefix(value: &[u8], prefix_len: i32, bits: u32) -> Result<&[u8], ValueError> {
+    let value = unsigned(value, bits)?;
+    match u32::try_from(prefix_len) {
+        Ok(length @ 1..) if length <= bits => {
+            if trailing_zero_bits(value).is_some_and(|zeros| zeros < u64::from(bits - length)) {
+                return Err(ValueError::BitsAfterPrefix { prefix_len: length });
+            }
+            Ok(value)
+        }
+        _ => Err(ValueError::PrefixLength { prefix_len, bits }),
+    }
+}
+
+/// The canonical value and mask of a ternary match on `bits` bits.
+pub fn ternary<'a>(
+    value: &'a [u8],
+    mask: &'a [u8],
+    bits: u32,
+) -> Result<(&'a [u8], &'a [u8]), ValueError> {
+    let value = unsigned(value, bits)?;
+    let mask = unsigned(mask, bits)?;
+    if mask == [0] {
+        return Err(ValueError::DontCare);
+    }
+    // From the least significant byte on; a mask that is shorter has zeros above.
+    let masks = mask.iter().rev().chain(std::iter::repeat(&0));
+    if value.iter().rev().zip(masks).any(|(value, mask)| value & !mask != 0) {
+        return Err(ValueError::BitsOutsideMask);
+    }
+    Ok((value, mask))
+}
+
+/// The canonical ends of a range match on `bits` bits, both inclusive.
+pub fn range<'a>(
+    low: &'a [u8],
+    high: &'a [u8],
+    bits: u32,
+) -> Result<(&'a [u8], &'a [u8]), ValueError> {
+    let low = unsigned(low, bits)?;
+    let high = unsigned(high, bits)?;
+    // Canonical strings order by length first, then byte by byte.
+    if (low.len(), low) > (high.len(), high) {
+        return Err(ValueError::ReversedRange);
+    }
+    let high_is_maximum =
+        unsigned_width(high) == u64::from(bits) && trailing_one_bits(high) == u64::from(bits);
+    if low == [0] && high_is_maximum {
+        return Err(ValueError::DontCare);
+    }
+    Ok((low, high))
+}
+
+/// The canonical byte string of a number.
+pub fn encode(value: u128) -> Bytes {
+    let bytes = value.to_be_bytes();
+    let zeros = (value.leading_zeros() / 8).min(15) as usize;
+    Bytes::copy_from_slice(&bytes[zeros..])
+}
+
+/// The number in a byte string, or `None` if it is empty or above 128 bits.
+pub fn decode(value: &[u8]) -> Option<u128> {
+    let value = without_leading_zeros(value).ok()?;
+    if value.len() > size_of::<u128>() {
+        return None;
+    }
+    Some(value.iter().fold(0, |number, byte| number << 8 | u128::from(*byte)))
+}
+
+fn without_leading_zeros(value: &[u8]) -> Result<&[u8], ValueError> {
+    let last = value.len().checked_sub(1).ok_or(ValueError::Empty)?;
+    let zeros = value.iter().take(last).take_while(|byte| **byte == 0).count();
+    Ok(&value[zeros..])
+}
+
+/// Bits that a canonical unsigned value needs; zero needs one.
+fn unsigned_width(value: &[u8]) -> u64 {
+    let leading = value.first().map_or(0, |first| first.leading_zeros());
+    (byte_bits(value) - u64::from(leading)).max(1)
+}
+
+fn byte_bits(value: &[u8]) -> u64 {
+    value.len() as u64 * 8
+}
+
+/// `None` for zero, which ends in any number of zeros.
+fn trailing_zero_bits(value: &[u8]) -> Option<u64> {
+    let bytes = value.iter().rev().position(|byte| *byte != 0)?;
+    let last = value.iter().rev().nth(bytes)?;
+    Some(bytes as u64 * 8 + u64::from(last.trailing_zeros()))
+}
+
+fn trailing_one_bits(value: &[u8]) -> u64 {
+    let bytes = value.iter().rev().take_while(|byte| **byte == 0xff).count();
+    let rest = value.iter().rev().nth(bytes).map_or(0, |byte| byte.trailing_ones());
+    bytes as u64 * 8 + u64::from(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn too_wide(bits: u32, needed: u64) -> ValueError {
+        ValueError::TooWide { bits, needed }
+    }
+
+    /// The rows of the specification's table "Examples of Valid Bytestring Encoding".
+    #[test]
+    fn valid_examples_of_the_specification() {
+        assert_eq!(unsigned(b"\x63", 8), Ok(&b"\x63"[..]));
+        assert_eq!(unsigned(b"\x00\x63", 16), Ok(&b"\x63"[..]));
+        assert_eq!(unsigned(b"\x63", 16), Ok(&b"\x63"[..]));
+        assert_eq!(unsigned(b"\x30\x64", 16), Ok(&b"\x30\x64"[..]));
+        assert_eq!(unsigned(b"\x00\x30\x64", 16), Ok(&b"\x30\x64"[..]));
+        assert_eq!(unsigned(b"\x00\x63", 12), Ok(&b"\x63"[..]));
+        assert_eq!(unsigned(b"\x63", 12), Ok(&b"\x63"[..]));
+        assert_eq!(unsigned(b"\x00\x00\x63", 12), Ok(&b"\x63"[..]));
+        assert_eq!(signed(b"\x63", 8), Ok(&b"\x63"[..]));
+        assert_eq!(signed(b"\x9d", 8), Ok(&b"\x9d"[..]));
+        assert_eq!(signed(b"\xff\x9d", 8), Ok(&b"\x9d"[..]));
+        assert_eq!(signed(b"\xfd\x1d", 12), Ok(&b"\xfd\x1d"[..]));
+        assert_eq!(signed(b"\x00\x00", 16), Ok(&b"\x00"[..]));
+        assert_eq!(signed(b"\x00", 16), Ok(&b"\x00"[..]));
+    }
+
+    /// The rows of the specification's table "Examples of Invalid Bytestring Encoding".
+    #[test]
+    fn invalid_examples_of_the_specification() {
+        assert_eq!(unsigned(b"\x01\x63", 8), Err(too_wide(8, 9)));
+        assert_eq!(unsigned(b"", 8), Err(ValueError::Empty));
+        assert_eq!(unsigned(b"\x01\x00\x63", 16), Err(too_wide(16, 17)));
+        assert_eq!(unsigned(b"\x10\x63", 12), Err(too_wide(12, 13)));
+        assert_eq!(unsigned(b"\x01\x00\x63", 12), Err(too_wide(12, 17)));
+        assert_eq!(unsigned(b"\x00\x40\x63", 12), Err(too_wide(12, 15)));
+        assert_eq!(signed(b"\x00\x9d", 8), Err(too_wide(8, 9)));
+        assert_eq!(signed(b"\x8d\x1d", 12), Err(too_wide(12, 16)));
+        assert_eq!(signed(b"", 16), Err(ValueError::Empty));
+        assert_eq!(ValueError::Empty.code(), Code::OutOfRange);
+        assert_eq!(too_wide(8, 9).code(), Code::OutOfRange);
+    }
+
+    #[test]
+    fn zero_is_one_byte_and_fits_one_bit() {
+        assert_eq!(unsigned(b"\x00\x00\x00", 1), Ok(&b"\x00"[..]));
+        assert_eq!(signed(b"\xff\xff", 1), Ok(&b"\xff"[..]));
+    }
+
+    #[test]
+    fn text_is_any_bytes_but_none() {
+        assert_eq!(ValueType::Text.canonical(b"\x00eth0"), Ok(&b"\x00eth0"[..]));
+        assert_eq!(ValueType::Text.canonical(b""), Err(ValueError::Empty));
+        assert_eq!(ValueType::Text.bits(), None);
+    }
+
+    #[test]
+    fn prefixes() {
+        assert_eq!(prefix(b"\x0a\x00\x00\x00", 8, 32), Ok(&b"\x0a\x00\x00\x00"[..]));
+        assert_eq!(prefix(b"\x00", 1, 32), Ok(&b"\x00"[..]));
+        assert_eq!(
+            prefix(b"\x0a\x01\x00\x00", 8, 32),
+            Err(ValueError::BitsAfterPrefix { prefix_len: 8 })
+        );
+        assert_eq!(prefix(b"\x01", 9, 9), Ok(&b"\x01"[..]));
+        for prefix_len in [0, -1, 33] {
+            let error = prefix(b"\x00", prefix_len, 32).unwrap_err();
+            assert_eq!(error, ValueError::PrefixLength { prefix_len, bits: 32 });
+            assert_eq!(error.code(), Code::InvalidArgument);
+        }
+    }
+
+    #[test]
+    fn masks() {
+        assert_eq!(ternary(b"\x00\x10", b"\x00\xf0", 16), Ok((&b"\x10"[..], &b"\xf0"[..])));
+        assert_eq!(ternary(b"\x11", b"\xf0", 16), Err(ValueError::BitsOutsideMask));
+        assert_eq!(ternary(b"\x01\x00", b"\xf0", 16), Err(ValueError::BitsOutsideMask));
+        assert_eq!(ternary(b"\x00", b"\x00", 16), Err(ValueError::DontCare));
+        assert_eq!(ternary(b"\x00", b"\x02\x00", 9), Err(too_wide(9, 10)));
+    }
+
+    #[test]
+    fn ranges() {
+        assert_eq!(range(b"\x00\x05", b"\x01\x00", 16), Ok((&b"\x05"[..], &b"\x01\x00"[..])));
+        assert_eq!(range(b"\x05", b"\x05", 16), Ok((&b"\x05"[..], &b"\x05"[..])));
+        assert_eq!(range(b"\x01\x00", b"\xff", 16), Err(ValueError::ReversedRange));
+        assert_eq!(range(b"\x00", b"\x01\xff", 9), Err(ValueError::DontCare));
+        assert_eq!(range(b"\x00", b"\xff\xff", 16), Err(ValueError::DontCare));
+        assert_eq!(range(b"\x00", b"\x01", 1), Err(ValueError::DontCare));
+        assert!(range(b"\x00", b"\x01\xfe", 9).is_ok());
+        assert!(range(b"\x01", b"\x01\xff", 9).is_ok());
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(encode(0), &b"\x00"[..]);
+        assert_eq!(encode(0x1ff), &b"\x01\xff"[..]);
+        assert_eq!(encode(u128::MAX).len(), 16);
+        assert_eq!(decode(b""), None);
+        assert_eq!(decode(&[1; 17]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_form_is_idempotent(value: Vec<u8>, bits in 1_u32..200) {
+            if let Ok(once) = unsigned(&value, bits) {
+                prop_assert_eq!(unsigned(once, bits), Ok(once));
+            }
+            if let Ok(once) = signed(&value, bits) {
+                prop_assert_eq!(signed(once, bits), Ok(once));
+            }
+        }
+
+        #[test]
+        fn leading_zeros_change_nothing(number: u128, zeros in 0_usize..9) {
+            let canonical = encode(number);
+            let mut padded = vec![0; zeros];
+            padded.extend_from_slice(&canonical);
+            prop_assert_eq!(unsigned(&padded, 128), Ok(&canonical[..]));
+            prop_assert_eq!(decode(&padded), Some(number));
+        }
+
+        #[test]
+        fn widths_agree_with_arithmetic(number: u128, bits in 1_u32..129) {
+            let fits = bits == 128 || number >> bits == 0;
+            prop_assert_eq!(unsigned(&number.to_be_bytes(), bits).is_ok(), fits);
+        }
+
+        #[test]
+        fn signed_widths_agree_with_arithmetic(number: i128, shift in 0_u32..128, bits in 1_u32..128) {
+            let number = number >> shift;
+            let limit = 1_i128 << (bits - 1);
+            let fits = (-limit..limit).contains(&number);
+            prop_assert_eq!(signed(&number.to_be_bytes(), bits).is_ok(), fits);
+        }
+
+        #[test]
+        fn prefixes_agree_with_arithmetic(number: u32, prefix_len in 1_i32..33) {
+            let clean = u64::from(number) % (1_u64 << (32 - prefix_len)) == 0;
+            prop_assert_eq!(prefix(&number.to_be_bytes(), prefix_len, 32).is_ok(), clean);
+        }
+
+        #[test]
+        fn masks_agree_with_arithmetic(value: u32, mask: u32) {
+            let good = mask != 0 && value & !mask == 0;
+            prop_assert_eq!(ternary(&value.to_be_bytes(), &mask.to_be_bytes(), 32).is_ok(), good);
+        }
+
+        #[test]
+        fn ranges_agree_with_arithmetic(low: u16, high: u16) {
+            let good = low <= high && (low, high) != (0, u16::MAX);
+            prop_assert_eq!(range(&low.to_be_bytes(), &high.to_be_bytes(), 16).is_ok(), good);
+        }
+    }
+}
