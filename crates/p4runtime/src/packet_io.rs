@@ -1,0 +1,424 @@
+//! The metadata of packet-ins and packet-outs, by name and width, whatever the pipeline.
+//!
+//! A P4 program declares the header that travels with controller packets; P4Info lists its
+//! fields under `controller_packet_metadata` (specification 1.5, sections
+//! "ControllerPacketMetadata" and "Packet I/O"). Names differ between programs, ids and widths
+//! with them, so both layouts are resolved once per pipeline: afterwards a packet costs one
+//! small allocation (the list itself) and no look-up by name.
+
+use bytes::Bytes;
+use thiserror::Error;
+
+use crate::proto::{config, v1};
+
+/// How values are written. Readers must accept either (section "Bytestrings").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ByteString {
+    /// The shortest byte string, as the specification asks of servers.
+    #[default]
+    Canonical,
+    /// All bytes of the field's width, as ONOS and older servers write them.
+    FullWidth,
+}
+
+/// What a packet-out may leave out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingMetadata {
+    /// Padding fields may be missing: ONOS sends none.
+    #[default]
+    AcceptPadding,
+    /// Every field must be there, as the specification says.
+    Refuse,
+}
+
+/// Why the metadata of a packet-out does not fit the pipeline. The status code for all of them
+/// is `INVALID_ARGUMENT`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MetadataError {
+    /// The field is not part of the header.
+    #[error("Unknown metadata field id {id}.")]
+    Unknown {
+        /// The id in the packet-out.
+        id: u32,
+    },
+    /// The field occurs more than once.
+    #[error("Metadata field id {id} occurs more than once.")]
+    Repeated {
+        /// The id in the packet-out.
+        id: u32,
+    },
+    /// The field has no bytes; the number zero is one zero byte.
+    #[error("Metadata field id {id} ({name}) is empty.")]
+    Empty {
+        /// The id in the packet-out.
+        id: u32,
+        /// The name in P4Info.
+        name: String,
+    },
+    /// The number does not fit the field.
+    #[error("Metadata field id {id} ({name}) does not fit its {bits} bits.")]
+    TooWide {
+        /// The id in the packet-out.
+        id: u32,
+        /// The name in P4Info.
+        name: String,
+        /// The width in P4Info.
+        bits: u32,
+    },
+    /// The field is not there.
+    #[error("Metadata field id {id} ({name}) is missing.")]
+    Missing {
+        /// The id in P4Info.
+        id: u32,
+        /// The name in P4Info.
+        name: String,
+    },
+}
+
+/// The names that P4 programs give to the port a packet came in by.
+const INGRESS_NAMES: [&str; 4] = ["ingress_port", "ingress_physical_port", "in_port", "input_port"];
+/// The names that P4 programs give to the port a packet is to leave by.
+const EGRESS_NAMES: [&str; 4] = ["egress_port", "egress_physical_port", "out_port", "output_port"];
+
+/// One field of a controller packet header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    id: u32,
+    name: String,
+    kind: Kind,
+    padding: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Bits(u32),
+    /// A type that the controller sees as text (`sdn_string`).
+    Text,
+}
+
+impl Field {
+    /// The id in P4Info.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The name in P4Info.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The width in bits as the controller sees it, or `None` for text.
+    #[must_use]
+    pub fn bits(&self) -> Option<u32> {
+        match self.kind {
+            Kind::Bits(bits) => Some(bits),
+            Kind::Text => None,
+        }
+    }
+
+    /// Whether the field only fills up a byte.
+    #[must_use]
+    pub fn is_padding(&self) -> bool {
+        self.padding
+    }
+
+    /// A number as a value of this field, in decimal digits for text. The number must fit.
+    #[must_use]
+    pub fn value(&self, number: u32, form: ByteString) -> Bytes {
+        match (self.kind, form) {
+            (Kind::Text, _) => Bytes::from(number.to_string()),
+            (Kind::Bits(_), ByteString::Canonical) => {
+                number_bytes(number, 4 - number.leading_zeros() as usize / 8)
+            }
+            (Kind::Bits(bits), ByteString::FullWidth) => number_bytes(number, bytes_for(bits)),
+        }
+    }
+
+    fn new(metadata: &config::controller_packet_metadata::Metadata, kind: Kind) -> Self {
+        Self {
+            id: metadata.id,
+            name: metadata.name.clone(),
+            kind,
+            padding: is_padding(&metadata.name, &metadata.annotations),
+        }
+    }
+
+    fn check(&self, value: &[u8]) -> Result<(), MetadataError> {
+        let Kind::Bits(bits) = self.kind else { return Ok(()) };
+        if value.is_empty() {
+            return Err(MetadataError::Empty { id: self.id, name: self.name.clone() });
+        }
+        if significant_bits(value) > u64::from(bits) {
+            return Err(MetadataError::TooWide { id: self.id, name: self.name.clone(), bits });
+        }
+        Ok(())
+    }
+
+    fn number(&self, value: &[u8]) -> Option<u32> {
+        match self.kind {
+            Kind::Text => std::str::from_utf8(value).ok()?.parse().ok(),
+            Kind::Bits(_) if significant_bits(value) > 32 => None,
+            Kind::Bits(_) => {
+                let shift = |number: u32, byte: &u8| number << 8 | u32::from(*byte);
+                Some(value.iter().fold(0, shift))
+            }
+        }
+    }
+}
+
+/// How to write the metadata of packet-ins.
+#[derive(Clone, Debug)]
+pub struct PacketInLayout {
+    fields: Vec<Field>,
+    ingress: Option<usize>,
+    form: ByteString,
+    /// The metadata of a packet whose fields are all zero.
+    zero: Vec<v1::PacketMetadata>,
+}
+
+impl PacketInLayout {
+    /// The layout of a pipeline, or `None` if its P4Info has no header named `packet_in`.
+    #[must_use]
+    pub fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
+        let fields = header_fields(p4info, "packet_in")?;
+        let zero = |field: &Field| v1::PacketMetadata {
+            metadata_id: field.id,
+            value: field.value(0, form),
+        };
+        Some(Self {
+            ingress: find(&fields, &INGRESS_NAMES),
+            zero: fields.iter().map(zero).collect(),
+            fields,
+            form,
+        })
+    }
+
+    /// The fields in the order of P4Info.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// The field for the port that a packet came in by, if the header has one.
+    #[must_use]
+    pub fn ingress_port(&self) -> Option<&Field> {
+        self.ingress.map(|index| &self.fields[index])
+    }
+
+    /// The metadata of a packet from a port; every other field is zero.
+    #[must_use]
+    pub fn metadata(&self, ingress_port: u32) -> Vec<v1::PacketMetadata> {
+        let mut metadata = self.zero.clone();
+        if let Some(index) = self.ingress {
+            metadata[index].value = self.fields[index].value(ingress_port, self.form);
+        }
+        metadata
+    }
+
+    /// The metadata of a packet from a port, with some more fields set by id.
+    #[must_use]
+    pub fn metadata_with(
+        &self,
+        ingress_port: u32,
+        values: &[(u32, Bytes)],
+    ) -> Vec<v1::PacketMetadata> {
+        let mut metadata = self.metadata(ingress_port);
+        for (id, value) in values {
+            if let Some(field) = metadata.iter_mut().find(|field| field.metadata_id == *id) {
+                field.value = value.clone();
+            }
+        }
+        metadata
+    }
+
+    /// The port that a packet-in names: the controller's side of [`PacketInLayout::metadata`].
+    #[must_use]
+    pub fn read_ingress_port(&self, metadata: &[v1::PacketMetadata]) -> Option<u32> {
+        read(self.ingress_port()?, metadata)
+    }
+}
+
+/// How to read the metadata of packet-outs.
+#[derive(Clone, Debug)]
+pub struct PacketOutLayout {
+    fields: Vec<Field>,
+    egress: Option<usize>,
+    ingress: Option<usize>,
+    form: ByteString,
+    zero: Vec<v1::PacketMetadata>,
+}
+
+impl PacketOutLayout {
+    /// The layout of a pipeline, or `None` if its P4Info has no header named `packet_out`.
+    #[must_use]
+    pub fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
+        let fields = header_fields(p4info, "packet_out")?;
+        let zero = |field: &Field| v1::PacketMetadata {
+            metadata_id: field.id,
+            value: field.value(0, form),
+        };
+        Some(Self {
+            egress: find(&fields, &EGRESS_NAMES),
+            ingress: find(&fields, &INGRESS_NAMES),
+            zero: fields.iter().map(zero).collect(),
+            fields,
+            form,
+        })
+    }
+
+    /// The fields in the order of P4Info.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// The field for the port that a packet is to leave by, if the header has one.
+    #[must_use]
+    pub fn egress_port(&self) -> Option<&Field> {
+        self.egress.map(|index| &self.fields[index])
+    }
+
+    /// The port that a packet-out is to leave by, or `None` if it does not say.
+    #[must_use]
+    pub fn read_egress_port(&self, metadata: &[v1::PacketMetadata]) -> Option<u32> {
+        read(self.egress_port()?, metadata)
+    }
+
+    /// The port that a packet-out pretends to have come in by, or `None` if it does not say.
+    #[must_use]
+    pub fn read_ingress_port(&self, metadata: &[v1::PacketMetadata]) -> Option<u32> {
+        read(self.ingress.map(|index| &self.fields[index])?, metadata)
+    }
+
+    /// The metadata of a packet to a port; every other field is zero. The controller's side.
+    #[must_use]
+    pub fn metadata(&self, egress_port: u32) -> Vec<v1::PacketMetadata> {
+        let mut metadata = self.zero.clone();
+        if let Some(index) = self.egress {
+            metadata[index].value = self.fields[index].value(egress_port, self.form);
+        }
+        metadata
+    }
+
+    /// Whether the metadata of a packet-out is that of the pipeline.
+    ///
+    /// # Errors
+    ///
+    /// When it is not; the packet must then be dropped.
+    pub fn check(
+        &self,
+        metadata: &[v1::PacketMetadata],
+        missing: MissingMetadata,
+    ) -> Result<(), MetadataError> {
+        for (index, one) in metadata.iter().enumerate() {
+            let id = one.metadata_id;
+            let Some(field) = self.fields.iter().find(|field| field.id == id) else {
+                return Err(MetadataError::Unknown { id });
+            };
+            // Earlier ids are distinct and known, so `index` stays below the number of fields.
+            if metadata[..index].iter().any(|earlier| earlier.metadata_id == id) {
+                return Err(MetadataError::Repeated { id });
+            }
+            field.check(&one.value)?;
+        }
+        if metadata.len() == self.fields.len() {
+            return Ok(());
+        }
+        let there = |field: &Field| metadata.iter().any(|one| one.metadata_id == field.id);
+        let allowed = |field: &Field| field.padding && missing == MissingMetadata::AcceptPadding;
+        match self.fields.iter().find(|field| !there(field) && !allowed(field)) {
+            Some(field) => Err(MetadataError::Missing { id: field.id, name: field.name.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn header_fields(p4info: &config::P4Info, header: &str) -> Option<Vec<Field>> {
+    let named = |metadata: &&config::ControllerPacketMetadata| {
+        metadata.preamble.as_ref().is_some_and(|preamble| preamble.name == header)
+    };
+    let found = p4info.controller_packet_metadata.iter().find(named)?;
+    let field = |metadata| Field::new(metadata, kind_of(p4info, metadata));
+    Some(found.metadata.iter().map(field).collect())
+}
+
+fn kind_of(
+    p4info: &config::P4Info,
+    metadata: &config::controller_packet_metadata::Metadata,
+) -> Kind {
+    use config::{p4_new_type_spec::Representation, p4_new_type_translation::SdnType};
+
+    let declared = Kind::Bits(metadata.bitwidth.unsigned_abs());
+    let types = p4info.type_info.as_ref().zip(metadata.type_name.as_ref());
+    let found = types.and_then(|(types, name)| types.new_types.get(&name.name));
+    let Some(Representation::TranslatedType(translated)) =
+        found.and_then(|found| found.representation.as_ref())
+    else {
+        return declared;
+    };
+    match translated.sdn_type {
+        Some(SdnType::SdnBitwidth(bits)) => Kind::Bits(bits.unsigned_abs()),
+        Some(SdnType::SdnString(_)) => Kind::Text,
+        None => declared,
+    }
+}
+
+fn is_padding(name: &str, annotations: &[String]) -> bool {
+    let name = name.trim_start_matches('_');
+    name.starts_with("pad")
+        || name.ends_with("_pad")
+        || name.ends_with("_padding")
+        || annotations.iter().any(|annotation| annotation.starts_with("@padding"))
+}
+
+fn find(fields: &[Field], names: &[&str]) -> Option<usize> {
+    names.iter().find_map(|name| fields.iter().position(|field| field.name == *name))
+}
+
+fn read(field: &Field, metadata: &[v1::PacketMetadata]) -> Option<u32> {
+    let found = metadata.iter().find(|one| one.metadata_id == field.id)?;
+    field.number(&found.value)
+}
+
+fn bytes_for(bits: u32) -> usize {
+    bits.div_ceil(8).max(1) as usize
+}
+
+fn significant_bits(value: &[u8]) -> u64 {
+    match value.iter().position(|byte| *byte != 0) {
+        None => 0,
+        Some(first) => (value.len() - first) as u64 * 8 - u64::from(value[first].leading_zeros()),
+    }
+}
+
+/// The first numbers as four bytes each: the ports of nearly every packet need no allocation.
+static NUMBERS: [[u8; 4]; 512] = {
+    let mut numbers = [[0; 4]; 512];
+    let mut number = 0;
+    while number < numbers.len() {
+        numbers[number] = (number as u32).to_be_bytes();
+        number += 1;
+    }
+    numbers
+};
+
+/// A number in `width` bytes, most significant first; at least one byte, and never fewer than
+/// the number needs.
+fn number_bytes(number: u32, width: usize) -> Bytes {
+    let needed = 4 - number.leading_zeros() as usize / 8;
+    let width = width.max(needed).max(1);
+    match NUMBERS.get(number as usize) {
+        Some(bytes) if width <= 4 => Bytes::from_static(&bytes[4 - width..]),
+        _ => {
+            let mut bytes = vec![0; width.saturating_sub(4)];
+            bytes.extend_from_slice(&number.to_be_bytes()[4_usize.saturating_sub(width)..]);
+            bytes.into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
