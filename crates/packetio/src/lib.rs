@@ -1,1 +1,3 @@
 //! Where packets come from and go.
+
+pub mod pcap;
