@@ -3,4 +3,8 @@
 pub mod config;
 mod ledger;
 pub mod outcome;
+pub mod schedule;
 pub mod topology;
+pub mod metrics;
+pub mod statistics;
+pub mod thresholds;

@@ -1,0 +1,396 @@
+//! The figures of a trial by name: one table that thresholds, summaries, reports and help share.
+//!
+//! Values are in base units: seconds, bytes, per second, fractions from 0 to 1, and percent of one
+//! core. A metric without samples is absent rather than zero, so that nobody takes a missing
+//! measurement for a good one.
+
+use std::collections::BTreeMap;
+
+use crate::outcome::{Completion, Latency, Point, Trial, Usage};
+
+/// One figure of a trial.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Its name, such as `rtt.p99`.
+    pub name: &'static str,
+    /// What its values count.
+    pub unit: Unit,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    read: fn(&Trial) -> Option<f64>,
+}
+
+/// What the values of a metric count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Events per second.
+    PerSecond,
+    /// A number of things.
+    Count,
+    /// A share from 0 to 1.
+    Fraction,
+    /// Percent of one core, so that four busy cores are 400.
+    CpuPercent,
+    /// Bytes.
+    Bytes,
+    /// An index without a unit.
+    Index,
+}
+
+impl Unit {
+    /// The unit in words, as for a table of metrics.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Seconds => "seconds",
+            Self::PerSecond => "per second",
+            Self::Count => "count",
+            Self::Fraction => "fraction",
+            Self::CpuPercent => "percent of one core",
+            Self::Bytes => "bytes",
+            Self::Index => "index",
+        }
+    }
+}
+
+macro_rules! latency_metrics {
+    ($field:ident, $prefix:literal, $what:literal, $($statistic:literal $samples:ident $words:literal),+) => {
+        &[$(Metric {
+            name: concat!($prefix, ".", $statistic),
+            unit: Unit::Seconds,
+            summary: concat!($words, " of ", $what),
+            read: |trial| seconds(&trial.$field, trial.$field.$samples as f64),
+        }),+]
+    };
+}
+
+const GENERAL: &[Metric] = &[
+    Metric {
+        name: "offered_rate",
+        unit: Unit::PerSecond,
+        summary: "Packet-ins due per second, all switches together",
+        read: |trial| Some(trial.rates.offered),
+    },
+    Metric {
+        name: "sent_rate",
+        unit: Unit::PerSecond,
+        summary: "Packet-ins sent per second, all switches together",
+        read: |trial| Some(trial.rates.sent),
+    },
+    Metric {
+        name: "received_rate",
+        unit: Unit::PerSecond,
+        summary: "Packet-ins answered per second, all switches together",
+        read: |trial| Some(trial.rates.received),
+    },
+    Metric {
+        name: "rules_rate",
+        unit: Unit::PerSecond,
+        summary: "Rules installed per second, all switches together",
+        read: |trial| Some(trial.rates.rules),
+    },
+    Metric {
+        name: "loss",
+        unit: Unit::Fraction,
+        summary: "Share of the packet-ins sent that had no answer when the trial ended",
+        read: |trial| (trial.counts.sent > 0).then_some(trial.rates.loss),
+    },
+    Metric {
+        name: "lost",
+        unit: Unit::Count,
+        summary: "Packet-ins sent that had no answer when the trial ended",
+        read: |trial| Some(trial.counts.lost as f64),
+    },
+    Metric {
+        name: "late",
+        unit: Unit::Count,
+        summary: "Packet-ins answered after the limit for late answers",
+        read: |trial| Some(trial.counts.late as f64),
+    },
+    Metric {
+        name: "duplicated",
+        unit: Unit::Count,
+        summary: "Further answers to packet-ins answered before",
+        read: |trial| Some(trial.counts.duplicated as f64),
+    },
+    Metric {
+        name: "unmatched",
+        unit: Unit::Count,
+        summary: "Packet-outs that answer no packet-in and are no discovery frames",
+        read: |trial| Some(trial.counts.unmatched as f64),
+    },
+    Metric {
+        name: "rules_refused",
+        unit: Unit::Count,
+        summary: "Rules refused with an error",
+        read: |trial| Some(trial.counts.rules_refused as f64),
+    },
+    Metric {
+        name: "disconnects",
+        unit: Unit::Count,
+        summary: "Connections that the controller closed or that broke",
+        read: |trial| Some(trial.counts.disconnects as f64),
+    },
+    Metric {
+        name: "malformed",
+        unit: Unit::Count,
+        summary: "Messages of the controller that could not be decoded",
+        read: |trial| Some(trial.counts.malformed as f64),
+    },
+    Metric {
+        name: "outstanding.max",
+        unit: Unit::Count,
+        summary: "Most packet-ins waiting for an answer at any sample, all switches together",
+        read: |trial| trial.series.outstanding.iter().max().map(|most| *most as f64),
+    },
+    Metric {
+        name: "fairness",
+        unit: Unit::Index,
+        summary: "Jain's index of answered packet-ins over switches; 1 is perfectly fair",
+        read: |trial| trial.fairness,
+    },
+    Metric {
+        name: "controller.cpu",
+        unit: Unit::CpuPercent,
+        summary: "Mean CPU of the controller, in percent of one core",
+        read: |trial| trial.controller_usage.as_ref().and_then(cpu),
+    },
+    Metric {
+        name: "controller.rss",
+        unit: Unit::Bytes,
+        summary: "Largest resident memory of the controller",
+        read: |trial| trial.controller_usage.as_ref().and_then(rss),
+    },
+    Metric {
+        name: "probe.cpu",
+        unit: Unit::CpuPercent,
+        summary: "Mean CPU of the probe itself, in percent of one core",
+        read: |trial| cpu(&trial.probe_usage),
+    },
+    Metric {
+        name: "probe.rss",
+        unit: Unit::Bytes,
+        summary: "Largest resident memory of the probe itself",
+        read: |trial| rss(&trial.probe_usage),
+    },
+    Metric {
+        name: "ready",
+        unit: Unit::Count,
+        summary: "Switches that finished their handshake",
+        read: |trial| Some(f64::from(trial.handshake.ready)),
+    },
+    Metric {
+        name: "ready_after",
+        unit: Unit::Seconds,
+        summary: "Time from the first connection attempt until the last switch was ready",
+        read: |trial| trial.handshake.ready_after_s,
+    },
+];
+
+const RTT: &[Metric] = latency_metrics!(
+    rtt_from_due, "rtt", "the round-trip time from due to answered",
+    "mean" mean_ns "Mean", "p50" p50_ns "Median", "p90" p90_ns "90th percentile",
+    "p95" p95_ns "95th percentile", "p99" p99_ns "99th percentile",
+    "p999" p999_ns "99.9th percentile", "max" max_ns "Largest value"
+);
+
+const RTT_FROM_SENT: &[Metric] = latency_metrics!(
+    rtt_from_sent, "rtt_from_sent", "the round-trip time from sent to answered",
+    "mean" mean_ns "Mean", "p50" p50_ns "Median", "p90" p90_ns "90th percentile",
+    "p95" p95_ns "95th percentile", "p99" p99_ns "99th percentile",
+    "p999" p999_ns "99.9th percentile", "max" max_ns "Largest value"
+);
+
+const LAG: &[Metric] = latency_metrics!(
+    send_lag, "lag", "the delay of packet-ins behind their due time",
+    "p50" p50_ns "Median", "p99" p99_ns "99th percentile", "max" max_ns "Largest value"
+);
+
+impl Metric {
+    /// Every metric, in the order of the manual.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        [GENERAL, RTT, RTT_FROM_SENT, LAG].into_iter().flatten()
+    }
+
+    /// The metric with a name.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        Self::all().find(|metric| metric.name == name)
+    }
+
+    /// Its value in a trial; absent without samples, and in a trial that failed.
+    pub fn of(&self, trial: &Trial) -> Option<f64> {
+        if matches!(trial.completion, Completion::Failed { .. }) {
+            return None;
+        }
+        (self.read)(trial).filter(|value| value.is_finite())
+    }
+}
+
+impl Trial {
+    /// Every metric that has a value, by name, in base units (see [`Metric`]).
+    pub fn metrics(&self) -> BTreeMap<&'static str, f64> {
+        Metric::all().filter_map(|metric| Some((metric.name, metric.of(self)?))).collect()
+    }
+}
+
+impl Point {
+    /// The point in a few words, such as `openflow13, 16 switches, 1000/s each`.
+    pub fn label(&self) -> String {
+        let switches = match self.switches {
+            1 => "1 switch".to_owned(),
+            n => format!("{n} switches"),
+        };
+        let load = match (self.rate_per_switch, self.window) {
+            (Some(rate), _) => format!("{rate}/s each"),
+            (None, Some(window)) => format!("window {window}"),
+            (None, None) => self.mode.clone(),
+        };
+        format!("{}, {switches}, {load}", self.protocol)
+    }
+}
+
+fn seconds(latency: &Latency, nanoseconds: f64) -> Option<f64> {
+    (latency.samples > 0).then_some(nanoseconds / 1e9)
+}
+
+fn cpu(usage: &Usage) -> Option<f64> {
+    (usage.samples > 0).then_some(usage.cpu_percent)
+}
+
+fn rss(usage: &Usage) -> Option<f64> {
+    (usage.samples > 0).then_some(usage.rss_bytes_max as f64)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::outcome::{Counts, HandshakeOutcome, Histograms, Rates, Saturated, Series, Verdict};
+    use crate::statistics;
+
+    /// A trial in which nothing happened.
+    pub(crate) fn trial() -> Trial {
+        Trial {
+            repetition: 1,
+            seed: 0,
+            completion: Completion::Complete,
+            measured_s: 1.0,
+            counts: Counts::default(),
+            rates: Rates::default(),
+            rtt_from_due: Latency::default(),
+            rtt_from_sent: Latency::default(),
+            send_lag: Latency::default(),
+            fairness: None,
+            series: Series::default(),
+            per_switch: Vec::new(),
+            controller_usage: None,
+            probe_usage: Usage::default(),
+            verdict: Verdict { saturated: Saturated::Unknown, because: String::new() },
+            handshake: HandshakeOutcome::default(),
+            notes: Vec::new(),
+            histograms: Histograms::default(),
+        }
+    }
+
+    pub(crate) fn point_of(trials: Vec<Trial>) -> Point {
+        Point {
+            protocol: "openflow13".to_owned(),
+            mode: "open".to_owned(),
+            switches: 16,
+            rate_per_switch: Some(62.5),
+            offered_rate: Some(1000.0),
+            window: None,
+            summary: statistics::summarize(&trials),
+            trials,
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let names: BTreeSet<&str> = Metric::all().map(|metric| metric.name).collect();
+        assert_eq!(names.len(), Metric::all().count());
+        for name in names {
+            assert_eq!(Metric::by_name(name).map(|metric| metric.name), Some(name));
+        }
+        assert!(Metric::by_name("rtt").is_none());
+    }
+
+    #[test]
+    fn values_are_in_base_units() {
+        let mut trial = trial();
+        trial.counts.sent = 10;
+        trial.rates.loss = 0.25;
+        trial.rtt_from_due = Latency { samples: 1, p99_ns: 5_000_000, ..Latency::default() };
+        trial.rtt_from_sent = Latency { samples: 1, mean_ns: 1500.0, ..Latency::default() };
+        trial.send_lag = Latency { samples: 1, max_ns: 7, ..Latency::default() };
+        trial.controller_usage = Some(Usage {
+            cpu_percent: 250.0,
+            rss_bytes_max: 4096,
+            samples: 2,
+            cpu_percent_max: 300.0,
+        });
+        trial.series.outstanding = vec![3, 9, 4];
+        trial.handshake.ready_after_s = Some(0.5);
+        let metrics = trial.metrics();
+        for (name, value) in [
+            ("loss", 0.25),
+            ("rtt.p99", 0.005),
+            ("rtt_from_sent.mean", 1.5e-6),
+            ("lag.max", 7e-9),
+            ("controller.cpu", 250.0),
+            ("controller.rss", 4096.0),
+            ("outstanding.max", 9.0),
+            ("ready_after", 0.5),
+        ] {
+            let found = metrics.get(name).copied().expect(name);
+            assert!((found - value).abs() < 1e-12, "{name}: {found}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_is_absent() {
+        let metrics = trial().metrics();
+        let absent = ["loss", "rtt.p99", "lag.p50", "fairness", "controller.cpu", "probe.rss"];
+        for name in absent {
+            assert!(!metrics.contains_key(name), "{name}");
+        }
+        assert_eq!(metrics.get("lost"), Some(&0.0));
+
+        let mut failed = trial();
+        failed.completion = Completion::Failed { reason: "refused".to_owned() };
+        assert!(failed.metrics().is_empty());
+    }
+
+    #[test]
+    fn a_summary_counts_the_trials_that_have_the_metric() {
+        let mut measured = trial();
+        measured.fairness = Some(0.5);
+        measured.rates.sent = 100.0;
+        let mut other = trial();
+        other.rates.sent = 300.0;
+        let summary = point_of(vec![measured, other]).summary;
+        assert_eq!(
+            summary.get("fairness").map(|estimate| (estimate.n, estimate.mean)),
+            Some((1, 0.5))
+        );
+        assert_eq!(
+            summary.get("sent_rate").map(|estimate| (estimate.n, estimate.mean)),
+            Some((2, 200.0))
+        );
+    }
+
+    #[test]
+    fn labels_tell_points_apart() {
+        let mut point = point_of(Vec::new());
+        assert_eq!(point.label(), "openflow13, 16 switches, 62.5/s each");
+        point.rate_per_switch = None;
+        point.window = Some(1);
+        point.switches = 1;
+        assert_eq!(point.label(), "openflow13, 1 switch, window 1");
+        point.window = None;
+        point.mode = "flood".to_owned();
+        assert_eq!(point.label(), "openflow13, 1 switch, flood");
+    }
+}
