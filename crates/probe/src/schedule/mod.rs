@@ -1,0 +1,69 @@
+//! When packet-ins are due: an open-loop schedule that is fixed before it runs.
+//!
+//! A load generator that waits for its system under test measures the system's own pace and hides
+//! its worst moments. Here every packet-in has a due time that depends on the seed, the index of
+//! its switch and the configuration alone: not on answers, not on how the switches are spread over
+//! threads, not on a clock. [`SwitchSchedule`] yields the due times of one switch,
+//! [`ShardSchedule`] merges those of the switches that one engine thread owns. Both are iterators
+//! of a few hundred bytes per switch; nothing is computed ahead.
+//!
+//! Traffic starts at time 0 and ends after warm-up and measure window. A switch begins at its
+//! start delay plus its index times the stagger, and ceases its stop delay before the end.
+
+mod error;
+mod gaps;
+mod plan;
+mod replay;
+mod shard;
+mod switch;
+
+use std::fmt;
+use std::time::Duration;
+
+pub use error::ScheduleError;
+pub use plan::SchedulePlan;
+pub use shard::ShardSchedule;
+pub use switch::SwitchSchedule;
+
+/// Nanoseconds since the start of traffic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// The start of traffic.
+    pub const ZERO: Self = Self(0);
+
+    /// A duration in whole nanoseconds; `None` beyond 584 years.
+    pub fn from_duration(duration: Duration) -> Option<Self> {
+        u64::try_from(duration.as_nanos()).ok().map(Self)
+    }
+
+    /// The same time as a [`Duration`].
+    pub fn to_duration(self) -> Duration {
+        Duration::from_nanos(self.0)
+    }
+
+    /// Seconds since the start of traffic.
+    pub fn as_secs_f64(self) -> f64 {
+        self.to_duration().as_secs_f64()
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ns", self.0)
+    }
+}
+
+/// A packet-in that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Due {
+    /// When.
+    pub at: Nanos,
+    /// Index of the switch that sends it, from 0.
+    pub switch: u32,
+}
+
+#[cfg(test)]
+mod tests;

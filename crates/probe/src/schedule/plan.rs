@@ -1,0 +1,113 @@
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::error::ScheduleError;
+use super::gaps::Gaps;
+use super::replay::Recording;
+use super::{Nanos, ShardSchedule, SwitchSchedule};
+use crate::config::{Arrivals, Config};
+
+/// A century in seconds; due times stay far from the end of what 64 bits can count.
+const MAX_SECONDS: u64 = 100 * 365 * 24 * 3600;
+
+/// The checked parameters of all switches' schedules.
+#[derive(Clone, Debug)]
+pub struct SchedulePlan {
+    seed: u64,
+    switches: Vec<Parameters>,
+}
+
+#[derive(Clone, Debug)]
+struct Parameters {
+    gaps: Gaps,
+    start: Nanos,
+    end: Nanos,
+}
+
+impl SchedulePlan {
+    /// Checks what [`Config::traffic`], [`Config::timing`] and [`Config::switches`] ask for, and
+    /// reads the recordings that they name. Where overrides overlap the later one holds.
+    ///
+    /// # Errors
+    ///
+    /// When a rate, a distribution parameter or a recording cannot make a schedule.
+    pub fn new(config: &Config, seed: u64) -> Result<Self, ScheduleError> {
+        let timing = &config.timing;
+        let end = bounded(timing.warmup.saturating_add(timing.measure))?;
+        let mut settings =
+            vec![Settings::common(config); config.switches.count.try_into().unwrap_or(usize::MAX)];
+        for change in &config.switches.overrides {
+            let to = (change.last as usize).saturating_add(1).min(settings.len());
+            for own in settings.get_mut(change.first as usize..to).unwrap_or_default() {
+                own.rate = change.rate.unwrap_or(own.rate);
+                own.arrivals = change.arrivals.as_ref().unwrap_or(own.arrivals);
+                own.start_delay = change.start_delay.unwrap_or(own.start_delay);
+                own.stop_delay = change.stop_delay.unwrap_or(own.stop_delay);
+            }
+        }
+        let mut recordings: HashMap<PathBuf, Arc<Recording>> = HashMap::new();
+        let switches = (0..config.switches.count)
+            .zip(settings)
+            .map(|(switch, own)| {
+                let gaps = Gaps::new(switch, own.rate, own.arrivals, |path| {
+                    if let Some(known) = recordings.get(path) {
+                        return Ok(Arc::clone(known));
+                    }
+                    let recording = Arc::new(Recording::read(path)?);
+                    recordings.insert(path.to_owned(), Arc::clone(&recording));
+                    Ok(recording)
+                })?;
+                let stagger = timing.start_stagger.saturating_mul(switch);
+                let start = bounded(own.start_delay.saturating_add(stagger))?;
+                let end = Nanos(end.0.saturating_sub(bounded(own.stop_delay)?.0));
+                Ok(Parameters { gaps, start, end })
+            })
+            .collect::<Result<_, ScheduleError>>()?;
+        Ok(Self { seed, switches })
+    }
+
+    /// The due times of one switch; none if there is no such switch.
+    pub fn switch(&self, switch: u32) -> Option<SwitchSchedule> {
+        let own = self.switches.get(switch as usize)?;
+        let phase = f64::from(switch) / self.switches.len() as f64;
+        Some(SwitchSchedule::new(switch, own.gaps.clone(), phase, own.start, own.end, self.seed))
+    }
+
+    /// The merged due times of some switches; those that do not exist are passed over.
+    pub fn shard(&self, switches: impl IntoIterator<Item = u32>) -> ShardSchedule {
+        ShardSchedule::new(switches.into_iter().filter_map(|switch| self.switch(switch)))
+    }
+
+    /// Number of switches whose delays leave them no time to send.
+    pub fn silent_switches(&self) -> usize {
+        self.switches.iter().filter(|own| own.start >= own.end).count()
+    }
+}
+
+/// What one switch is asked for.
+#[derive(Clone, Debug)]
+struct Settings<'a> {
+    rate: f64,
+    arrivals: &'a Arrivals,
+    start_delay: Duration,
+    stop_delay: Duration,
+}
+
+impl<'a> Settings<'a> {
+    fn common(config: &'a Config) -> Self {
+        Self {
+            rate: config.traffic.rate,
+            arrivals: &config.traffic.arrivals,
+            start_delay: Duration::ZERO,
+            stop_delay: Duration::ZERO,
+        }
+    }
+}
+
+fn bounded(duration: Duration) -> Result<Nanos, ScheduleError> {
+    Nanos::from_duration(duration)
+        .filter(|_| duration.as_secs() <= MAX_SECONDS)
+        .ok_or(ScheduleError::TooLong { seconds: duration.as_secs(), max: MAX_SECONDS })
+}

@@ -1,0 +1,169 @@
+//! Recorded inter-arrival times.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use packetio::pcap::{self, CaptureReader};
+
+use super::error::ScheduleError;
+
+/// Most times read from one file; they take 8 bytes each.
+const MAX_TIMES: usize = 16_000_000;
+/// Longest line that is looked at.
+const MAX_LINE: u64 = 256;
+/// Longest single time, in seconds.
+const MAX_SECONDS: f64 = 1e9;
+
+/// Times between packet-ins in nanoseconds, used in turn and from the start again at the end.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Recording {
+    pub(super) gaps: Vec<f64>,
+    /// Replaces the first gap on the first pass.
+    pub(super) first: Option<f64>,
+}
+
+impl Recording {
+    /// Reads a capture, or else a text file of seconds.
+    pub(super) fn read(path: &Path) -> Result<Self, ScheduleError> {
+        let unreadable = |source| ScheduleError::Read { path: path.to_owned(), source };
+        if pcap::is_capture(path).map_err(unreadable)? {
+            let mut reader = CaptureReader::open(path)?;
+            let mut stamps = Vec::new();
+            while let Some(frame) = reader.next_frame()? {
+                let Some(stamp) = frame.timestamp else {
+                    return Err(unusable(
+                        path,
+                        format!("frame {} has no time stamp", stamps.len() + 1),
+                    ));
+                };
+                stamps.push(stamp);
+                within_limit(path, stamps.len())?;
+            }
+            Self::from_stamps(path, stamps)
+        } else {
+            let file = File::open(path).map_err(unreadable)?;
+            Self::from_lines(path, BufReader::new(file))
+        }
+    }
+
+    /// The first packet-in is due at once. Between the last frame and the first of the next pass
+    /// lies the mean of the other gaps, so that every frame keeps its own gap on each pass.
+    /// Frames that were recorded out of order are put in order of time.
+    fn from_stamps(path: &Path, mut stamps: Vec<u64>) -> Result<Self, ScheduleError> {
+        stamps.sort_unstable();
+        let (Some(first), Some(last)) = (stamps.first(), stamps.last()) else {
+            return Err(unusable(path, "the capture has no frames".into()));
+        };
+        if first == last {
+            return Err(unusable(
+                path,
+                "all frames have the same time stamp, so no inter-arrival time is known".into(),
+            ));
+        }
+        let mean = (last - first) as f64 / (stamps.len() - 1) as f64;
+        let mut gaps = Vec::with_capacity(stamps.len());
+        gaps.push(mean);
+        gaps.extend(stamps.windows(2).map(|pair| (pair[1] - pair[0]) as f64));
+        Ok(Self { gaps, first: Some(0.0) })
+    }
+
+    /// One number of seconds per line; empty lines and those that start with `#` are passed over.
+    fn from_lines(path: &Path, mut input: impl BufRead) -> Result<Self, ScheduleError> {
+        let mut gaps = Vec::new();
+        let mut text = Vec::new();
+        for line in 1.. {
+            text.clear();
+            let read = (&mut input)
+                .take(MAX_LINE)
+                .read_until(b'\n', &mut text)
+                .map_err(|source| ScheduleError::Read { path: path.to_owned(), source })?;
+            if read == 0 {
+                break;
+            }
+            let refuse = |reason| ScheduleError::Line { path: path.to_owned(), line, reason };
+            if read as u64 == MAX_LINE && text.last() != Some(&b'\n') {
+                return Err(refuse(format!("a line of more than {MAX_LINE} bytes is no time")));
+            }
+            let word = String::from_utf8_lossy(&text);
+            let word = word.trim();
+            if word.is_empty() || word.starts_with('#') {
+                continue;
+            }
+            match word.parse::<f64>() {
+                Ok(seconds) if (0.0..=MAX_SECONDS).contains(&seconds) => gaps.push(seconds * 1e9),
+                _ => {
+                    return Err(refuse(format!(
+                        "`{}` is no inter-arrival time; give seconds, from 0 to {MAX_SECONDS:e}",
+                        word.escape_debug()
+                    )));
+                }
+            }
+            within_limit(path, gaps.len())?;
+        }
+        if gaps.is_empty() {
+            return Err(unusable(path, "the file has no inter-arrival times".into()));
+        }
+        if gaps.iter().sum::<f64>() < 1.0 {
+            return Err(unusable(
+                path,
+                "the inter-arrival times add up to less than a nanosecond".into(),
+            ));
+        }
+        Ok(Self { gaps, first: None })
+    }
+}
+
+fn within_limit(path: &Path, times: usize) -> Result<(), ScheduleError> {
+    if times > MAX_TIMES {
+        return Err(unusable(path, format!("more than {MAX_TIMES} times; cut the file")));
+    }
+    Ok(())
+}
+
+fn unusable(path: &Path, reason: String) -> ScheduleError {
+    ScheduleError::Unusable { path: path.to_owned(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Result<Recording, ScheduleError> {
+        Recording::from_lines(Path::new("gaps.txt"), text.as_bytes())
+    }
+
+    #[test]
+    fn reads_seconds() {
+        let recording = lines("# recorded\n0.001\n\n  2e-6 \n0").unwrap();
+        assert_eq!(recording, Recording { gaps: vec![1e6, 2e3, 0.0], first: None });
+    }
+
+    #[test]
+    fn names_the_line_at_fault() {
+        for (text, line) in
+            [("1\n2\nthree\n", 3), ("-1", 1), ("1\nNaN", 2), ("inf", 1), ("1e99", 1)]
+        {
+            let message = lines(text).unwrap_err().to_string();
+            assert!(message.starts_with(&format!("gaps.txt:{line}: ")), "{message}");
+        }
+        let long = format!("1\n{}", "1".repeat(10_000));
+        assert!(lines(&long).unwrap_err().to_string().starts_with("gaps.txt:2: a line of more"));
+    }
+
+    #[test]
+    fn refuses_files_that_never_advance() {
+        for text in ["", "# nothing\n", "0\n0\n"] {
+            assert!(matches!(lines(text), Err(ScheduleError::Unusable { .. })), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn stamps_become_gaps_that_keep_their_frames() {
+        let path = Path::new("gaps.pcap");
+        let recording = Recording::from_stamps(path, vec![100, 400, 300]).unwrap();
+        assert_eq!(recording, Recording { gaps: vec![150.0, 200.0, 100.0], first: Some(0.0) });
+        assert!(Recording::from_stamps(path, vec![]).is_err());
+        assert!(Recording::from_stamps(path, vec![7, 7]).is_err());
+    }
+}

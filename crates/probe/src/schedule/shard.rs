@@ -1,0 +1,101 @@
+//! Merges the due times of many switches.
+//!
+//! A tournament of losers (Knuth, The Art of Computer Programming, volume 3, section 5.4.1): each
+//! inner node of a binary tree remembers the loser of the match played there, so that a new due
+//! time of the last winner climbs one path of known length with one comparison per level and no
+//! hard-to-predict branch. A heap would compare twice per level. Entries are due time and place in
+//! one integer, so equal due times are taken in the order of the switches' indices.
+
+use super::{Due, Nanos, SwitchSchedule};
+
+/// The due times of all switches of one engine thread, in order; ties go to the lower index.
+#[derive(Clone, Debug)]
+pub struct ShardSchedule {
+    /// Ordered by switch index.
+    switches: Vec<SwitchSchedule>,
+    /// At 0 the overall winner; at node i > 0 the loser of the match between nodes 2 i and
+    /// 2 i + 1, where node n + i is the switch at place i of n.
+    losers: Vec<Entry>,
+}
+
+/// Due time in the upper bits, place in `switches` in the lower 32.
+type Entry = u128;
+
+const PLACE_BITS: u32 = 32;
+
+impl ShardSchedule {
+    /// Merges the schedules of switches; each index should occur once.
+    pub fn new(switches: impl IntoIterator<Item = SwitchSchedule>) -> Self {
+        let mut switches: Vec<_> = switches.into_iter().collect();
+        switches.sort_by_key(SwitchSchedule::switch);
+        let n = switches.len();
+        let mut winners = vec![Entry::MAX; 2 * n];
+        for (place, switch) in switches.iter_mut().enumerate() {
+            winners[n + place] = entry(switch.next(), place);
+        }
+        let mut losers = vec![Entry::MAX; n];
+        for node in (1..n).rev() {
+            let (a, b) = (winners[2 * node], winners[2 * node + 1]);
+            winners[node] = a.min(b);
+            losers[node] = a.max(b);
+        }
+        if let (Some(root), Some(winner)) = (losers.first_mut(), winners.get(1)) {
+            *root = *winner;
+        }
+        Self { switches, losers }
+    }
+
+    /// The next packet-in that is due, without taking it.
+    pub fn peek(&self) -> Option<Due> {
+        let winner = *self.losers.first()?;
+        let at = time(winner)?;
+        let switch = self.switches.get(winner as u32 as usize)?.switch();
+        Some(Due { at, switch })
+    }
+
+    /// Takes the next packet-in that is due.
+    pub fn pop(&mut self) -> Option<Due> {
+        let winner = *self.losers.first()?;
+        let at = time(winner)?;
+        let place = winner as u32 as usize;
+        let n = self.losers.len();
+        let schedule = self.switches.get_mut(place)?;
+        let switch = schedule.switch();
+        let mut climber = entry(schedule.next(), place);
+        let mut node = (n + place) / 2;
+        while node > 0 {
+            if let Some(loser) = self.losers.get_mut(node) {
+                let other = *loser;
+                *loser = climber.max(other);
+                climber = climber.min(other);
+            }
+            node /= 2;
+        }
+        if let Some(root) = self.losers.first_mut() {
+            *root = climber;
+        }
+        Some(Due { at, switch })
+    }
+
+    /// Takes the next packet-in if it is due at `now` or was before.
+    pub fn pop_due(&mut self, now: Nanos) -> Option<Due> {
+        if time(*self.losers.first()?)? > now { None } else { self.pop() }
+    }
+}
+
+impl Iterator for ShardSchedule {
+    type Item = Due;
+
+    fn next(&mut self) -> Option<Due> {
+        self.pop()
+    }
+}
+
+/// An exhausted schedule sorts behind all others.
+fn entry(at: Option<Nanos>, place: usize) -> Entry {
+    at.map_or(Entry::MAX, |at| Entry::from(at.0) << PLACE_BITS | place as Entry)
+}
+
+fn time(entry: Entry) -> Option<Nanos> {
+    (entry != Entry::MAX).then_some(Nanos((entry >> PLACE_BITS) as u64))
+}

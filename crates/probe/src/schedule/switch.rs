@@ -1,0 +1,123 @@
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::Nanos;
+use super::gaps::{Drawn, Gaps};
+use super::replay::Recording;
+
+/// The due times of one switch, in order.
+///
+/// Times are kept as whole nanoseconds plus a fraction, or computed from the number of the
+/// packet-in, so that rounding never adds up.
+#[derive(Clone, Debug)]
+pub struct SwitchSchedule {
+    switch: u32,
+    /// First nanosecond at which nothing is due any more.
+    end: u64,
+    pace: Pace,
+}
+
+#[derive(Clone, Debug)]
+enum Pace {
+    Constant { start: u64, offset: f64, interval: f64, count: u64 },
+    Drawn { gaps: Drawn, rng: Box<ChaCha8Rng>, clock: Clock, started: bool },
+    Replay { recording: Arc<Recording>, next: usize, clock: Clock, started: bool },
+}
+
+impl SwitchSchedule {
+    /// `phase` in 0 to 1 shifts a switch with equal gaps by that part of a gap.
+    pub(super) fn new(
+        switch: u32,
+        gaps: Gaps,
+        phase: f64,
+        start: Nanos,
+        end: Nanos,
+        seed: u64,
+    ) -> Self {
+        let clock = Clock { whole: start.0, fraction: 0.0 };
+        let pace = match gaps {
+            Gaps::Constant { interval } => {
+                Pace::Constant { start: start.0, offset: phase * interval, interval, count: 0 }
+            }
+            Gaps::Drawn(gaps) => {
+                Pace::Drawn { gaps, rng: Box::new(stream(seed, switch)), clock, started: false }
+            }
+            Gaps::Replay(recording) => Pace::Replay { recording, next: 0, clock, started: false },
+        };
+        Self { switch, end: end.0, pace }
+    }
+
+    /// Index of the switch, from 0.
+    pub fn switch(&self) -> u32 {
+        self.switch
+    }
+}
+
+impl Iterator for SwitchSchedule {
+    type Item = Nanos;
+
+    fn next(&mut self) -> Option<Nanos> {
+        let at = match &mut self.pace {
+            Pace::Constant { start, offset, interval, count } => {
+                let since = (*count as f64 * *interval + *offset).round();
+                *count += 1;
+                // Saturates, far beyond any end.
+                start.saturating_add(since as u64)
+            }
+            Pace::Drawn { gaps, rng, clock, started } => {
+                let gap = if *started { gaps.draw(rng) } else { gaps.draw_first(rng) };
+                *started = true;
+                clock.advance(gap)
+            }
+            Pace::Replay { recording, next, clock, started } => {
+                let gap = match recording.gaps.get(*next) {
+                    Some(gap) if *started => *gap,
+                    Some(gap) => recording.first.unwrap_or(*gap),
+                    None => return None,
+                };
+                *started = true;
+                *next = (*next + 1) % recording.gaps.len();
+                clock.advance(gap)
+            }
+        };
+        if at < self.end {
+            Some(Nanos(at))
+        } else {
+            self.end = 0;
+            None
+        }
+    }
+}
+
+impl std::iter::FusedIterator for SwitchSchedule {}
+
+/// A time that gaps are added to without loss of their fractions.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    whole: u64,
+    /// Nanoseconds beyond `whole`, in 0 to 1.
+    fraction: f64,
+}
+
+impl Clock {
+    fn advance(&mut self, gap: f64) -> u64 {
+        let sum = self.fraction + gap;
+        let whole = sum.floor();
+        self.fraction = sum - whole;
+        // Saturates for gaps longer than centuries, infinite ones included.
+        self.whole = self.whole.saturating_add(whole as u64);
+        self.whole
+    }
+}
+
+/// The random numbers of one switch: a stream of its own under a key made from the seed.
+fn stream(seed: u64, switch: u32) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..16].copy_from_slice(b"arrivals");
+    let mut rng = ChaCha8Rng::from_seed(key);
+    rng.set_stream(u64::from(switch));
+    rng
+}
