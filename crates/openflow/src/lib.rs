@@ -18,6 +18,7 @@ mod open_enum;
 
 mod cursor;
 mod error;
+mod error_reason;
 pub mod framing;
 mod id;
 mod port;
@@ -27,6 +28,7 @@ pub mod v1_3;
 pub mod wire;
 
 pub use error::{DecodeError, DecodeErrorKind, EncodeError};
+pub use error_reason::ErrorReason;
 pub use id::{BufferId, DatapathId, MacAddress, ParseIdError, Version, Xid};
 pub use port::PortNumber;
 pub use text::FixedText;

@@ -1,1 +1,32 @@
-//! OpenFlow 1.0 (wire version 0x01).
+//! OpenFlow 1.0 (wire version 0x01), with the errata of 1.0.1 and 1.0.2.
+//!
+//! [`Message`] owns what it decoded, and encodes to the bytes it was decoded from, padding aside.
+//! Fields keep the specification's names. Fields that enumerate are newtypes with named constants,
+//! so that a value which the specification does not know passes through unharmed.
+
+mod action;
+mod flow;
+mod flow_match;
+mod message;
+mod packet;
+mod port;
+mod queue;
+mod stats;
+mod switch;
+
+pub use action::Action;
+pub use flow::{FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason};
+pub use flow_match::{Match, Wildcards};
+pub use message::{ErrorMessage, Message};
+pub use packet::{PacketIn, PacketInReason, PacketOut};
+pub use port::{
+    PhyPort, PortConfig, PortFeatures, PortMod, PortNo, PortReason, PortState, PortStatus,
+    PortTooLarge, StpState,
+};
+pub use queue::{PacketQueue, QueueGetConfigReply, QueueGetConfigRequest, QueueProperty};
+pub use stats::{
+    AggregateStats, AssembleError, DescStats, FlowStats, FlowStatsRequest, PortStats, QueueStats,
+    QueueStatsRequest, StatsAssembler, StatsReply, StatsReplyBody, StatsReplyFlags, StatsRequest,
+    StatsRequestBody, TableStats, UNSUPPORTED_COUNTER,
+};
+pub use switch::{ActionTypes, Capabilities, FeaturesReply, FragmentHandling, SwitchConfig};

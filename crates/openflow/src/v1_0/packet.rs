@@ -1,0 +1,96 @@
+//! Packets on their way to and from the controller: OpenFlow 1.0.0, 5.4.1 and 5.3.6.
+//!
+//! The owned representations; code that handles millions a second uses the views and emitters in
+//! [`wire`](crate::wire).
+
+use super::{Action, PortNo};
+use crate::BufferId;
+use crate::cursor::{Reader, pad};
+use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+
+open_enum! {
+    /// Why a packet is sent to the controller (`ofp_packet_in_reason`).
+    pub PacketInReason: u8 {
+        /// No flow entry matched.
+        NO_MATCH = 0,
+        /// An action said so.
+        ACTION = 1,
+    }
+}
+
+/// A packet for the controller (`ofp_packet_in`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketIn {
+    /// Where the switch keeps the packet, if it does.
+    pub buffer_id: BufferId,
+    /// Bytes in the packet when it arrived.
+    pub total_len: u16,
+    /// The port that it came in by.
+    pub in_port: PortNo,
+    /// Why it is sent.
+    pub reason: PacketInReason,
+    /// The packet, or its beginning.
+    pub data: Vec<u8>,
+}
+
+impl PacketIn {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let buffer_id = BufferId(reader.u32("ofp_packet_in.buffer_id")?);
+        let total_len = reader.u16("ofp_packet_in.total_len")?;
+        let in_port = PortNo(reader.u16("ofp_packet_in.in_port")?);
+        let reason = PacketInReason(reader.u8("ofp_packet_in.reason")?);
+        reader.skip(1, "ofp_packet_in.pad")?;
+        Ok(Self { buffer_id, total_len, in_port, reason, data: reader.rest().to_vec() })
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.buffer_id.0.to_be_bytes());
+        out.extend_from_slice(&self.total_len.to_be_bytes());
+        out.extend_from_slice(&self.in_port.0.to_be_bytes());
+        out.push(self.reason.0);
+        pad(out, 1);
+        out.extend_from_slice(&self.data);
+    }
+}
+
+/// A packet for the switch to send (`ofp_packet_out`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketOut {
+    /// Which buffered packet to send; [`BufferId::NO_BUFFER`] if `data` is the packet.
+    pub buffer_id: BufferId,
+    /// The port that the packet is to count as having come in by.
+    pub in_port: PortNo,
+    /// What to do with the packet.
+    pub actions: Vec<Action>,
+    /// The packet; empty if it is buffered.
+    pub data: Vec<u8>,
+}
+
+impl PacketOut {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let buffer_id = BufferId(reader.u32("ofp_packet_out.buffer_id")?);
+        let in_port = PortNo(reader.u16("ofp_packet_out.in_port")?);
+        let length_at = *reader;
+        let length = usize::from(reader.u16("ofp_packet_out.actions_len")?);
+        if length > reader.remaining() {
+            return Err(length_at.error(
+                "ofp_packet_out.actions_len",
+                DecodeErrorKind::Length { value: length, min: 0, max: reader.remaining() },
+            ));
+        }
+        let actions = Action::decode_list(reader.sub(length, "ofp_packet_out.actions")?)?;
+        Ok(Self { buffer_id, in_port, actions, data: reader.rest().to_vec() })
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        out.extend_from_slice(&self.buffer_id.0.to_be_bytes());
+        out.extend_from_slice(&self.in_port.0.to_be_bytes());
+        let length_at = out.len();
+        pad(out, 2);
+        let start = out.len();
+        Action::encode_list(&self.actions, out)?;
+        crate::cursor::patch_length(out, start, length_at, "ofp_packet_out.actions")?;
+        out.extend_from_slice(&self.data);
+        Ok(())
+    }
+}

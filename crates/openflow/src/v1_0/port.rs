@@ -1,0 +1,278 @@
+//! Ports: OpenFlow 1.0.0, 5.2.1 (structures), 5.3.1 (features), 5.4.3 (status), 5.3.4 (mod).
+
+use std::fmt;
+
+use crate::cursor::{Reader, pad};
+use crate::error::DecodeError;
+use crate::{FixedText, MacAddress, PortNumber};
+
+/// A port number: physical ports up to `0xff00`, reserved ones above (`ofp_port`).
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortNo(pub u16);
+
+impl PortNo {
+    /// Largest number that a port of the switch can have (`OFPP_MAX`).
+    pub const MAX: Self = Self(0xff00);
+    /// Out of the port that the packet came in by.
+    pub const IN_PORT: Self = Self(0xfff8);
+    /// Through the flow table; in packet-out only.
+    pub const TABLE: Self = Self(0xfff9);
+    /// As a switch without OpenFlow would forward.
+    pub const NORMAL: Self = Self(0xfffa);
+    /// Every port but the ingress port and those that the spanning tree disables.
+    pub const FLOOD: Self = Self(0xfffb);
+    /// Every port but the ingress port.
+    pub const ALL: Self = Self(0xfffc);
+    /// To the controller, as packet-in.
+    pub const CONTROLLER: Self = Self(0xfffd);
+    /// The switch's own network stack.
+    pub const LOCAL: Self = Self(0xfffe);
+    /// No port.
+    pub const NONE: Self = Self(0xffff);
+}
+
+impl From<PortNo> for PortNumber {
+    fn from(port: PortNo) -> Self {
+        Self::from_v1_0(port.0)
+    }
+}
+
+/// The port has no number in OpenFlow 1.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("OpenFlow 1.0 has no number for port {0}: it numbers ports up to 65279")]
+pub struct PortTooLarge(pub PortNumber);
+
+impl TryFrom<PortNumber> for PortNo {
+    type Error = PortTooLarge;
+
+    fn try_from(port: PortNumber) -> Result<Self, PortTooLarge> {
+        port.to_v1_0().map(Self).ok_or(PortTooLarge(port))
+    }
+}
+
+impl fmt::Display for PortNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::NONE { f.write_str("NONE") } else { PortNumber::from(*self).fmt(f) }
+    }
+}
+
+impl fmt::Debug for PortNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PortNo({self})")
+    }
+}
+
+bit_set! {
+    /// What the controller can set on a port (`ofp_port_config`).
+    pub PortConfig: u32 {
+        /// Administratively down.
+        PORT_DOWN = 1 << 0,
+        /// No spanning tree on this port.
+        NO_STP = 1 << 1,
+        /// Drop what comes in, except spanning tree packets.
+        NO_RECV = 1 << 2,
+        /// Drop spanning tree packets that come in.
+        NO_RECV_STP = 1 << 3,
+        /// Leave the port out when flooding.
+        NO_FLOOD = 1 << 4,
+        /// Drop what is sent to the port.
+        NO_FWD = 1 << 5,
+        /// Send no packet-in for this port.
+        NO_PACKET_IN = 1 << 6,
+    }
+}
+
+bit_set! {
+    /// What the switch says about a port (`ofp_port_state`).
+    ///
+    /// Bits 8 and 9 together are the state of the spanning tree, see [`PortState::stp`].
+    pub PortState: u32 {
+        /// No link.
+        LINK_DOWN = 1 << 0,
+    }
+}
+
+/// A port's state in the spanning tree (`OFPPS_STP_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StpState {
+    /// Neither learning nor relaying.
+    Listen,
+    /// Learning, not relaying.
+    Learn,
+    /// Learning and relaying.
+    Forward,
+    /// Not part of the tree.
+    Block,
+}
+
+impl PortState {
+    /// The state of the spanning tree.
+    pub const fn stp(self) -> StpState {
+        match self.0 >> 8 & 3 {
+            0 => StpState::Listen,
+            1 => StpState::Learn,
+            2 => StpState::Forward,
+            _ => StpState::Block,
+        }
+    }
+}
+
+bit_set! {
+    /// Rates and media of a port (`ofp_port_features`).
+    pub PortFeatures: u32 {
+        /// 10 Mbit/s, half duplex.
+        MB10_HALF = 1 << 0,
+        /// 10 Mbit/s, full duplex.
+        MB10_FULL = 1 << 1,
+        /// 100 Mbit/s, half duplex.
+        MB100_HALF = 1 << 2,
+        /// 100 Mbit/s, full duplex.
+        MB100_FULL = 1 << 3,
+        /// 1 Gbit/s, half duplex.
+        GB1_HALF = 1 << 4,
+        /// 1 Gbit/s, full duplex.
+        GB1_FULL = 1 << 5,
+        /// 10 Gbit/s, full duplex.
+        GB10_FULL = 1 << 6,
+        /// Copper medium.
+        COPPER = 1 << 7,
+        /// Fibre medium.
+        FIBER = 1 << 8,
+        /// Auto-negotiation.
+        AUTONEG = 1 << 9,
+        /// Pause.
+        PAUSE = 1 << 10,
+        /// Asymmetric pause.
+        PAUSE_ASYM = 1 << 11,
+    }
+}
+
+/// A port of the switch (`ofp_phy_port`), 48 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PhyPort {
+    /// The port's number.
+    pub port_no: PortNo,
+    /// The port's Ethernet address.
+    pub hw_addr: MacAddress,
+    /// The port's name.
+    pub name: FixedText<16>,
+    /// What the controller set.
+    pub config: PortConfig,
+    /// What the switch says.
+    pub state: PortState,
+    /// Current features.
+    pub curr: PortFeatures,
+    /// Features that the port advertises.
+    pub advertised: PortFeatures,
+    /// Features that the port supports.
+    pub supported: PortFeatures,
+    /// Features that the peer advertises.
+    pub peer: PortFeatures,
+}
+
+impl PhyPort {
+    pub(super) const LENGTH: usize = 48;
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            port_no: PortNo(reader.u16("ofp_phy_port.port_no")?),
+            hw_addr: MacAddress(reader.array("ofp_phy_port.hw_addr")?),
+            name: FixedText(reader.array("ofp_phy_port.name")?),
+            config: PortConfig(reader.u32("ofp_phy_port.config")?),
+            state: PortState(reader.u32("ofp_phy_port.state")?),
+            curr: PortFeatures(reader.u32("ofp_phy_port.curr")?),
+            advertised: PortFeatures(reader.u32("ofp_phy_port.advertised")?),
+            supported: PortFeatures(reader.u32("ofp_phy_port.supported")?),
+            peer: PortFeatures(reader.u32("ofp_phy_port.peer")?),
+        })
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.port_no.0.to_be_bytes());
+        out.extend_from_slice(&self.hw_addr.0);
+        out.extend_from_slice(&self.name.0);
+        for word in [
+            self.config.0,
+            self.state.0,
+            self.curr.0,
+            self.advertised.0,
+            self.supported.0,
+            self.peer.0,
+        ] {
+            out.extend_from_slice(&word.to_be_bytes());
+        }
+    }
+}
+
+open_enum! {
+    /// What happened to a port (`ofp_port_reason`).
+    pub PortReason: u8 {
+        /// The port was added.
+        ADD = 0,
+        /// The port was removed.
+        DELETE = 1,
+        /// Something about the port changed.
+        MODIFY = 2,
+    }
+}
+
+/// A port came, changed or went (`ofp_port_status`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortStatus {
+    /// Which of these.
+    pub reason: PortReason,
+    /// The port as it is now.
+    pub desc: PhyPort,
+}
+
+impl PortStatus {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let reason = PortReason(reader.u8("ofp_port_status.reason")?);
+        reader.skip(7, "ofp_port_status.pad")?;
+        Ok(Self { reason, desc: PhyPort::decode(reader)? })
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.reason.0);
+        pad(out, 7);
+        self.desc.encode(out);
+    }
+}
+
+/// Changes a port (`ofp_port_mod`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortMod {
+    /// The port to change.
+    pub port_no: PortNo,
+    /// The port's Ethernet address, which must be right, for safety.
+    pub hw_addr: MacAddress,
+    /// The new configuration.
+    pub config: PortConfig,
+    /// Which bits of `config` to change.
+    pub mask: PortConfig,
+    /// Features to advertise; none leaves them as they are.
+    pub advertise: PortFeatures,
+}
+
+impl PortMod {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let port_mod = Self {
+            port_no: PortNo(reader.u16("ofp_port_mod.port_no")?),
+            hw_addr: MacAddress(reader.array("ofp_port_mod.hw_addr")?),
+            config: PortConfig(reader.u32("ofp_port_mod.config")?),
+            mask: PortConfig(reader.u32("ofp_port_mod.mask")?),
+            advertise: PortFeatures(reader.u32("ofp_port_mod.advertise")?),
+        };
+        reader.skip(4, "ofp_port_mod.pad")?;
+        Ok(port_mod)
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.port_no.0.to_be_bytes());
+        out.extend_from_slice(&self.hw_addr.0);
+        out.extend_from_slice(&self.config.0.to_be_bytes());
+        out.extend_from_slice(&self.mask.0.to_be_bytes());
+        out.extend_from_slice(&self.advertise.0.to_be_bytes());
+        pad(out, 4);
+    }
+}

@@ -1,0 +1,161 @@
+//! Queues of a port: OpenFlow 1.0.0, 5.2.2 and 5.3.5.
+
+use super::PortNo;
+use crate::cursor::{Reader, pad, patch_length};
+use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+
+/// The id, length and padding that a queue starts with, and likewise a property of it.
+const HEADER: usize = 8;
+
+/// `enum ofp_queue_properties`.
+const PROPERTY_MIN_RATE: u16 = 1;
+
+/// A property of a queue (`ofp_queue_prop_header` and what follows it).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueueProperty {
+    /// The least share of the port's rate that the queue gets, in tenths of a percent; above 1000
+    /// for no guarantee.
+    MinRate(u16),
+    /// A property that the specification does not define, or `OFPQT_NONE` (0), which has no body.
+    Other {
+        /// The property's type.
+        kind: u16,
+        /// What follows its header.
+        body: Vec<u8>,
+    },
+}
+
+impl QueueProperty {
+    fn decode(outer: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut peek = *outer;
+        let kind = peek.u16("ofp_queue_prop_header.property")?;
+        let length_at = peek;
+        let length = usize::from(peek.u16("ofp_queue_prop_header.len")?);
+        let remaining = outer.remaining();
+        let (min, max) =
+            if kind == PROPERTY_MIN_RATE { (16, 16.min(remaining)) } else { (HEADER, remaining) };
+        if length < min || length > max {
+            return Err(length_at.error(
+                "ofp_queue_prop_header.len",
+                DecodeErrorKind::Length { value: length, min, max },
+            ));
+        }
+        let mut reader = outer.sub(length, "ofp_queue_prop_header")?;
+        reader.skip(HEADER, "ofp_queue_prop_header")?;
+        Ok(match kind {
+            PROPERTY_MIN_RATE => Self::MinRate(reader.u16("ofp_queue_prop_min_rate.rate")?),
+            kind => Self::Other { kind, body: reader.rest().to_vec() },
+        })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = out.len();
+        let kind = match self {
+            Self::MinRate(_) => PROPERTY_MIN_RATE,
+            Self::Other { kind: PROPERTY_MIN_RATE, .. } => {
+                return Err(EncodeError::Value {
+                    field: "ofp_queue_prop_header.property",
+                    value: u64::from(PROPERTY_MIN_RATE),
+                    expected: "a type other than the minimum rate, which has a variant of its own",
+                });
+            }
+            Self::Other { kind, .. } => *kind,
+        };
+        out.extend_from_slice(&kind.to_be_bytes());
+        pad(out, 6);
+        match self {
+            Self::MinRate(rate) => {
+                out.extend_from_slice(&rate.to_be_bytes());
+                pad(out, 6);
+            }
+            Self::Other { body, .. } => out.extend_from_slice(body),
+        }
+        patch_length(out, start, start + 2, "ofp_queue_prop_header")
+    }
+}
+
+/// A queue of a port (`ofp_packet_queue`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketQueue {
+    /// The queue's id, unique on its port.
+    pub queue_id: u32,
+    /// The queue's properties.
+    pub properties: Vec<QueueProperty>,
+}
+
+impl PacketQueue {
+    fn decode(outer: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut peek = *outer;
+        let queue_id = peek.u32("ofp_packet_queue.queue_id")?;
+        let length_at = peek;
+        let length = usize::from(peek.u16("ofp_packet_queue.len")?);
+        if length < HEADER || length > outer.remaining() {
+            return Err(length_at.error(
+                "ofp_packet_queue.len",
+                DecodeErrorKind::Length { value: length, min: HEADER, max: outer.remaining() },
+            ));
+        }
+        let mut reader = outer.sub(length, "ofp_packet_queue")?;
+        reader.skip(HEADER, "ofp_packet_queue")?;
+        let mut properties = Vec::new();
+        while !reader.is_empty() {
+            properties.push(QueueProperty::decode(&mut reader)?);
+        }
+        Ok(Self { queue_id, properties })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = out.len();
+        out.extend_from_slice(&self.queue_id.to_be_bytes());
+        pad(out, 4);
+        self.properties.iter().try_for_each(|property| property.encode(out))?;
+        patch_length(out, start, start + 4, "ofp_packet_queue")
+    }
+}
+
+/// Asks which queues a port has (`ofp_queue_get_config_request`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueGetConfigRequest {
+    /// The port; a physical one.
+    pub port: PortNo,
+}
+
+impl QueueGetConfigRequest {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let port = PortNo(reader.u16("ofp_queue_get_config_request.port")?);
+        reader.skip(2, "ofp_queue_get_config_request.pad")?;
+        Ok(Self { port })
+    }
+
+    pub(super) fn encode(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.port.0.to_be_bytes());
+        pad(out, 2);
+    }
+}
+
+/// The queues of a port (`ofp_queue_get_config_reply`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueGetConfigReply {
+    /// The port.
+    pub port: PortNo,
+    /// Its queues.
+    pub queues: Vec<PacketQueue>,
+}
+
+impl QueueGetConfigReply {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let port = PortNo(reader.u16("ofp_queue_get_config_reply.port")?);
+        reader.skip(6, "ofp_queue_get_config_reply.pad")?;
+        let mut queues = Vec::new();
+        while !reader.is_empty() {
+            queues.push(PacketQueue::decode(reader)?);
+        }
+        Ok(Self { port, queues })
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        out.extend_from_slice(&self.port.0.to_be_bytes());
+        pad(out, 6);
+        self.queues.iter().try_for_each(|queue| queue.encode(out))
+    }
+}

@@ -1,0 +1,147 @@
+//! What the switch is and how it is configured: OpenFlow 1.0.0, 5.3.1 and 5.3.2.
+
+use super::PhyPort;
+use crate::DatapathId;
+use crate::cursor::{Reader, pad};
+use crate::error::DecodeError;
+
+bit_set! {
+    /// What the switch can do (`ofp_capabilities`).
+    pub Capabilities: u32 {
+        /// Counts packets of flow entries.
+        FLOW_STATS = 1 << 0,
+        /// Counts packets of tables.
+        TABLE_STATS = 1 << 1,
+        /// Counts packets of ports.
+        PORT_STATS = 1 << 2,
+        /// Speaks the spanning tree protocol.
+        STP = 1 << 3,
+        /// Reserved; must be zero.
+        RESERVED = 1 << 4,
+        /// Puts IP fragments together.
+        IP_REASM = 1 << 5,
+        /// Counts packets of queues.
+        QUEUE_STATS = 1 << 6,
+        /// Matches the IP addresses in ARP.
+        ARP_MATCH_IP = 1 << 7,
+    }
+}
+
+bit_set! {
+    /// The actions that the switch supports: bit `n` for the action of type `n`.
+    pub ActionTypes: u32 {
+        /// Send out of a port.
+        OUTPUT = 1 << 0,
+        /// Set the VLAN id.
+        SET_VLAN_VID = 1 << 1,
+        /// Set the VLAN priority.
+        SET_VLAN_PCP = 1 << 2,
+        /// Remove the VLAN tag.
+        STRIP_VLAN = 1 << 3,
+        /// Set the Ethernet source.
+        SET_DL_SRC = 1 << 4,
+        /// Set the Ethernet destination.
+        SET_DL_DST = 1 << 5,
+        /// Set the IPv4 source.
+        SET_NW_SRC = 1 << 6,
+        /// Set the IPv4 destination.
+        SET_NW_DST = 1 << 7,
+        /// Set the IP type of service.
+        SET_NW_TOS = 1 << 8,
+        /// Set the TCP or UDP source port.
+        SET_TP_SRC = 1 << 9,
+        /// Set the TCP or UDP destination port.
+        SET_TP_DST = 1 << 10,
+        /// Send through a queue.
+        ENQUEUE = 1 << 11,
+        /// Every action that the specification defines.
+        ALL = (1 << 12) - 1,
+    }
+}
+
+/// What the switch is (`ofp_switch_features`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeaturesReply {
+    /// The datapath's id.
+    pub datapath_id: DatapathId,
+    /// Packets that the switch can buffer at once.
+    pub n_buffers: u32,
+    /// Tables that the switch has.
+    pub n_tables: u8,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// The actions that it supports.
+    pub actions: ActionTypes,
+    /// Its ports.
+    pub ports: Vec<PhyPort>,
+}
+
+impl FeaturesReply {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let datapath_id = DatapathId(reader.u64("ofp_switch_features.datapath_id")?);
+        let n_buffers = reader.u32("ofp_switch_features.n_buffers")?;
+        let n_tables = reader.u8("ofp_switch_features.n_tables")?;
+        reader.skip(3, "ofp_switch_features.pad")?;
+        let capabilities = Capabilities(reader.u32("ofp_switch_features.capabilities")?);
+        let actions = ActionTypes(reader.u32("ofp_switch_features.actions")?);
+        let mut ports = Vec::with_capacity(reader.remaining() / PhyPort::LENGTH);
+        while !reader.is_empty() {
+            ports.push(PhyPort::decode(reader)?);
+        }
+        Ok(Self { datapath_id, n_buffers, n_tables, capabilities, actions, ports })
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.datapath_id.0.to_be_bytes());
+        out.extend_from_slice(&self.n_buffers.to_be_bytes());
+        out.push(self.n_tables);
+        pad(out, 3);
+        out.extend_from_slice(&self.capabilities.0.to_be_bytes());
+        out.extend_from_slice(&self.actions.0.to_be_bytes());
+        self.ports.iter().for_each(|port| port.encode(out));
+    }
+}
+
+open_enum! {
+    /// What to do with IP fragments (`ofp_config_flags`, all of whose bits are this).
+    pub FragmentHandling: u16 {
+        /// Nothing special.
+        NORMAL = 0,
+        /// Drop them.
+        DROP = 1,
+        /// Put them together, if the switch can.
+        REASM = 2,
+        /// All of the bits that the specification defines.
+        MASK = 3,
+    }
+}
+
+/// The switch's configuration (`ofp_switch_config`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchConfig {
+    /// What to do with IP fragments.
+    pub flags: FragmentHandling,
+    /// Bytes of a packet to send to the controller when no flow entry matches it.
+    pub miss_send_len: u16,
+}
+
+impl Default for SwitchConfig {
+    /// As a switch starts: the first 128 bytes of a packet (`OFP_DEFAULT_MISS_SEND_LEN`).
+    fn default() -> Self {
+        Self { flags: FragmentHandling::NORMAL, miss_send_len: 128 }
+    }
+}
+
+impl SwitchConfig {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            flags: FragmentHandling(reader.u16("ofp_switch_config.flags")?),
+            miss_send_len: reader.u16("ofp_switch_config.miss_send_len")?,
+        })
+    }
+
+    pub(super) fn encode(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.flags.0.to_be_bytes());
+        out.extend_from_slice(&self.miss_send_len.to_be_bytes());
+    }
+}
