@@ -3,6 +3,8 @@
 pub mod arbitration;
 mod outbox;
 pub mod packet_io;
+pub mod p4info;
 pub mod proto;
 pub mod status;
+pub mod store;
 pub mod value;

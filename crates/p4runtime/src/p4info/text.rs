@@ -1,0 +1,187 @@
+//! P4Info in protobuf text format, the form that compilers write (`prog.p4info.txtpb`).
+//!
+//! The reader is prost-reflect's, over the descriptors of our own protos. It covers what text
+//! format allows beyond what compilers write today (comments, lists, nested `Any`), it is already
+//! part of the build through protox, by the same author, and it brings no protobuf runtime
+//! besides prost. What it lacks is added here: errors say line and column, and nesting is bounded
+//! before the recursive parser sees it.
+
+use std::sync::OnceLock;
+
+use miette::Diagnostic as _;
+use prost::Message;
+use prost_reflect::text_format::FormatOptions;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+
+use crate::proto::DESCRIPTORS;
+use crate::proto::config::P4Info;
+
+/// Deeper than any P4Info nests; prost refuses about the same depth on the wire.
+const MAX_DEPTH: usize = 100;
+
+/// Why a text is not a P4Info.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TextError {
+    /// The text is not text format, or has a field that P4Info does not have.
+    #[error("line {line}, column {column}: {message}")]
+    Syntax {
+        /// Counted from 1.
+        line: usize,
+        /// In characters, counted from 1.
+        column: usize,
+        /// What was expected or found.
+        message: String,
+    },
+    /// Messages are nested deeper than any P4Info needs.
+    #[error("line {line}: messages are nested more than {MAX_DEPTH} deep")]
+    TooDeep {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// The protos that are built into this crate cannot be used: a defect of the build.
+    #[error("the built-in descriptors do not describe {0}")]
+    Descriptor(&'static str),
+}
+
+/// Reads a P4Info in text format.
+///
+/// The result is a message; [`Schema::new`](super::Schema::new) checks what it says.
+pub fn parse(text: &str) -> Result<P4Info, TextError> {
+    check_depth(text)?;
+    let message = DynamicMessage::parse_text_format(descriptor()?, text)
+        .map_err(|error| syntax_error(text, &error))?;
+    message.transcode_to().map_err(|_| TextError::Descriptor(NAME))
+}
+
+/// Writes a P4Info in text format, indented, one field a line.
+pub fn print(p4info: &P4Info) -> Result<String, TextError> {
+    let message = DynamicMessage::decode(descriptor()?, p4info.encode_to_vec().as_slice())
+        .map_err(|_| TextError::Descriptor(NAME))?;
+    let mut text = message.to_text_format_with_options(&FormatOptions::new().pretty(true));
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+const NAME: &str = "p4.config.v1.P4Info";
+
+fn descriptor() -> Result<MessageDescriptor, TextError> {
+    static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
+    POOL.get_or_init(|| DescriptorPool::decode(DESCRIPTORS).ok())
+        .as_ref()
+        .and_then(|pool| pool.get_message_by_name(NAME))
+        .ok_or(TextError::Descriptor(NAME))
+}
+
+fn syntax_error(text: &str, error: &prost_reflect::text_format::ParseError) -> TextError {
+    let offset = error
+        .labels()
+        .and_then(|mut labels| labels.next())
+        .map_or(text.len(), |label| label.offset());
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    TextError::Syntax {
+        line: before.matches('\n').count() + 1,
+        column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
+        message: error.to_string(),
+    }
+}
+
+/// Bounds the nesting of brackets outside strings and comments.
+fn check_depth(text: &str) -> Result<(), TextError> {
+    let mut depth = 0_usize;
+    let mut line = 1;
+    let mut quote = None;
+    let mut comment = false;
+    let mut escaped = false;
+    for byte in text.bytes() {
+        if byte == b'\n' {
+            line += 1;
+            comment = false;
+            // A string ends at the end of its line at the latest; the parser reports that.
+            quote = None;
+        }
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some(_) if byte == b'\\' => escaped = true,
+            Some(open) if byte == open => quote = None,
+            Some(_) => {}
+            None if comment => {}
+            None => match byte {
+                b'"' | b'\'' => quote = Some(byte),
+                b'#' => comment = true,
+                b'{' | b'<' | b'[' => depth += 1,
+                b'}' | b'>' | b']' => depth = depth.saturating_sub(1),
+                _ => {}
+            },
+        }
+        if depth > MAX_DEPTH {
+            return Err(TextError::TooDeep { line });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn reads_what_compilers_write() {
+        let p4info = parse(
+            "# proto-file: p4/config/v1/p4info.proto\n\
+             pkg_info { arch: \"v1model\" }\n\
+             tables {\n  preamble { id: 33554433 name: \"ingress.t\" annotations: \"@name(\\\"t\\\")\" }\n\
+               match_fields { id: 1 name: \"f\" bitwidth: 9 match_type: TERNARY }\n  size: 1024\n}\n",
+        )
+        .unwrap();
+        let table = &p4info.tables[0];
+        assert_eq!(table.preamble.as_ref().unwrap().annotations, ["@name(\"t\")"]);
+        assert_eq!(table.match_fields[0].bitwidth, 9);
+        assert_eq!(parse(&print(&p4info).unwrap()).unwrap(), p4info);
+    }
+
+    #[test]
+    fn an_error_says_where() {
+        let error = parse("pkg_info {\n  arc: \"x\"\n}\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "line 2, column 3: field 'arc' not found for message 'p4.config.v1.PkgInfo'"
+        );
+        let error = parse("pkg_info {\n").unwrap_err();
+        assert!(matches!(error, TextError::Syntax { line: 2, column: 1, .. }), "{error}");
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let deep =
+            |open: &str, count: usize| format!("digests {{ type_spec {{ \n{}", open.repeat(count));
+        let error = parse(&deep("tuple { members {", 10_000)).unwrap_err();
+        assert_eq!(error, TextError::TooDeep { line: 2 });
+        let error = parse(&deep("tuple < members [", 10_000)).unwrap_err();
+        assert_eq!(error, TextError::TooDeep { line: 2 });
+        let braces =
+            format!("pkg_info {{ name: \"{}\" }} # {}", "{".repeat(1000), "{".repeat(1000));
+        assert_eq!(parse(&braces).unwrap().pkg_info.unwrap().name.len(), 1000);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[a-z_{}<>\\[\\]:;,\"'#\\\\0-9.\n -]{0,200}") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn names_survive(name: String) {
+            let p4info = P4Info {
+                pkg_info: Some(crate::proto::config::PkgInfo { name, ..Default::default() }),
+                ..Default::default()
+            };
+            prop_assert_eq!(parse(&print(&p4info).unwrap()).unwrap(), p4info);
+        }
+    }
+}
