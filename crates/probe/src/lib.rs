@@ -5,6 +5,7 @@ mod ledger;
 pub mod outcome;
 pub mod schedule;
 pub mod topology;
+pub mod traffic;
 pub mod metrics;
 pub mod statistics;
 pub mod thresholds;

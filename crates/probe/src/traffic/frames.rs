@@ -1,0 +1,355 @@
+//! Makes the frames of one switch.
+//!
+//! A template holds a whole valid frame whose variable fields are zero, and the sums of its
+//! checksums without them. A frame is a copy of it with addresses, ports, IPv4 identification and
+//! identity filled in and the sums completed, so that its cost does not depend on the kind of
+//! frame and hardly on its length.
+//!
+//! The shortest TCP SYN has 66 bytes: Ethernet 14, IPv4 20, TCP 20 and 12 bytes of options, which
+//! are two no-operations and the time stamp option (RFC 7323, appendix A) that holds the tag; its
+//! second half, TSecr, means nothing without an ACK (section 3.2). Longer ones have no options and
+//! carry data, as RFC 9293, section 3.10.7.2, lets a SYN do. Data and UDP payload are zero up to
+//! the identity at the end.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::addresses::{Draws, End, MacAddress, serial_ip, serial_mac, serial_port};
+use super::checksum;
+use super::error::FrameError;
+use super::hosts::{self, Hosts};
+use super::id::{PacketId, RunKey, TRAILER};
+use super::replay::Recording;
+use crate::config::{Addresses, Frame, Generator, Switches, Traffic};
+use crate::topology::Port;
+
+/// Frame lengths that RFC 8456 asks for, in bytes.
+pub const RFC8456_FRAME_BYTES: [usize; 3] = [128, 512, 1508];
+/// Longest frame: what an OpenFlow packet-in, of 65,535 bytes at most, holds with room for its
+/// own fields.
+pub const MAX_FRAME_BYTES: usize = 65_000;
+
+pub(super) const ETHERNET_HEADER: usize = 14;
+/// Where the TCP or UDP header begins.
+const L4: usize = 34;
+/// Ethernet and IPv4 headers, TCP or UDP ports.
+const ADDRESSED: usize = 38;
+const TCP_SEQUENCE: usize = 38;
+const TCP_CHECKSUM: usize = 50;
+const UDP_CHECKSUM: usize = 40;
+pub(super) const PROTOCOL_TCP: u8 = 6;
+pub(super) const PROTOCOL_UDP: u8 = 17;
+/// Ethernet, IPv4 and TCP headers with the time stamp option.
+const SYN_BYTES: usize = 66;
+/// The shortest Ethernet frame, FCS excluded; it holds UDP headers and an identity.
+const MIN_UDP_BYTES: usize = 60;
+
+/// Checks the length of generated frames; captured frames have their own.
+///
+/// # Errors
+///
+/// When no such frame can be made; the error names the lengths that can.
+pub fn check_frame_bytes(frame: &Frame, bytes: usize) -> Result<(), FrameError> {
+    let (kind, min) = match frame {
+        Frame::TcpSyn => ("TCP SYN", SYN_BYTES),
+        Frame::Udp => ("UDP", MIN_UDP_BYTES),
+        Frame::Replay(_) => return Ok(()),
+    };
+    if (min..=MAX_FRAME_BYTES).contains(&bytes) {
+        return Ok(());
+    }
+    Err(FrameError::Length { kind, bytes, min, max: MAX_FRAME_BYTES })
+}
+
+/// The checked frames of all switches.
+#[derive(Clone, Debug)]
+pub struct FramePlan {
+    addresses: Addresses,
+    contents: Vec<Content>,
+    /// Place in `contents` for each switch; empty if all have the first.
+    of_switch: Vec<usize>,
+    notes: Vec<String>,
+}
+
+/// What frames are made from.
+#[derive(Clone, Debug)]
+enum Content {
+    Template(Arc<Template>),
+    Recording(Arc<Recording>),
+}
+
+/// Makes the frames of one switch.
+#[derive(Clone, Debug)]
+pub struct FrameSource {
+    switch: u32,
+    key: RunKey,
+    draws: Draws,
+    addresses: Addresses,
+    content: Content,
+    hosts: Hosts,
+    peers: Peers,
+}
+
+/// The hosts that a switch's hosts send to, by their global numbers.
+#[derive(Clone, Copy, Debug)]
+struct Peers {
+    first: u32,
+    count: u32,
+}
+
+#[derive(Debug)]
+struct Template {
+    bytes: Vec<u8>,
+    ip_sum: u64,
+    l4_sum: u64,
+    check_at: usize,
+    checksum_at: usize,
+    udp: bool,
+    /// Whether check word and tag begin at an odd offset.
+    odd: bool,
+}
+
+/// The variable fields of a frame but its identity.
+struct Fields {
+    source_mac: MacAddress,
+    destination_mac: MacAddress,
+    source_ip: u32,
+    destination_ip: u32,
+    source_port: u16,
+    destination_port: u16,
+    identification: u16,
+}
+
+impl FramePlan {
+    /// Checks what is to be sent and reads the captures that are to be replayed. Where overrides
+    /// overlap the later one holds.
+    ///
+    /// # Errors
+    ///
+    /// When frames of such a length cannot be made, when there are too few hosts or too many
+    /// switches, and when a capture cannot be read or its frames not be sent.
+    pub fn new(traffic: &Traffic, switches: &Switches) -> Result<Self, FrameError> {
+        if switches.count > PacketId::MAX_SWITCHES {
+            return Err(FrameError::TooManySwitches(switches.count));
+        }
+        let addresses = traffic.addresses;
+        let generated = matches!(traffic.frame, Frame::TcpSyn | Frame::Udp);
+        let between_hosts = addresses.known_destinations
+            || [addresses.mac, addresses.ip, addresses.port].contains(&Generator::Hosts);
+        let hosts = u64::from(switches.count) * u64::from(switches.hosts);
+        if generated && between_hosts && hosts < 2 {
+            return Err(FrameError::TooFewHosts);
+        }
+        let mut plan =
+            Self { addresses, contents: Vec::new(), of_switch: Vec::new(), notes: Vec::new() };
+        let mut known = HashMap::new();
+        match &traffic.frame {
+            Frame::Replay(path) => {
+                plan.add_recording(path, &mut known)?;
+            }
+            frame => {
+                check_frame_bytes(frame, traffic.frame_bytes)?;
+                let template = Template::new(matches!(frame, Frame::Udp), traffic.frame_bytes);
+                plan.contents.push(Content::Template(Arc::new(template)));
+            }
+        }
+        for change in &switches.overrides {
+            let Some(path) = &change.replay else { continue };
+            let content = plan.add_recording(path, &mut known)?;
+            plan.of_switch.resize(switches.count as usize, 0);
+            let to = (change.last as usize).saturating_add(1).min(plan.of_switch.len());
+            plan.of_switch.get_mut(change.first as usize..to).unwrap_or_default().fill(content);
+        }
+        Ok(plan)
+    }
+
+    /// What a reader of the results must know about replayed captures.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The frames of one switch. Frames of a trial are recognised by its `key`.
+    pub fn source(
+        &self,
+        switch: u32,
+        hosts: &Hosts,
+        seed: u64,
+        key: RunKey,
+    ) -> Option<FrameSource> {
+        let content = self.of_switch.get(switch as usize).copied().unwrap_or(0);
+        Some(FrameSource {
+            switch,
+            key,
+            draws: Draws::new(seed),
+            addresses: self.addresses,
+            content: self.contents.get(content)?.clone(),
+            hosts: hosts.clone(),
+            peers: Peers::of(switch, hosts),
+        })
+    }
+
+    /// Place in `contents` of a recording, which is read if it was not before.
+    fn add_recording(
+        &mut self,
+        path: &PathBuf,
+        known: &mut HashMap<PathBuf, usize>,
+    ) -> Result<usize, FrameError> {
+        if let Some(place) = known.get(path) {
+            return Ok(*place);
+        }
+        let recording = Recording::read(path)?;
+        self.notes.extend_from_slice(recording.notes());
+        self.contents.push(Content::Recording(Arc::new(recording)));
+        let place = self.contents.len() - 1;
+        known.insert(path.clone(), place);
+        Ok(place)
+    }
+}
+
+impl FrameSource {
+    /// Appends the frame of a packet-in to `out` and names the port that it enters by.
+    ///
+    /// The frame depends on nothing but `sequence` and what the source was made from.
+    pub fn next(&mut self, sequence: u64, out: &mut Vec<u8>) -> Port {
+        let id = PacketId { switch: self.switch, sequence };
+        let own = self.hosts.per_switch();
+        // The turn of a host, or without hosts the turn of a port.
+        let turn = if own == 0 { sequence as u32 } else { (sequence % u64::from(own)) as u32 };
+        match &self.content {
+            Content::Recording(recording) => recording.write(sequence, id, self.key, out),
+            Content::Template(template) => {
+                let fields = self.fields(sequence, turn);
+                template.write(&fields, self.key.words(id), out);
+            }
+        }
+        self.hosts.port(self.switch, turn)
+    }
+
+    fn fields(&self, sequence: u64, turn: u32) -> Fields {
+        let own = self.hosts.per_switch();
+        let source = self.switch.wrapping_mul(own).wrapping_add(turn);
+        let destination = self.peers.of_host(source, sequence / u64::from(own.max(1)));
+        // Different for every packet-in of every switch.
+        let serial = sequence
+            .wrapping_mul(u64::from(self.hosts.switches()))
+            .wrapping_add(u64::from(self.switch));
+        let by = |generator, end| match (generator, end, self.addresses.known_destinations) {
+            (_, End::Destination, true) => Generator::Hosts,
+            (generator, ..) => generator,
+        };
+        let mac = |end, host| match by(self.addresses.mac, end) {
+            Generator::Hosts => hosts::mac(host),
+            Generator::Serial => serial_mac(end, serial),
+            Generator::Random => self.draws.mac(end, serial),
+        };
+        let ip = |end, host| match by(self.addresses.ip, end) {
+            Generator::Hosts => hosts::ip(host),
+            Generator::Serial => serial_ip(end, serial),
+            Generator::Random => self.draws.ip(end, serial),
+        };
+        let port = |end, host| match by(self.addresses.port, end) {
+            Generator::Hosts => hosts::l4_port(host),
+            Generator::Serial => serial_port(end, serial),
+            Generator::Random => self.draws.port(end, serial),
+        };
+        Fields {
+            source_mac: mac(End::Source, source),
+            destination_mac: mac(End::Destination, destination),
+            source_ip: ip(End::Source, source).to_bits(),
+            destination_ip: ip(End::Destination, destination).to_bits(),
+            source_port: port(End::Source, source),
+            destination_port: port(End::Destination, destination),
+            identification: sequence as u16,
+        }
+    }
+}
+
+impl Peers {
+    /// Hosts send to hosts of the same switch, unless there are links to reach others by, or
+    /// there is no second host.
+    fn of(switch: u32, hosts: &Hosts) -> Self {
+        let own = hosts.per_switch();
+        if hosts.switches_are_linked() || own < 2 {
+            Self { first: 0, count: hosts.count() }
+        } else {
+            Self { first: switch.saturating_mul(own), count: own }
+        }
+    }
+
+    /// Whom a host sends to in a round: to each other host in turn.
+    fn of_host(self, host: u32, round: u64) -> u32 {
+        let others = u64::from(self.count).saturating_sub(1).max(1);
+        let own = u64::from(host.wrapping_sub(self.first));
+        let peer = (own + 1 + round % others) % u64::from(self.count.max(1));
+        self.first.wrapping_add(peer as u32)
+    }
+}
+
+impl Template {
+    /// `length` is checked.
+    fn new(udp: bool, length: usize) -> Self {
+        let with_options = !udp && length == SYN_BYTES;
+        let l4_bytes = length - L4;
+        let mut bytes = vec![0; length];
+        bytes[12..14].copy_from_slice(&[0x08, 0x00]);
+        // IPv4: version 4, 20 bytes of header; do not fragment; TTL 64.
+        bytes[14] = 0x45;
+        bytes[16..18].copy_from_slice(&((length - ETHERNET_HEADER) as u16).to_be_bytes());
+        bytes[20] = 0x40;
+        bytes[22] = 64;
+        bytes[23] = if udp { PROTOCOL_UDP } else { PROTOCOL_TCP };
+        if udp {
+            bytes[38..40].copy_from_slice(&(l4_bytes as u16).to_be_bytes());
+        } else {
+            // Header length in words of 32 bits; SYN; window 65535.
+            bytes[46] = if with_options { 8 << 4 } else { 5 << 4 };
+            bytes[47] = 0x02;
+            bytes[48..50].copy_from_slice(&[0xff, 0xff]);
+        }
+        if with_options {
+            // No-operation twice, then time stamps, of 10 bytes.
+            bytes[54..58].copy_from_slice(&[1, 1, 8, 10]);
+        }
+        let pseudo_header = u64::from(bytes[23]) + l4_bytes as u64;
+        Self {
+            ip_sum: checksum::sum(&bytes[ETHERNET_HEADER..L4]),
+            l4_sum: checksum::sum(&bytes[L4..]) + pseudo_header,
+            check_at: if with_options { TCP_SEQUENCE } else { length - TRAILER },
+            checksum_at: if udp { UDP_CHECKSUM } else { TCP_CHECKSUM },
+            udp,
+            // The sequence number is at an even offset, as is the time stamp option.
+            odd: !length.is_multiple_of(2),
+            bytes,
+        }
+    }
+
+    fn write(&self, fields: &Fields, (tag, check): (u64, u32), out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&self.bytes);
+        let frame = &mut out[start..];
+        let addresses = u64::from(fields.source_ip) + u64::from(fields.destination_ip);
+        let ports = u64::from(fields.source_port) + u64::from(fields.destination_port);
+        let identity = checksum::wide(tag) + u64::from(check);
+        let identity = if self.odd { checksum::at_odd_offset(identity) } else { identity };
+        let ip_sum = self.ip_sum + u64::from(fields.identification) + addresses;
+        let l4_sum = self.l4_sum + addresses + ports + identity;
+        let l4_checksum =
+            if self.udp { checksum::finish_udp(l4_sum) } else { checksum::finish(l4_sum) };
+        if let Some(head) = frame.first_chunk_mut::<ADDRESSED>() {
+            head[..6].copy_from_slice(&fields.destination_mac.0);
+            head[6..12].copy_from_slice(&fields.source_mac.0);
+            head[18..20].copy_from_slice(&fields.identification.to_be_bytes());
+            head[24..26].copy_from_slice(&checksum::finish(ip_sum).to_be_bytes());
+            head[26..30].copy_from_slice(&fields.source_ip.to_be_bytes());
+            head[30..34].copy_from_slice(&fields.destination_ip.to_be_bytes());
+            head[34..36].copy_from_slice(&fields.source_port.to_be_bytes());
+            head[36..38].copy_from_slice(&fields.destination_port.to_be_bytes());
+        }
+        frame[self.check_at..self.check_at + 4].copy_from_slice(&check.to_be_bytes());
+        if let Some(end) = frame.last_chunk_mut() {
+            *end = tag.to_be_bytes();
+        }
+        frame[self.checksum_at..self.checksum_at + 2].copy_from_slice(&l4_checksum.to_be_bytes());
+    }
+}

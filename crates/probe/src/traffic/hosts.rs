@@ -1,0 +1,203 @@
+//! The emulated hosts behind the switches.
+//!
+//! Host n of switch s has the global number s times the hosts per switch plus n, and everything
+//! else follows from that number: MAC address 02:00:00:00:00:01 and up, IPv4 address 10.0.0.1 and
+//! up, TCP and UDP port 1024 and up (which repeat after 64,512 hosts). Addresses are therefore
+//! computed in either direction and never stored; what is stored is which ports of linked switches
+//! are free.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use super::addresses::{End, HOST, MacAddress, serial_port};
+use super::error::HostsError;
+use super::id::{PacketId, RunKey};
+use crate::config::Switches;
+use crate::topology::{Port, SwitchIndex, Topology};
+
+/// Most hosts: the addresses of 10.0.0.0/8 without the first and the last.
+pub(super) const MAX_HOSTS: u32 = (1 << 24) - 2;
+
+const NETWORK: u32 = 0x0a00_0000;
+
+/// Length of an ARP frame: the shortest Ethernet frame, FCS excluded.
+const ARP_BYTES: usize = 60;
+
+/// An emulated host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Index of its switch, from 0.
+    pub switch: u32,
+    /// Port of the switch that it is attached to.
+    pub port: Port,
+    /// Ethernet address.
+    pub mac: MacAddress,
+    /// IPv4 address.
+    pub ip: Ipv4Addr,
+    /// TCP and UDP port that it uses.
+    pub l4_port: u16,
+}
+
+/// The emulated hosts of a run. Clones share their memory.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    switches: u32,
+    per_switch: u32,
+    ports: u16,
+    linked: Arc<LinkedSwitches>,
+}
+
+/// Free ports of the switches that have links.
+#[derive(Debug, Default)]
+struct LinkedSwitches {
+    /// Free ports of switch s: `free` from `ends[s - 1]` to `ends[s]`. None are listed for
+    /// switches without links. Empty if no switch has any.
+    ends: Vec<u32>,
+    free: Vec<Port>,
+}
+
+impl Hosts {
+    /// Spreads the hosts of each switch over its ports that no link uses.
+    ///
+    /// # Errors
+    ///
+    /// When a switch has no such port, or when there are more hosts than addresses.
+    pub fn new(switches: &Switches, topology: &Topology) -> Result<Self, HostsError> {
+        let (count, per_switch) = (switches.count, switches.hosts);
+        if count.checked_mul(per_switch).is_none_or(|total| total > MAX_HOSTS) {
+            return Err(HostsError::TooMany { switches: count, hosts: per_switch });
+        }
+        let mut linked = LinkedSwitches::default();
+        if topology.link_count() > 0 {
+            for switch in 0..count {
+                if topology.link_ports(SwitchIndex(switch)).len() > 0 {
+                    let before = linked.free.len();
+                    linked.free.extend(topology.free_ports(SwitchIndex(switch)));
+                    if linked.free.len() == before {
+                        return Err(HostsError::NoFreePort { switch, ports: switches.ports });
+                    }
+                } else if switches.ports == 0 {
+                    return Err(HostsError::NoFreePort { switch, ports: 0 });
+                }
+                linked.ends.push(u32::try_from(linked.free.len()).unwrap_or(u32::MAX));
+            }
+        } else if switches.ports == 0 && count > 0 {
+            return Err(HostsError::NoFreePort { switch: 0, ports: 0 });
+        }
+        Ok(Self { switches: count, per_switch, ports: switches.ports, linked: Arc::new(linked) })
+    }
+
+    /// Number of switches.
+    pub fn switches(&self) -> u32 {
+        self.switches
+    }
+
+    /// Number of hosts behind each switch.
+    pub fn per_switch(&self) -> u32 {
+        self.per_switch
+    }
+
+    /// Number of all hosts.
+    pub fn count(&self) -> u32 {
+        self.switches * self.per_switch
+    }
+
+    /// Whether some switches are linked, so that hosts of different switches reach each other.
+    pub fn switches_are_linked(&self) -> bool {
+        !self.linked.ends.is_empty()
+    }
+
+    /// A host by its switch and its number there, from 0.
+    pub fn host(&self, switch: u32, number: u32) -> Option<Host> {
+        (switch < self.switches && number < self.per_switch)
+            .then(|| self.at(switch * self.per_switch + number))
+    }
+
+    /// The hosts behind a switch.
+    pub fn of_switch(&self, switch: u32) -> impl Iterator<Item = Host> + '_ {
+        (0..self.per_switch).map_while(move |number| self.host(switch, number))
+    }
+
+    /// The host that has a MAC address.
+    pub fn by_mac(&self, mac: MacAddress) -> Option<Host> {
+        let [HOST, 0, 0, a, b, c] = mac.0 else { return None };
+        self.numbered(u32::from_be_bytes([0, a, b, c]))
+    }
+
+    /// The host that has an IPv4 address.
+    pub fn by_ip(&self, ip: Ipv4Addr) -> Option<Host> {
+        self.numbered(ip.to_bits().checked_sub(NETWORK)?)
+    }
+
+    /// The ports of a switch that no link uses, in turn: number 0 is the first.
+    pub fn port(&self, switch: u32, number: u32) -> Port {
+        match self.linked.free_ports(switch) {
+            [] => Port(1 + (number % u32::from(self.ports.max(1))) as u16),
+            free => free[number as usize % free.len()],
+        }
+    }
+
+    /// A gratuitous ARP request of each host of a switch (an announcement, RFC 5227, section 3),
+    /// and the port that it enters by. [`super::read_id`] finds [`PacketId::unmeasured`] in it.
+    pub fn arp_announcements(
+        &self,
+        switch: u32,
+        key: RunKey,
+    ) -> impl Iterator<Item = (Port, [u8; ARP_BYTES])> + '_ {
+        self.of_switch(switch).map(move |host| (host.port, announcement(&host, key)))
+    }
+
+    /// The host with a global number; the caller keeps to [`Hosts::count`].
+    pub(super) fn at(&self, index: u32) -> Host {
+        let per_switch = self.per_switch.max(1);
+        let (switch, number) = (index / per_switch, index % per_switch);
+        Host {
+            switch,
+            port: self.port(switch, number),
+            mac: mac(index),
+            ip: ip(index),
+            l4_port: l4_port(index),
+        }
+    }
+
+    /// The host whose addresses end in `one_up`.
+    fn numbered(&self, one_up: u32) -> Option<Host> {
+        one_up.checked_sub(1).filter(|index| *index < self.count()).map(|index| self.at(index))
+    }
+}
+
+impl LinkedSwitches {
+    fn free_ports(&self, switch: u32) -> &[Port] {
+        let switch = switch as usize;
+        let Some(end) = self.ends.get(switch) else { return &[] };
+        let start = switch.checked_sub(1).and_then(|before| self.ends.get(before)).unwrap_or(&0);
+        self.free.get(*start as usize..*end as usize).unwrap_or_default()
+    }
+}
+
+pub(super) fn mac(index: u32) -> MacAddress {
+    MacAddress::numbered(HOST, u64::from(index) + 1)
+}
+
+pub(super) fn ip(index: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(NETWORK + index + 1)
+}
+
+pub(super) fn l4_port(index: u32) -> u16 {
+    serial_port(End::Source, u64::from(index))
+}
+
+/// ARP over Ethernet for IPv4 (RFC 826). The identity lies in the padding.
+fn announcement(host: &Host, key: RunKey) -> [u8; ARP_BYTES] {
+    let mut frame = [0; ARP_BYTES];
+    frame[..6].copy_from_slice(&MacAddress::BROADCAST.0);
+    frame[6..12].copy_from_slice(&host.mac.0);
+    // Ethertype ARP; hardware Ethernet, protocol IPv4, lengths 6 and 4, operation request.
+    frame[12..22].copy_from_slice(&[0x08, 0x06, 0, 1, 0x08, 0x00, 6, 4, 0, 1]);
+    frame[22..28].copy_from_slice(&host.mac.0);
+    frame[28..32].copy_from_slice(&host.ip.octets());
+    // The target's hardware address is not known and stays zero.
+    frame[38..42].copy_from_slice(&host.ip.octets());
+    frame[48..].copy_from_slice(&key.trailer(PacketId::unmeasured(host.switch)));
+    frame
+}

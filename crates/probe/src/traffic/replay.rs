@@ -1,0 +1,210 @@
+//! Frames of a capture, made ready to carry identities.
+//!
+//! Where a frame holds 12 bytes of TCP or UDP payload in IPv4, the identity overwrites the last 12
+//! of them, and the checksum is made right. All other frames (short payload, other protocols,
+//! IPv6, fragments, frames cut by the snap length) get 12 bytes more, behind the packet. Such a
+//! trailer is lost on controllers that take the packet apart and put it together again.
+
+use std::path::Path;
+
+use packetio::pcap::{CaptureError, CaptureReader, LinkType};
+
+use super::checksum;
+use super::error::FrameError;
+use super::frames::{ETHERNET_HEADER, MAX_FRAME_BYTES, PROTOCOL_TCP, PROTOCOL_UDP};
+use super::id::{PacketId, RunKey, SEARCH, TRAILER};
+
+/// Most bytes of frames held in memory.
+const MAX_BYTES: usize = 256 << 20;
+/// Most VLAN tags looked behind.
+const MAX_VLAN_TAGS: usize = 4;
+
+const IPV4: u16 = 0x0800;
+const IPV4_HEADER: usize = 20;
+const TCP_HEADER: usize = 20;
+const UDP_HEADER: usize = 8;
+
+/// Ethertype of what an Ethernet frame holds behind its VLAN tags, and where that begins.
+pub(super) fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
+    let mut at = ETHERNET_HEADER - 2;
+    for _ in 0..=MAX_VLAN_TAGS {
+        match u16::from_be_bytes(*frame.get(at..)?.first_chunk()?) {
+            // IEEE 802.1Q customer and service tags, and the older service tag.
+            0x8100 | 0x88a8 | 0x9100 => at += 4,
+            other => return Some((other, at + 2)),
+        }
+    }
+    None
+}
+
+/// The frames of a capture in order.
+#[derive(Debug)]
+pub(super) struct Recording {
+    bytes: Vec<u8>,
+    frames: Vec<Recorded>,
+    notes: Vec<String>,
+}
+
+/// A frame at `start..end` of the recording's bytes.
+#[derive(Clone, Copy, Debug)]
+struct Recorded {
+    start: usize,
+    end: usize,
+    place: Place,
+}
+
+/// Where the identity goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Behind,
+    /// Over the bytes from this offset on, which are zero in the recording.
+    Payload {
+        at: usize,
+        checksum: Checksum,
+    },
+}
+
+/// How the checksum over the identity comes about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Checksum {
+    /// The frame says that it has none.
+    Unused,
+    Tcp(Sum),
+    Udp(Sum),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sum {
+    /// Offset of the checksum in the frame.
+    at: usize,
+    /// Sum of all that it covers but the identity.
+    base: u16,
+    /// Whether the identity begins at an odd offset.
+    odd: bool,
+}
+
+impl Recording {
+    pub(super) fn read(path: &Path) -> Result<Self, FrameError> {
+        let mut reader = CaptureReader::open(path)?;
+        let mut recording = Self { bytes: Vec::new(), frames: Vec::new(), notes: Vec::new() };
+        loop {
+            match reader.next_frame() {
+                Ok(Some(frame)) => recording.add(path, frame.data, frame.link_type)?,
+                Ok(None) => break,
+                Err(cut @ CaptureError::Truncated { .. }) if !recording.frames.is_empty() => {
+                    let whole = recording.frames.len();
+                    recording.notes.push(format!("{cut}; its {whole} whole frames are replayed"));
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if recording.frames.is_empty() {
+            return Err(FrameError::NoFrames { path: path.to_owned() });
+        }
+        let behind = recording.frames.iter().filter(|frame| frame.place == Place::Behind).count();
+        if behind > 0 {
+            recording.notes.push(format!(
+                "{}: {behind} of {} frames carry their identity behind the packet; controllers \
+                 that rebuild packets drop it",
+                path.display(),
+                recording.frames.len()
+            ));
+        }
+        Ok(recording)
+    }
+
+    /// What a reader of the results must know.
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Appends the frame whose turn it is.
+    pub(super) fn write(&self, sequence: u64, id: PacketId, key: RunKey, out: &mut Vec<u8>) {
+        // There is at least one frame.
+        let turn = (sequence % self.frames.len().max(1) as u64) as usize;
+        let Some(&Recorded { start, end, place }) = self.frames.get(turn) else { return };
+        let begin = out.len();
+        out.extend_from_slice(&self.bytes[start..end]);
+        let trailer = key.trailer(id);
+        let Place::Payload { at, checksum } = place else {
+            out.extend_from_slice(&trailer);
+            return;
+        };
+        let frame = &mut out[begin..];
+        frame[at..at + TRAILER].copy_from_slice(&trailer);
+        let total = |Sum { base, odd, .. }: Sum| {
+            let own = checksum::sum(&trailer);
+            u64::from(base) + if odd { checksum::at_odd_offset(own) } else { own }
+        };
+        let (at, value) = match checksum {
+            Checksum::Unused => return,
+            Checksum::Tcp(sum) => (sum.at, checksum::finish(total(sum))),
+            Checksum::Udp(sum) => (sum.at, checksum::finish_udp(total(sum))),
+        };
+        frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
+    }
+
+    fn add(&mut self, path: &Path, data: &[u8], link_type: LinkType) -> Result<(), FrameError> {
+        let path = || path.to_owned();
+        let number = self.frames.len() + 1;
+        if link_type != LinkType::ETHERNET {
+            return Err(FrameError::NotEthernet { path: path(), number, link_type: link_type.0 });
+        }
+        let (min, max) = (ETHERNET_HEADER, MAX_FRAME_BYTES - TRAILER);
+        if !(min..=max).contains(&data.len()) {
+            let bytes = data.len();
+            return Err(FrameError::ReplayedLength { path: path(), number, bytes, min, max });
+        }
+        let start = self.bytes.len();
+        let end = start + data.len();
+        if end > MAX_BYTES {
+            return Err(FrameError::TooLarge { path: path(), max: MAX_BYTES });
+        }
+        self.bytes.extend_from_slice(data);
+        let place = prepare(&mut self.bytes[start..]).unwrap_or(Place::Behind);
+        self.frames.push(Recorded { start, end, place });
+        Ok(())
+    }
+}
+
+/// Finds the place in a frame's payload and clears it; `None` if there is none.
+fn prepare(frame: &mut [u8]) -> Option<Place> {
+    let (IPV4, ip_at) = ethertype(frame)? else { return None };
+    let ip = frame.get(ip_at..)?.first_chunk::<IPV4_HEADER>()?;
+    let header = usize::from(ip[0] & 0x0f) * 4;
+    let total = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+    let fragment = u16::from_be_bytes([ip[6], ip[7]]) & 0x3fff != 0;
+    let (protocol, addresses) = (ip[9], checksum::sum(&ip[12..20]));
+    if ip[0] >> 4 != 4 || header < IPV4_HEADER || fragment {
+        return None;
+    }
+    let frame_bytes = frame.len();
+    let (l4_at, end) = (ip_at + header, ip_at + total);
+    let l4 = frame.get_mut(l4_at..end)?;
+    let (checksum_at, payload_at) = match protocol {
+        PROTOCOL_TCP => (16, usize::from(*l4.get(12)? >> 4) * 4),
+        PROTOCOL_UDP => (6, UDP_HEADER),
+        _ => return None,
+    };
+    let udp_length = usize::from(u16::from_be_bytes(*l4.get(4..)?.first_chunk()?));
+    let plausible = match protocol {
+        PROTOCOL_TCP => payload_at >= TCP_HEADER,
+        _ => udp_length == l4.len(),
+    };
+    let at = l4.len().checked_sub(TRAILER).filter(|at| plausible && *at >= payload_at)?;
+    if frame_bytes - end > SEARCH {
+        return None;
+    }
+    let unused = protocol == PROTOCOL_UDP && l4.get(checksum_at..checksum_at + 2)? == [0, 0];
+    l4.get_mut(at..)?.fill(0);
+    if unused {
+        return Some(Place::Payload { at: l4_at + at, checksum: Checksum::Unused });
+    }
+    l4.get_mut(checksum_at..checksum_at + 2)?.fill(0);
+    let base = addresses + u64::from(protocol) + l4.len() as u64 + checksum::sum(l4);
+    let sum =
+        Sum { at: l4_at + checksum_at, base: checksum::fold(base), odd: !at.is_multiple_of(2) };
+    let checksum = if protocol == PROTOCOL_TCP { Checksum::Tcp(sum) } else { Checksum::Udp(sum) };
+    Some(Place::Payload { at: l4_at + at, checksum })
+}
