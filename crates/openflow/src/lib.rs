@@ -20,6 +20,7 @@ mod cursor;
 mod error;
 mod error_reason;
 pub mod framing;
+pub mod handshake;
 mod id;
 mod port;
 mod text;

@@ -1,0 +1,501 @@
+//! How a session opens, for both sides: HELLO, the choice of a version, features, configuration.
+//!
+//! [`Handshake`] is handed every message that arrives and appends what must be sent. It reads the
+//! few messages that it needs by itself, in either version, so that a session costs no decoded
+//! representation. It keeps answering echo, features and configuration requests after the session
+//! is open; whatever else arrives is the caller's, who learns so from [`Event::Message`].
+//!
+//! Where a handshake got stuck is the first question about a controller that does not answer:
+//! [`Handshake::stage`] says how far it came, [`Handshake::failure`] why it went no further, and
+//! [`Handshake::diagnosis`] both in a sentence.
+//!
+//! OpenFlow 1.0.0, 5.5.1; OpenFlow 1.3.5, 6.3.2, 7.3.1, 7.3.2 and 7.5.1.
+
+mod hello;
+mod keepalive;
+
+pub use hello::OfferedVersions;
+pub use keepalive::{Keepalive, Liveness};
+
+use crate::cursor::{Reader, patch_length};
+use crate::error::{DecodeError, EncodeError};
+use crate::v1_0::{self, FragmentHandling, SwitchConfig};
+use crate::wire::{HEADER_LENGTH, Header, MessageType, emit_echo_reply, emit_empty, emit_error};
+use crate::{DatapathId, ErrorReason, Version, Xid};
+
+/// How far a session has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Nothing is sent yet.
+    Created,
+    /// Our HELLO is sent; none has arrived.
+    HelloSent,
+    /// A version is agreed on. The switch waits to be asked for its features.
+    Negotiated(Version),
+    /// The controller asked the switch for its features and waits for them.
+    FeaturesRequested(Version),
+    /// The features are exchanged: the session is open.
+    Ready(Version),
+}
+
+impl Stage {
+    /// The version agreed on.
+    pub const fn version(self) -> Option<Version> {
+        match self {
+            Self::Created | Self::HelloSent => None,
+            Self::Negotiated(version) | Self::FeaturesRequested(version) | Self::Ready(version) => {
+                Some(version)
+            }
+        }
+    }
+}
+
+/// What became of a message that [`Handshake::receive`] was handed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// It was a HELLO, and this version is agreed on.
+    Negotiated(Version),
+    /// It opened the session.
+    Ready(Version),
+    /// It was a SET_CONFIG, and this is the switch's configuration now.
+    Configured(SwitchConfig),
+    /// It was malformed, and was answered with this error.
+    Rejected(ErrorReason),
+    /// It was dealt with: an echo request, or a question about features or configuration.
+    Handled,
+    /// It is the caller's to handle.
+    Message,
+}
+
+/// Why a session cannot go on. The connection is to be closed, once what was appended is sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HandshakeError {
+    /// The frame is not a message, or a message of the handshake is malformed.
+    #[error("malformed message from the peer: {0}")]
+    Malformed(#[from] DecodeError),
+    /// The first message is something other than HELLO.
+    #[error(
+        "the peer's first message is of type {message_type} and version {version:#04x}, \
+         not a HELLO: it may not speak OpenFlow"
+    )]
+    NotHello {
+        /// The version in its header.
+        version: u8,
+        /// Its type.
+        message_type: MessageType,
+    },
+    /// No version in common; the peer was told so.
+    #[error("no version in common: the peer offers {theirs}, this side {ours}")]
+    Incompatible {
+        /// What the peer offers.
+        theirs: OfferedVersions,
+        /// What this side offers.
+        ours: OfferedVersions,
+    },
+    /// The peer ended the handshake with an error message.
+    #[error("the peer refused the session with error type {error_type}, code {code}: {text:?}")]
+    Refused {
+        /// The error's type; 0 for a failed HELLO.
+        error_type: u16,
+        /// The error's code.
+        code: u16,
+        /// What the peer wrote, as far as it is text.
+        text: String,
+    },
+    /// A message of another version than was agreed on; the peer was told so.
+    #[error("a message of version {found:#04x} after version {agreed} was agreed on")]
+    WrongVersion {
+        /// The version agreed on.
+        agreed: Version,
+        /// The version in the message's header.
+        found: u8,
+    },
+    /// The switch's features do not fit a message.
+    #[error("cannot answer the request for features: {0}")]
+    Features(#[from] EncodeError),
+}
+
+/// What an emulated switch says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchIdentity {
+    /// The datapath's id.
+    pub datapath_id: DatapathId,
+    /// Packets that the switch can buffer at once.
+    pub n_buffers: u32,
+    /// Tables that the switch has.
+    pub n_tables: u8,
+    /// Which connection of the switch this is; 0 for the main one. 1.0 leaves it out.
+    pub auxiliary_id: u8,
+    /// What the switch can do. The versions agree on bits 0 to 2, which are flow, table and port
+    /// statistics, and on 5 and 6.
+    pub capabilities: u32,
+    /// The actions that it supports; 1.3 leaves them out.
+    pub actions: v1_0::ActionTypes,
+    /// Its ports. 1.3 leaves them out: there the controller asks for port descriptions.
+    pub ports: Vec<v1_0::PhyPort>,
+}
+
+impl SwitchIdentity {
+    /// A switch without buffers and ports that has one table, counts for flows, tables and ports,
+    /// and supports every action.
+    pub fn new(datapath_id: DatapathId) -> Self {
+        let counts = v1_0::Capabilities::FLOW_STATS
+            | v1_0::Capabilities::TABLE_STATS
+            | v1_0::Capabilities::PORT_STATS;
+        Self {
+            datapath_id,
+            n_buffers: 0,
+            n_tables: 1,
+            auxiliary_id: 0,
+            capabilities: counts.0,
+            actions: v1_0::ActionTypes::ALL,
+            ports: Vec::new(),
+        }
+    }
+
+    /// Appends a features reply. In 1.3 it is as long as in 1.0 without ports, an auxiliary id
+    /// takes the place of padding, and a reserved word that of the actions.
+    fn emit(&self, version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        if version == Version::V1_0 {
+            let features = v1_0::FeaturesReply {
+                datapath_id: self.datapath_id,
+                n_buffers: self.n_buffers,
+                n_tables: self.n_tables,
+                capabilities: v1_0::Capabilities(self.capabilities),
+                actions: self.actions,
+                ports: self.ports.clone(),
+            };
+            return v1_0::Message::FeaturesReply(features).encode(xid, out);
+        }
+        let start = out.len();
+        emit_empty(version, MessageType::FEATURES_REPLY, xid, out);
+        out.extend_from_slice(&self.datapath_id.0.to_be_bytes());
+        out.extend_from_slice(&self.n_buffers.to_be_bytes());
+        out.extend_from_slice(&[self.n_tables, self.auxiliary_id, 0, 0]);
+        out.extend_from_slice(&self.capabilities.to_be_bytes());
+        out.extend_from_slice(&[0; 4]);
+        patch_length(out, start, start + 2, "ofp_switch_features")
+    }
+}
+
+/// What a controller learns about a switch while the session opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchFeatures {
+    /// The datapath's id.
+    pub datapath_id: DatapathId,
+    /// Packets that the switch can buffer at once.
+    pub n_buffers: u32,
+    /// Tables that the switch has.
+    pub n_tables: u8,
+    /// Which connection of the switch this is; 0 for the main one, and in 1.0.
+    pub auxiliary_id: u8,
+    /// What the switch can do, in the bits of the version.
+    pub capabilities: u32,
+}
+
+impl SwitchFeatures {
+    fn read(version: Version, body: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(body);
+        let datapath_id = DatapathId(reader.u64("ofp_switch_features.datapath_id")?);
+        let n_buffers = reader.u32("ofp_switch_features.n_buffers")?;
+        let n_tables = reader.u8("ofp_switch_features.n_tables")?;
+        let auxiliary_id = reader.u8("ofp_switch_features.auxiliary_id")?;
+        reader.skip(2, "ofp_switch_features.pad")?;
+        let capabilities = reader.u32("ofp_switch_features.capabilities")?;
+        reader.skip(4, "ofp_switch_features.reserved")?;
+        let auxiliary_id = if version == Version::V1_0 { 0 } else { auxiliary_id };
+        Ok(Self { datapath_id, n_buffers, n_tables, auxiliary_id, capabilities })
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Role {
+    Switch { identity: Box<SwitchIdentity>, config: SwitchConfig },
+    Controller { config: SwitchConfig, features: Option<SwitchFeatures> },
+}
+
+/// One side of a session, from the first byte on.
+#[derive(Clone, Debug)]
+pub struct Handshake {
+    role: Role,
+    ours: OfferedVersions,
+    stage: Stage,
+    failure: Option<HandshakeError>,
+    next_xid: u32,
+}
+
+impl Handshake {
+    /// The switch's side, offering `supported`; both versions if that is empty.
+    pub fn switch(supported: &[Version], identity: SwitchIdentity) -> Self {
+        let identity = Box::new(identity);
+        Self::new(supported, Role::Switch { identity, config: SwitchConfig::default() })
+    }
+
+    /// The controller's side, offering `supported`; both versions if that is empty.
+    ///
+    /// Once it knows the switch's features, it sets `config`, whose fields 1.3 shares.
+    pub fn controller(supported: &[Version], config: SwitchConfig) -> Self {
+        Self::new(supported, Role::Controller { config, features: None })
+    }
+
+    fn new(supported: &[Version], role: Role) -> Self {
+        let ours = OfferedVersions::of(supported);
+        Self { role, ours, stage: Stage::Created, failure: None, next_xid: 1 }
+    }
+
+    /// How far the session has come. A failure leaves the stage that it happened in.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// Why the session cannot go on, if so.
+    pub fn failure(&self) -> Option<&HandshakeError> {
+        self.failure.as_ref()
+    }
+
+    /// The version agreed on.
+    pub fn version(&self) -> Option<Version> {
+        self.stage.version()
+    }
+
+    /// Whether the session is open.
+    pub fn is_ready(&self) -> bool {
+        matches!(self.stage, Stage::Ready(_)) && self.failure.is_none()
+    }
+
+    /// The switch's features, once the controller's side knows them.
+    pub fn features(&self) -> Option<&SwitchFeatures> {
+        match &self.role {
+            Role::Controller { features, .. } => features.as_ref(),
+            Role::Switch { .. } => None,
+        }
+    }
+
+    /// The configuration that the switch has, or that the controller sets.
+    pub fn config(&self) -> SwitchConfig {
+        match &self.role {
+            Role::Controller { config, .. } | Role::Switch { config, .. } => *config,
+        }
+    }
+
+    /// How far the session came and what it lacks, in a sentence.
+    pub fn diagnosis(&self) -> String {
+        let peer = match self.role {
+            Role::Switch { .. } => "controller",
+            Role::Controller { .. } => "switch",
+        };
+        let stage = match self.stage {
+            Stage::Created => "HELLO not sent yet".to_owned(),
+            Stage::HelloSent => format!("HELLO sent, waiting for the {peer}'s HELLO"),
+            Stage::Negotiated(version) => {
+                format!("version {version} agreed on, waiting for the {peer} to ask for features")
+            }
+            Stage::FeaturesRequested(version) => {
+                format!("version {version} agreed on, waiting for the {peer}'s features")
+            }
+            Stage::Ready(version) => format!("session open, version {version}"),
+        };
+        match &self.failure {
+            Some(failure) => format!("{failure} ({stage})"),
+            None => stage,
+        }
+    }
+
+    /// Appends our HELLO. Both sides send theirs as soon as the connection stands.
+    pub fn start(&mut self, out: &mut Vec<u8>) {
+        if self.stage == Stage::Created {
+            let xid = self.take_xid();
+            self.ours.emit(xid, out);
+            self.stage = Stage::HelloSent;
+        }
+    }
+
+    /// Takes one message, as [`framing`](crate::framing) yields it, and appends what is to be
+    /// sent in answer.
+    ///
+    /// After an error the session is over, and the same error comes again.
+    pub fn receive(&mut self, frame: &[u8], out: &mut Vec<u8>) -> Result<Event, HandshakeError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        self.start(out);
+        let event = self.dispatch(frame, out);
+        if let Err(failure) = &event {
+            self.failure = Some(failure.clone());
+        }
+        event
+    }
+
+    fn dispatch(&mut self, frame: &[u8], out: &mut Vec<u8>) -> Result<Event, HandshakeError> {
+        let header = Header::new_checked(frame)?;
+        let message_type = header.message_type();
+        match (message_type, self.stage.version()) {
+            (MessageType::HELLO, None) => self.negotiate(&header, out),
+            // A HELLO's version is the highest that its sender speaks, whatever was agreed on.
+            (MessageType::HELLO, Some(_)) => Ok(Event::Handled),
+            (MessageType::ECHO_REQUEST, None) => {
+                emit_echo_reply(&header, out);
+                Ok(Event::Handled)
+            }
+            (MessageType::ERROR, _) if self.is_refusal(&header) => Err(refusal(&header)?),
+            (_, None) => Err(HandshakeError::NotHello { version: header.version(), message_type }),
+            (_, Some(agreed)) if header.version() != agreed.wire() => {
+                emit_reason(agreed, &header, ErrorReason::BadRequestBadVersion, frame, out);
+                Err(HandshakeError::WrongVersion { agreed, found: header.version() })
+            }
+            (MessageType::ECHO_REQUEST, Some(_)) => {
+                emit_echo_reply(&header, out);
+                Ok(Event::Handled)
+            }
+            (_, Some(version)) => match self.role {
+                Role::Switch { .. } => self.receive_as_switch(version, &header, frame, out),
+                Role::Controller { .. } => self.receive_as_controller(version, &header, out),
+            },
+        }
+    }
+
+    /// Before the session is open any error before negotiation, and a failed HELLO after it, means
+    /// that the peer does not go along. Later errors are answers to what the caller sent.
+    fn is_refusal(&self, header: &Header<&[u8]>) -> bool {
+        match self.stage {
+            Stage::Created | Stage::HelloSent => true,
+            Stage::Negotiated(_) | Stage::FeaturesRequested(_) => {
+                header.body().starts_with(&[0, 0])
+            }
+            Stage::Ready(_) => false,
+        }
+    }
+
+    fn negotiate(
+        &mut self,
+        hello: &Header<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Result<Event, HandshakeError> {
+        let theirs = OfferedVersions::read(hello);
+        let Some(version) = self.ours.choose(theirs) else {
+            let ours = self.ours;
+            let text = format!("this side speaks OpenFlow {ours}");
+            // The error is best understood in a version that the peer speaks, if we do.
+            let wire = theirs.highest.min(ours.highest);
+            let version = Version::from_wire(wire).unwrap_or(Version::V1_0);
+            // A failed HELLO has the same numbers in both versions. The text fits.
+            let _ = emit_error(version, hello.xid(), 0, 0, text.as_bytes(), out);
+            return Err(HandshakeError::Incompatible { theirs, ours });
+        };
+        self.stage = match self.role {
+            Role::Switch { .. } => Stage::Negotiated(version),
+            Role::Controller { .. } => {
+                emit_empty(version, MessageType::FEATURES_REQUEST, self.take_xid(), out);
+                Stage::FeaturesRequested(version)
+            }
+        };
+        Ok(Event::Negotiated(version))
+    }
+
+    fn receive_as_switch(
+        &mut self,
+        version: Version,
+        header: &Header<&[u8]>,
+        frame: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Event, HandshakeError> {
+        let Role::Switch { identity, config } = &mut self.role else { return Ok(Event::Message) };
+        match header.message_type() {
+            MessageType::FEATURES_REQUEST => {
+                identity.emit(version, header.xid(), out)?;
+                if self.stage == Stage::Ready(version) {
+                    return Ok(Event::Handled);
+                }
+                self.stage = Stage::Ready(version);
+                Ok(Event::Ready(version))
+            }
+            MessageType::GET_CONFIG_REQUEST => {
+                emit_config(version, MessageType::GET_CONFIG_REPLY, header.xid(), *config, out);
+                Ok(Event::Handled)
+            }
+            MessageType::SET_CONFIG => {
+                let &[f0, f1, m0, m1] = header.body() else {
+                    let reason = ErrorReason::BadRequestBadLen;
+                    emit_reason(version, header, reason, frame, out);
+                    return Ok(Event::Rejected(reason));
+                };
+                config.flags = FragmentHandling(u16::from_be_bytes([f0, f1]));
+                config.miss_send_len = u16::from_be_bytes([m0, m1]);
+                Ok(Event::Configured(*config))
+            }
+            _ => Ok(Event::Message),
+        }
+    }
+
+    fn receive_as_controller(
+        &mut self,
+        version: Version,
+        header: &Header<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Result<Event, HandshakeError> {
+        let awaited = self.stage == Stage::FeaturesRequested(version);
+        if !awaited || header.message_type() != MessageType::FEATURES_REPLY {
+            return Ok(Event::Message);
+        }
+        let read = SwitchFeatures::read(version, header.body())
+            .map_err(|error| DecodeError { offset: error.offset + HEADER_LENGTH, ..error })?;
+        let xid = self.take_xid();
+        if let Role::Controller { config, features } = &mut self.role {
+            *features = Some(read);
+            emit_config(version, MessageType::SET_CONFIG, xid, *config, out);
+        }
+        self.stage = Stage::Ready(version);
+        Ok(Event::Ready(version))
+    }
+
+    fn take_xid(&mut self) -> Xid {
+        let xid = Xid(self.next_xid);
+        self.next_xid = self.next_xid.wrapping_add(1);
+        xid
+    }
+}
+
+/// Appends `ofp_switch_config`, which has 12 bytes in both versions.
+fn emit_config(
+    version: Version,
+    message_type: MessageType,
+    xid: Xid,
+    config: SwitchConfig,
+    out: &mut Vec<u8>,
+) {
+    out.extend_from_slice(&[version.wire(), message_type.0, 0, 12]);
+    out.extend_from_slice(&xid.0.to_be_bytes());
+    out.extend_from_slice(&config.flags.0.to_be_bytes());
+    out.extend_from_slice(&config.miss_send_len.to_be_bytes());
+}
+
+/// Answers a message with an error that returns its first 64 bytes.
+fn emit_reason(
+    version: Version,
+    header: &Header<&[u8]>,
+    reason: ErrorReason,
+    frame: &[u8],
+    out: &mut Vec<u8>,
+) {
+    let beginning = frame.get(..64).unwrap_or(frame);
+    if let Some((error_type, code)) = reason.codes(version) {
+        // 64 bytes fit the length field.
+        let _ = emit_error(version, header.xid(), error_type, code, beginning, out);
+    }
+}
+
+/// Reads the error with which the peer ended the handshake.
+fn refusal(header: &Header<&[u8]>) -> Result<HandshakeError, DecodeError> {
+    let mut reader = Reader::new(header.body());
+    let error_type = reader.u16("ofp_error_msg.type")?;
+    let code = reader.u16("ofp_error_msg.code")?;
+    let text = String::from_utf8_lossy(reader.rest());
+    let text: String =
+        text.trim_end_matches('\0').chars().take(200).filter(|c| !c.is_control()).collect();
+    Ok(HandshakeError::Refused { error_type, code, text })
+}
+
+#[cfg(test)]
+mod tests;
