@@ -9,3 +9,4 @@ pub mod traffic;
 pub mod metrics;
 pub mod statistics;
 pub mod thresholds;
+pub mod usage;

@@ -1,0 +1,195 @@
+//! From process times to samples, without reading anything.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::Sample;
+
+/// The times of one process, as `/proc/PID/stat` gives them (proc_pid_stat(5)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ProcessTimes {
+    pub(super) pid: u32,
+    /// The process that started it.
+    pub(super) parent: u32,
+    /// The name of its executable, at most 15 bytes.
+    pub(super) name: String,
+    /// Clock ticks from the boot of the host to its start. Tells it from a later process with the
+    /// same id.
+    pub(super) started: u64,
+    /// Clock ticks in user and kernel mode, all threads, ended ones included.
+    pub(super) busy: u64,
+    /// Resident pages.
+    pub(super) pages: u64,
+}
+
+impl ProcessTimes {
+    /// Reads a line of `/proc/PID/stat`. The name stands in parentheses and may contain anything,
+    /// parentheses and spaces too, so that the fields after it count from the last parenthesis.
+    pub(super) fn parse(stat: &str) -> Option<Self> {
+        let (head, tail) = stat.rsplit_once(')')?;
+        let (pid, name) = head.split_once('(')?;
+        // Field 3, the state, comes first.
+        let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        Some(Self {
+            pid: pid.trim().parse().ok()?,
+            parent: u32::try_from(number(4)?).ok()?,
+            name: name.to_owned(),
+            started: number(22)?,
+            busy: number(14)?.checked_add(number(15)?)?,
+            pages: number(24)?,
+        })
+    }
+}
+
+/// All chosen processes at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct Snapshot {
+    /// When it was taken, on any clock that does not jump.
+    pub(super) at: Duration,
+    /// Clock ticks since the boot of the host.
+    pub(super) uptime: u64,
+    pub(super) processes: Vec<ProcessTimes>,
+}
+
+/// The units of the host that snapshots come from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Units {
+    pub(super) ticks_per_second: f64,
+    pub(super) page_bytes: u64,
+}
+
+/// Turns snapshots into samples.
+#[derive(Debug)]
+pub(super) struct Meter {
+    units: Units,
+    before: Option<Before>,
+}
+
+#[derive(Debug)]
+struct Before {
+    at: Duration,
+    uptime: u64,
+    /// Busy ticks by process id and start.
+    busy: HashMap<(u32, u64), u64>,
+}
+
+impl Meter {
+    pub(super) fn new(units: Units) -> Self {
+        Self { units, before: None }
+    }
+
+    /// The sample since the last snapshot; nothing on the first, and without any process.
+    ///
+    /// A process that ended takes the time since its last snapshot with it. A process that is new
+    /// counts in full if it started after the last snapshot, and from its next one on otherwise:
+    /// it came to match later, and when it spent its time is not known.
+    pub(super) fn observe(&mut self, snapshot: &Snapshot) -> Option<Sample> {
+        let before = self.before.take();
+        let interval = before.as_ref().map(|before| snapshot.at.saturating_sub(before.at));
+        if interval.is_some_and(|interval| interval.is_zero()) {
+            self.before = before;
+            return None;
+        }
+        let ticks: u64 = before.as_ref().map_or(0, |before| {
+            snapshot.processes.iter().map(|process| before.spent_since(process)).sum()
+        });
+        self.before = Some(Before {
+            at: snapshot.at,
+            uptime: snapshot.uptime,
+            busy: snapshot.processes.iter().map(|p| ((p.pid, p.started), p.busy)).collect(),
+        });
+        let seconds = interval?.as_secs_f64();
+        if snapshot.processes.is_empty() {
+            return None;
+        }
+        let pages: u64 = snapshot.processes.iter().map(|process| process.pages).sum();
+        Some(Sample {
+            cpu_percent: 100.0 * ticks as f64 / self.units.ticks_per_second / seconds,
+            rss_bytes: pages.saturating_mul(self.units.page_bytes),
+        })
+    }
+}
+
+impl Before {
+    fn spent_since(&self, process: &ProcessTimes) -> u64 {
+        match self.busy.get(&(process.pid, process.started)) {
+            Some(busy) => process.busy.saturating_sub(*busy),
+            None if process.started >= self.uptime => process.busy,
+            None => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNITS: Units = Units { ticks_per_second: 100.0, page_bytes: 4096 };
+
+    fn process(pid: u32, started: u64, busy: u64) -> ProcessTimes {
+        ProcessTimes { pid, parent: 1, name: "c".to_owned(), started, busy, pages: 10 }
+    }
+
+    fn snapshot(second: u64, processes: &[ProcessTimes]) -> Snapshot {
+        let at = Duration::from_secs(second);
+        Snapshot { at, uptime: 1000 + 100 * second, processes: processes.to_vec() }
+    }
+
+    #[test]
+    fn a_stat_line_is_read_whatever_the_name_is() {
+        let rest = "S 77 1 1 0 -1 4194560 1 2 3 4 120 30 7 8 20 0 9 0 5555 1000000 250 18446744";
+        for name in ["java", "a b", "x) (y", "((", ")"] {
+            let times = ProcessTimes::parse(&format!("42 ({name}) {rest}")).expect("a stat line");
+            let expected = ProcessTimes {
+                pid: 42,
+                parent: 77,
+                name: name.to_owned(),
+                started: 5555,
+                busy: 150,
+                pages: 250,
+            };
+            assert_eq!(times, expected);
+        }
+        for bad in ["", "42", "42 (x", "42 (x) S 1", "x (y) S 77 1 1 0"] {
+            assert_eq!(ProcessTimes::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn cpu_is_over_the_interval_and_in_sum() {
+        let mut meter = Meter::new(UNITS);
+        let first = snapshot(1, &[process(1, 5, 1000), process(2, 6, 50)]);
+        assert_eq!(meter.observe(&first), None);
+        let later = snapshot(3, &[process(1, 5, 1400), process(2, 6, 60)]);
+        let sample = meter.observe(&later).expect("a second snapshot");
+        assert_eq!(sample, Sample { cpu_percent: 205.0, rss_bytes: 2 * 10 * 4096 });
+    }
+
+    #[test]
+    fn processes_come_and_go_without_jumps() {
+        let mut meter = Meter::new(UNITS);
+        meter.observe(&snapshot(1, &[process(1, 5, 1000)]));
+        // 1 is gone; 2 is an old process that matches only now; 3 started in between.
+        let sample = meter.observe(&snapshot(2, &[process(2, 6, 9999), process(3, 1150, 20)]));
+        assert_eq!(sample.map(|sample| sample.cpu_percent), Some(20.0));
+        // Id 2 was given to a new process with less time than the old one had.
+        let sample = meter.observe(&snapshot(3, &[process(2, 1250, 30), process(3, 1150, 20)]));
+        assert_eq!(sample.map(|sample| sample.cpu_percent), Some(30.0));
+        // A counter that runs backwards is no negative time.
+        let sample = meter.observe(&snapshot(4, &[process(3, 1150, 10)]));
+        assert_eq!(sample.map(|sample| sample.cpu_percent), Some(0.0));
+        assert_eq!(meter.observe(&snapshot(5, &[])), None);
+        let sample = meter.observe(&snapshot(6, &[process(4, 1510, 7)]));
+        assert_eq!(sample.map(|sample| sample.cpu_percent), Some(7.0));
+    }
+
+    #[test]
+    fn no_time_between_snapshots_is_no_sample() {
+        let mut meter = Meter::new(UNITS);
+        meter.observe(&snapshot(1, &[process(1, 5, 1000)]));
+        assert_eq!(meter.observe(&snapshot(1, &[process(1, 5, 1050)])), None);
+        let sample = meter.observe(&snapshot(2, &[process(1, 5, 1100)]));
+        assert_eq!(sample.map(|sample| sample.cpu_percent), Some(100.0));
+    }
+}

@@ -1,0 +1,212 @@
+//! CPU and memory of the controller and of the probe itself.
+//!
+//! Everything is read from `/proc` directly. The few fields needed are a handful of lines to
+//! parse, and the same parser must read what a shell prints on another host; the `procfs` crate
+//! would serve only the first of the two.
+//!
+//! CPU is in percent of one core: the time that all threads of all chosen processes spent in user
+//! and kernel mode, over the interval between two samples. The kernel counts that time in clock
+//! ticks, usually 10 ms, so that a sample over one second is exact to about 1 %. Memory is the
+//! resident set; pages that several processes share count once for each.
+
+mod local;
+mod meter;
+mod remote;
+mod sockets;
+
+use std::io;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+pub use sockets::{FindProcessError, diallers_of, listeners_at};
+
+use crate::config::ProcessSelector;
+use crate::outcome::Usage;
+
+/// CPU and memory at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// CPU since the sample before, in percent of one core; four busy cores are 400.
+    pub cpu_percent: f64,
+    /// Resident memory in bytes.
+    pub rss_bytes: u64,
+}
+
+/// Reads the CPU and memory of some processes again and again.
+#[derive(Debug)]
+pub struct Sampler {
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Local(local::Processes),
+    Remote(remote::Remote),
+}
+
+/// Why processes cannot be watched.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum UsageError {
+    /// There is no such process.
+    #[error("there is no process {pid} on this host; check controller.process")]
+    NoProcess {
+        /// The process id asked for.
+        pid: u32,
+    },
+    /// The text to look for is empty.
+    #[error("controller.process names a process by an empty text; every process would match")]
+    EmptyName,
+    /// The process that listens must be looked up first (see [`listeners_at`]).
+    #[error("the process that holds the control channel can be found on this host only")]
+    Unresolved,
+    /// SSH within SSH.
+    #[error("controller.process can pass through one host only, not from {first} on to {second}")]
+    NestedSsh {
+        /// The first host.
+        first: String,
+        /// The host that would be reached from there.
+        second: String,
+    },
+    /// `/proc` cannot be read.
+    #[error("cannot read {path}: {source}; CPU and memory are read on Linux only")]
+    Proc {
+        /// The file.
+        path: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// `ssh` could not be started.
+    #[error("cannot run {program} to reach {target}: {source}; is it installed?")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// What was to be reached.
+        target: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// `ssh` ended before it said anything.
+    #[error(
+        "ssh {target} ended ({status}){}; it must work without a password: try ssh -o \
+         BatchMode=yes {target} true",
+        remote::colon(said)
+    )]
+    Ended {
+        /// What was to be reached.
+        target: String,
+        /// Its exit status.
+        status: String,
+        /// The last that it wrote on standard error.
+        said: String,
+    },
+    /// `ssh` said nothing for too long.
+    #[error("ssh {target} gave no answer within {seconds} s{}", remote::colon(said))]
+    Silent {
+        /// What was to be reached.
+        target: String,
+        /// How long was waited.
+        seconds: f64,
+        /// The last that it wrote on standard error.
+        said: String,
+    },
+    /// Something else than the loop we sent answered.
+    #[error("ssh {target} answered \"{answer}\" instead of process times; does it run a POSIX sh?")]
+    Garbled {
+        /// What was to be reached.
+        target: String,
+        /// The first line of the answer.
+        answer: String,
+    },
+}
+
+impl Sampler {
+    /// Watches the processes that `selector` names. Over SSH this waits until the other host
+    /// answers, at most 15 seconds, and samples are taken there every `interval`.
+    ///
+    /// A name may match nothing yet: samples are then absent until it does. Of the processes that
+    /// match a name, this one and those that it descends from are left out, because the name
+    /// stands on their command lines too.
+    ///
+    /// # Errors
+    ///
+    /// When a process id does not exist, when the other host cannot be reached, and for
+    /// [`ProcessSelector::Listener`], which [`listeners_at`] or [`diallers_of`] must resolve first.
+    pub fn new(selector: &ProcessSelector, interval: Duration) -> Result<Self, UsageError> {
+        match selector {
+            ProcessSelector::Ssh { target, process } => {
+                let mut ssh = Command::new("ssh");
+                ssh.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-T", "--"]);
+                ssh.arg(target).arg("exec sh -s");
+                Self::over(ssh, target, process, interval, Duration::from_secs(15))
+            }
+            local => Ok(Self { source: Source::Local(local::Processes::new(local)?) }),
+        }
+    }
+
+    /// Watches this process.
+    ///
+    /// # Errors
+    ///
+    /// When `/proc` cannot be read.
+    pub fn own() -> Result<Self, UsageError> {
+        Self::new(&ProcessSelector::Pid(std::process::id()), Duration::from_secs(1))
+    }
+
+    /// Watches processes through a command that runs a shell and hands it its standard input.
+    fn over(
+        shell: Command,
+        target: &str,
+        process: &ProcessSelector,
+        interval: Duration,
+        patience: Duration,
+    ) -> Result<Self, UsageError> {
+        let remote = remote::Remote::start(shell, target, process, interval, patience)?;
+        Ok(Self { source: Source::Remote(remote) })
+    }
+
+    /// The sample at `now`, which must not go backwards. Never waits.
+    ///
+    /// Absent on the first call, and while no process matches. Over SSH it is the latest sample
+    /// that has arrived, and absent once that is older than three intervals.
+    pub fn sample(&mut self, now: Instant) -> Option<Sample> {
+        match &mut self.source {
+            Source::Local(processes) => processes.sample(now),
+            Source::Remote(remote) => remote.sample(now),
+        }
+    }
+
+    /// Process ids and names that the last sample covered.
+    pub fn processes(&self) -> &[(u32, String)] {
+        match &self.source {
+            Source::Local(processes) => processes.seen(),
+            Source::Remote(remote) => remote.seen(),
+        }
+    }
+
+    /// Why samples stopped coming, if they did: the SSH connection broke.
+    pub fn failure(&self) -> Option<String> {
+        match &self.source {
+            Source::Local(_) => None,
+            Source::Remote(remote) => remote.failure(),
+        }
+    }
+}
+
+impl Usage {
+    /// Sums up samples that are equally spaced.
+    pub fn of(samples: &[Sample]) -> Self {
+        let cpu: Vec<f64> = samples.iter().map(|sample| sample.cpu_percent).collect();
+        Self {
+            cpu_percent: crate::statistics::mean(&cpu).unwrap_or(0.0),
+            cpu_percent_max: cpu.iter().copied().fold(0.0, f64::max),
+            rss_bytes_max: samples.iter().map(|sample| sample.rss_bytes).max().unwrap_or(0),
+            samples: u32::try_from(samples.len()).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! Which process holds a TCP socket, from `/proc/net/tcp` and the file descriptors of processes
+//! (proc_net_tcp in the kernel documentation; proc_pid_fd(5)).
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use thiserror::Error;
+
+use super::local::all_pids;
+
+/// Why the process behind a socket was not found.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FindProcessError {
+    /// No socket of this host fits.
+    #[error("no process of this host {what} {address}")]
+    NoSocket {
+        /// What such a process would do: `listens on` or `is connected to`.
+        what: &'static str,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// A socket fits, but its owner cannot be seen.
+    #[error(
+        "the process that {what} {address} belongs to another user; run as that user or as root, \
+         or name it in controller.process"
+    )]
+    Hidden {
+        /// What the process does.
+        what: &'static str,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The table of sockets cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: &'static str,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// The processes of this host that listen on `address`, on all addresses included. More than one
+/// if a socket was inherited.
+///
+/// # Errors
+///
+/// When there are none, or when they belong to another user.
+pub fn listeners_at(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
+    const LISTEN: u8 = 0x0A;
+    owners("listens on", address, |socket| {
+        socket.state == LISTEN
+            && socket.local.port() == address.port()
+            && covers(socket.local.ip(), address.ip())
+    })
+}
+
+/// The processes of this host, other than this one, that have a connection to our server at
+/// `address`; an unspecified address stands for all of ours.
+///
+/// # Errors
+///
+/// When there are none, or when they belong to another user.
+pub fn diallers_of(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
+    const ESTABLISHED: u8 = 0x01;
+    owners("is connected to", address, |socket| {
+        socket.state == ESTABLISHED
+            && socket.remote.port() == address.port()
+            && covers(address.ip(), socket.remote.ip())
+    })
+}
+
+/// Whether a socket bound to `bound` serves `wanted`.
+fn covers(bound: IpAddr, wanted: IpAddr) -> bool {
+    let (bound, wanted) = (bound.to_canonical(), wanted.to_canonical());
+    // A socket bound to :: takes IPv4 as well, unless told otherwise, which the table hides.
+    bound == wanted
+        || match bound {
+            IpAddr::V4(bound) => bound.is_unspecified() && wanted.is_ipv4(),
+            IpAddr::V6(bound) => bound.is_unspecified(),
+        }
+}
+
+struct Socket {
+    local: SocketAddr,
+    remote: SocketAddr,
+    state: u8,
+    inode: u64,
+}
+
+fn owners(
+    what: &'static str,
+    address: SocketAddr,
+    wanted: impl Fn(&Socket) -> bool,
+) -> Result<Vec<u32>, FindProcessError> {
+    let mut inodes = HashSet::new();
+    for path in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        match fs::read_to_string(path) {
+            Ok(table) => {
+                let sockets = table.lines().filter_map(parse);
+                inodes.extend(sockets.filter(&wanted).map(|socket| socket.inode));
+            }
+            // A host without IPv6 has no second table.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path.ends_with('6') => {}
+            Err(source) => return Err(FindProcessError::Read { path, source }),
+        }
+    }
+    if inodes.is_empty() {
+        return Err(FindProcessError::NoSocket { what, address });
+    }
+    let own = std::process::id();
+    let holds = |pid: &u32| *pid != own && sockets_of(*pid).any(|inode| inodes.contains(&inode));
+    let mut pids: Vec<u32> = all_pids().filter(holds).collect();
+    pids.sort_unstable();
+    if !pids.is_empty() {
+        return Ok(pids);
+    }
+    if sockets_of(own).any(|inode| inodes.contains(&inode)) {
+        return Err(FindProcessError::NoSocket { what, address });
+    }
+    Err(FindProcessError::Hidden { what, address })
+}
+
+fn sockets_of(pid: u32) -> impl Iterator<Item = u64> {
+    fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().filter_map(|entry| {
+        let link = fs::read_link(entry.ok()?.path()).ok()?;
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    })
+}
+
+/// Reads a line of the table; nothing for its heading.
+fn parse(line: &str) -> Option<Socket> {
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    Some(Socket {
+        local: endpoint(fields.get(1)?)?,
+        remote: endpoint(fields.get(2)?)?,
+        state: u8::from_str_radix(fields.get(3)?, 16).ok()?,
+        inode: fields.get(9)?.parse().ok()?,
+    })
+}
+
+/// Reads `0100007F:1F90`. Addresses are groups of four bytes in network order, each printed as a
+/// number of the host's own byte order.
+fn endpoint(text: &str) -> Option<SocketAddr> {
+    let (address, port) = text.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let group = |from: usize| -> Option<[u8; 4]> {
+        Some(u32::from_str_radix(address.get(from..from + 8)?, 16).ok()?.to_ne_bytes())
+    };
+    let ip = match address.len() {
+        8 => IpAddr::V4(Ipv4Addr::from(group(0)?)),
+        32 => {
+            let groups = [group(0)?, group(8)?, group(16)?, group(24)?];
+            let mut bytes = [0; 16];
+            for (into, from) in bytes.iter_mut().zip(groups.as_flattened()) {
+                *into = *from;
+            }
+            IpAddr::V6(Ipv6Addr::from(bytes))
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip.to_canonical(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::super::tests::turn;
+    use super::*;
+
+    #[test]
+    fn table_lines_are_read() {
+        assert!(parse("  sl  local_address rem_address   st tx_queue rx_queue").is_none());
+        if cfg!(target_endian = "little") {
+            let line = "   0: 0100007F:1F90 0200000A:C350 01 00000000:00000000 00:00000000 00000000 \
+                        1000        0 12345 1 0000000000000000 100 0 0 10 0";
+            let socket = parse(line).expect("a socket");
+            assert_eq!(socket.local, "127.0.0.1:8080".parse().expect("an address"));
+            assert_eq!(socket.remote, "10.0.0.2:50000".parse().expect("an address"));
+            assert_eq!((socket.state, socket.inode), (1, 12345));
+            let mapped = endpoint("0000000000000000FFFF00000100007F:0050").expect("an address");
+            assert_eq!(mapped, "127.0.0.1:80".parse().expect("an address"));
+            let six = endpoint("00000000000000000000000001000000:0050").expect("an address");
+            assert_eq!(six, "[::1]:80".parse().expect("an address"));
+        }
+    }
+
+    #[test]
+    fn wildcards_cover_addresses() {
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
+        assert!(covers(ip("0.0.0.0"), ip("127.0.0.1")));
+        assert!(covers(ip("::"), ip("127.0.0.1")));
+        assert!(covers(ip("::"), ip("::1")));
+        assert!(!covers(ip("0.0.0.0"), ip("::1")));
+        assert!(!covers(ip("127.0.0.1"), ip("127.0.0.2")));
+    }
+
+    #[test]
+    fn our_own_sockets_are_nobody_elses() {
+        let _turn = turn();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let _client = TcpStream::connect(address).expect("connected");
+        for found in [listeners_at(address), diallers_of(address)] {
+            assert!(matches!(found, Err(FindProcessError::NoSocket { .. })), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_port_that_nobody_listens_on_is_named() {
+        let _turn = turn();
+        let address = {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+            listener.local_addr().expect("an address")
+        };
+        let error = listeners_at(address).expect_err("closed");
+        assert_eq!(error.to_string(), format!("no process of this host listens on {address}"));
+    }
+}
