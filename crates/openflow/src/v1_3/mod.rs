@@ -1,1 +1,76 @@
-//! OpenFlow 1.3 (wire version 0x04).
+//! OpenFlow 1.3 (wire version 0x04), after specification 1.3.5.
+//!
+//! [`Message`] is an owned representation of every message of the version. Decoding checks every
+//! length against what encloses it and copies; encoding gives back the bytes that were decoded,
+//! with all padding zero. What the specification leaves open stays open: enumerations and bit sets
+//! are numbers with names, and type-length-values of unknown type are kept as bytes. So a switch
+//! can answer what it does not understand with the right error, and a controller is not cut off by
+//! a vendor's extension.
+//!
+//! Structures have public fields, because they carry no invariants beyond their types; what cannot
+//! be written, such as a list too long for its length field, is an error of
+//! [`Message::encode`].
+
+mod actions;
+mod codec;
+mod errors;
+mod flows;
+mod groups;
+mod hello;
+mod instructions;
+mod matches;
+mod message;
+mod meters;
+mod multipart;
+mod oxm;
+mod oxm_value;
+mod packets;
+mod ports;
+#[cfg(test)]
+mod proptests;
+mod queues;
+mod switch;
+mod table_features;
+mod tables;
+
+pub use actions::{Action, ActionType, MaxLen};
+pub use errors::{ErrorCode, ErrorMessage, ErrorType};
+pub use flows::{
+    AggregateStats, DEFAULT_PRIORITY, FlowKey, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved,
+    FlowRemovedReason, FlowStats, FlowStatsRequest,
+};
+pub use groups::{
+    Bucket, BucketCounter, GroupCapabilities, GroupDesc, GroupFeatures, GroupId, GroupMod,
+    GroupModCommand, GroupStats, GroupType,
+};
+pub use hello::{Hello, HelloElement};
+pub use instructions::{Instruction, InstructionType};
+pub use matches::{Match, MatchKey};
+pub use message::{Experimenter, Message, MessageType};
+pub use meters::{
+    MeterBand, MeterBandKind, MeterBandStats, MeterBandType, MeterConfig, MeterFeatures,
+    MeterFlags, MeterId, MeterMod, MeterModCommand, MeterStats,
+};
+pub use multipart::{
+    JoinError, MultipartExperimenter, MultipartFlags, MultipartReply, MultipartReplyBody,
+    MultipartRequest, MultipartRequestBody, MultipartType, ReplyJoiner, RequestJoiner, SwitchDesc,
+};
+pub use oxm::{
+    Ipv6ExtensionHeaders, Masked, Oxm, OxmClass, OxmField, OxmId, PbbIsid, RawOxm, VlanVid,
+};
+pub use packets::{NO_COOKIE, PacketIn, PacketInReason, PacketOut};
+pub use ports::{
+    Port, PortConfig, PortFeatures, PortMod, PortReason, PortState, PortStats, PortStatus,
+};
+pub use queues::{
+    PacketQueue, QueueGetConfigReply, QueueId, QueueProperty, QueuePropertyType, QueueStats,
+    QueueStatsRequest,
+};
+pub use switch::{
+    AsyncConfig, AsyncMasks, Capabilities, ConfigFlags, ControllerRole, RoleMessage, SwitchConfig,
+    SwitchFeatures,
+};
+pub use table_features::{
+    ExperimenterProperty, FeatureId, TableFeatureProperty, TableFeaturePropertyType, TableFeatures,
+};
+pub use tables::{TableId, TableMod, TableStats};

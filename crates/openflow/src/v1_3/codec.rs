@@ -1,0 +1,189 @@
+//! How the structures of this version are read and written.
+//!
+//! Every structure implements [`Wire`]; lists are structures repeated to the end of what encloses
+//! them. Two shapes recur so often that they have helpers: a type-length-value whose length counts
+//! its padding (actions, instructions), and one whose padding follows it uncounted (matches,
+//! properties).
+
+use crate::cursor::{Reader, pad, patch_length};
+use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+
+/// A structure with a representation in bytes.
+pub(super) trait Wire: Sized {
+    /// Reads the structure and leaves the reader behind it.
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
+
+    /// Appends the structure.
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
+}
+
+/// Reads structures until the reader is empty. Each takes at least one byte, so this ends.
+pub(super) fn decode_list<T: Wire>(reader: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
+    let mut items = Vec::new();
+    while !reader.is_empty() {
+        items.push(T::decode(reader)?);
+    }
+    Ok(items)
+}
+
+/// Appends structures one after the other.
+pub(super) fn encode_list<T: Wire>(items: &[T], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    items.iter().try_for_each(|item| item.encode(out))
+}
+
+/// Bytes of padding that bring `length` to a multiple of eight.
+pub(super) const fn padding(length: usize) -> usize {
+    (8 - length % 8) % 8
+}
+
+/// Reads a 16-bit length that counts from `consumed` bytes before the end of the field, and returns
+/// a reader over what it leaves.
+///
+/// `consumed` are the bytes of the structure read so far, the length field included; `min` is the
+/// least that the structure can have.
+pub(super) fn body<'a>(
+    reader: &mut Reader<'a>,
+    consumed: usize,
+    min: usize,
+    field: &'static str,
+) -> Result<Reader<'a>, DecodeError> {
+    let at_length = *reader;
+    let length = usize::from(reader.u16(field)?);
+    let max = consumed + reader.remaining();
+    if length < min.max(consumed) || length > max {
+        let kind = DecodeErrorKind::Length { value: length, min: min.max(consumed), max };
+        return Err(at_length.error(field, kind));
+    }
+    reader.sub(length - consumed, field)
+}
+
+/// Reads the type and length that begin a type-length-value, and returns its type and a reader over
+/// its value. The length counts the four bytes of type and length.
+pub(super) fn tlv<'a>(
+    reader: &mut Reader<'a>,
+    min: usize,
+    field: &'static str,
+) -> Result<(u16, Reader<'a>), DecodeError> {
+    let kind = reader.u16(field)?;
+    Ok((kind, body(reader, 4, min, field)?))
+}
+
+/// As [`tlv`], for structures whose length must be a multiple of eight.
+pub(super) fn aligned_tlv<'a>(
+    reader: &mut Reader<'a>,
+    field: &'static str,
+) -> Result<(u16, Reader<'a>), DecodeError> {
+    let start = *reader;
+    let (kind, value) = tlv(reader, 8, field)?;
+    let length = value.remaining() + 4;
+    if length % 8 != 0 {
+        return Err(start.error(field, DecodeErrorKind::Alignment { value: length, multiple: 8 }));
+    }
+    Ok((kind, value))
+}
+
+/// Begins a type-length-value and returns where; one of the `end` functions fills the length in.
+pub(super) fn begin(out: &mut Vec<u8>, kind: u16) -> usize {
+    let start = out.len();
+    put_u16(out, kind);
+    put_u16(out, 0);
+    start
+}
+
+/// Ends a type-length-value that must already be a multiple of eight bytes long.
+pub(super) fn end_aligned(
+    out: &mut [u8],
+    start: usize,
+    field: &'static str,
+) -> Result<(), EncodeError> {
+    let length = out.len() - start;
+    if length % 8 != 0 {
+        let expected = "a length that is a multiple of 8";
+        return Err(EncodeError::Value { field, value: length as u64, expected });
+    }
+    patch_length(out, start, start + 2, field)
+}
+
+/// Ends a type-length-value with padding that its length counts.
+pub(super) fn end_counting_padding(
+    out: &mut Vec<u8>,
+    start: usize,
+    field: &'static str,
+) -> Result<(), EncodeError> {
+    let length = out.len() - start;
+    pad(out, padding(length));
+    patch_length(out, start, start + 2, field)
+}
+
+/// Ends a type-length-value and appends padding that its length does not count.
+pub(super) fn end_then_pad(
+    out: &mut Vec<u8>,
+    start: usize,
+    field: &'static str,
+) -> Result<(), EncodeError> {
+    patch_length(out, start, start + 2, field)?;
+    let length = out.len() - start;
+    pad(out, padding(length));
+    Ok(())
+}
+
+/// Refuses to write, as a type that this crate does not know, one that it does know: the value
+/// would be read back as something else.
+pub(super) fn refuse_known(kind: u16, known: bool, field: &'static str) -> Result<(), EncodeError> {
+    if known {
+        let expected = "a type that the specification does not define; use its own variant";
+        return Err(EncodeError::Value { field, value: u64::from(kind), expected });
+    }
+    Ok(())
+}
+
+pub(super) fn put_u16(out: &mut Vec<u8>, value: u16) {
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+pub(super) fn put_u32(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+pub(super) fn put_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_checked_against_both_sides() {
+        let mut reader = Reader::new(&[0, 7, 0, 3, 1, 2]);
+        let error = tlv(&mut reader, 4, "f").unwrap_err();
+        assert_eq!(error.offset, 2);
+        assert_eq!(error.kind, DecodeErrorKind::Length { value: 3, min: 4, max: 6 });
+
+        let error = tlv(&mut Reader::new(&[0, 7, 0, 7, 1, 2]), 4, "f").unwrap_err();
+        assert_eq!(error.kind, DecodeErrorKind::Length { value: 7, min: 4, max: 6 });
+
+        let (kind, value) = tlv(&mut Reader::new(&[0, 7, 0, 5, 1, 2]), 4, "f").unwrap();
+        assert_eq!((kind, value.remaining()), (7, 1));
+
+        let bytes = [0, 7, 0, 9, 0, 0, 0, 0, 0, 0];
+        let error = aligned_tlv(&mut Reader::new(&bytes), "f").unwrap_err();
+        assert_eq!(error.kind, DecodeErrorKind::Alignment { value: 9, multiple: 8 });
+    }
+
+    #[test]
+    fn padding_is_counted_or_not() {
+        let mut out = vec![0xff];
+        let start = begin(&mut out, 1);
+        out.push(2);
+        end_counting_padding(&mut out, start, "f").unwrap();
+        assert_eq!(out, [0xff, 0, 1, 0, 8, 2, 0, 0, 0]);
+
+        let mut out = vec![0xff];
+        let start = begin(&mut out, 1);
+        out.push(2);
+        end_then_pad(&mut out, start, "f").unwrap();
+        assert_eq!(out, [0xff, 0, 1, 0, 5, 2, 0, 0, 0]);
+        assert!(end_aligned(&mut out[..6], start, "f").is_err());
+    }
+}

@@ -1,0 +1,341 @@
+//! Groups: sets of action buckets that flow entries point to (specification 1.3.5, sections 7.3.4.2
+//! and 7.3.5.9 to 7.3.5.11).
+
+use std::time::Duration;
+
+use super::actions::Action;
+use super::codec::{Wire, body, decode_list, encode_list, put_u16, put_u32, put_u64};
+use crate::PortNumber;
+use crate::cursor::{Reader, pad, patch_length};
+use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+
+open_enum! {
+    /// A group's id, `ofp_group`.
+    pub GroupId: u32 {
+        /// The largest id that a group can have.
+        MAX = 0xffff_ff00,
+        /// All groups, to delete or to ask for.
+        ALL = 0xffff_fffc,
+        /// No group in particular.
+        ANY = 0xffff_ffff,
+    }
+}
+
+open_enum! {
+    /// How a group chooses among its buckets, `ofp_group_type`.
+    pub GroupType: u8 {
+        /// All of them: multicast and broadcast.
+        ALL = 0,
+        /// One, by an algorithm of the switch and the weights.
+        SELECT = 1,
+        /// The only one.
+        INDIRECT = 2,
+        /// The first live one.
+        FAST_FAILOVER = 3,
+    }
+}
+
+open_enum! {
+    /// What a group-mod does, `ofp_group_mod_command`.
+    pub GroupModCommand: u16 {
+        /// Adds a group.
+        ADD = 0,
+        /// Replaces a group.
+        MODIFY = 1,
+        /// Deletes a group, or all.
+        DELETE = 2,
+    }
+}
+
+/// One list of actions of a group, `ofp_bucket`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bucket {
+    /// Its share, in select groups.
+    pub weight: u16,
+    /// The port whose state decides whether the bucket is live; [`PortNumber::ANY`] for none.
+    pub watch_port: PortNumber,
+    /// The group whose state decides whether the bucket is live; [`GroupId::ANY`] for none.
+    pub watch_group: GroupId,
+    /// What it does to a packet, as an action set.
+    pub actions: Vec<Action>,
+}
+
+impl Bucket {
+    /// A bucket that watches nothing and has no weight, as groups of type all and indirect use.
+    pub const fn new(actions: Vec<Action>) -> Self {
+        Self { weight: 0, watch_port: PortNumber::ANY, watch_group: GroupId::ANY, actions }
+    }
+}
+
+impl Wire for Bucket {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let start = *reader;
+        let mut body = body(reader, 2, 16, "ofp_bucket.len")?;
+        let length = body.remaining() + 2;
+        if length % 8 != 0 {
+            let kind = DecodeErrorKind::Alignment { value: length, multiple: 8 };
+            return Err(start.error("ofp_bucket.len", kind));
+        }
+        let weight = body.u16("ofp_bucket.weight")?;
+        let watch_port = PortNumber(body.u32("ofp_bucket.watch_port")?);
+        let watch_group = GroupId(body.u32("ofp_bucket.watch_group")?);
+        body.skip(4, "ofp_bucket.pad")?;
+        Ok(Self { weight, watch_port, watch_group, actions: decode_list(&mut body)? })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = out.len();
+        put_u16(out, 0);
+        put_u16(out, self.weight);
+        put_u32(out, self.watch_port.0);
+        put_u32(out, self.watch_group.0);
+        pad(out, 4);
+        encode_list(&self.actions, out)?;
+        patch_length(out, start, start, "ofp_bucket.len")
+    }
+}
+
+/// Adds, changes or deletes a group, `ofp_group_mod`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GroupMod {
+    /// What to do.
+    pub command: GroupModCommand,
+    /// How the group chooses.
+    pub group_type: GroupType,
+    /// Which group.
+    pub group_id: GroupId,
+    /// Its buckets.
+    pub buckets: Vec<Bucket>,
+}
+
+impl Wire for GroupMod {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let command = GroupModCommand(reader.u16("ofp_group_mod.command")?);
+        let group_type = GroupType(reader.u8("ofp_group_mod.type")?);
+        reader.skip(1, "ofp_group_mod.pad")?;
+        let group_id = GroupId(reader.u32("ofp_group_mod.group_id")?);
+        Ok(Self { command, group_type, group_id, buckets: decode_list(reader)? })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u16(out, self.command.0);
+        out.push(self.group_type.0);
+        pad(out, 1);
+        put_u32(out, self.group_id.0);
+        encode_list(&self.buckets, out)
+    }
+}
+
+/// A group with its buckets as the switch describes it, `ofp_group_desc`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GroupDesc {
+    /// How the group chooses.
+    pub group_type: GroupType,
+    /// Which group.
+    pub group_id: GroupId,
+    /// Its buckets.
+    pub buckets: Vec<Bucket>,
+}
+
+impl Wire for GroupDesc {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = body(reader, 2, 8, "ofp_group_desc.length")?;
+        let group_type = GroupType(body.u8("ofp_group_desc.type")?);
+        body.skip(1, "ofp_group_desc.pad")?;
+        let group_id = GroupId(body.u32("ofp_group_desc.group_id")?);
+        Ok(Self { group_type, group_id, buckets: decode_list(&mut body)? })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = out.len();
+        put_u16(out, 0);
+        out.push(self.group_type.0);
+        pad(out, 1);
+        put_u32(out, self.group_id.0);
+        encode_list(&self.buckets, out)?;
+        patch_length(out, start, start, "ofp_group_desc.length")
+    }
+}
+
+/// What one bucket of a group has processed, `ofp_bucket_counter`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BucketCounter {
+    /// Packets.
+    pub packet_count: u64,
+    /// Bytes.
+    pub byte_count: u64,
+}
+
+impl Wire for BucketCounter {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            packet_count: reader.u64("ofp_bucket_counter.packet_count")?,
+            byte_count: reader.u64("ofp_bucket_counter.byte_count")?,
+        })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u64(out, self.packet_count);
+        put_u64(out, self.byte_count);
+        Ok(())
+    }
+}
+
+/// A group's counters, `ofp_group_stats`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GroupStats {
+    /// Which group.
+    pub group_id: GroupId,
+    /// How many flow entries and groups point to it.
+    pub ref_count: u32,
+    /// Packets that it processed.
+    pub packet_count: u64,
+    /// Bytes of those.
+    pub byte_count: u64,
+    /// Whole seconds since it was added.
+    pub duration_sec: u32,
+    /// Nanoseconds beyond those.
+    pub duration_nsec: u32,
+    /// The counters of its buckets.
+    pub buckets: Vec<BucketCounter>,
+}
+
+impl GroupStats {
+    /// How long the group has existed.
+    pub fn duration(&self) -> Duration {
+        Duration::from_secs(self.duration_sec.into())
+            + Duration::from_nanos(self.duration_nsec.into())
+    }
+}
+
+impl Wire for GroupStats {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = body(reader, 2, 40, "ofp_group_stats.length")?;
+        body.skip(2, "ofp_group_stats.pad")?;
+        let group_id = GroupId(body.u32("ofp_group_stats.group_id")?);
+        let ref_count = body.u32("ofp_group_stats.ref_count")?;
+        body.skip(4, "ofp_group_stats.pad2")?;
+        Ok(Self {
+            group_id,
+            ref_count,
+            packet_count: body.u64("ofp_group_stats.packet_count")?,
+            byte_count: body.u64("ofp_group_stats.byte_count")?,
+            duration_sec: body.u32("ofp_group_stats.duration_sec")?,
+            duration_nsec: body.u32("ofp_group_stats.duration_nsec")?,
+            buckets: decode_list(&mut body)?,
+        })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = out.len();
+        pad(out, 4);
+        put_u32(out, self.group_id.0);
+        put_u32(out, self.ref_count);
+        pad(out, 4);
+        put_u64(out, self.packet_count);
+        put_u64(out, self.byte_count);
+        put_u32(out, self.duration_sec);
+        put_u32(out, self.duration_nsec);
+        encode_list(&self.buckets, out)?;
+        patch_length(out, start, start, "ofp_group_stats.length")
+    }
+}
+
+bit_set! {
+    /// What a switch can do with groups, `ofp_group_capabilities`.
+    pub GroupCapabilities: u32 {
+        /// Weights in select groups.
+        SELECT_WEIGHT = 1 << 0,
+        /// Liveness in select groups.
+        SELECT_LIVENESS = 1 << 1,
+        /// Groups that point to groups.
+        CHAINING = 1 << 2,
+        /// It looks for loops in those.
+        CHAINING_CHECKS = 1 << 3,
+    }
+}
+
+/// What a switch can do with groups, `ofp_group_features`. The arrays are indexed by
+/// [`GroupType`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct GroupFeatures {
+    /// The types that it has, one bit `1 << type` each.
+    pub types: u32,
+    /// What it can do.
+    pub capabilities: GroupCapabilities,
+    /// How many groups of each type it can hold.
+    pub max_groups: [u32; 4],
+    /// Which actions each type can have, one bit `1 << type` per [`ActionType`].
+    ///
+    /// [`ActionType`]: super::ActionType
+    pub actions: [u32; 4],
+}
+
+impl Wire for GroupFeatures {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let types = reader.u32("ofp_group_features.types")?;
+        let capabilities = GroupCapabilities(reader.u32("ofp_group_features.capabilities")?);
+        let mut four = |field| {
+            let mut values = [0; 4];
+            for value in &mut values {
+                *value = reader.u32(field)?;
+            }
+            Ok(values)
+        };
+        let max_groups = four("ofp_group_features.max_groups")?;
+        let actions = four("ofp_group_features.actions")?;
+        Ok(Self { types, capabilities, max_groups, actions })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u32(out, self.types);
+        put_u32(out, self.capabilities.0);
+        for value in self.max_groups.into_iter().chain(self.actions) {
+            put_u32(out, value);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_nest_in_groups() {
+        let group = GroupMod {
+            command: GroupModCommand::ADD,
+            group_type: GroupType::SELECT,
+            group_id: GroupId(1),
+            buckets: vec![
+                Bucket { weight: 3, ..Bucket::new(vec![Action::output(PortNumber(1))]) },
+                Bucket::new(vec![]),
+            ],
+        };
+        let mut out = Vec::new();
+        group.encode(&mut out).unwrap();
+        assert_eq!(out.len(), 8 + 32 + 16);
+        assert_eq!(GroupMod::decode(&mut Reader::new(&out)), Ok(group));
+
+        // A bucket that ends in the middle of its action, and one that is shorter than its header.
+        out[9] = 24;
+        let error = GroupMod::decode(&mut Reader::new(&out)).unwrap_err();
+        assert_eq!((error.offset, error.field), (26, "ofp_action_header.len"));
+        out[9] = 8;
+        let error = GroupMod::decode(&mut Reader::new(&out)).unwrap_err();
+        assert_eq!((error.offset, error.field), (8, "ofp_bucket.len"));
+        out[9] = 28;
+        let error = GroupMod::decode(&mut Reader::new(&out)).unwrap_err();
+        assert_eq!(error.kind, DecodeErrorKind::Alignment { value: 28, multiple: 8 });
+    }
+
+    #[test]
+    fn group_statistics_end_with_whole_buckets() {
+        let mut bytes = vec![0; 56];
+        bytes[1] = 56;
+        let stats = GroupStats::decode(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!(stats.buckets.len(), 1);
+        bytes[1] = 48;
+        assert!(GroupStats::decode(&mut Reader::new(&bytes)).is_err());
+    }
+}

@@ -1,0 +1,189 @@
+//! What a flow entry does with packets that match: `ofp_instruction_*` (specification 1.3.5,
+//! section 7.2.4).
+
+use super::actions::Action;
+use super::codec::{
+    Wire, aligned_tlv, begin, decode_list, encode_list, end_aligned, put_u32, put_u64, refuse_known,
+};
+use super::meters::MeterId;
+use super::tables::TableId;
+use crate::cursor::{Reader, pad};
+use crate::error::{DecodeError, EncodeError};
+
+open_enum! {
+    /// Which instruction it is, `ofp_instruction_type`.
+    pub InstructionType: u16 {
+        /// Continue in another table.
+        GOTO_TABLE = 1,
+        /// Write the metadata register.
+        WRITE_METADATA = 2,
+        /// Add to the action set.
+        WRITE_ACTIONS = 3,
+        /// Apply actions at once.
+        APPLY_ACTIONS = 4,
+        /// Empty the action set.
+        CLEAR_ACTIONS = 5,
+        /// Apply a meter.
+        METER = 6,
+        /// Defined by an experimenter.
+        EXPERIMENTER = 0xffff,
+    }
+}
+
+/// One instruction of a flow entry; an entry has at most one of each type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Instruction {
+    /// Continues in a table behind this one.
+    GotoTable(TableId),
+    /// Writes bits of the metadata register.
+    WriteMetadata {
+        /// The bits to write.
+        metadata: u64,
+        /// Which of them.
+        mask: u64,
+    },
+    /// Adds actions to the packet's action set.
+    WriteActions(Vec<Action>),
+    /// Applies actions at once, in order.
+    ApplyActions(Vec<Action>),
+    /// Empties the packet's action set.
+    ClearActions,
+    /// Sends the packet through a meter first.
+    Meter(MeterId),
+    /// An instruction that an experimenter defines.
+    Experimenter {
+        /// The experimenter's id.
+        experimenter: u32,
+        /// What follows it; a multiple of eight bytes.
+        data: Vec<u8>,
+    },
+    /// An instruction of a type that the specification does not define.
+    Unknown {
+        /// Its type.
+        kind: InstructionType,
+        /// What follows type and length; four bytes more than a multiple of eight.
+        data: Vec<u8>,
+    },
+}
+
+impl Instruction {
+    /// The type of the instruction.
+    pub const fn kind(&self) -> InstructionType {
+        match self {
+            Self::GotoTable(_) => InstructionType::GOTO_TABLE,
+            Self::WriteMetadata { .. } => InstructionType::WRITE_METADATA,
+            Self::WriteActions(_) => InstructionType::WRITE_ACTIONS,
+            Self::ApplyActions(_) => InstructionType::APPLY_ACTIONS,
+            Self::ClearActions => InstructionType::CLEAR_ACTIONS,
+            Self::Meter(_) => InstructionType::METER,
+            Self::Experimenter { .. } => InstructionType::EXPERIMENTER,
+            Self::Unknown { kind, .. } => *kind,
+        }
+    }
+}
+
+const LENGTH: &str = "ofp_instruction.len";
+
+impl Wire for Instruction {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (kind, mut body) = aligned_tlv(reader, LENGTH)?;
+        let instruction = match InstructionType(kind) {
+            InstructionType::GOTO_TABLE => {
+                let table_id = TableId(body.u8("ofp_instruction_goto_table.table_id")?);
+                body.skip(3, "ofp_instruction_goto_table.pad")?;
+                Self::GotoTable(table_id)
+            }
+            InstructionType::WRITE_METADATA => {
+                body.skip(4, "ofp_instruction_write_metadata.pad")?;
+                let metadata = body.u64("ofp_instruction_write_metadata.metadata")?;
+                let mask = body.u64("ofp_instruction_write_metadata.metadata_mask")?;
+                Self::WriteMetadata { metadata, mask }
+            }
+            InstructionType::WRITE_ACTIONS => Self::WriteActions(actions(&mut body)?),
+            InstructionType::APPLY_ACTIONS => Self::ApplyActions(actions(&mut body)?),
+            InstructionType::CLEAR_ACTIONS => {
+                body.skip(4, "ofp_instruction_actions.pad")?;
+                Self::ClearActions
+            }
+            InstructionType::METER => {
+                Self::Meter(MeterId(body.u32("ofp_instruction_meter.meter_id")?))
+            }
+            InstructionType::EXPERIMENTER => {
+                let experimenter = body.u32("ofp_instruction_experimenter.experimenter")?;
+                Self::Experimenter { experimenter, data: body.rest().to_vec() }
+            }
+            kind => Self::Unknown { kind, data: body.rest().to_vec() },
+        };
+        body.finish(LENGTH)?;
+        Ok(instruction)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = begin(out, self.kind().0);
+        match self {
+            Self::GotoTable(table_id) => {
+                out.push(table_id.0);
+                pad(out, 3);
+            }
+            Self::WriteMetadata { metadata, mask } => {
+                pad(out, 4);
+                put_u64(out, *metadata);
+                put_u64(out, *mask);
+            }
+            Self::WriteActions(actions) | Self::ApplyActions(actions) => {
+                pad(out, 4);
+                encode_list(actions, out)?;
+            }
+            Self::ClearActions => pad(out, 4),
+            Self::Meter(meter_id) => put_u32(out, meter_id.0),
+            Self::Experimenter { experimenter, data } => {
+                put_u32(out, *experimenter);
+                out.extend_from_slice(data);
+            }
+            Self::Unknown { kind, data } => {
+                refuse_known(kind.0, kind.name().is_some(), "ofp_instruction.type")?;
+                out.extend_from_slice(data);
+            }
+        }
+        end_aligned(out, start, LENGTH)
+    }
+}
+
+fn actions(body: &mut Reader<'_>) -> Result<Vec<Action>, DecodeError> {
+    body.skip(4, "ofp_instruction_actions.pad")?;
+    decode_list(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PortNumber;
+    use crate::error::DecodeErrorKind;
+
+    #[test]
+    fn actions_nest_in_instructions() {
+        let instruction =
+            Instruction::ApplyActions(vec![Action::PopVlan, Action::output(PortNumber(1))]);
+        let mut out = Vec::new();
+        instruction.encode(&mut out).unwrap();
+        assert_eq!(out[..8], [0, 4, 0, 32, 0, 0, 0, 0]);
+        assert_eq!(Instruction::decode(&mut Reader::new(&out)), Ok(instruction));
+        // An action that claims more than its instruction holds.
+        out[11] = 32;
+        let error = Instruction::decode(&mut Reader::new(&out)).unwrap_err();
+        assert_eq!((error.offset, error.field), (10, "ofp_action_header.len"));
+        assert_eq!(error.kind, DecodeErrorKind::Length { value: 32, min: 8, max: 24 });
+    }
+
+    #[test]
+    fn lengths_are_checked() {
+        for bytes in [
+            &[0, 1, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..],
+            &[0, 2, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            &[0, 5, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            &[0, 6, 0, 4],
+        ] {
+            assert!(Instruction::decode(&mut Reader::new(bytes)).is_err(), "{bytes:?}");
+        }
+    }
+}

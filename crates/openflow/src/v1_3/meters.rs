@@ -1,0 +1,394 @@
+//! Meters: rate limits that flow entries point to (specification 1.3.5, sections 7.3.4.4 and
+//! 7.3.5.12 to 7.3.5.14).
+
+use std::time::Duration;
+
+use super::codec::{
+    Wire, aligned_tlv, begin, body, decode_list, encode_list, end_aligned, put_u16, put_u32,
+    put_u64, refuse_known,
+};
+use crate::cursor::{Reader, pad, patch_length};
+use crate::error::{DecodeError, EncodeError};
+
+open_enum! {
+    /// A meter's id, `ofp_meter`.
+    pub MeterId: u32 {
+        /// The largest id that a meter of flow entries can have.
+        MAX = 0xffff_0000,
+        /// The meter of the slow datapath.
+        SLOWPATH = 0xffff_fffd,
+        /// The meter of the connection to the controller.
+        CONTROLLER = 0xffff_fffe,
+        /// All meters, to delete or to ask for.
+        ALL = 0xffff_ffff,
+    }
+}
+
+open_enum! {
+    /// What a meter-mod does, `ofp_meter_mod_command`.
+    pub MeterModCommand: u16 {
+        /// Adds a meter.
+        ADD = 0,
+        /// Replaces a meter.
+        MODIFY = 1,
+        /// Deletes a meter, or all.
+        DELETE = 2,
+    }
+}
+
+bit_set! {
+    /// How a meter counts, `ofp_meter_flags`.
+    pub MeterFlags: u16 {
+        /// Rates are in kb/s.
+        KBPS = 1 << 0,
+        /// Rates are in packets per second.
+        PKTPS = 1 << 1,
+        /// Burst sizes count.
+        BURST = 1 << 2,
+        /// Statistics are kept.
+        STATS = 1 << 3,
+    }
+}
+
+open_enum! {
+    /// What a band does, `ofp_meter_band_type`.
+    pub MeterBandType: u16 {
+        /// Drops packets.
+        DROP = 1,
+        /// Raises the drop precedence in the IP header.
+        DSCP_REMARK = 2,
+        /// Defined by an experimenter.
+        EXPERIMENTER = 0xffff,
+    }
+}
+
+/// What happens to packets above a rate, `ofp_meter_band_header`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MeterBand {
+    /// The rate above which the band applies, in the unit of the meter's flags.
+    pub rate: u32,
+    /// Size of bursts: kb or packets, as the rate.
+    pub burst_size: u32,
+    /// What it does.
+    pub kind: MeterBandKind,
+}
+
+/// The kinds of band.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum MeterBandKind {
+    /// Drops the packet.
+    Drop,
+    /// Raises the drop precedence of the packet.
+    DscpRemark {
+        /// By how many levels.
+        prec_level: u8,
+    },
+    /// What an experimenter defines.
+    Experimenter {
+        /// The experimenter's id.
+        experimenter: u32,
+        /// What follows it; a multiple of eight bytes.
+        data: Vec<u8>,
+    },
+    /// A band of a type that the specification does not define.
+    Unknown {
+        /// Its type.
+        kind: MeterBandType,
+        /// What follows the burst size; four bytes more than a multiple of eight.
+        data: Vec<u8>,
+    },
+}
+
+impl MeterBandKind {
+    /// The type of the band.
+    pub const fn kind(&self) -> MeterBandType {
+        match self {
+            Self::Drop => MeterBandType::DROP,
+            Self::DscpRemark { .. } => MeterBandType::DSCP_REMARK,
+            Self::Experimenter { .. } => MeterBandType::EXPERIMENTER,
+            Self::Unknown { kind, .. } => *kind,
+        }
+    }
+}
+
+const BAND_LENGTH: &str = "ofp_meter_band_header.len";
+
+impl Wire for MeterBand {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (kind, mut body) = aligned_tlv(reader, BAND_LENGTH)?;
+        let rate = body.u32("ofp_meter_band_header.rate")?;
+        let burst_size = body.u32("ofp_meter_band_header.burst_size")?;
+        let kind = match MeterBandType(kind) {
+            MeterBandType::DROP => {
+                body.skip(4, "ofp_meter_band_drop.pad")?;
+                MeterBandKind::Drop
+            }
+            MeterBandType::DSCP_REMARK => {
+                let prec_level = body.u8("ofp_meter_band_dscp_remark.prec_level")?;
+                body.skip(3, "ofp_meter_band_dscp_remark.pad")?;
+                MeterBandKind::DscpRemark { prec_level }
+            }
+            MeterBandType::EXPERIMENTER => {
+                let experimenter = body.u32("ofp_meter_band_experimenter.experimenter")?;
+                MeterBandKind::Experimenter { experimenter, data: body.rest().to_vec() }
+            }
+            kind => MeterBandKind::Unknown { kind, data: body.rest().to_vec() },
+        };
+        body.finish(BAND_LENGTH)?;
+        Ok(Self { rate, burst_size, kind })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = begin(out, self.kind.kind().0);
+        put_u32(out, self.rate);
+        put_u32(out, self.burst_size);
+        match &self.kind {
+            MeterBandKind::Drop => pad(out, 4),
+            MeterBandKind::DscpRemark { prec_level } => {
+                out.push(*prec_level);
+                pad(out, 3);
+            }
+            MeterBandKind::Experimenter { experimenter, data } => {
+                put_u32(out, *experimenter);
+                out.extend_from_slice(data);
+            }
+            MeterBandKind::Unknown { kind, data } => {
+                refuse_known(kind.0, kind.name().is_some(), "ofp_meter_band_header.type")?;
+                out.extend_from_slice(data);
+            }
+        }
+        end_aligned(out, start, BAND_LENGTH)
+    }
+}
+
+/// Adds, changes or deletes a meter, `ofp_meter_mod`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MeterMod {
+    /// What to do.
+    pub command: MeterModCommand,
+    /// How the meter counts.
+    pub flags: MeterFlags,
+    /// Which meter.
+    pub meter_id: MeterId,
+    /// Its bands.
+    pub bands: Vec<MeterBand>,
+}
+
+impl Wire for MeterMod {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            command: MeterModCommand(reader.u16("ofp_meter_mod.command")?),
+            flags: MeterFlags(reader.u16("ofp_meter_mod.flags")?),
+            meter_id: MeterId(reader.u32("ofp_meter_mod.meter_id")?),
+            bands: decode_list(reader)?,
+        })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u16(out, self.command.0);
+        put_u16(out, self.flags.0);
+        put_u32(out, self.meter_id.0);
+        encode_list(&self.bands, out)
+    }
+}
+
+/// A meter as the switch describes it, `ofp_meter_config`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MeterConfig {
+    /// How the meter counts.
+    pub flags: MeterFlags,
+    /// Which meter.
+    pub meter_id: MeterId,
+    /// Its bands.
+    pub bands: Vec<MeterBand>,
+}
+
+impl Wire for MeterConfig {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = body(reader, 2, 8, "ofp_meter_config.length")?;
+        Ok(Self {
+            flags: MeterFlags(body.u16("ofp_meter_config.flags")?),
+            meter_id: MeterId(body.u32("ofp_meter_config.meter_id")?),
+            bands: decode_list(&mut body)?,
+        })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = out.len();
+        put_u16(out, 0);
+        put_u16(out, self.flags.0);
+        put_u32(out, self.meter_id.0);
+        encode_list(&self.bands, out)?;
+        patch_length(out, start, start, "ofp_meter_config.length")
+    }
+}
+
+/// What one band of a meter has applied to, `ofp_meter_band_stats`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MeterBandStats {
+    /// Packets.
+    pub packet_band_count: u64,
+    /// Bytes.
+    pub byte_band_count: u64,
+}
+
+impl Wire for MeterBandStats {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            packet_band_count: reader.u64("ofp_meter_band_stats.packet_band_count")?,
+            byte_band_count: reader.u64("ofp_meter_band_stats.byte_band_count")?,
+        })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u64(out, self.packet_band_count);
+        put_u64(out, self.byte_band_count);
+        Ok(())
+    }
+}
+
+/// A meter's counters, `ofp_meter_stats`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MeterStats {
+    /// Which meter.
+    pub meter_id: MeterId,
+    /// How many flow entries point to it.
+    pub flow_count: u32,
+    /// Packets that came in.
+    pub packet_in_count: u64,
+    /// Bytes of those.
+    pub byte_in_count: u64,
+    /// Whole seconds since it was added.
+    pub duration_sec: u32,
+    /// Nanoseconds beyond those.
+    pub duration_nsec: u32,
+    /// The counters of its bands.
+    pub bands: Vec<MeterBandStats>,
+}
+
+impl MeterStats {
+    /// How long the meter has existed.
+    pub fn duration(&self) -> Duration {
+        Duration::from_secs(self.duration_sec.into())
+            + Duration::from_nanos(self.duration_nsec.into())
+    }
+}
+
+impl Wire for MeterStats {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let meter_id = MeterId(reader.u32("ofp_meter_stats.meter_id")?);
+        let mut body = body(reader, 6, 40, "ofp_meter_stats.len")?;
+        body.skip(6, "ofp_meter_stats.pad")?;
+        Ok(Self {
+            meter_id,
+            flow_count: body.u32("ofp_meter_stats.flow_count")?,
+            packet_in_count: body.u64("ofp_meter_stats.packet_in_count")?,
+            byte_in_count: body.u64("ofp_meter_stats.byte_in_count")?,
+            duration_sec: body.u32("ofp_meter_stats.duration_sec")?,
+            duration_nsec: body.u32("ofp_meter_stats.duration_nsec")?,
+            bands: decode_list(&mut body)?,
+        })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = out.len();
+        put_u32(out, self.meter_id.0);
+        pad(out, 8);
+        put_u32(out, self.flow_count);
+        put_u64(out, self.packet_in_count);
+        put_u64(out, self.byte_in_count);
+        put_u32(out, self.duration_sec);
+        put_u32(out, self.duration_nsec);
+        encode_list(&self.bands, out)?;
+        patch_length(out, start, start + 4, "ofp_meter_stats.len")
+    }
+}
+
+/// What a switch can do with meters, `ofp_meter_features`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MeterFeatures {
+    /// How many meters it can hold; 0 if it has none.
+    pub max_meter: u32,
+    /// The kinds of band that it has, one bit `1 << type` per [`MeterBandType`].
+    pub band_types: u32,
+    /// The flags that it understands, the bits of [`MeterFlags`] in 32 bits.
+    pub capabilities: u32,
+    /// How many bands a meter can have.
+    pub max_bands: u8,
+    /// How many values a DSCP remark can take.
+    pub max_color: u8,
+}
+
+impl Wire for MeterFeatures {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let features = Self {
+            max_meter: reader.u32("ofp_meter_features.max_meter")?,
+            band_types: reader.u32("ofp_meter_features.band_types")?,
+            capabilities: reader.u32("ofp_meter_features.capabilities")?,
+            max_bands: reader.u8("ofp_meter_features.max_bands")?,
+            max_color: reader.u8("ofp_meter_features.max_color")?,
+        };
+        reader.skip(2, "ofp_meter_features.pad")?;
+        Ok(features)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u32(out, self.max_meter);
+        put_u32(out, self.band_types);
+        put_u32(out, self.capabilities);
+        out.push(self.max_bands);
+        out.push(self.max_color);
+        pad(out, 2);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_nest_in_meters() {
+        let band = |kind| MeterBand { rate: 1000, burst_size: 10, kind };
+        let meter = MeterMod {
+            command: MeterModCommand::ADD,
+            flags: MeterFlags::KBPS | MeterFlags::BURST,
+            meter_id: MeterId(100),
+            bands: vec![
+                band(MeterBandKind::Drop),
+                band(MeterBandKind::DscpRemark { prec_level: 1 }),
+                band(MeterBandKind::Experimenter { experimenter: 999, data: vec![7; 8] }),
+            ],
+        };
+        let mut out = Vec::new();
+        meter.encode(&mut out).unwrap();
+        assert_eq!(out.len(), 8 + 16 + 16 + 24);
+        assert_eq!(MeterMod::decode(&mut Reader::new(&out)), Ok(meter));
+        // A drop band is sixteen bytes, no more and no less.
+        for length in [8, 24] {
+            out[11] = length;
+            assert!(MeterMod::decode(&mut Reader::new(&out)).is_err());
+        }
+    }
+
+    #[test]
+    fn the_length_of_meter_statistics_counts_the_id_before_it() {
+        let stats = MeterStats {
+            meter_id: MeterId(1),
+            flow_count: 2,
+            packet_in_count: 3,
+            byte_in_count: 4,
+            duration_sec: 5,
+            duration_nsec: 6,
+            bands: vec![MeterBandStats::default()],
+        };
+        let mut out = Vec::new();
+        stats.encode(&mut out).unwrap();
+        assert_eq!((out.len(), out[5]), (56, 56));
+        assert_eq!(MeterStats::decode(&mut Reader::new(&out)), Ok(stats));
+        out[5] = 32;
+        assert!(MeterStats::decode(&mut Reader::new(&out)).is_err());
+        out[5] = 57;
+        assert!(MeterStats::decode(&mut Reader::new(&out)).is_err());
+    }
+}

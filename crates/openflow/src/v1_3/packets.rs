@@ -1,0 +1,181 @@
+//! Packets that travel between switch and controller (specification 1.3.5, sections 7.3.7 and
+//! 7.4.1).
+
+use super::actions::Action;
+use super::codec::{Wire, decode_list, encode_list, put_u16, put_u32, put_u64};
+use super::matches::Match;
+use super::tables::TableId;
+use crate::BufferId;
+use crate::PortNumber;
+use crate::cursor::{Reader, pad};
+use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+
+open_enum! {
+    /// Why a packet was sent to the controller, `ofp_packet_in_reason`.
+    pub PacketInReason: u8 {
+        /// No entry matched: the table-miss entry sent it.
+        NO_MATCH = 0,
+        /// An action sent it.
+        ACTION = 1,
+        /// Its TTL is invalid.
+        INVALID_TTL = 2,
+    }
+}
+
+/// The cookie of a packet-in that no flow entry caused, or that the switch cannot tell.
+pub const NO_COOKIE: u64 = u64::MAX;
+
+/// A packet that the switch sends to the controller, `ofp_packet_in`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PacketIn {
+    /// Where the switch keeps the packet.
+    pub buffer_id: BufferId,
+    /// Bytes that the packet has, of which `data` may be but the first.
+    pub total_len: u16,
+    /// Why it was sent.
+    pub reason: PacketInReason,
+    /// The table of the entry that sent it.
+    pub table_id: TableId,
+    /// The cookie of that entry, or [`NO_COOKIE`].
+    pub cookie: u64,
+    /// What the switch knows about the packet beside its bytes: the port that it came in at, and
+    /// metadata.
+    pub match_fields: Match,
+    /// The packet, or the beginning of it.
+    pub data: Vec<u8>,
+}
+
+impl PacketIn {
+    /// A whole, unbuffered packet that came in at `in_port` and met the table-miss entry of
+    /// table 0, whose cookie is 0.
+    pub fn table_miss(in_port: PortNumber, data: Vec<u8>) -> Self {
+        Self {
+            buffer_id: BufferId::NO_BUFFER,
+            total_len: u16::try_from(data.len()).unwrap_or(u16::MAX),
+            reason: PacketInReason::NO_MATCH,
+            table_id: TableId(0),
+            cookie: 0,
+            match_fields: Match::any().with_in_port(in_port),
+            data,
+        }
+    }
+
+    /// The port that the packet came in at, if the switch says so.
+    pub fn in_port(&self) -> Option<PortNumber> {
+        self.match_fields.in_port()
+    }
+}
+
+impl Wire for PacketIn {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let buffer_id = BufferId(reader.u32("ofp_packet_in.buffer_id")?);
+        let total_len = reader.u16("ofp_packet_in.total_len")?;
+        let reason = PacketInReason(reader.u8("ofp_packet_in.reason")?);
+        let table_id = TableId(reader.u8("ofp_packet_in.table_id")?);
+        let cookie = reader.u64("ofp_packet_in.cookie")?;
+        let match_fields = Match::decode(reader)?;
+        reader.skip(2, "ofp_packet_in.pad")?;
+        let data = reader.rest().to_vec();
+        Ok(Self { buffer_id, total_len, reason, table_id, cookie, match_fields, data })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u32(out, self.buffer_id.0);
+        put_u16(out, self.total_len);
+        out.push(self.reason.0);
+        out.push(self.table_id.0);
+        put_u64(out, self.cookie);
+        self.match_fields.encode(out)?;
+        pad(out, 2);
+        out.extend_from_slice(&self.data);
+        Ok(())
+    }
+}
+
+/// A packet that the controller has the switch send, `ofp_packet_out`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PacketOut {
+    /// The buffered packet to send, or none if `data` holds it.
+    pub buffer_id: BufferId,
+    /// The port that the packet counts as having come in at; [`PortNumber::CONTROLLER`] if at none.
+    pub in_port: PortNumber,
+    /// What to do with it.
+    pub actions: Vec<Action>,
+    /// The packet, if it is not buffered.
+    pub data: Vec<u8>,
+}
+
+impl PacketOut {
+    /// Sends the packet in `data`.
+    pub const fn unbuffered(in_port: PortNumber, actions: Vec<Action>, data: Vec<u8>) -> Self {
+        Self { buffer_id: BufferId::NO_BUFFER, in_port, actions, data }
+    }
+
+    /// Sends the packet that the switch keeps in a buffer.
+    pub const fn buffered(in_port: PortNumber, actions: Vec<Action>, buffer_id: BufferId) -> Self {
+        Self { buffer_id, in_port, actions, data: Vec::new() }
+    }
+}
+
+impl Wire for PacketOut {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let buffer_id = BufferId(reader.u32("ofp_packet_out.buffer_id")?);
+        let in_port = PortNumber(reader.u32("ofp_packet_out.in_port")?);
+        let at_length = *reader;
+        let actions_len = usize::from(reader.u16("ofp_packet_out.actions_len")?);
+        reader.skip(6, "ofp_packet_out.pad")?;
+        let max = reader.remaining();
+        if actions_len > max {
+            let kind = DecodeErrorKind::Length { value: actions_len, min: 0, max };
+            return Err(at_length.error("ofp_packet_out.actions_len", kind));
+        }
+        let mut actions = reader.sub(actions_len, "ofp_packet_out.actions")?;
+        let actions = decode_list(&mut actions)?;
+        Ok(Self { buffer_id, in_port, actions, data: reader.rest().to_vec() })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u32(out, self.buffer_id.0);
+        put_u32(out, self.in_port.0);
+        let length_at = out.len();
+        pad(out, 8);
+        let start = out.len();
+        encode_list(&self.actions, out)?;
+        crate::cursor::patch_length(out, start, length_at, "ofp_packet_out.actions_len")?;
+        out.extend_from_slice(&self.data);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_bytes_align_the_packet_of_a_packet_in() {
+        let packet_in = PacketIn::table_miss(PortNumber(1), vec![0xaa; 60]);
+        assert_eq!((packet_in.total_len, packet_in.in_port()), (60, Some(PortNumber(1))));
+        let mut out = Vec::new();
+        packet_in.encode(&mut out).unwrap();
+        assert_eq!(out.len(), 16 + 16 + 2 + 60);
+        assert_eq!(PacketIn::decode(&mut Reader::new(&out)), Ok(packet_in));
+        let error = PacketIn::decode(&mut Reader::new(&out[..33])).unwrap_err();
+        assert_eq!((error.offset, error.field), (32, "ofp_packet_in.pad"));
+    }
+
+    #[test]
+    fn the_actions_of_a_packet_out_end_where_it_says() {
+        let packet_out = PacketOut::unbuffered(
+            PortNumber::CONTROLLER,
+            vec![Action::output(PortNumber(1))],
+            vec![1, 2],
+        );
+        let mut out = Vec::new();
+        packet_out.encode(&mut out).unwrap();
+        assert_eq!(PacketOut::decode(&mut Reader::new(&out)), Ok(packet_out));
+        out[9] = 19;
+        let error = PacketOut::decode(&mut Reader::new(&out)).unwrap_err();
+        assert_eq!((error.offset, error.field), (8, "ofp_packet_out.actions_len"));
+        assert_eq!(error.kind, DecodeErrorKind::Length { value: 19, min: 0, max: 18 });
+    }
+}

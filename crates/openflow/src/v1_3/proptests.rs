@@ -1,0 +1,1 @@
+//! Properties that hold for all messages and all bytes.

@@ -1,0 +1,301 @@
+//! The switch as a whole: what it is and can do, and how controllers share it (specification
+//! 1.3.5, sections 7.3.1, 7.3.2, 7.3.9 and 7.3.10).
+
+use super::codec::{Wire, put_u16, put_u32, put_u64};
+use super::flows::FlowRemovedReason;
+use super::packets::PacketInReason;
+use super::ports::PortReason;
+use crate::DatapathId;
+use crate::cursor::{Reader, pad};
+use crate::error::{DecodeError, EncodeError};
+
+bit_set! {
+    /// What a switch can do, `ofp_capabilities`.
+    pub Capabilities: u32 {
+        /// Flow statistics.
+        FLOW_STATS = 1 << 0,
+        /// Table statistics.
+        TABLE_STATS = 1 << 1,
+        /// Port statistics.
+        PORT_STATS = 1 << 2,
+        /// Group statistics.
+        GROUP_STATS = 1 << 3,
+        /// It can reassemble IP fragments.
+        IP_REASM = 1 << 5,
+        /// Queue statistics.
+        QUEUE_STATS = 1 << 6,
+        /// It blocks ports that would loop.
+        PORT_BLOCKED = 1 << 8,
+    }
+}
+
+/// What a switch is, `ofp_switch_features`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SwitchFeatures {
+    /// Its id.
+    pub datapath_id: DatapathId,
+    /// How many packets it can buffer.
+    pub n_buffers: u32,
+    /// How many flow tables it has.
+    pub n_tables: u8,
+    /// 0 on the main connection, else the number of the auxiliary one.
+    pub auxiliary_id: u8,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// A field without meaning that is kept.
+    pub reserved: u32,
+}
+
+impl SwitchFeatures {
+    /// A switch without buffers that keeps statistics of flows, tables and ports, on its main
+    /// connection.
+    pub fn new(datapath_id: DatapathId, n_tables: u8) -> Self {
+        Self {
+            datapath_id,
+            n_buffers: 0,
+            n_tables,
+            auxiliary_id: 0,
+            capabilities: Capabilities::FLOW_STATS
+                | Capabilities::TABLE_STATS
+                | Capabilities::PORT_STATS,
+            reserved: 0,
+        }
+    }
+}
+
+impl Wire for SwitchFeatures {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let datapath_id = DatapathId(reader.u64("ofp_switch_features.datapath_id")?);
+        let n_buffers = reader.u32("ofp_switch_features.n_buffers")?;
+        let n_tables = reader.u8("ofp_switch_features.n_tables")?;
+        let auxiliary_id = reader.u8("ofp_switch_features.auxiliary_id")?;
+        reader.skip(2, "ofp_switch_features.pad")?;
+        let capabilities = Capabilities(reader.u32("ofp_switch_features.capabilities")?);
+        let reserved = reader.u32("ofp_switch_features.reserved")?;
+        Ok(Self { datapath_id, n_buffers, n_tables, auxiliary_id, capabilities, reserved })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u64(out, self.datapath_id.0);
+        put_u32(out, self.n_buffers);
+        out.push(self.n_tables);
+        out.push(self.auxiliary_id);
+        pad(out, 2);
+        put_u32(out, self.capabilities.0);
+        put_u32(out, self.reserved);
+        Ok(())
+    }
+}
+
+open_enum! {
+    /// What a switch does with IP fragments, `ofp_config_flags`.
+    pub ConfigFlags: u16 {
+        /// Nothing special.
+        FRAG_NORMAL = 0,
+        /// Drops them.
+        FRAG_DROP = 1,
+        /// Reassembles them.
+        FRAG_REASM = 2,
+    }
+}
+
+/// How a switch is configured, `ofp_switch_config`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SwitchConfig {
+    /// What it does with IP fragments.
+    pub flags: ConfigFlags,
+    /// Bytes of a buffered packet that a packet-in without an action's limit carries.
+    pub miss_send_len: u16,
+}
+
+impl SwitchConfig {
+    /// The value of `miss_send_len` that has whole packets sent and none buffered,
+    /// `OFPCML_NO_BUFFER`.
+    pub const NO_BUFFER: u16 = 0xffff;
+}
+
+impl Default for SwitchConfig {
+    /// The configuration of a switch that nobody has configured (128 bytes, section 7.3.2).
+    fn default() -> Self {
+        Self { flags: ConfigFlags::FRAG_NORMAL, miss_send_len: 128 }
+    }
+}
+
+impl Wire for SwitchConfig {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            flags: ConfigFlags(reader.u16("ofp_switch_config.flags")?),
+            miss_send_len: reader.u16("ofp_switch_config.miss_send_len")?,
+        })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u16(out, self.flags.0);
+        put_u16(out, self.miss_send_len);
+        Ok(())
+    }
+}
+
+open_enum! {
+    /// What a controller may do with a switch, `ofp_controller_role`.
+    pub ControllerRole: u32 {
+        /// Asks for the role without changing it.
+        NO_CHANGE = 0,
+        /// Everything, as do all others of this role.
+        EQUAL = 1,
+        /// Everything, and at most one controller has this role.
+        MASTER = 2,
+        /// Reading only.
+        SLAVE = 3,
+    }
+}
+
+/// Takes on or confirms a role, `ofp_role_request`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RoleMessage {
+    /// The role.
+    pub role: ControllerRole,
+    /// Counts elections of a master, so that the switch can refuse requests that are stale.
+    pub generation_id: u64,
+}
+
+impl Wire for RoleMessage {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let role = ControllerRole(reader.u32("ofp_role_request.role")?);
+        reader.skip(4, "ofp_role_request.pad")?;
+        Ok(Self { role, generation_id: reader.u64("ofp_role_request.generation_id")? })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u32(out, self.role.0);
+        pad(out, 4);
+        put_u64(out, self.generation_id);
+        Ok(())
+    }
+}
+
+/// Which reasons lead to a message, one bit `1 << reason` each, by the controller's role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AsyncMasks {
+    /// For controllers of role equal or master.
+    pub master: u32,
+    /// For controllers of role slave.
+    pub slave: u32,
+}
+
+impl AsyncMasks {
+    /// The masks for this role.
+    pub const fn for_role(self, role: ControllerRole) -> u32 {
+        match role {
+            ControllerRole::SLAVE => self.slave,
+            _ => self.master,
+        }
+    }
+}
+
+/// Which asynchronous messages a controller gets, `ofp_async_config`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AsyncConfig {
+    /// By [`PacketInReason`].
+    pub packet_in: AsyncMasks,
+    /// By [`PortReason`].
+    pub port_status: AsyncMasks,
+    /// By [`FlowRemovedReason`].
+    pub flow_removed: AsyncMasks,
+}
+
+impl AsyncConfig {
+    /// Whether a controller of this role gets packet-ins for this reason.
+    pub const fn sends_packet_in(&self, role: ControllerRole, reason: PacketInReason) -> bool {
+        has_bit(self.packet_in.for_role(role), reason.0)
+    }
+
+    /// Whether a controller of this role gets port-status messages for this reason.
+    pub const fn sends_port_status(&self, role: ControllerRole, reason: PortReason) -> bool {
+        has_bit(self.port_status.for_role(role), reason.0)
+    }
+
+    /// Whether a controller of this role gets flow-removed messages for this reason.
+    pub const fn sends_flow_removed(
+        &self,
+        role: ControllerRole,
+        reason: FlowRemovedReason,
+    ) -> bool {
+        has_bit(self.flow_removed.for_role(role), reason.0)
+    }
+}
+
+const fn has_bit(mask: u32, bit: u8) -> bool {
+    bit < 32 && mask & (1 << bit) != 0
+}
+
+impl Default for AsyncConfig {
+    /// What a switch begins with: a master or equal gets everything but packets with an invalid
+    /// TTL, a slave gets port-status messages only (section 6.3.5). The specification leaves
+    /// invalid TTLs to the switch; Open vSwitch leaves them out too.
+    fn default() -> Self {
+        Self {
+            packet_in: AsyncMasks { master: 0b011, slave: 0 },
+            port_status: AsyncMasks { master: 0b111, slave: 0b111 },
+            flow_removed: AsyncMasks { master: 0b1111, slave: 0 },
+        }
+    }
+}
+
+impl Wire for AsyncConfig {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut masks = |field| {
+            let master = reader.u32(field)?;
+            Ok(AsyncMasks { master, slave: reader.u32(field)? })
+        };
+        Ok(Self {
+            packet_in: masks("ofp_async_config.packet_in_mask")?,
+            port_status: masks("ofp_async_config.port_status_mask")?,
+            flow_removed: masks("ofp_async_config.flow_removed_mask")?,
+        })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        for masks in [self.packet_in, self.port_status, self.flow_removed] {
+            put_u32(out, masks.master);
+            put_u32(out, masks.slave);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slave_gets_port_status_only() {
+        let config = AsyncConfig::default();
+        for role in [ControllerRole::EQUAL, ControllerRole::MASTER] {
+            assert!(config.sends_packet_in(role, PacketInReason::NO_MATCH));
+            assert!(config.sends_packet_in(role, PacketInReason::ACTION));
+            assert!(!config.sends_packet_in(role, PacketInReason::INVALID_TTL));
+            assert!(config.sends_flow_removed(role, FlowRemovedReason::GROUP_DELETE));
+        }
+        let slave = ControllerRole::SLAVE;
+        assert!(config.sends_port_status(slave, PortReason::MODIFY));
+        assert!(!config.sends_packet_in(slave, PacketInReason::ACTION));
+        assert!(!config.sends_flow_removed(slave, FlowRemovedReason::DELETE));
+        assert!(!config.sends_packet_in(ControllerRole::EQUAL, PacketInReason(200)));
+    }
+
+    #[test]
+    fn async_masks_alternate_between_master_and_slave() {
+        let mut out = Vec::new();
+        let masks = |master, slave| AsyncMasks { master, slave };
+        let config = AsyncConfig {
+            packet_in: masks(1, 2),
+            port_status: masks(3, 4),
+            flow_removed: masks(5, 6),
+        };
+        config.encode(&mut out).unwrap();
+        let words: Vec<u8> = out.chunks(4).map(|word| word[3]).collect();
+        assert_eq!(words, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(AsyncConfig::decode(&mut Reader::new(&out)), Ok(config));
+    }
+}

@@ -1,0 +1,376 @@
+//! What a flow table can do, and what it is asked to do: `ofp_table_features` (specification
+//! 1.3.5, section 7.3.5.5).
+
+use super::actions::ActionType;
+use super::codec::{
+    Wire, begin, body, decode_list, encode_list, end_then_pad, padding, put_u16, put_u32, put_u64,
+    refuse_known, tlv,
+};
+use super::instructions::InstructionType;
+use super::oxm::OxmId;
+use super::tables::TableId;
+use crate::FixedText;
+use crate::cursor::{Reader, pad, patch_length};
+use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+
+/// A table and what it can do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TableFeatures {
+    /// Which table.
+    pub table_id: TableId,
+    /// Its name, at most 31 bytes.
+    pub name: FixedText<32>,
+    /// Bits of the metadata register that it can match.
+    pub metadata_match: u64,
+    /// Bits of the metadata register that it can write.
+    pub metadata_write: u64,
+    /// Bits that earlier versions defined.
+    pub config: u32,
+    /// How many entries it can hold.
+    pub max_entries: u32,
+    /// The rest; a type that is absent means that the table has none of the kind, or for the types
+    /// `..Miss` that they are the same as those for entries.
+    pub properties: Vec<TableFeatureProperty>,
+}
+
+impl TableFeatures {
+    /// A table of this name and size that can do nothing until properties are added, but reads and
+    /// writes all metadata. The name is cut to 31 bytes.
+    pub fn new(table_id: TableId, name: &str, max_entries: u32) -> Self {
+        Self {
+            table_id,
+            name: FixedText::truncated(name),
+            metadata_match: u64::MAX,
+            metadata_write: u64::MAX,
+            config: 0,
+            max_entries,
+            properties: Vec::new(),
+        }
+    }
+}
+
+impl Wire for TableFeatures {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = body(reader, 2, 64, "ofp_table_features.length")?;
+        let table_id = TableId(body.u8("ofp_table_features.table_id")?);
+        body.skip(5, "ofp_table_features.pad")?;
+        Ok(Self {
+            table_id,
+            name: FixedText(body.array("ofp_table_features.name")?),
+            metadata_match: body.u64("ofp_table_features.metadata_match")?,
+            metadata_write: body.u64("ofp_table_features.metadata_write")?,
+            config: body.u32("ofp_table_features.config")?,
+            max_entries: body.u32("ofp_table_features.max_entries")?,
+            properties: decode_list(&mut body)?,
+        })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = out.len();
+        put_u16(out, 0);
+        out.push(self.table_id.0);
+        pad(out, 5);
+        out.extend_from_slice(&self.name.0);
+        put_u64(out, self.metadata_match);
+        put_u64(out, self.metadata_write);
+        put_u32(out, self.config);
+        put_u32(out, self.max_entries);
+        encode_list(&self.properties, out)?;
+        patch_length(out, start, start, "ofp_table_features.length")
+    }
+}
+
+open_enum! {
+    /// Which property of a table it is, `ofp_table_feature_prop_type`. The types with `MISS` speak
+    /// of the table-miss entry, the others of all entries.
+    pub TableFeaturePropertyType: u16 {
+        /// Instructions.
+        INSTRUCTIONS = 0,
+        /// Instructions of the table-miss entry.
+        INSTRUCTIONS_MISS = 1,
+        /// Tables to continue in.
+        NEXT_TABLES = 2,
+        /// Tables to continue in from the table-miss entry.
+        NEXT_TABLES_MISS = 3,
+        /// Actions to write to the action set.
+        WRITE_ACTIONS = 4,
+        /// Actions that the table-miss entry writes to the action set.
+        WRITE_ACTIONS_MISS = 5,
+        /// Actions to apply at once.
+        APPLY_ACTIONS = 6,
+        /// Actions that the table-miss entry applies at once.
+        APPLY_ACTIONS_MISS = 7,
+        /// Fields to match.
+        MATCH = 8,
+        /// Fields that a match may leave out.
+        WILDCARDS = 10,
+        /// Fields to set in the action set.
+        WRITE_SETFIELD = 12,
+        /// Fields that the table-miss entry sets in the action set.
+        WRITE_SETFIELD_MISS = 13,
+        /// Fields to set at once.
+        APPLY_SETFIELD = 14,
+        /// Fields that the table-miss entry sets at once.
+        APPLY_SETFIELD_MISS = 15,
+        /// Defined by an experimenter.
+        EXPERIMENTER = 0xfffe,
+        /// Defined by an experimenter, for the table-miss entry.
+        EXPERIMENTER_MISS = 0xffff,
+    }
+}
+
+/// The type of an instruction or action without its contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FeatureId {
+    /// Its type.
+    pub kind: u16,
+    /// The experimenter's id, if an experimenter defines it. It makes the id eight bytes long
+    /// instead of four.
+    pub experimenter: Option<u32>,
+}
+
+impl From<InstructionType> for FeatureId {
+    fn from(kind: InstructionType) -> Self {
+        Self { kind: kind.0, experimenter: None }
+    }
+}
+
+impl From<ActionType> for FeatureId {
+    fn from(kind: ActionType) -> Self {
+        Self { kind: kind.0, experimenter: None }
+    }
+}
+
+impl Wire for FeatureId {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let start = *reader;
+        let (kind, mut body) = tlv(reader, 4, "table feature id.len")?;
+        let experimenter = match body.remaining() {
+            0 => None,
+            4 => Some(body.u32("table feature id.experimenter")?),
+            more => {
+                let kind = DecodeErrorKind::Length { value: more + 4, min: 4, max: 8 };
+                return Err(start.error("table feature id.len", kind));
+            }
+        };
+        Ok(Self { kind, experimenter })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u16(out, self.kind);
+        match self.experimenter {
+            None => put_u16(out, 4),
+            Some(experimenter) => {
+                put_u16(out, 8);
+                put_u32(out, experimenter);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an experimenter says about a table, `ofp_table_feature_prop_experimenter`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ExperimenterProperty {
+    /// The experimenter's id.
+    pub experimenter: u32,
+    /// The type, in the numbering of the experimenter.
+    pub exp_type: u32,
+    /// What follows.
+    pub data: Vec<u8>,
+}
+
+impl Wire for ExperimenterProperty {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            experimenter: reader.u32("ofp_table_feature_prop_experimenter.experimenter")?,
+            exp_type: reader.u32("ofp_table_feature_prop_experimenter.exp_type")?,
+            data: reader.rest().to_vec(),
+        })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        put_u32(out, self.experimenter);
+        put_u32(out, self.exp_type);
+        out.extend_from_slice(&self.data);
+        Ok(())
+    }
+}
+
+/// Declares the properties, each with the structures that it lists.
+macro_rules! properties {
+    ($( $(#[$meta:meta])* $constant:ident $variant:ident($held:ty), )*) => {
+        /// One property of a table, `ofp_table_feature_prop_header`.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum TableFeatureProperty {
+            $( $(#[$meta])* $variant($held), )*
+            /// A property of a type that the specification does not define.
+            Unknown {
+                /// Its type.
+                kind: TableFeaturePropertyType,
+                /// What follows type and length.
+                data: Vec<u8>,
+            },
+        }
+
+        impl TableFeatureProperty {
+            /// The type of the property.
+            pub const fn kind(&self) -> TableFeaturePropertyType {
+                match self {
+                    $( Self::$variant(_) => TableFeaturePropertyType::$constant, )*
+                    Self::Unknown { kind, .. } => *kind,
+                }
+            }
+
+            fn decode_body(
+                kind: TableFeaturePropertyType,
+                body: &mut Reader<'_>,
+            ) -> Result<Self, DecodeError> {
+                Ok(match kind {
+                    $( TableFeaturePropertyType::$constant => {
+                        Self::$variant(PropertyBody::decode(body)?)
+                    } )*
+                    kind => Self::Unknown { kind, data: body.rest().to_vec() },
+                })
+            }
+
+            fn encode_body(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+                match self {
+                    $( Self::$variant(held) => PropertyBody::encode(held, out), )*
+                    Self::Unknown { kind, data } => {
+                        let known = kind.name().is_some();
+                        refuse_known(kind.0, known, "ofp_table_feature_prop_header.type")?;
+                        out.extend_from_slice(data);
+                        Ok(())
+                    }
+                }
+            }
+        }
+    };
+}
+
+properties! {
+    /// The instructions that entries can have.
+    INSTRUCTIONS Instructions(Vec<FeatureId>),
+    /// The instructions that the table-miss entry can have.
+    INSTRUCTIONS_MISS InstructionsMiss(Vec<FeatureId>),
+    /// The tables that entries can continue in.
+    NEXT_TABLES NextTables(Vec<TableId>),
+    /// The tables that the table-miss entry can continue in.
+    NEXT_TABLES_MISS NextTablesMiss(Vec<TableId>),
+    /// The actions that entries can write to the action set.
+    WRITE_ACTIONS WriteActions(Vec<FeatureId>),
+    /// The actions that the table-miss entry can write to the action set.
+    WRITE_ACTIONS_MISS WriteActionsMiss(Vec<FeatureId>),
+    /// The actions that entries can apply at once.
+    APPLY_ACTIONS ApplyActions(Vec<FeatureId>),
+    /// The actions that the table-miss entry can apply at once.
+    APPLY_ACTIONS_MISS ApplyActionsMiss(Vec<FeatureId>),
+    /// The fields that can be matched; with mask bit, if any mask is possible.
+    MATCH Match(Vec<OxmId>),
+    /// The fields that a match can leave out.
+    WILDCARDS Wildcards(Vec<OxmId>),
+    /// The fields that entries can set in the action set.
+    WRITE_SETFIELD WriteSetField(Vec<OxmId>),
+    /// The fields that the table-miss entry can set in the action set.
+    WRITE_SETFIELD_MISS WriteSetFieldMiss(Vec<OxmId>),
+    /// The fields that entries can set at once.
+    APPLY_SETFIELD ApplySetField(Vec<OxmId>),
+    /// The fields that the table-miss entry can set at once.
+    APPLY_SETFIELD_MISS ApplySetFieldMiss(Vec<OxmId>),
+    /// What an experimenter says about entries.
+    EXPERIMENTER Experimenter(ExperimenterProperty),
+    /// What an experimenter says about the table-miss entry.
+    EXPERIMENTER_MISS ExperimenterMiss(ExperimenterProperty),
+}
+
+/// What a property holds: a list to its end, or an experimenter's data.
+trait PropertyBody: Sized {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
+}
+
+impl<T: Wire> PropertyBody for Vec<T> {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        decode_list(reader)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        encode_list(self, out)
+    }
+}
+
+impl PropertyBody for ExperimenterProperty {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Wire::decode(reader)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        Wire::encode(self, out)
+    }
+}
+
+const LENGTH: &str = "ofp_table_feature_prop_header.length";
+
+impl Wire for TableFeatureProperty {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (kind, mut body) = tlv(reader, 4, LENGTH)?;
+        let length = body.remaining() + 4;
+        let property = Self::decode_body(TableFeaturePropertyType(kind), &mut body)?;
+        reader.skip(padding(length), "ofp_table_feature_prop_header.pad")?;
+        Ok(property)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = begin(out, self.kind().0);
+        self.encode_body(out)?;
+        end_then_pad(out, start, LENGTH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::oxm::OxmField;
+    use super::*;
+
+    #[test]
+    fn properties_are_padded_without_counting_it() {
+        let mut table = TableFeatures::new(TableId(0), "first", 1000);
+        table.properties = vec![
+            TableFeatureProperty::NextTables(vec![TableId(1), TableId(2)]),
+            TableFeatureProperty::Instructions(vec![
+                InstructionType::APPLY_ACTIONS.into(),
+                FeatureId { kind: 0xffff, experimenter: Some(9) },
+            ]),
+            TableFeatureProperty::Match(vec![
+                OxmId::basic(OxmField::IN_PORT, false),
+                OxmId::experimenter(9, 1, true, 12),
+            ]),
+            TableFeatureProperty::Experimenter(ExperimenterProperty {
+                experimenter: 9,
+                exp_type: 1,
+                data: vec![1],
+            }),
+            TableFeatureProperty::Unknown { kind: TableFeaturePropertyType(9), data: vec![] },
+        ];
+        let mut out = Vec::new();
+        table.encode(&mut out).unwrap();
+        assert_eq!(out.len(), 64 + 8 + 16 + 16 + 16 + 8);
+        assert_eq!(out[64..72], [0, 2, 0, 6, 1, 2, 0, 0]);
+        assert_eq!(TableFeatures::decode(&mut Reader::new(&out)), Ok(table));
+    }
+
+    #[test]
+    fn an_id_is_four_or_eight_bytes() {
+        for bytes in [&[0, 1, 0, 6, 0, 0][..], &[0, 1, 0, 3], &[0, 1, 0, 9, 0, 0, 0, 0, 0]] {
+            assert!(FeatureId::decode(&mut Reader::new(bytes)).is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_must_end_with_its_property() {
+        let property = [0, 8, 0, 10, 0x80, 0, 0, 4, 0x80, 0, 0, 0, 0, 0, 0, 0];
+        let error = TableFeatureProperty::decode(&mut Reader::new(&property)).unwrap_err();
+        assert_eq!((error.offset, error.field), (10, "oxm_id.oxm_field"));
+    }
+}
