@@ -73,7 +73,7 @@ impl RoleKey {
         }
     }
 
-    fn of(role: Option<&v1::Role>) -> Self {
+    pub(crate) fn of(role: Option<&v1::Role>) -> Self {
         role.map_or(Self::Default, |role| Self::new(&role.name, role.id))
     }
 

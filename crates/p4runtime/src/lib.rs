@@ -5,6 +5,7 @@ mod outbox;
 pub mod packet_io;
 pub mod p4info;
 pub mod proto;
+pub mod session;
 pub mod status;
 pub mod store;
 pub mod value;

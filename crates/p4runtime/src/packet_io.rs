@@ -9,7 +9,10 @@
 use bytes::Bytes;
 use thiserror::Error;
 
-use crate::proto::{config, v1};
+use crate::{
+    p4info::Schema,
+    proto::{config, v1},
+};
 
 /// How values are written. Readers must accept either (section "Bytestrings").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,7 +185,11 @@ pub struct PacketInLayout {
 impl PacketInLayout {
     /// The layout of a pipeline, or `None` if its P4Info has no header named `packet_in`.
     #[must_use]
-    pub fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
+    pub fn from_schema(schema: &Schema, form: ByteString) -> Option<Self> {
+        Self::from_p4info(schema.p4info(), form)
+    }
+
+    fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
         let fields = header_fields(p4info, "packet_in")?;
         let zero = |field: &Field| v1::PacketMetadata {
             metadata_id: field.id,
@@ -254,7 +261,11 @@ pub struct PacketOutLayout {
 impl PacketOutLayout {
     /// The layout of a pipeline, or `None` if its P4Info has no header named `packet_out`.
     #[must_use]
-    pub fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
+    pub fn from_schema(schema: &Schema, form: ByteString) -> Option<Self> {
+        Self::from_p4info(schema.p4info(), form)
+    }
+
+    fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
         let fields = header_fields(p4info, "packet_out")?;
         let zero = |field: &Field| v1::PacketMetadata {
             metadata_id: field.id,

@@ -1,0 +1,449 @@
+//! One device as controllers see it: a state machine without sockets and without a clock.
+//!
+//! Everything that a P4Runtime server decides is decided here: who is primary, what is written
+//! where, which message goes to which stream. Messages come in as arguments, time comes in as an
+//! argument, and what is to be sent or closed comes out as [`Effect`]s. The server around it
+//! moves bytes and nothing else, and the rules of the specification are tested without it.
+//!
+//! Time is in [`Nanos`] since the Unix epoch, read from a clock that never goes back.
+
+mod config;
+mod digest;
+mod entities;
+mod pipeline;
+mod role;
+#[cfg(test)]
+mod tests;
+
+use std::{mem, sync::Arc};
+
+use tonic::{Code, Status};
+
+use self::{config::Loaded, digest::Digests, role::RoleAccess};
+pub use self::{
+    entities::ReadOutcome,
+    pipeline::{Pipeline, PipelineRegistry},
+    role::{PacketFilter, RoleConfigError},
+};
+use crate::{
+    arbitration::{Arbitration, Notification, PrimaryChange, RoleKey, StreamId},
+    packet_io::{ByteString, MissingMetadata},
+    proto::v1::{
+        self, stream_error::Details, stream_message_request::Update as Request,
+        stream_message_response::Update as Response,
+    },
+    status::EntityError,
+    store::Nanos,
+};
+
+/// What one device does where the specification, or its users, leave a choice.
+#[derive(Clone, Debug)]
+pub struct DeviceOptions {
+    /// The most streams that may be open for one role.
+    pub streams_per_role: usize,
+    /// How the metadata of packet-ins are written.
+    pub packet_in_form: ByteString,
+    /// What a packet-out may leave out.
+    pub missing_metadata: MissingMetadata,
+    /// Whether refused packet-outs and acknowledgements are answered with a `StreamError`, which
+    /// the specification makes optional, or dropped in silence.
+    pub stream_errors: bool,
+    /// What RECONCILE_AND_COMMIT does with entries that the new pipeline cannot hold.
+    pub reconcile: Reconcile,
+}
+
+impl Default for DeviceOptions {
+    fn default() -> Self {
+        Self {
+            streams_per_role: 64,
+            packet_in_form: ByteString::Canonical,
+            missing_metadata: MissingMetadata::AcceptPadding,
+            stream_errors: true,
+            reconcile: Reconcile::Refuse,
+        }
+    }
+}
+
+/// What RECONCILE_AND_COMMIT does with entries that the new pipeline cannot hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reconcile {
+    /// The request fails with INVALID_ARGUMENT and nothing changes, as the specification says.
+    #[default]
+    Refuse,
+    /// They are dropped; the others stay.
+    Drop,
+}
+
+/// What the owner of the transport has to do after a call.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Effect {
+    /// Send a message.
+    Send {
+        /// The stream to send it on.
+        to: StreamId,
+        /// The message.
+        message: v1::StreamMessageResponse,
+    },
+    /// End a stream with a status, after what was sent on it before. The owner then calls
+    /// [`Device::stream_closed`] as for any stream that ends.
+    Close {
+        /// The stream to end.
+        stream: StreamId,
+        /// Why.
+        status: Status,
+    },
+    /// Who is primary of a role from now on. Said again when a primary repeats its election id,
+    /// because it may have changed what the role receives.
+    Primary {
+        /// The role.
+        role: RoleKey,
+        /// The stream of its primary, if there is one.
+        stream: Option<StreamId>,
+    },
+    /// A packet to inject into the data plane.
+    PacketOut {
+        /// The stream that it came by.
+        from: StreamId,
+        /// The packet, its metadata checked against the pipeline.
+        packet: v1::PacketOut,
+    },
+    /// The device runs another pipeline from now on, and its forwarding state was cleared or
+    /// reconciled.
+    PipelineCommitted(Arc<Pipeline>),
+}
+
+/// One device: arbitration, pipeline and forwarding state.
+#[derive(Debug)]
+pub struct Device {
+    id: u64,
+    options: DeviceOptions,
+    registry: Arc<PipelineRegistry>,
+    arbitration: Arbitration,
+    /// What the roles may do whose primary has sent a configuration that narrows them.
+    narrowed: Vec<(RoleKey, RoleAccess)>,
+    committed: Option<Loaded>,
+    /// Loaded by VERIFY_AND_SAVE and not committed yet.
+    saved: Option<Loaded>,
+    digests: Digests,
+}
+
+impl Device {
+    /// A device without pipeline. Devices with the same registry share equal pipelines.
+    #[must_use]
+    pub fn new(id: u64, options: DeviceOptions, registry: Arc<PipelineRegistry>) -> Self {
+        Self {
+            arbitration: Arbitration::new(id, options.streams_per_role),
+            id,
+            options,
+            registry,
+            narrowed: Vec::new(),
+            committed: None,
+            saved: None,
+            digests: Digests::default(),
+        }
+    }
+
+    /// The device id.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The pipeline that the device runs.
+    #[must_use]
+    pub fn pipeline(&self) -> Option<&Arc<Pipeline>> {
+        self.committed.as_ref().map(|loaded| &loaded.pipeline)
+    }
+
+    /// Who is primary of which role, and more.
+    #[must_use]
+    pub fn arbitration(&self) -> &Arbitration {
+        &self.arbitration
+    }
+
+    /// Handles one message of a stream. A stream needs no introduction: it begins with its first
+    /// message and ends with [`Device::stream_closed`].
+    pub fn stream_message(
+        &mut self,
+        stream: StreamId,
+        request: v1::StreamMessageRequest,
+        effects: &mut Vec<Effect>,
+    ) {
+        let first = self.arbitration.role_of(stream).is_none();
+        match request.update {
+            Some(Request::Arbitration(update)) => self.arbitrate(stream, &update, effects),
+            _ if first => effects.push(Effect::Close {
+                stream,
+                status: Status::failed_precondition(
+                    "The first message of a stream must be an arbitration update.",
+                ),
+            }),
+            Some(Request::Packet(packet)) => {
+                let mut packets = vec![packet];
+                self.packet_outs(stream, &mut packets, effects);
+                let accepted = packets.into_iter();
+                effects.extend(accepted.map(|packet| Effect::PacketOut { from: stream, packet }));
+            }
+            Some(Request::DigestAck(ack)) => self.digest_ack(stream, &ack, effects),
+            Some(Request::Other(other)) => {
+                let error = EntityError::new(
+                    Code::Unimplemented,
+                    format!("Messages of type {} are not supported.", other.type_url),
+                );
+                let details = Details::Other(v1::StreamOtherError { other: Some(other) });
+                self.refuse(stream, &error, details, effects);
+            }
+            // A kind of message that a later version of the specification has.
+            None => {}
+        }
+    }
+
+    /// Forgets a stream, however it ended.
+    pub fn stream_closed(&mut self, stream: StreamId, effects: &mut Vec<Effect>) {
+        let role = self.arbitration.role_of(stream).cloned();
+        let mut notifications = Vec::new();
+        let change = self.arbitration.closed(stream, &mut notifications);
+        effects.extend(notifications.into_iter().map(send_arbitration));
+        if let (Some(role), PrimaryChange::Lost(_)) = (role, change) {
+            effects.push(Effect::Primary { role, stream: None });
+        }
+    }
+
+    /// Checks packet-outs of one stream; those that must be dropped are taken out of the list and
+    /// answered. This is [`Device::stream_message`] for many packets at once.
+    pub fn packet_outs(
+        &self,
+        stream: StreamId,
+        packets: &mut Vec<v1::PacketOut>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let refusal = if !self.arbitration.is_primary(stream) {
+            Some(EntityError::new(
+                Code::PermissionDenied,
+                "Only the primary may send packet-outs; this stream is a backup.",
+            ))
+        } else if self.committed.is_none() {
+            Some(no_pipeline())
+        } else {
+            None
+        };
+        if let Some(error) = refusal {
+            for packet in packets.drain(..) {
+                self.refuse(stream, &error, packet_out_error(packet), effects);
+            }
+            return;
+        }
+        packets.retain_mut(|packet| match self.check_packet_out(packet) {
+            Ok(()) => true,
+            Err(error) => {
+                let details = packet_out_error(mem::take(packet));
+                self.refuse(stream, &error, details, effects);
+                false
+            }
+        });
+    }
+
+    /// The streams that packet-ins go to: the primary of every role that receives them, with the
+    /// condition that the role puts on their metadata.
+    pub fn packet_in_receivers(&self) -> impl Iterator<Item = (StreamId, Option<&PacketFilter>)> {
+        self.arbitration.primaries().filter_map(|(role, stream, _)| {
+            let access = self.access(role);
+            let receives = access.is_none_or(RoleAccess::receives_packet_ins);
+            receives.then(|| (stream, access.and_then(RoleAccess::packet_in_filter)))
+        })
+    }
+
+    /// Takes in what the data plane learned. Nothing happens unless a controller has enabled the
+    /// digest with a `DigestEntry`.
+    pub fn digest(
+        &mut self,
+        digest_id: u32,
+        data: v1::P4Data,
+        now: Nanos,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(config) = self.committed.as_ref().and_then(|loaded| loaded.digest(digest_id))
+        else {
+            self.digests.disable(digest_id);
+            return;
+        };
+        if let Some(list) = self.digests.learn(digest_id, &config, data, now) {
+            self.send_digest(list, effects);
+        }
+    }
+
+    /// Does what has become due: digests that waited long enough, idle table entries.
+    pub fn tick(&mut self, now: Nanos, effects: &mut Vec<Effect>) {
+        for list in self.digests.due(now) {
+            self.send_digest(list, effects);
+        }
+        let expired = match &mut self.committed {
+            Some(loaded) => loaded.expired(now),
+            None => Vec::new(),
+        };
+        if expired.is_empty() {
+            return;
+        }
+        let timestamp = i64::try_from(now.0).unwrap_or(i64::MAX);
+        for (role, stream, _) in self.arbitration.primaries() {
+            let access = self.access(role);
+            let visible = |entry: &&v1::TableEntry| {
+                access.is_none_or(|access| access.covers_id(entry.table_id))
+            };
+            let table_entry: Vec<_> = expired.iter().filter(visible).cloned().collect();
+            if !table_entry.is_empty() {
+                let update = v1::IdleTimeoutNotification { table_entry, timestamp };
+                effects.push(send(stream, Response::IdleTimeoutNotification(update)));
+            }
+        }
+    }
+
+    /// When [`Device::tick`] is next due, if nothing else happens before.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Nanos> {
+        let idle = self.committed.as_ref().and_then(Loaded::next_expiry);
+        [self.digests.deadline(), idle].into_iter().flatten().min()
+    }
+
+    /// The version of P4Runtime that is implemented.
+    #[must_use]
+    pub fn capabilities() -> v1::CapabilitiesResponse {
+        v1::CapabilitiesResponse {
+            p4runtime_api_version: "1.5.0".to_owned(),
+            ..v1::CapabilitiesResponse::default()
+        }
+    }
+
+    fn arbitrate(
+        &mut self,
+        stream: StreamId,
+        update: &v1::MasterArbitrationUpdate,
+        effects: &mut Vec<Effect>,
+    ) {
+        let role = RoleKey::of(update.role.as_ref());
+        let config = update.role.as_ref().and_then(|role| role.config.as_ref());
+        let access = match RoleAccess::parse(&role, config)
+            .and_then(|access| self.check_disjoint(&role, access))
+        {
+            Ok(access) => access,
+            // A wrong device id is the graver mistake and is left to arbitration below.
+            Err(_) if update.device_id != self.id => RoleAccess::default(),
+            Err(error) => {
+                let status = Status::invalid_argument(error.to_string());
+                effects.push(Effect::Close { stream, status });
+                return;
+            }
+        };
+        let mut notifications = Vec::new();
+        let change = match self.arbitration.update(stream, update, &mut notifications) {
+            Ok(change) => change,
+            Err(error) => {
+                let status = Status::new(error.code(), error.to_string());
+                effects.push(Effect::Close { stream, status });
+                return;
+            }
+        };
+        effects.extend(notifications.into_iter().map(send_arbitration));
+        if self.arbitration.is_primary(stream) {
+            self.narrowed.retain(|(narrowed, _)| *narrowed != role);
+            if !access.is_full() {
+                self.narrowed.push((role.clone(), access));
+            }
+            if matches!(change, PrimaryChange::Became(_)) {
+                self.digests.forget_sent();
+            }
+            effects.push(Effect::Primary { role, stream: Some(stream) });
+        } else if matches!(change, PrimaryChange::Lost(_)) {
+            effects.push(Effect::Primary { role, stream: None });
+        }
+    }
+
+    fn check_disjoint(
+        &self,
+        role: &RoleKey,
+        access: RoleAccess,
+    ) -> Result<RoleAccess, RoleConfigError> {
+        for (owner, other) in self.narrowed.iter().filter(|(owner, _)| owner != role) {
+            access.check_disjoint(role, other, owner)?;
+        }
+        Ok(access)
+    }
+
+    /// What a role may do, or `None` if that is everything.
+    fn access(&self, role: &RoleKey) -> Option<&RoleAccess> {
+        self.narrowed.iter().find(|(narrowed, _)| narrowed == role).map(|(_, access)| access)
+    }
+
+    fn check_packet_out(&self, packet: &v1::PacketOut) -> Result<(), EntityError> {
+        let layout = self.committed.as_ref().and_then(|loaded| loaded.pipeline.packet_out());
+        let checked = match (layout, packet.metadata.first()) {
+            (Some(layout), _) => layout.check(&packet.metadata, self.options.missing_metadata),
+            (None, None) => Ok(()),
+            (None, Some(one)) => {
+                Err(crate::packet_io::MetadataError::Unknown { id: one.metadata_id })
+            }
+        };
+        checked.map_err(|error| EntityError::new(Code::InvalidArgument, error.to_string()))
+    }
+
+    fn digest_ack(&mut self, stream: StreamId, ack: &v1::DigestListAck, effects: &mut Vec<Effect>) {
+        let error = if !self.arbitration.is_primary(stream) {
+            EntityError::new(Code::PermissionDenied, "Only the primary may acknowledge digests.")
+        } else if !self.committed.as_ref().is_some_and(|loaded| loaded.has_digest(ack.digest_id)) {
+            EntityError::new(
+                Code::InvalidArgument,
+                format!("Digest id {:#x} is not part of the pipeline.", ack.digest_id),
+            )
+        } else {
+            self.digests.acknowledge(ack);
+            return;
+        };
+        let details = v1::DigestListAckError { digest_list_ack: Some(*ack) };
+        self.refuse(stream, &error, Details::DigestListAck(details), effects);
+    }
+
+    fn refuse(
+        &self,
+        stream: StreamId,
+        error: &EntityError,
+        details: Details,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !self.options.stream_errors {
+            return;
+        }
+        let error = v1::StreamError {
+            canonical_code: error.code() as i32,
+            message: error.message().to_owned(),
+            details: Some(details),
+            ..v1::StreamError::default()
+        };
+        effects.push(send(stream, Response::Error(error)));
+    }
+
+    fn send_digest(&self, list: v1::DigestList, effects: &mut Vec<Effect>) {
+        for (role, stream, _) in self.arbitration.primaries() {
+            if self.access(role).is_none_or(|access| access.covers_id(list.digest_id)) {
+                effects.push(send(stream, Response::Digest(list.clone())));
+            }
+        }
+    }
+}
+
+fn send(to: StreamId, update: Response) -> Effect {
+    Effect::Send { to, message: v1::StreamMessageResponse { update: Some(update) } }
+}
+
+fn send_arbitration(notification: Notification) -> Effect {
+    send(notification.to, Response::Arbitration(notification.update))
+}
+
+fn packet_out_error(packet: v1::PacketOut) -> Details {
+    Details::PacketOut(v1::PacketOutError { packet_out: Some(packet) })
+}
+
+fn no_pipeline() -> EntityError {
+    // Clients compare with this exact text.
+    EntityError::new(Code::FailedPrecondition, "No forwarding pipeline config set for this device.")
+}

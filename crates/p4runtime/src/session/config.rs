@@ -1,0 +1,258 @@
+//! Loading a pipeline, committing it, telling which one is there.
+//!
+//! Source: P4Runtime specification 1.5, sections "SetForwardingPipelineConfig RPC" and
+//! "GetForwardingPipelineConfig RPC". A saved pipeline has a forwarding state of its own, empty
+//! at first, to which Reads and Writes refer until COMMIT puts both in the place of what the
+//! device ran before: this is the replay of writes that the specification describes, without a
+//! list of writes to keep.
+
+use std::{collections::HashSet, sync::Arc};
+
+use prost::Message as _;
+use tonic::Code;
+
+use super::{Device, Effect, Pipeline, Reconcile, no_pipeline};
+use crate::{
+    arbitration::RoleKey,
+    p4info::DigestId,
+    proto::v1::{
+        self, entity::Entity as Kind, forwarding_pipeline_config::Cookie,
+        get_forwarding_pipeline_config_request::ResponseType,
+        packet_replication_engine_entry::Type as Replication,
+        set_forwarding_pipeline_config_request::Action, update::Type as UpdateType,
+    },
+    status::EntityError,
+    store::{Nanos, Store},
+};
+
+/// A pipeline on one device: with its cookie and its forwarding state.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) pipeline: Arc<Pipeline>,
+    cookie: Option<Cookie>,
+    pub(super) store: Store,
+}
+
+impl Loaded {
+    /// How a controller wants a digest to be sent, if it wants it.
+    pub(super) fn digest(&self, digest_id: u32) -> Option<v1::digest_entry::Config> {
+        let request = Kind::DigestEntry(v1::DigestEntry { digest_id, config: None });
+        let mut config = None;
+        let mut visit = |found: v1::Entity| {
+            if let Some(Kind::DigestEntry(entry)) = found.entity {
+                config = Some(entry.config.unwrap_or_default());
+            }
+        };
+        // Fails for a digest that the pipeline does not have, which then is not enabled either.
+        self.store.read(&v1::Entity { entity: Some(request) }, Nanos(0), &mut visit).ok()?;
+        config
+    }
+
+    pub(super) fn has_digest(&self, digest_id: u32) -> bool {
+        self.pipeline.schema().digests().get(DigestId(digest_id)).is_some()
+    }
+
+    pub(super) fn expired(&mut self, now: Nanos) -> Vec<v1::TableEntry> {
+        self.store.expire(now)
+    }
+
+    pub(super) fn next_expiry(&self) -> Option<Nanos> {
+        self.store.next_expiry()
+    }
+}
+
+impl Device {
+    /// Carries out a SetForwardingPipelineConfig request.
+    ///
+    /// # Errors
+    ///
+    /// When the sender may not, when the configuration cannot be realised, or when there is
+    /// nothing to commit; the device is then as it was.
+    pub fn set_pipeline(
+        &mut self,
+        request: v1::SetForwardingPipelineConfigRequest,
+        now: Nanos,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), EntityError> {
+        self.check_device(request.device_id)?;
+        let role = RoleKey::new(&request.role, request.role_id);
+        self.arbitration
+            .authorize(&role, request.election_id.as_ref())
+            .map_err(|error| EntityError::new(error.code(), error.to_string()))?;
+        if self.access(&role).is_some_and(|access| !access.can_push_pipeline()) {
+            let message = format!("{role} is not configured to push a pipeline.");
+            return Err(EntityError::new(Code::PermissionDenied, message));
+        }
+
+        match Action::try_from(request.action) {
+            Ok(Action::Verify) => {
+                self.load(request.config)?;
+            }
+            Ok(Action::VerifyAndSave) => self.saved = Some(self.load(request.config)?),
+            Ok(Action::VerifyAndCommit) => {
+                let loaded = self.load(request.config)?;
+                self.commit(loaded, effects);
+            }
+            Ok(Action::Commit) => {
+                // Python clients set an empty message as soon as they look at the field.
+                if request.config.is_some_and(|config| config != Default::default()) {
+                    return Err(invalid(
+                        "COMMIT takes no configuration; it commits the saved one.",
+                    ));
+                }
+                let saved = self.saved.take().ok_or_else(|| {
+                    EntityError::new(
+                        Code::NotFound,
+                        "There is no saved configuration; send VERIFY_AND_SAVE first.",
+                    )
+                })?;
+                self.commit(saved, effects);
+            }
+            Ok(Action::ReconcileAndCommit) => {
+                let mut loaded = self.load(request.config)?;
+                if let Some(running) = self.committed.take() {
+                    if running.pipeline.p4info() == loaded.pipeline.p4info() {
+                        loaded.store = running.store;
+                    } else if let Err(error) =
+                        reconcile(&running.store, &mut loaded.store, self.options.reconcile, now)
+                    {
+                        self.committed = Some(running);
+                        return Err(error);
+                    }
+                }
+                self.commit(loaded, effects);
+            }
+            Ok(Action::Unspecified) | Err(_) => {
+                return Err(invalid(format!("Action {} is not defined.", request.action)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers a GetForwardingPipelineConfig request with the pipeline that the device runs.
+    ///
+    /// # Errors
+    ///
+    /// For a wrong device; and while no pipeline is committed, with the code and the text that
+    /// ONOS and finsy take as the sign to push theirs.
+    pub fn get_pipeline(
+        &self,
+        request: &v1::GetForwardingPipelineConfigRequest,
+    ) -> Result<v1::GetForwardingPipelineConfigResponse, EntityError> {
+        self.check_device(request.device_id)?;
+        let loaded = self.committed.as_ref().ok_or_else(no_pipeline)?;
+        let (p4info, device_config) = match ResponseType::try_from(request.response_type) {
+            Ok(ResponseType::All) => (true, true),
+            Ok(ResponseType::CookieOnly) => (false, false),
+            Ok(ResponseType::P4infoAndCookie) => (true, false),
+            Ok(ResponseType::DeviceConfigAndCookie) => (false, true),
+            Err(_) => {
+                let message = format!("Response type {} is not defined.", request.response_type);
+                return Err(invalid(message));
+            }
+        };
+        let pipeline = &loaded.pipeline;
+        let config = v1::ForwardingPipelineConfig {
+            p4info: p4info.then(|| pipeline.p4info().clone()),
+            p4_device_config: device_config
+                .then(|| pipeline.device_config().clone())
+                .unwrap_or_default(),
+            cookie: loaded.cookie,
+        };
+        Ok(v1::GetForwardingPipelineConfigResponse { config: Some(config) })
+    }
+
+    fn load(&self, config: Option<v1::ForwardingPipelineConfig>) -> Result<Loaded, EntityError> {
+        let config = config.ok_or_else(|| invalid("The request has no configuration."))?;
+        let p4info = config.p4info.ok_or_else(|| invalid("The configuration has no P4Info."))?;
+        let form = self.options.packet_in_form;
+        let pipeline = self
+            .registry
+            .intern(p4info, &config.p4_device_config, form)
+            .map_err(|error| invalid(format!("The P4Info is not valid: {error}")))?;
+        let store = Store::new(Arc::clone(pipeline.schema()));
+        Ok(Loaded { pipeline, cookie: config.cookie, store })
+    }
+
+    fn commit(&mut self, loaded: Loaded, effects: &mut Vec<Effect>) {
+        self.saved = None;
+        self.digests.clear();
+        effects.push(Effect::PipelineCommitted(Arc::clone(&loaded.pipeline)));
+        self.committed = Some(loaded);
+    }
+}
+
+/// Carries over what controllers have written, in an order in which every entity finds those
+/// that it refers to.
+fn reconcile(
+    from: &Store,
+    to: &mut Store,
+    policy: Reconcile,
+    now: Nanos,
+) -> Result<(), EntityError> {
+    let fresh = Store::new(Arc::clone(from.schema()));
+    for (update_type, request) in everything() {
+        // What a store holds that nobody wrote to: default entries, counters at zero.
+        let mut untouched = HashSet::new();
+        fresh.read(&request, now, &mut |found| {
+            untouched.insert(found.encode_to_vec());
+        })?;
+        let mut written = Vec::new();
+        from.read(&request, now, &mut |found| {
+            if !untouched.contains(&found.encode_to_vec()) {
+                written.push(found);
+            }
+        })?;
+        for entity in written {
+            let update = v1::Update { r#type: update_type as i32, entity: Some(entity) };
+            match (to.write(&update, now), policy) {
+                (Ok(()), _) | (Err(_), Reconcile::Drop) => {}
+                (Err(error), Reconcile::Refuse) => {
+                    return Err(invalid(format!(
+                        "The new pipeline cannot hold an entity that the device has: {error}"
+                    )));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A wildcard read for every kind of entity, and the update that restores what it finds.
+fn everything() -> impl Iterator<Item = (UpdateType, v1::Entity)> {
+    let replication = |r#type| {
+        let entry = v1::PacketReplicationEngineEntry { r#type: Some(r#type) };
+        Kind::PacketReplicationEngineEntry(entry)
+    };
+    let entries = v1::TableEntry {
+        // Direct resources are returned only when they are asked for.
+        counter_data: Some(v1::CounterData::default()),
+        meter_config: Some(v1::MeterConfig::default()),
+        ..v1::TableEntry::default()
+    };
+    let defaults = v1::TableEntry { is_default_action: true, ..entries.clone() };
+    let kinds = [
+        (UpdateType::Insert, Kind::ActionProfileMember(v1::ActionProfileMember::default())),
+        (UpdateType::Insert, Kind::ActionProfileGroup(v1::ActionProfileGroup::default())),
+        (
+            UpdateType::Insert,
+            replication(Replication::MulticastGroupEntry(v1::MulticastGroupEntry::default())),
+        ),
+        (
+            UpdateType::Insert,
+            replication(Replication::CloneSessionEntry(v1::CloneSessionEntry::default())),
+        ),
+        (UpdateType::Insert, Kind::TableEntry(entries)),
+        (UpdateType::Modify, Kind::TableEntry(defaults)),
+        (UpdateType::Modify, Kind::MeterEntry(v1::MeterEntry::default())),
+        (UpdateType::Modify, Kind::CounterEntry(v1::CounterEntry::default())),
+        (UpdateType::Modify, Kind::RegisterEntry(v1::RegisterEntry::default())),
+        (UpdateType::Modify, Kind::ValueSetEntry(v1::ValueSetEntry::default())),
+        (UpdateType::Insert, Kind::DigestEntry(v1::DigestEntry::default())),
+    ];
+    kinds.into_iter().map(|(update, kind)| (update, v1::Entity { entity: Some(kind) }))
+}
+
+fn invalid(message: impl Into<String>) -> EntityError {
+    EntityError::new(Code::InvalidArgument, message)
+}

@@ -1,0 +1,295 @@
+//! Digests on their way to the controller: buffered, bundled, and not repeated before they are
+//! acknowledged or their acknowledgement is overdue.
+//!
+//! Source: P4Runtime specification 1.5, section "DigestEntry". A digest that no `DigestEntry`
+//! has enabled is not buffered at all. Acknowledgement is no reliable transport: a list whose
+//! acknowledgement never comes is forgotten after `ack_timeout_ns`.
+
+use std::collections::{HashSet, VecDeque};
+
+use prost::Message as _;
+
+use crate::{
+    proto::v1::{self, digest_entry::Config},
+    store::Nanos,
+};
+
+/// Lists awaiting acknowledgement per digest; beyond it the oldest counts as acknowledged, so
+/// that a controller that never acknowledges cannot fill the memory.
+const MAX_UNACKNOWLEDGED: usize = 4096;
+/// The longest list when the controller sets no limit.
+const DEFAULT_LIST_SIZE: usize = 256;
+
+/// The buffers of all digests of one device.
+#[derive(Debug, Default)]
+pub(crate) struct Digests {
+    buffers: Vec<Buffer>,
+    /// List ids are unique within a device, whatever the digest.
+    last_list_id: u64,
+}
+
+#[derive(Debug)]
+struct Buffer {
+    digest_id: u32,
+    config: Config,
+    data: Vec<v1::P4Data>,
+    /// When the oldest of `data` arrived.
+    since: Nanos,
+    /// What is in `data` or in `unacknowledged`, encoded: messages are compared by their bytes.
+    known: HashSet<Vec<u8>>,
+    unacknowledged: VecDeque<Sent>,
+}
+
+#[derive(Debug)]
+struct Sent {
+    list_id: u64,
+    at: Nanos,
+    data: Vec<Vec<u8>>,
+}
+
+impl Digests {
+    /// Buffers what the data plane learned, unless the controller knows it already. Returns a
+    /// list that has become full.
+    pub(crate) fn learn(
+        &mut self,
+        digest_id: u32,
+        config: &Config,
+        data: v1::P4Data,
+        now: Nanos,
+    ) -> Option<v1::DigestList> {
+        let index = self.buffer(digest_id, config);
+        let buffer = &mut self.buffers[index];
+        buffer.config = *config;
+        buffer.forget_overdue(now);
+        if !buffer.known.insert(data.encode_to_vec()) {
+            return None;
+        }
+        if buffer.data.is_empty() {
+            buffer.since = now;
+        }
+        buffer.data.push(data);
+        let full = match usize::try_from(config.max_list_size) {
+            Ok(0) | Err(_) => DEFAULT_LIST_SIZE,
+            Ok(size) => size,
+        };
+        let due = buffer.data.len() >= full || config.max_timeout_ns <= 0;
+        due.then(|| self.send(index, now))
+    }
+
+    /// Whether a list was acknowledged that is (or was) on its way; unknown lists are ignored,
+    /// because the acknowledgement of a list that is overdue is no mistake of the controller.
+    pub(crate) fn acknowledge(&mut self, ack: &v1::DigestListAck) {
+        let Some(buffer) = self.buffers.iter_mut().find(|one| one.digest_id == ack.digest_id)
+        else {
+            return;
+        };
+        if let Some(index) = buffer.unacknowledged.iter().position(|one| one.list_id == ack.list_id)
+        {
+            if let Some(sent) = buffer.unacknowledged.remove(index) {
+                sent.data.iter().for_each(|data| {
+                    buffer.known.remove(data);
+                });
+            }
+        }
+    }
+
+    /// The lists whose time has come.
+    pub(crate) fn due(&mut self, now: Nanos) -> Vec<v1::DigestList> {
+        let mut lists = Vec::new();
+        for index in 0..self.buffers.len() {
+            self.buffers[index].forget_overdue(now);
+            if self.buffers[index].deadline().is_some_and(|deadline| deadline <= now) {
+                lists.push(self.send(index, now));
+            }
+        }
+        lists
+    }
+
+    /// When [`Digests::due`] has something to return, if nothing else happens.
+    pub(crate) fn deadline(&self) -> Option<Nanos> {
+        self.buffers.iter().filter_map(Buffer::deadline).min()
+    }
+
+    /// Forgets everything, as a new pipeline or a new primary makes the device do.
+    pub(crate) fn clear(&mut self) {
+        self.buffers = Vec::new();
+    }
+
+    /// Forgets what an earlier primary was sent and never acknowledged, so that a new one hears it.
+    pub(crate) fn forget_sent(&mut self) {
+        for buffer in &mut self.buffers {
+            while !buffer.unacknowledged.is_empty() {
+                buffer.forget_oldest();
+            }
+        }
+    }
+
+    /// Forgets a digest that the controller has disabled.
+    pub(crate) fn disable(&mut self, digest_id: u32) {
+        self.buffers.retain(|buffer| buffer.digest_id != digest_id);
+    }
+
+    fn buffer(&mut self, digest_id: u32, config: &Config) -> usize {
+        let known = self.buffers.iter().position(|buffer| buffer.digest_id == digest_id);
+        known.unwrap_or_else(|| {
+            self.buffers.push(Buffer {
+                digest_id,
+                config: *config,
+                data: Vec::new(),
+                since: Nanos(0),
+                known: HashSet::new(),
+                unacknowledged: VecDeque::new(),
+            });
+            self.buffers.len() - 1
+        })
+    }
+
+    fn send(&mut self, index: usize, now: Nanos) -> v1::DigestList {
+        self.last_list_id += 1;
+        let list_id = self.last_list_id;
+        let buffer = &mut self.buffers[index];
+        let data = std::mem::take(&mut buffer.data);
+        let encoded: Vec<_> = data.iter().map(prost::Message::encode_to_vec).collect();
+        if buffer.config.ack_timeout_ns > 0 {
+            if buffer.unacknowledged.len() >= MAX_UNACKNOWLEDGED {
+                buffer.forget_oldest();
+            }
+            buffer.unacknowledged.push_back(Sent { list_id, at: now, data: encoded });
+        } else {
+            encoded.iter().for_each(|data| {
+                buffer.known.remove(data);
+            });
+        }
+        let timestamp = i64::try_from(now.0).unwrap_or(i64::MAX);
+        v1::DigestList { digest_id: buffer.digest_id, list_id, data, timestamp }
+    }
+}
+
+impl Buffer {
+    fn deadline(&self) -> Option<Nanos> {
+        (!self.data.is_empty()).then(|| after(self.since, self.config.max_timeout_ns))
+    }
+
+    fn forget_overdue(&mut self, now: Nanos) {
+        let timeout = self.config.ack_timeout_ns;
+        while self.unacknowledged.front().is_some_and(|sent| now >= after(sent.at, timeout)) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(sent) = self.unacknowledged.pop_front() {
+            sent.data.iter().for_each(|data| {
+                self.known.remove(data);
+            });
+        }
+    }
+}
+
+fn after(start: Nanos, timeout_ns: i64) -> Nanos {
+    Nanos(start.0.saturating_add(timeout_ns.max(0).unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    const DIGEST: u32 = 0x1700_0001;
+
+    fn data(value: u8) -> v1::P4Data {
+        let bits = Bytes::copy_from_slice(&[value]);
+        v1::P4Data { data: Some(v1::p4_data::Data::Bitstring(bits)) }
+    }
+
+    fn config(max_timeout_ns: i64, max_list_size: i32, ack_timeout_ns: i64) -> Config {
+        Config { max_timeout_ns, max_list_size, ack_timeout_ns }
+    }
+
+    fn at(nanoseconds: u64) -> Nanos {
+        Nanos(nanoseconds)
+    }
+
+    #[test]
+    fn without_buffering_every_message_is_a_list_of_its_own() {
+        for config in [config(0, 10, 0), config(100, 1, 0)] {
+            let mut digests = Digests::default();
+            for list_id in 1..=3 {
+                let list = digests.learn(DIGEST, &config, data(5), at(7)).expect("sent at once");
+                let expected = v1::DigestList {
+                    digest_id: DIGEST,
+                    list_id,
+                    data: vec![data(5)],
+                    timestamp: 7,
+                };
+                assert_eq!(list, expected);
+            }
+            assert_eq!(digests.deadline(), None);
+        }
+    }
+
+    #[test]
+    fn a_list_is_sent_when_it_is_full_of_distinct_messages() {
+        let mut digests = Digests::default();
+        let config = config(100, 2, 0);
+        assert_eq!(digests.learn(DIGEST, &config, data(1), at(0)), None);
+        assert_eq!(digests.learn(DIGEST, &config, data(1), at(1)), None);
+        let list = digests.learn(DIGEST, &config, data(2), at(2)).expect("full");
+        assert_eq!(list.data, [data(1), data(2)]);
+    }
+
+    #[test]
+    fn a_list_is_sent_when_its_oldest_message_has_waited_long_enough() {
+        let mut digests = Digests::default();
+        let config = config(100, 0, 0);
+        assert_eq!(digests.learn(DIGEST, &config, data(1), at(10)), None);
+        assert_eq!(digests.learn(DIGEST, &config, data(2), at(60)), None);
+        assert_eq!(digests.deadline(), Some(at(110)));
+        assert_eq!(digests.due(at(109)), []);
+        let lists = digests.due(at(110));
+        assert_eq!(lists.len(), 1);
+        assert_eq!(lists[0].data, [data(1), data(2)]);
+        assert_eq!(digests.deadline(), None);
+    }
+
+    #[test]
+    fn what_was_sent_is_not_repeated_until_acknowledged_or_overdue() {
+        let mut digests = Digests::default();
+        let config = config(0, 0, 1000);
+        let first = digests.learn(DIGEST, &config, data(1), at(0)).expect("sent");
+        assert_eq!(digests.learn(DIGEST, &config, data(1), at(999)), None);
+        let wrong = v1::DigestListAck { digest_id: DIGEST, list_id: first.list_id + 1 };
+        digests.acknowledge(&wrong);
+        assert_eq!(digests.learn(DIGEST, &config, data(1), at(999)), None);
+        digests.acknowledge(&v1::DigestListAck { digest_id: DIGEST, list_id: first.list_id });
+        assert!(digests.learn(DIGEST, &config, data(1), at(999)).is_some());
+        assert!(digests.learn(DIGEST, &config, data(1), at(1999)).is_some());
+    }
+
+    #[test]
+    fn disabling_or_clearing_forgets_what_was_buffered() {
+        let mut digests = Digests::default();
+        let config = config(100, 10, 100);
+        digests.learn(DIGEST, &config, data(1), at(0));
+        digests.learn(DIGEST + 1, &config, data(1), at(0));
+        digests.disable(DIGEST);
+        assert_eq!(digests.due(at(100)).len(), 1);
+        digests.learn(DIGEST, &config, data(1), at(0));
+        digests.clear();
+        assert_eq!(digests.due(at(1000)), []);
+    }
+
+    #[test]
+    fn a_controller_that_never_acknowledges_does_not_fill_the_memory() {
+        let mut digests = Digests::default();
+        let config = config(0, 0, i64::MAX);
+        for number in 0..u32::try_from(MAX_UNACKNOWLEDGED).expect("small") + 10 {
+            let bits = Bytes::copy_from_slice(&number.to_be_bytes());
+            let data = v1::P4Data { data: Some(v1::p4_data::Data::Bitstring(bits)) };
+            assert!(digests.learn(DIGEST, &config, data, at(0)).is_some());
+        }
+        assert_eq!(digests.buffers[0].unacknowledged.len(), MAX_UNACKNOWLEDGED);
+        assert_eq!(digests.buffers[0].known.len(), MAX_UNACKNOWLEDGED);
+    }
+}

@@ -1,0 +1,291 @@
+//! What a role may do.
+//!
+//! P4Runtime leaves the meaning of `Role.config` to an agreement outside of it (specification
+//! 1.5, section "Role Config"). The agreement that exists in the field is the message
+//! `stratum.P4RoleConfig` of the Stratum project, which ONOS and finsy send; it is understood
+//! here. Any other configuration is remembered and told to the other controllers of the role,
+//! and leaves the role with full access, as an unset one does.
+
+use bytes::Bytes;
+use prost::Message;
+use prost_types::Any;
+use thiserror::Error;
+
+use crate::{
+    arbitration::RoleKey,
+    proto::v1::{self, entity::Entity as Kind, packet_replication_engine_entry as replication},
+};
+
+/// The message in which a role is configured, by its full name.
+const CONFIG_NAME: &str = "stratum.P4RoleConfig";
+
+/// `stratum.P4RoleConfig`, field numbers from Stratum's `p4_role_config.proto`.
+#[derive(Clone, PartialEq, Message)]
+struct Config {
+    #[prost(uint32, repeated, tag = "1")]
+    exclusive_p4_ids: Vec<u32>,
+    #[prost(uint32, repeated, tag = "2")]
+    shared_p4_ids: Vec<u32>,
+    #[prost(message, optional, tag = "3")]
+    packet_in_filter: Option<PacketFilter>,
+    #[prost(bool, tag = "4")]
+    receives_packet_ins: bool,
+    #[prost(bool, tag = "5")]
+    can_push_pipeline: bool,
+}
+
+/// `stratum.P4RoleConfig.PacketFilter`: the value that one metadata field must have.
+#[derive(Clone, PartialEq, Message)]
+pub struct PacketFilter {
+    #[prost(uint32, tag = "1")]
+    metadata_id: u32,
+    #[prost(bytes = "bytes", tag = "2")]
+    value: Bytes,
+}
+
+/// Why a role configuration is refused; the status code is `INVALID_ARGUMENT`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RoleConfigError {
+    /// The bytes are not a message of the type that the URL names.
+    #[error("The configuration of {role} is no {CONFIG_NAME}: {cause}")]
+    Malformed {
+        /// The role.
+        role: RoleKey,
+        /// What is wrong with the bytes.
+        cause: prost::DecodeError,
+    },
+    /// The default role has full access and cannot be narrowed.
+    #[error("The default role cannot have a configuration; name the role.")]
+    DefaultRole,
+    /// A filter is useless without packet-ins.
+    #[error("The configuration of {0} has a packet-in filter but receives no packet-ins.")]
+    FilterWithoutPacketIns(RoleKey),
+    /// Two roles want the same entity for themselves.
+    #[error("The configuration of {role} wants P4 id {id:#x}, which belongs to {owner}.")]
+    Overlap {
+        /// The role.
+        role: RoleKey,
+        /// The role that has the id already.
+        owner: RoleKey,
+        /// The id.
+        id: u32,
+    },
+}
+
+/// What one role may do: everything, unless its configuration says less.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct RoleAccess(Option<Config>);
+
+impl RoleAccess {
+    /// Reads the configuration of a role.
+    pub(crate) fn parse(role: &RoleKey, config: Option<&Any>) -> Result<Self, RoleConfigError> {
+        let Some(config) = config.filter(|config| names(&config.type_url, CONFIG_NAME)) else {
+            return Ok(Self(None));
+        };
+        if *role == RoleKey::Default {
+            return Err(RoleConfigError::DefaultRole);
+        }
+        let config = Config::decode(config.value.as_slice())
+            .map_err(|cause| RoleConfigError::Malformed { role: role.clone(), cause })?;
+        if config.packet_in_filter.is_some() && !config.receives_packet_ins {
+            return Err(RoleConfigError::FilterWithoutPacketIns(role.clone()));
+        }
+        Ok(Self(Some(config)))
+    }
+
+    /// Checks that no entity belongs to both roles when one of them wants it for itself.
+    pub(crate) fn check_disjoint(
+        &self,
+        role: &RoleKey,
+        other: &Self,
+        owner: &RoleKey,
+    ) -> Result<(), RoleConfigError> {
+        let (Some(own), Some(other)) = (&self.0, &other.0) else { return Ok(()) };
+        let exclusive = own.exclusive_p4_ids.iter();
+        let clash = exclusive
+            .filter(|id| other.exclusive_p4_ids.contains(id) || other.shared_p4_ids.contains(id))
+            .chain(own.shared_p4_ids.iter().filter(|id| other.exclusive_p4_ids.contains(id)))
+            .next();
+        match clash {
+            Some(id) => {
+                Err(RoleConfigError::Overlap { role: role.clone(), owner: owner.clone(), id: *id })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the role may do everything.
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether the role may write the entity, and sees it when it reads.
+    pub(crate) fn covers(&self, entity: &v1::Entity) -> bool {
+        // Entities without an object in P4Info (multicast groups, clone sessions) belong to all.
+        p4_id(entity).is_none_or(|id| self.covers_id(id))
+    }
+
+    /// Whether the object with this id in P4Info belongs to the role.
+    pub(crate) fn covers_id(&self, id: u32) -> bool {
+        self.0.as_ref().is_none_or(|config| {
+            config.exclusive_p4_ids.contains(&id) || config.shared_p4_ids.contains(&id)
+        })
+    }
+
+    /// Whether the role may load a pipeline.
+    pub(crate) fn can_push_pipeline(&self) -> bool {
+        self.0.as_ref().is_none_or(|config| config.can_push_pipeline)
+    }
+
+    /// Whether packet-ins go to the primary of this role at all.
+    pub(crate) fn receives_packet_ins(&self) -> bool {
+        self.0.as_ref().is_none_or(|config| config.receives_packet_ins)
+    }
+
+    /// What a packet-in must look like to reach this role.
+    pub(crate) fn packet_in_filter(&self) -> Option<&PacketFilter> {
+        self.0.as_ref()?.packet_in_filter.as_ref()
+    }
+}
+
+impl PacketFilter {
+    /// Whether the metadata of a packet-in pass: leading zero bytes make no difference.
+    #[must_use]
+    pub fn passes(&self, metadata: &[v1::PacketMetadata]) -> bool {
+        let wanted = significant(&self.value);
+        let field = metadata.iter().find(|one| one.metadata_id == self.metadata_id);
+        field.is_some_and(|one| significant(&one.value) == wanted)
+    }
+}
+
+fn significant(value: &[u8]) -> &[u8] {
+    let first = value.iter().position(|byte| *byte != 0).unwrap_or(value.len());
+    &value[first..]
+}
+
+fn names(type_url: &str, name: &str) -> bool {
+    type_url.rsplit('/').next() == Some(name)
+}
+
+/// The id in P4Info of the object that an entity belongs to, if it names one.
+fn p4_id(entity: &v1::Entity) -> Option<u32> {
+    let id = match entity.entity.as_ref()? {
+        Kind::ExternEntry(entry) => entry.extern_id,
+        Kind::TableEntry(entry) => entry.table_id,
+        Kind::ActionProfileMember(member) => member.action_profile_id,
+        Kind::ActionProfileGroup(group) => group.action_profile_id,
+        Kind::MeterEntry(entry) => entry.meter_id,
+        Kind::DirectMeterEntry(entry) => entry.table_entry.as_ref()?.table_id,
+        Kind::CounterEntry(entry) => entry.counter_id,
+        Kind::DirectCounterEntry(entry) => entry.table_entry.as_ref()?.table_id,
+        Kind::PacketReplicationEngineEntry(entry) => match entry.r#type.as_ref()? {
+            replication::Type::MulticastGroupEntry(_) | replication::Type::CloneSessionEntry(_) => {
+                return None;
+            }
+        },
+        Kind::ValueSetEntry(entry) => entry.value_set_id,
+        Kind::RegisterEntry(entry) => entry.register_id,
+        Kind::DigestEntry(entry) => entry.digest_id,
+    };
+    (id != 0).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn any(config: &Config) -> Any {
+        Any {
+            type_url: format!("type.googleapis.com/{CONFIG_NAME}"),
+            value: config.encode_to_vec(),
+        }
+    }
+
+    fn table(table_id: u32) -> v1::Entity {
+        let entry = v1::TableEntry { table_id, ..Default::default() };
+        v1::Entity { entity: Some(Kind::TableEntry(entry)) }
+    }
+
+    fn named() -> RoleKey {
+        RoleKey::Named("a".to_owned())
+    }
+
+    #[test]
+    fn without_configuration_everything_is_allowed() {
+        let other =
+            Any { type_url: "type.googleapis.com/else.Config".to_owned(), value: vec![255] };
+        for config in [None, Some(&other)] {
+            for role in [RoleKey::Default, named()] {
+                let access = RoleAccess::parse(&role, config).expect("accepted");
+                assert!(access.is_full() && access.covers(&table(1)));
+                assert!(access.can_push_pipeline() && access.receives_packet_ins());
+            }
+        }
+    }
+
+    #[test]
+    fn a_configured_role_may_do_what_it_lists() {
+        let config = Config {
+            exclusive_p4_ids: vec![1],
+            shared_p4_ids: vec![2],
+            packet_in_filter: Some(PacketFilter { metadata_id: 4, value: vec![0, 9].into() }),
+            receives_packet_ins: true,
+            can_push_pipeline: false,
+        };
+        let access = RoleAccess::parse(&named(), Some(&any(&config))).expect("accepted");
+        assert!(!access.is_full() && !access.can_push_pipeline());
+        let covered: Vec<_> = (0..4).map(|id| access.covers(&table(id))).collect();
+        // Table 0 stands for all tables in a read; the filter then applies to what is found.
+        assert_eq!(covered, [true, true, true, false]);
+
+        let filter = access.packet_in_filter().expect("filter");
+        let metadata = |metadata_id, value: &'static [u8]| {
+            [v1::PacketMetadata { metadata_id, value: Bytes::from_static(value) }]
+        };
+        assert!(filter.passes(&metadata(4, &[9])));
+        assert!(!filter.passes(&metadata(4, &[9, 0])));
+        assert!(!filter.passes(&metadata(5, &[9])));
+        assert!(!filter.passes(&[]));
+    }
+
+    #[test]
+    fn impossible_configurations_are_refused() {
+        let plain = any(&Config { can_push_pipeline: true, ..Config::default() });
+        let error = RoleAccess::parse(&RoleKey::Default, Some(&plain));
+        assert_eq!(error, Err(RoleConfigError::DefaultRole));
+
+        let garbage = Any { value: vec![0xff], ..plain };
+        let error = RoleAccess::parse(&named(), Some(&garbage));
+        assert!(matches!(error, Err(RoleConfigError::Malformed { .. })));
+
+        let filter = PacketFilter { metadata_id: 1, value: Bytes::new() };
+        let deaf = any(&Config { packet_in_filter: Some(filter), ..Config::default() });
+        let error = RoleAccess::parse(&named(), Some(&deaf));
+        assert_eq!(error, Err(RoleConfigError::FilterWithoutPacketIns(named())));
+    }
+
+    #[test]
+    fn what_is_exclusive_belongs_to_one_role() {
+        let parse = |exclusive: &[u32], shared: &[u32]| {
+            let config = Config {
+                exclusive_p4_ids: exclusive.to_vec(),
+                shared_p4_ids: shared.to_vec(),
+                ..Config::default()
+            };
+            RoleAccess::parse(&named(), Some(&any(&config))).expect("accepted")
+        };
+        let owner = RoleKey::Named("b".to_owned());
+        let clash = |one: &RoleAccess, two: &RoleAccess| {
+            one.check_disjoint(&named(), two, &owner).err().map(|error| match error {
+                RoleConfigError::Overlap { id, .. } => id,
+                other => panic!("{other}"),
+            })
+        };
+        assert_eq!(clash(&parse(&[1], &[2]), &parse(&[3], &[2])), None);
+        assert_eq!(clash(&parse(&[1], &[2]), &parse(&[1], &[])), Some(1));
+        assert_eq!(clash(&parse(&[1], &[2]), &parse(&[2], &[])), Some(2));
+        assert_eq!(clash(&parse(&[1], &[2]), &parse(&[], &[1])), Some(1));
+        assert_eq!(clash(&parse(&[1], &[2]), &RoleAccess::default()), None);
+    }
+}
