@@ -248,8 +248,7 @@ impl<R: Read> CaptureReader<R> {
         };
         let record = parsed(parse(&self.block), "a record")?;
         let unit = if pcap.nanoseconds { 1 } else { 1000 };
-        let timestamp =
-            u64::from(record.ts_sec) * 1_000_000_000 + u64::from(record.ts_usec) * unit;
+        let timestamp = u64::from(record.ts_sec) * 1_000_000_000 + u64::from(record.ts_usec) * unit;
         Ok(Some(Block::Frame(Found {
             timestamp: Some(timestamp),
             data: header..header + record.data.len(),
@@ -378,11 +377,8 @@ impl Section {
     }
 
     fn simple_packet(&self, block: &[u8]) -> Result<Found, Fault> {
-        let parse = if self.big_endian {
-            parse_simplepacketblock_be
-        } else {
-            parse_simplepacketblock_le
-        };
+        let parse =
+            if self.big_endian { parse_simplepacketblock_be } else { parse_simplepacketblock_le };
         let packet = parsed(parse(block), "a simple packet block")?;
         let interface = self.interface(0)?;
         let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };

@@ -40,8 +40,10 @@ impl<W: Write> CaptureWriter<W> {
         let seconds = u32::try_from(timestamp / 1_000_000_000).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, "time stamp beyond the year 2106")
         })?;
-        let length =
-            u32::try_from(frame.len()).ok().filter(|length| *length <= SNAPLEN).ok_or_else(|| {
+        let length = u32::try_from(frame.len())
+            .ok()
+            .filter(|length| *length <= SNAPLEN)
+            .ok_or_else(|| {
                 io::Error::new(
                     io::ErrorKind::InvalidInput,
                     format!("a frame of {} bytes; a capture holds {SNAPLEN} at most", frame.len()),
