@@ -22,7 +22,7 @@ bit_set! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowMod {
     /// The packets meant.
-    pub flow_match: Match,
+    pub match_fields: Match,
     /// The controller's name for the entry.
     pub cookie: u64,
     /// What to do.
@@ -47,7 +47,7 @@ impl Default for FlowMod {
     /// Adds an entry for every packet, at the default priority 0x8000, that drops them.
     fn default() -> Self {
         Self {
-            flow_match: Match::any(),
+            match_fields: Match::any(),
             cookie: 0,
             command: FlowModCommand::ADD,
             idle_timeout: 0,
@@ -64,7 +64,7 @@ impl Default for FlowMod {
 impl FlowMod {
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
-            flow_match: Match::decode(reader)?,
+            match_fields: Match::decode(reader)?,
             cookie: reader.u64("ofp_flow_mod.cookie")?,
             command: FlowModCommand(reader.u16("ofp_flow_mod.command")?),
             idle_timeout: reader.u16("ofp_flow_mod.idle_timeout")?,
@@ -78,7 +78,7 @@ impl FlowMod {
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        self.flow_match.encode(out);
+        self.match_fields.encode(out);
         out.extend_from_slice(&self.cookie.to_be_bytes());
         for field in [self.command.0, self.idle_timeout, self.hard_timeout, self.priority] {
             out.extend_from_slice(&field.to_be_bytes());
@@ -106,7 +106,7 @@ open_enum! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowRemoved {
     /// The entry's packets.
-    pub flow_match: Match,
+    pub match_fields: Match,
     /// The controller's name for the entry.
     pub cookie: u64,
     /// The entry's priority.
@@ -127,7 +127,7 @@ pub struct FlowRemoved {
 
 impl FlowRemoved {
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let flow_match = Match::decode(reader)?;
+        let match_fields = Match::decode(reader)?;
         let cookie = reader.u64("ofp_flow_removed.cookie")?;
         let priority = reader.u16("ofp_flow_removed.priority")?;
         let reason = FlowRemovedReason(reader.u8("ofp_flow_removed.reason")?);
@@ -137,7 +137,7 @@ impl FlowRemoved {
         let idle_timeout = reader.u16("ofp_flow_removed.idle_timeout")?;
         reader.skip(2, "ofp_flow_removed.pad2")?;
         Ok(Self {
-            flow_match,
+            match_fields,
             cookie,
             priority,
             reason,
@@ -150,7 +150,7 @@ impl FlowRemoved {
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        self.flow_match.encode(out);
+        self.match_fields.encode(out);
         out.extend_from_slice(&self.cookie.to_be_bytes());
         out.extend_from_slice(&self.priority.to_be_bytes());
         out.push(self.reason.0);

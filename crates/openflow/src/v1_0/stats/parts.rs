@@ -148,7 +148,7 @@ mod tests {
         (0..count)
             .map(|index| FlowStats {
                 table_id: 0,
-                flow_match: Match::any(),
+                match_fields: Match::any(),
                 duration_sec: 1,
                 duration_nsec: 2,
                 priority: 3,

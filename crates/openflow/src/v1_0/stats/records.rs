@@ -44,7 +44,7 @@ impl DescStats {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowStatsRequest {
     /// Entries that this covers.
-    pub flow_match: Match,
+    pub match_fields: Match,
     /// Entries of this table; [`FlowStatsRequest::ALL_TABLES`] for all, 0xfe for the emergency
     /// table.
     pub table_id: u8,
@@ -55,7 +55,7 @@ pub struct FlowStatsRequest {
 impl Default for FlowStatsRequest {
     /// Every flow entry.
     fn default() -> Self {
-        Self { flow_match: Match::any(), table_id: Self::ALL_TABLES, out_port: PortNo::NONE }
+        Self { match_fields: Match::any(), table_id: Self::ALL_TABLES, out_port: PortNo::NONE }
     }
 }
 
@@ -64,15 +64,15 @@ impl FlowStatsRequest {
     pub const ALL_TABLES: u8 = 0xff;
 
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let flow_match = Match::decode(reader)?;
+        let match_fields = Match::decode(reader)?;
         let table_id = reader.u8("ofp_flow_stats_request.table_id")?;
         reader.skip(1, "ofp_flow_stats_request.pad")?;
         let out_port = PortNo(reader.u16("ofp_flow_stats_request.out_port")?);
-        Ok(Self { flow_match, table_id, out_port })
+        Ok(Self { match_fields, table_id, out_port })
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        self.flow_match.encode(out);
+        self.match_fields.encode(out);
         out.push(self.table_id);
         pad(out, 1);
         out.extend_from_slice(&self.out_port.0.to_be_bytes());
@@ -85,7 +85,7 @@ pub struct FlowStats {
     /// The table that holds it.
     pub table_id: u8,
     /// Its packets.
-    pub flow_match: Match,
+    pub match_fields: Match,
     /// Whole seconds that it lives.
     pub duration_sec: u32,
     /// Nanoseconds that it lives beyond `duration_sec`.
@@ -127,7 +127,7 @@ impl FlowStats {
         reader.skip(2, "ofp_flow_stats.length")?;
         let table_id = reader.u8("ofp_flow_stats.table_id")?;
         reader.skip(1, "ofp_flow_stats.pad")?;
-        let flow_match = Match::decode(&mut reader)?;
+        let match_fields = Match::decode(&mut reader)?;
         let duration_sec = reader.u32("ofp_flow_stats.duration_sec")?;
         let duration_nsec = reader.u32("ofp_flow_stats.duration_nsec")?;
         let priority = reader.u16("ofp_flow_stats.priority")?;
@@ -136,7 +136,7 @@ impl FlowStats {
         reader.skip(6, "ofp_flow_stats.pad2")?;
         Ok(Self {
             table_id,
-            flow_match,
+            match_fields,
             duration_sec,
             duration_nsec,
             priority,
@@ -154,7 +154,7 @@ impl FlowStats {
         pad(out, 2);
         out.push(self.table_id);
         pad(out, 1);
-        self.flow_match.encode(out);
+        self.match_fields.encode(out);
         out.extend_from_slice(&self.duration_sec.to_be_bytes());
         out.extend_from_slice(&self.duration_nsec.to_be_bytes());
         for field in [self.priority, self.idle_timeout, self.hard_timeout] {
