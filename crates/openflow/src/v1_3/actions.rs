@@ -177,10 +177,12 @@ impl Wire for Action {
             }
             ActionType::GROUP => Self::Group(GroupId(body.u32("ofp_action_group.group_id")?)),
             ActionType::SET_FIELD => {
-                let field = Oxm::decode(&mut body)?;
+                let name = "ofp_action_set_field.field";
+                let field =
+                    Oxm::decode(&mut body).map_err(|error| DecodeError { field: name, ..error })?;
                 // The length counts the padding, of which there can be at most seven bytes.
                 let padding = body.remaining().min(7);
-                body.skip(padding, "ofp_action_set_field.field")?;
+                body.skip(padding, name)?;
                 Self::SetField(field)
             }
             ActionType::EXPERIMENTER => {

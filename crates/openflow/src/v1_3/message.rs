@@ -15,72 +15,28 @@ use super::switch::{AsyncConfig, RoleMessage, SwitchConfig, SwitchFeatures};
 use super::tables::TableMod;
 use crate::cursor::{Reader, pad, patch_length};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::wire::MessageType;
 use crate::{PortNumber, Version, Xid};
 
-open_enum! {
-    /// The type of a message, `ofp_type`.
-    pub MessageType: u8 {
-        /// Opens a connection.
-        HELLO = 0,
-        /// Says that a request failed.
-        ERROR = 1,
-        /// Asks whether the peer is there.
-        ECHO_REQUEST = 2,
-        /// Answers that.
-        ECHO_REPLY = 3,
-        /// Defined by an experimenter.
-        EXPERIMENTER = 4,
-        /// Asks what the switch is.
-        FEATURES_REQUEST = 5,
-        /// Answers that.
-        FEATURES_REPLY = 6,
-        /// Asks how the switch is configured.
-        GET_CONFIG_REQUEST = 7,
-        /// Answers that.
-        GET_CONFIG_REPLY = 8,
-        /// Configures the switch.
-        SET_CONFIG = 9,
-        /// A packet for the controller.
-        PACKET_IN = 10,
-        /// A flow entry is gone.
-        FLOW_REMOVED = 11,
-        /// A port changed.
-        PORT_STATUS = 12,
-        /// A packet for the switch to send.
-        PACKET_OUT = 13,
-        /// Changes flow entries.
-        FLOW_MOD = 14,
-        /// Changes a group.
-        GROUP_MOD = 15,
-        /// Changes a port.
-        PORT_MOD = 16,
-        /// Changes a table.
-        TABLE_MOD = 17,
-        /// Asks for what may take many messages.
-        MULTIPART_REQUEST = 18,
-        /// Answers that.
-        MULTIPART_REPLY = 19,
-        /// Asks that all before be done first.
-        BARRIER_REQUEST = 20,
-        /// Answers that it is.
-        BARRIER_REPLY = 21,
-        /// Asks for the queues of a port.
-        QUEUE_GET_CONFIG_REQUEST = 22,
-        /// Answers that.
-        QUEUE_GET_CONFIG_REPLY = 23,
-        /// Asks for a role.
-        ROLE_REQUEST = 24,
-        /// Answers that.
-        ROLE_REPLY = 25,
-        /// Asks which asynchronous messages are sent.
-        GET_ASYNC_REQUEST = 26,
-        /// Answers that.
-        GET_ASYNC_REPLY = 27,
-        /// Sets which asynchronous messages are sent.
-        SET_ASYNC = 28,
-        /// Changes a meter.
-        METER_MOD = 29,
-    }
+/// `ofp_type`, where it is not the same in all versions.
+mod kind {
+    use crate::wire::MessageType;
+
+    pub(super) const GROUP_MOD: MessageType = MessageType(15);
+    pub(super) const PORT_MOD: MessageType = MessageType(16);
+    pub(super) const TABLE_MOD: MessageType = MessageType(17);
+    pub(super) const MULTIPART_REQUEST: MessageType = MessageType(18);
+    pub(super) const MULTIPART_REPLY: MessageType = MessageType(19);
+    pub(super) const BARRIER_REQUEST: MessageType = MessageType(20);
+    pub(super) const BARRIER_REPLY: MessageType = MessageType(21);
+    pub(super) const QUEUE_GET_CONFIG_REQUEST: MessageType = MessageType(22);
+    pub(super) const QUEUE_GET_CONFIG_REPLY: MessageType = MessageType(23);
+    pub(super) const ROLE_REQUEST: MessageType = MessageType(24);
+    pub(super) const ROLE_REPLY: MessageType = MessageType(25);
+    pub(super) const GET_ASYNC_REQUEST: MessageType = MessageType(26);
+    pub(super) const GET_ASYNC_REPLY: MessageType = MessageType(27);
+    pub(super) const SET_ASYNC: MessageType = MessageType(28);
+    pub(super) const METER_MOD: MessageType = MessageType(29);
 }
 
 /// A message that an experimenter defines, `ofp_experimenter_header`; passed through.
@@ -191,12 +147,12 @@ impl Message {
             return Err(start.error("ofp_header.version", DecodeErrorKind::Version(version)));
         }
         let at_type = reader;
-        let kind = MessageType(reader.u8("ofp_header.type")?);
+        let message_type = MessageType(reader.u8("ofp_header.type")?);
         let mut body = super::codec::body(&mut reader, 4, 8, "ofp_header.length")?;
         reader.finish("ofp_header.length")?;
         let xid = Xid(body.u32("ofp_header.xid")?);
-        let message = Self::decode_body(kind, &mut body)?.ok_or_else(|| {
-            at_type.error("ofp_header.type", DecodeErrorKind::UnknownType(kind.0.into()))
+        let message = Self::decode_body(message_type, &mut body)?.ok_or_else(|| {
+            at_type.error("ofp_header.type", DecodeErrorKind::UnknownType(message_type.0.into()))
         })?;
         body.finish("ofp_header.length")?;
         Ok((xid, message))
@@ -209,7 +165,7 @@ impl Message {
     /// If a part does not fit its length field, or a value cannot stand where it does.
     pub fn encode(&self, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let start = out.len();
-        out.extend_from_slice(&[Version::V1_3.wire(), self.kind().0, 0, 0]);
+        out.extend_from_slice(&[Version::V1_3.wire(), self.message_type().0, 0, 0]);
         put_u32(out, xid.0);
         let written = self
             .encode_body(out)
@@ -221,13 +177,13 @@ impl Message {
     }
 
     /// The type of the message.
-    pub const fn kind(&self) -> MessageType {
+    pub const fn message_type(&self) -> MessageType {
         match self {
             Self::Hello(_) => MessageType::HELLO,
             Self::Error(_) => MessageType::ERROR,
             Self::EchoRequest(_) => MessageType::ECHO_REQUEST,
             Self::EchoReply(_) => MessageType::ECHO_REPLY,
-            Self::Experimenter(_) => MessageType::EXPERIMENTER,
+            Self::Experimenter(_) => MessageType::VENDOR,
             Self::FeaturesRequest => MessageType::FEATURES_REQUEST,
             Self::FeaturesReply(_) => MessageType::FEATURES_REPLY,
             Self::GetConfigRequest => MessageType::GET_CONFIG_REQUEST,
@@ -238,32 +194,35 @@ impl Message {
             Self::PortStatus(_) => MessageType::PORT_STATUS,
             Self::PacketOut(_) => MessageType::PACKET_OUT,
             Self::FlowMod(_) => MessageType::FLOW_MOD,
-            Self::GroupMod(_) => MessageType::GROUP_MOD,
-            Self::PortMod(_) => MessageType::PORT_MOD,
-            Self::TableMod(_) => MessageType::TABLE_MOD,
-            Self::MultipartRequest(_) => MessageType::MULTIPART_REQUEST,
-            Self::MultipartReply(_) => MessageType::MULTIPART_REPLY,
-            Self::BarrierRequest => MessageType::BARRIER_REQUEST,
-            Self::BarrierReply => MessageType::BARRIER_REPLY,
-            Self::QueueGetConfigRequest(_) => MessageType::QUEUE_GET_CONFIG_REQUEST,
-            Self::QueueGetConfigReply(_) => MessageType::QUEUE_GET_CONFIG_REPLY,
-            Self::RoleRequest(_) => MessageType::ROLE_REQUEST,
-            Self::RoleReply(_) => MessageType::ROLE_REPLY,
-            Self::GetAsyncRequest => MessageType::GET_ASYNC_REQUEST,
-            Self::GetAsyncReply(_) => MessageType::GET_ASYNC_REPLY,
-            Self::SetAsync(_) => MessageType::SET_ASYNC,
-            Self::MeterMod(_) => MessageType::METER_MOD,
+            Self::GroupMod(_) => kind::GROUP_MOD,
+            Self::PortMod(_) => kind::PORT_MOD,
+            Self::TableMod(_) => kind::TABLE_MOD,
+            Self::MultipartRequest(_) => kind::MULTIPART_REQUEST,
+            Self::MultipartReply(_) => kind::MULTIPART_REPLY,
+            Self::BarrierRequest => kind::BARRIER_REQUEST,
+            Self::BarrierReply => kind::BARRIER_REPLY,
+            Self::QueueGetConfigRequest(_) => kind::QUEUE_GET_CONFIG_REQUEST,
+            Self::QueueGetConfigReply(_) => kind::QUEUE_GET_CONFIG_REPLY,
+            Self::RoleRequest(_) => kind::ROLE_REQUEST,
+            Self::RoleReply(_) => kind::ROLE_REPLY,
+            Self::GetAsyncRequest => kind::GET_ASYNC_REQUEST,
+            Self::GetAsyncReply(_) => kind::GET_ASYNC_REPLY,
+            Self::SetAsync(_) => kind::SET_ASYNC,
+            Self::MeterMod(_) => kind::METER_MOD,
         }
     }
 
     /// Reads what follows the header; `None` if there is no such type.
-    fn decode_body(kind: MessageType, body: &mut Reader<'_>) -> Result<Option<Self>, DecodeError> {
-        Ok(Some(match kind {
+    fn decode_body(
+        message_type: MessageType,
+        body: &mut Reader<'_>,
+    ) -> Result<Option<Self>, DecodeError> {
+        Ok(Some(match message_type {
             MessageType::HELLO => Self::Hello(Wire::decode(body)?),
             MessageType::ERROR => Self::Error(Wire::decode(body)?),
             MessageType::ECHO_REQUEST => Self::EchoRequest(body.rest().to_vec()),
             MessageType::ECHO_REPLY => Self::EchoReply(body.rest().to_vec()),
-            MessageType::EXPERIMENTER => Self::Experimenter(Wire::decode(body)?),
+            MessageType::VENDOR => Self::Experimenter(Wire::decode(body)?),
             MessageType::FEATURES_REQUEST => Self::FeaturesRequest,
             MessageType::FEATURES_REPLY => Self::FeaturesReply(Wire::decode(body)?),
             MessageType::GET_CONFIG_REQUEST => Self::GetConfigRequest,
@@ -274,25 +233,25 @@ impl Message {
             MessageType::PORT_STATUS => Self::PortStatus(Wire::decode(body)?),
             MessageType::PACKET_OUT => Self::PacketOut(Wire::decode(body)?),
             MessageType::FLOW_MOD => Self::FlowMod(Wire::decode(body)?),
-            MessageType::GROUP_MOD => Self::GroupMod(Wire::decode(body)?),
-            MessageType::PORT_MOD => Self::PortMod(Wire::decode(body)?),
-            MessageType::TABLE_MOD => Self::TableMod(Wire::decode(body)?),
-            MessageType::MULTIPART_REQUEST => Self::MultipartRequest(Wire::decode(body)?),
-            MessageType::MULTIPART_REPLY => Self::MultipartReply(Wire::decode(body)?),
-            MessageType::BARRIER_REQUEST => Self::BarrierRequest,
-            MessageType::BARRIER_REPLY => Self::BarrierReply,
-            MessageType::QUEUE_GET_CONFIG_REQUEST => {
+            kind::GROUP_MOD => Self::GroupMod(Wire::decode(body)?),
+            kind::PORT_MOD => Self::PortMod(Wire::decode(body)?),
+            kind::TABLE_MOD => Self::TableMod(Wire::decode(body)?),
+            kind::MULTIPART_REQUEST => Self::MultipartRequest(Wire::decode(body)?),
+            kind::MULTIPART_REPLY => Self::MultipartReply(Wire::decode(body)?),
+            kind::BARRIER_REQUEST => Self::BarrierRequest,
+            kind::BARRIER_REPLY => Self::BarrierReply,
+            kind::QUEUE_GET_CONFIG_REQUEST => {
                 let port = PortNumber(body.u32("ofp_queue_get_config_request.port")?);
                 body.skip(4, "ofp_queue_get_config_request.pad")?;
                 Self::QueueGetConfigRequest(port)
             }
-            MessageType::QUEUE_GET_CONFIG_REPLY => Self::QueueGetConfigReply(Wire::decode(body)?),
-            MessageType::ROLE_REQUEST => Self::RoleRequest(Wire::decode(body)?),
-            MessageType::ROLE_REPLY => Self::RoleReply(Wire::decode(body)?),
-            MessageType::GET_ASYNC_REQUEST => Self::GetAsyncRequest,
-            MessageType::GET_ASYNC_REPLY => Self::GetAsyncReply(Wire::decode(body)?),
-            MessageType::SET_ASYNC => Self::SetAsync(Wire::decode(body)?),
-            MessageType::METER_MOD => Self::MeterMod(Wire::decode(body)?),
+            kind::QUEUE_GET_CONFIG_REPLY => Self::QueueGetConfigReply(Wire::decode(body)?),
+            kind::ROLE_REQUEST => Self::RoleRequest(Wire::decode(body)?),
+            kind::ROLE_REPLY => Self::RoleReply(Wire::decode(body)?),
+            kind::GET_ASYNC_REQUEST => Self::GetAsyncRequest,
+            kind::GET_ASYNC_REPLY => Self::GetAsyncReply(Wire::decode(body)?),
+            kind::SET_ASYNC => Self::SetAsync(Wire::decode(body)?),
+            kind::METER_MOD => Self::MeterMod(Wire::decode(body)?),
             _ => return Ok(None),
         }))
     }

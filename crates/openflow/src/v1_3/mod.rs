@@ -34,7 +34,7 @@ mod table_features;
 mod tables;
 
 pub use actions::{Action, ActionType, MaxLen};
-pub use errors::{ErrorCode, ErrorMessage, ErrorType};
+pub use errors::{ErrorMessage, refusal_reason};
 pub use flows::{
     AggregateStats, DEFAULT_PRIORITY, FlowKey, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved,
     FlowRemovedReason, FlowStats, FlowStatsRequest,
@@ -46,7 +46,7 @@ pub use groups::{
 pub use hello::{Hello, HelloElement};
 pub use instructions::{Instruction, InstructionType};
 pub use matches::{Match, MatchKey};
-pub use message::{Experimenter, Message, MessageType};
+pub use message::{Experimenter, Message};
 pub use meters::{
     MeterBand, MeterBandKind, MeterBandStats, MeterBandType, MeterConfig, MeterFeatures,
     MeterFlags, MeterId, MeterMod, MeterModCommand, MeterStats,
