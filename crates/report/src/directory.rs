@@ -1,14 +1,36 @@
 //! The run directory.
+//!
+//! ```text
+//! runs/20251121T090000Z-probe/
+//!   config.toml      the configuration as resolved
+//!   result.json      everything measured, see schemas/probe-result.v1.schema.json
+//!   report.html      the same to look at, opens offline
+//!   summary.csv      a row per point: mean, 95 % confidence interval and n of each metric
+//!   per_second.csv   a row per point, trial and second: sent, received, rules
+//!   samples.csv      a row per point, trial and sample: outstanding, CPU, memory
+//!   per_switch.csv   a row per point, trial and switch
+//!   histograms/      per point, trial and kind: .hlog (HDR V2) and .hgrm (distribution)
+//! ```
+//!
+//! A run may take hours, so its directory is made before it starts, and one file that cannot be
+//! written does not cost the others. Every file appears under its name only when it is complete.
 
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-use probe::outcome::RunResult;
+use probe::outcome::{Point, RunResult};
+
+use crate::histogram_files::{write_distribution, write_interval_log};
+use crate::{csv, html, json, time};
 
 /// The directory that a run leaves behind.
 #[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
+    /// Shown in the report.
+    configuration: String,
 }
 
 /// Why a run directory cannot be made.
@@ -16,15 +38,19 @@ pub struct RunDirectory {
 #[non_exhaustive]
 pub enum CreateError {
     /// The directory that the user named holds files.
-    #[error(
-        "run directory {path} is not empty: name a new one, or leave it out to get runs/<time>-probe"
-    )]
+    #[error("run directory {} is not empty; name a new one, or none to get runs/<time>-probe", path.display())]
     NotEmpty {
         /// The directory.
         path: PathBuf,
     },
+    /// There is something else of that name.
+    #[error("run directory {} is a file; name a directory", path.display())]
+    NotADirectory {
+        /// What was named.
+        path: PathBuf,
+    },
     /// The file system refuses.
-    #[error("cannot make run directory {path}: {source}")]
+    #[error("cannot make run directory {}: {source}", path.display())]
     Io {
         /// The directory.
         path: PathBuf,
@@ -35,9 +61,9 @@ pub enum CreateError {
 
 /// Some files of a run directory could not be written; the others were.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}", .failures.iter().map(|f| format!("{}: {}", f.path.display(), f.cause)).collect::<Vec<_>>().join("; "))]
+#[error("cannot write {}", list(.failures))]
 pub struct WriteError {
-    /// What failed.
+    /// What failed; never empty.
     pub failures: Vec<FileFailure>,
     /// What was written all the same.
     pub written: Vec<PathBuf>,
@@ -49,7 +75,7 @@ pub struct FileFailure {
     /// The file.
     pub path: PathBuf,
     /// The cause.
-    pub cause: String,
+    pub cause: io::Error,
 }
 
 impl RunDirectory {
@@ -59,10 +85,15 @@ impl RunDirectory {
     /// # Errors
     /// See [`CreateError`].
     pub fn create(given: Option<&Path>) -> Result<Self, CreateError> {
-        let path = given.unwrap_or(Path::new("runs")).to_path_buf();
-        std::fs::create_dir_all(&path)
+        let path = match given {
+            Some(path) => claim(path)?,
+            None => claim_new(Path::new("runs"), SystemTime::now())?,
+        };
+        // Permission to make a directory is not permission to write into an existing one.
+        write_file(&path.join("writable"), Durability::Cached, |_| Ok(()))
+            .and_then(|()| fs::remove_file(path.join("writable")))
             .map_err(|source| CreateError::Io { path: path.clone(), source })?;
-        Ok(Self { path })
+        Ok(Self { path, configuration: String::new() })
     }
 
     /// Where it is.
@@ -71,13 +102,17 @@ impl RunDirectory {
         &self.path
     }
 
-    /// Writes `config.toml`, the configuration as resolved; `report.html` shows it too.
+    /// Writes `config.toml`, the configuration as resolved; `report.html` will show it too.
     ///
     /// # Errors
     /// See [`WriteError`].
     pub fn write_configuration(&mut self, toml: &str) -> Result<(), WriteError> {
-        let _ = toml;
-        Ok(())
+        toml.clone_into(&mut self.configuration);
+        let mut writing = Writing::default();
+        writing.file(self.path.join("config.toml"), Durability::Synced, |w| {
+            w.write_all(toml.as_bytes())
+        });
+        writing.finish().map(|_| ())
     }
 
     /// Writes everything: `result.json`, `report.html`, the CSV files and the raw histograms.
@@ -86,17 +121,259 @@ impl RunDirectory {
     /// # Errors
     /// See [`WriteError`]. What could be written stays.
     pub fn write(&self, result: &RunResult) -> Result<Vec<PathBuf>, WriteError> {
-        let _ = result;
-        Ok(Vec::new())
+        let mut writing = Writing::default();
+        // What cannot be made again comes first: on a full disk it has the best chance.
+        self.result_json(&mut writing, result);
+        let files: [(&str, CsvWriter); 4] = [
+            ("summary.csv", csv::summary),
+            ("per_second.csv", csv::per_second),
+            ("samples.csv", csv::samples),
+            ("per_switch.csv", csv::per_switch),
+        ];
+        for (name, write) in files {
+            writing.file(self.path.join(name), Durability::Synced, |w| write(w, result));
+        }
+        self.histograms(&mut writing, result);
+        writing.file(self.path.join("report.html"), Durability::Synced, |w| {
+            w.write_all(html::document(result, &self.configuration).as_bytes())
+        });
+        writing.finish()
     }
 
     /// Writes `result.json` only: quick enough to be called after every trial of a long sweep, so
-    /// that even a killed run leaves what it had measured.
+    /// that even a killed run leaves what it had measured. [`write`](Self::write) replaces it.
     ///
     /// # Errors
     /// See [`WriteError`].
     pub fn write_partial(&self, result: &RunResult) -> Result<PathBuf, WriteError> {
-        let _ = result;
-        Ok(self.path.join("result.json"))
+        let mut writing = Writing::default();
+        self.result_json(&mut writing, result);
+        writing.finish().map(|_| self.path.join("result.json"))
+    }
+
+    fn result_json(&self, writing: &mut Writing, result: &RunResult) {
+        writing.file(self.path.join("result.json"), Durability::Synced, |w| {
+            w.write_all(json::to_json(result).map_err(io::Error::other)?.as_bytes())
+        });
+    }
+
+    fn histograms(&self, writing: &mut Writing, result: &RunResult) {
+        for (position, point) in result.points.iter().enumerate() {
+            let directory = self.path.join("histograms").join(directory_name(position + 1, point));
+            let mut made = false;
+            for trial in &point.trials {
+                let kinds = [
+                    ("rtt_from_due", &trial.histograms.rtt_from_due),
+                    ("rtt_from_sent", &trial.histograms.rtt_from_sent),
+                    ("send_lag", &trial.histograms.send_lag),
+                ];
+                for (kind, histogram) in
+                    kinds.into_iter().filter(|(_, histogram)| !histogram.is_empty())
+                {
+                    if !made {
+                        if let Err(cause) = fs::create_dir_all(&directory) {
+                            writing.failures.push(FileFailure { path: directory, cause });
+                            return;
+                        }
+                        made = true;
+                    }
+                    let stem = directory.join(format!("trial-{:02}_{kind}", trial.repetition));
+                    let what = format!("{kind} of {}, trial {}", point.label(), trial.repetition);
+                    let length = Duration::try_from_secs_f64(trial.measured_s).unwrap_or_default();
+                    writing.file(stem.with_extension("hlog"), Durability::Cached, |mut w| {
+                        write_interval_log(&mut w, histogram, &what, length)
+                    });
+                    writing.file(stem.with_extension("hgrm"), Durability::Cached, |mut w| {
+                        write_distribution(&mut w, histogram)
+                    });
+                }
+            }
+        }
+    }
+}
+
+type CsvWriter = fn(&mut dyn Write, &RunResult) -> io::Result<()>;
+
+/// Files written so far, and those that failed.
+#[derive(Default)]
+struct Writing {
+    written: Vec<PathBuf>,
+    failures: Vec<FileFailure>,
+}
+
+/// Whether a file must be on the disk before its name appears.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Durability {
+    /// Yes: it survives a loss of power.
+    Synced,
+    /// No: there may be thousands, and each wait takes milliseconds.
+    Cached,
+}
+
+impl Writing {
+    fn file(
+        &mut self,
+        path: PathBuf,
+        durability: Durability,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) {
+        match write_file(&path, durability, write) {
+            Ok(()) => self.written.push(path),
+            Err(cause) => self.failures.push(FileFailure { path, cause }),
+        }
+    }
+
+    fn finish(self) -> Result<Vec<PathBuf>, WriteError> {
+        if self.failures.is_empty() {
+            Ok(self.written)
+        } else {
+            Err(WriteError { failures: self.failures, written: self.written })
+        }
+    }
+}
+
+/// Writes to a temporary name beside the file, then renames: a file is complete or not there.
+fn write_file(
+    path: &Path,
+    durability: Durability,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let filled = File::create(&temporary).and_then(|file| {
+        let mut writer = BufWriter::with_capacity(64 * 1024, file);
+        write(&mut writer)?;
+        let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+        if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
+    });
+    filled.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
+        // The first error is the one to tell; a leftover is no loss.
+        let _ = fs::remove_file(&temporary);
+    })
+}
+
+/// Takes the directory that the user named.
+fn claim(path: &Path) -> Result<PathBuf, CreateError> {
+    let io = |source| CreateError::Io { path: path.to_owned(), source };
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_dir() => {
+            Err(CreateError::NotADirectory { path: path.to_owned() })
+        }
+        Ok(_) if fs::read_dir(path).map_err(io)?.next().is_some() => {
+            Err(CreateError::NotEmpty { path: path.to_owned() })
+        }
+        Ok(_) => Ok(path.to_owned()),
+        Err(_) => fs::create_dir_all(path).map(|()| path.to_owned()).map_err(io),
+    }
+}
+
+/// Makes a directory that was not there, named by the time; two runs of one second get a number.
+fn claim_new(base: &Path, now: SystemTime) -> Result<PathBuf, CreateError> {
+    let io = |path: &Path, source| CreateError::Io { path: path.to_owned(), source };
+    fs::create_dir_all(base).map_err(|source| io(base, source))?;
+    let stamp = time::compact(now);
+    let mut path = base.join(format!("{stamp}-probe"));
+    let mut number = 1_u32;
+    loop {
+        // Unlike a look beforehand this cannot be overtaken by another run.
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 10_000 => {
+                number += 1;
+                path = base.join(format!("{stamp}-probe-{number}"));
+            }
+            Err(source) => return Err(io(&path, source)),
+        }
+    }
+}
+
+/// `point-03_openflow13_50-switches_100-per-s`; nothing in it can leave the directory.
+fn directory_name(number: usize, point: &Point) -> String {
+    let load = match (point.rate_per_switch, point.window) {
+        (Some(rate), _) => format!("{rate}-per-s"),
+        (None, Some(window)) => format!("window-{window}"),
+        (None, None) => point.mode.clone(),
+    };
+    let name = format!("point-{number:02}_{}_{}-switches_{load}", point.protocol, point.switches);
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    name.chars().map(safe).take(120).collect()
+}
+
+fn list(failures: &[FileFailure]) -> String {
+    // A full disk fails every file; the first few say enough.
+    let mut text: Vec<_> =
+        failures.iter().take(3).map(|f| format!("{}: {}", f.path.display(), f.cause)).collect();
+    if failures.len() > text.len() {
+        text.push(format!("and {} more files", failures.len() - text.len()));
+    }
+    text.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_directory_must_be_new_or_empty() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let new = root.path().join("a/b");
+        assert_eq!(RunDirectory::create(Some(&new)).expect("new").path(), new);
+        assert_eq!(fs::read_dir(&new).expect("there").count(), 0, "nothing is left behind");
+        RunDirectory::create(Some(&new)).expect("still empty");
+        fs::write(new.join("result.json"), "{}").expect("written");
+        let error = RunDirectory::create(Some(&new)).expect_err("not empty").to_string();
+        assert!(error.contains("is not empty; name a new one") && error.contains("a/b"), "{error}");
+        let error =
+            RunDirectory::create(Some(&new.join("result.json"))).expect_err("a file").to_string();
+        assert!(error.contains("is a file"), "{error}");
+        let error = RunDirectory::create(Some(&new.join("result.json/x")))
+            .expect_err("under a file")
+            .to_string();
+        assert!(error.contains("cannot make run directory"), "{error}");
+    }
+
+    #[test]
+    fn two_runs_of_one_second_do_not_share_a_directory() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_763_715_600);
+        let names: Vec<_> = (0..3)
+            .map(|_| claim_new(&root.path().join("runs"), now).expect("made"))
+            .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
+            .collect();
+        let stamp = "20251121T090000Z-probe";
+        assert_eq!(names, [stamp.to_owned(), format!("{stamp}-2"), format!("{stamp}-3")]);
+    }
+
+    #[test]
+    fn a_file_that_fails_half_way_leaves_the_old_one_and_no_rubbish() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let path = root.path().join("result.json");
+        fs::write(&path, "old").expect("written");
+        let mut writing = Writing::default();
+        writing.file(path.clone(), Durability::Cached, |w| {
+            w.write_all(&[b'x'; 200_000])?;
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        });
+        let error = writing.finish().expect_err("full").to_string();
+        assert_eq!(error, format!("cannot write {}: no storage space", path.display()));
+        assert_eq!(fs::read_to_string(&path).expect("there"), "old");
+        assert_eq!(fs::read_dir(root.path()).expect("there").count(), 1);
+    }
+
+    #[test]
+    fn directory_names_stay_inside() {
+        let point = Point {
+            protocol: "../../etc".to_owned(),
+            mode: "open".to_owned(),
+            switches: 2,
+            rate_per_switch: Some(0.5),
+            offered_rate: Some(1.0),
+            window: None,
+            trials: Vec::new(),
+            summary: std::collections::BTreeMap::new(),
+        };
+        assert_eq!(directory_name(7, &point), "point-07_.._.._etc_2-switches_0.5-per-s");
     }
 }

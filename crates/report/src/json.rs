@@ -1,19 +1,196 @@
 //! `result.json` and its schema.
+//!
+//! The schema is a file of its own, [`SCHEMA`], written by hand rather than derived from the Rust
+//! types: it is a promise to the scripts of other people, and must change when somebody decides so
+//! and raises the version, not when a type changes. Tests hold both against each other: the schema
+//! knows no further keys and requires all that are always there, so that a field which appears,
+//! vanishes or changes its type on one side alone fails.
+
+use std::io;
 
 use probe::outcome::RunResult;
+use serde::Serialize;
+use serde_json::ser::Formatter;
 
-/// The result as written to `result.json`: indented, with plain lists on one line.
+/// The JSON Schema (draft 2020-12) of `result.json`.
+pub const SCHEMA: &str = include_str!("../schemas/probe-result.v1.schema.json");
+
+/// Why a `result.json` cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It is no JSON, or lacks a field.
+    #[error("not a result of planimeter probe: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// It is a result, but not one that this version reads.
+    #[error(
+        "this is {schema} version {version}; this Planimeter reads {} version {}",
+        probe::outcome::SCHEMA,
+        probe::outcome::SCHEMA_VERSION
+    )]
+    OtherSchema {
+        /// The schema that it names.
+        schema: String,
+        /// The version that it names.
+        version: u32,
+    },
+}
+
+/// The result as written to `result.json`: indented, with plain lists on one line, so that a long
+/// series is one line and not a thousand.
 ///
 /// # Errors
 /// A value that JSON cannot hold, which for a [`RunResult`] does not happen.
 pub fn to_json(result: &RunResult) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(result)
+    let mut bytes = Vec::with_capacity(64 * 1024);
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Indented::default());
+    result.serialize(&mut serializer)?;
+    bytes.push(b'\n');
+    String::from_utf8(bytes).map_err(|error| serde::ser::Error::custom(error))
 }
 
 /// Reads a `result.json`. The raw histograms are in files of their own and stay empty.
 ///
 /// # Errors
-/// Text that is no JSON, or lacks a field; the error names line and column.
-pub fn from_json(text: &str) -> Result<RunResult, serde_json::Error> {
-    serde_json::from_str(text)
+/// See [`ReadError`]; for malformed text it names line and column.
+pub fn from_json(text: &str) -> Result<RunResult, ReadError> {
+    /// Read first, so that a later version is named as such and not as a missing field.
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema: String,
+        schema_version: u32,
+    }
+    let head: Head = serde_json::from_str(text)?;
+    if head.schema != probe::outcome::SCHEMA
+        || head.schema_version != probe::outcome::SCHEMA_VERSION
+    {
+        return Err(ReadError::OtherSchema { schema: head.schema, version: head.schema_version });
+    }
+    Ok(serde_json::from_str(text)?)
+}
+
+/// Indents objects, and leaves lists of plain values on one line.
+#[derive(Default)]
+struct Indented {
+    /// What is being written, innermost last.
+    open: Vec<Open>,
+}
+
+/// A list or object that is being written, and whether it needs a line for its end.
+enum Open {
+    Array { holds_objects: bool },
+    Object { filled: bool },
+}
+
+impl Indented {
+    fn new_line<W: ?Sized + io::Write>(&self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b"\n")?;
+        self.open.iter().try_for_each(|_| writer.write_all(b"  "))
+    }
+}
+
+impl Formatter for Indented {
+    fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.open.push(Open::Array { holds_objects: false });
+        writer.write_all(b"[")
+    }
+
+    fn begin_array_value<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        match (first, self.open.last()) {
+            (true, _) => Ok(()),
+            // The object that follows brings a line of its own.
+            (false, Some(Open::Array { holds_objects: true })) => writer.write_all(b","),
+            (false, _) => writer.write_all(b", "),
+        }
+    }
+
+    fn end_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        if let Some(Open::Array { holds_objects: true }) = self.open.pop() {
+            self.new_line(writer)?;
+        }
+        writer.write_all(b"]")
+    }
+
+    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        if let Some(Open::Array { holds_objects }) = self.open.last_mut() {
+            *holds_objects = true;
+            self.new_line(writer)?;
+        }
+        self.open.push(Open::Object { filled: false });
+        writer.write_all(b"{")
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        if let Some(Open::Object { filled }) = self.open.last_mut() {
+            *filled = true;
+        }
+        if !first {
+            writer.write_all(b",")?;
+        }
+        self.new_line(writer)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+
+    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        if let Some(Open::Object { filled: true }) = self.open.pop() {
+            self.new_line(writer)?;
+        }
+        writer.write_all(b"}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_stay_on_a_line_and_objects_do_not() {
+        let value =
+            serde_json::json!({"a": [1, 2, 3], "b": [{"c": []}, {"d": {}}], "e": [[1], [2]]});
+        let mut bytes = Vec::new();
+        let mut serializer =
+            serde_json::Serializer::with_formatter(&mut bytes, Indented::default());
+        value.serialize(&mut serializer).expect("JSON");
+        let text = String::from_utf8(bytes).expect("UTF-8");
+        let expected = r#"{
+  "a": [1, 2, 3],
+  "b": [
+    {
+      "c": []
+    },
+    {
+      "d": {}
+    }
+  ],
+  "e": [[1], [2]]
+}"#;
+        assert_eq!(text, expected);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), value);
+    }
+
+    #[test]
+    fn text_that_is_no_result_is_refused_with_a_reason() {
+        let error = from_json("{").expect_err("no JSON").to_string();
+        assert!(error.contains("line 1"), "{error}");
+        let error = from_json(r#"{"schema": "planimeter.probe.result", "schema_version": 1}"#);
+        assert!(error.expect_err("lacks fields").to_string().contains("missing field"));
+        let error = from_json(r#"{"schema": "planimeter.probe.result", "schema_version": 7}"#);
+        let error = error.expect_err("a later version").to_string();
+        assert!(
+            error.contains("version 7")
+                && error.contains("reads planimeter.probe.result version 1"),
+            "{error}"
+        );
+    }
 }

@@ -10,10 +10,19 @@
 //! form says which side was saturated.
 
 pub mod compare;
+mod csv;
+mod describe;
 pub mod directory;
+mod estimates;
+mod format;
+mod histogram_files;
 pub mod html;
 pub mod json;
+mod plot;
+mod put;
 pub mod terminal;
+pub mod time;
+mod verdict;
 
 pub use compare::compare;
 pub use directory::RunDirectory;

@@ -1,0 +1,216 @@
+//! The CSV files of a run directory (RFC 4180, with a header row).
+//!
+//! Every row names its point in full, so that a file can be read without the others. Units are
+//! part of the column names; shares and indexes have none. A cell without a measurement is empty.
+
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+
+use probe::metrics::{Metric, Unit};
+use probe::outcome::{Point, RunResult, Trial};
+
+/// What every row starts with.
+const POINT: &str = "point,protocol,mode,switches,rate_per_switch_per_s,window";
+
+/// One row per point: mean, 95 % confidence interval and number of trials of each metric.
+pub(crate) fn summary(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
+    write!(writer, "{POINT},offered_rate_per_s,trials,saturated")?;
+    for metric in Metric::all() {
+        let (name, unit) = (metric.name, suffix(metric.unit));
+        write!(writer, ",{name}.mean{unit},{name}.ci95{unit},{name}.n")?;
+    }
+    writeln!(writer)?;
+    for (number, point) in numbered(result) {
+        write!(
+            writer,
+            "{},{},{},",
+            Row(number, point),
+            Cell(point.offered_rate),
+            point.trials.len()
+        )?;
+        write!(writer, "{}", Text(&crate::verdict::of_point(point).word()))?;
+        for metric in Metric::all() {
+            match point.summary.get(metric.name) {
+                Some(estimate) => {
+                    write!(
+                        writer,
+                        ",{},{},{}",
+                        Cell(Some(estimate.mean)),
+                        Cell(estimate.ci95),
+                        estimate.n
+                    )?;
+                }
+                None => write!(writer, ",,,")?,
+            }
+        }
+        writeln!(writer)?;
+    }
+    Ok(())
+}
+
+/// One row per point, trial and second since the first packet was due, warm-up included.
+pub(crate) fn per_second(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
+    writeln!(writer, "{POINT},trial,second,measured,sent,received,rules")?;
+    each_trial(result, |number, point, trial| {
+        let series = &trial.series;
+        let length =
+            series.sent_per_s.len().max(series.received_per_s.len()).max(series.rules_per_s.len());
+        for second in 0..length {
+            // A second that only touches the measure window is not part of it.
+            let measured = second as f64 >= series.measure_from_s
+                && (second + 1) as f64 <= series.measure_to_s;
+            writeln!(
+                writer,
+                "{},{},{second},{},{},{},{}",
+                Row(number, point),
+                trial.repetition,
+                u8::from(measured),
+                Cell(series.sent_per_s.get(second)),
+                Cell(series.received_per_s.get(second)),
+                Cell(series.rules_per_s.get(second)),
+            )?;
+        }
+        Ok(())
+    })
+}
+
+/// One row per point, trial and sample.
+pub(crate) fn samples(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
+    writeln!(
+        writer,
+        "{POINT},trial,time_s,outstanding,controller_cpu_percent,controller_rss_bytes,probe_cpu_percent"
+    )?;
+    each_trial(result, |number, point, trial| {
+        let series = &trial.series;
+        let length = (series.outstanding.len())
+            .max(series.controller_cpu_percent.len())
+            .max(series.controller_rss_bytes.len())
+            .max(series.probe_cpu_percent.len());
+        for sample in 0..length {
+            writeln!(
+                writer,
+                "{},{},{:.3},{},{},{},{}",
+                Row(number, point),
+                trial.repetition,
+                sample as f64 * series.sample_interval_s,
+                Cell(series.outstanding.get(sample)),
+                Cell(series.controller_cpu_percent.get(sample).copied().flatten()),
+                Cell(series.controller_rss_bytes.get(sample).copied().flatten()),
+                Cell(series.probe_cpu_percent.get(sample).copied().flatten()),
+            )?;
+        }
+        Ok(())
+    })
+}
+
+/// One row per point, trial and switch.
+pub(crate) fn per_switch(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
+    writeln!(
+        writer,
+        "{POINT},trial,switch,id,due,sent,answered,late,lost,duplicated,unmatched,rules_installed,\
+         disconnects,malformed,sent_rate_per_s,received_rate_per_s,rtt_mean_s,rtt_max_s"
+    )?;
+    each_trial(result, |number, point, trial| {
+        for switch in &trial.per_switch {
+            let counts = &switch.counts;
+            writeln!(
+                writer,
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                Row(number, point),
+                trial.repetition,
+                switch.index,
+                switch.id,
+                counts.due,
+                counts.sent,
+                counts.answered,
+                counts.late,
+                counts.lost,
+                counts.duplicated,
+                counts.unmatched,
+                counts.rules_installed,
+                counts.disconnects,
+                counts.malformed,
+                Cell(Some(switch.sent_rate)),
+                Cell(Some(switch.received_rate)),
+                Cell(switch.rtt_mean_ns.map(|ns| ns / 1e9)),
+                Cell(switch.rtt_max_ns.map(|ns| ns as f64 / 1e9)),
+            )?;
+        }
+        Ok(())
+    })
+}
+
+fn numbered(result: &RunResult) -> impl Iterator<Item = (usize, &Point)> {
+    result.points.iter().enumerate().map(|(position, point)| (position + 1, point))
+}
+
+fn each_trial(
+    result: &RunResult,
+    mut write: impl FnMut(usize, &Point, &Trial) -> io::Result<()>,
+) -> io::Result<()> {
+    numbered(result).try_for_each(|(number, point)| {
+        point.trials.iter().try_for_each(|trial| write(number, point, trial))
+    })
+}
+
+fn suffix(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Seconds => "_s",
+        Unit::PerSecond => "_per_s",
+        Unit::CpuPercent => "_percent",
+        Unit::Bytes => "_bytes",
+        Unit::Count | Unit::Fraction | Unit::Index => "",
+    }
+}
+
+/// The cells of [`POINT`].
+struct Row<'a>(usize, &'a Point);
+
+impl Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(number, point) = self;
+        write!(
+            f,
+            "{number},{},{},{},{},{}",
+            Text(&point.protocol),
+            Text(&point.mode),
+            point.switches,
+            Cell(point.rate_per_switch),
+            Cell(point.window)
+        )
+    }
+}
+
+/// A cell that may be empty.
+struct Cell<T>(Option<T>);
+
+impl<T: Display> Display for Cell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |value| value.fmt(f))
+    }
+}
+
+/// A cell with text, quoted if it must be.
+struct Text<'a>(&'a str);
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.contains(['"', ',', '\n', '\r']) {
+            write!(f, "\"{}\"", self.0.replace('"', "\"\""))
+        } else {
+            f.write_str(self.0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_quoted_when_it_must_be() {
+        assert_eq!(Text("openflow13").to_string(), "openflow13");
+        assert_eq!(Text("a,\"b\"\nc").to_string(), "\"a,\"\"b\"\"\nc\"");
+        assert_eq!(Cell::<u32>(None).to_string(), "");
+    }
+}

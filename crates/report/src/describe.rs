@@ -1,0 +1,174 @@
+//! What was measured, in words.
+
+use std::collections::BTreeMap;
+
+use probe::outcome::{Completion, Point, RunResult};
+
+use crate::format::{duration, figure, plural, printable};
+use probe::metrics::Unit;
+
+/// The name of a protocol as people write it.
+pub(crate) fn protocol(name: &str) -> String {
+    match name {
+        "openflow10" => "OpenFlow 1.0".to_owned(),
+        "openflow13" => "OpenFlow 1.3".to_owned(),
+        "p4runtime" => "P4Runtime".to_owned(),
+        other => printable(other),
+    }
+}
+
+/// What a switch does at a point: `100/s each`, `window 16`, `flood`.
+pub(crate) fn load(point: &Point) -> String {
+    match (point.rate_per_switch, point.window) {
+        (Some(rate), _) => format!("{} each", figure(rate, Unit::PerSecond)),
+        (None, Some(window)) => format!("window {window}"),
+        (None, None) => printable(&point.mode),
+    }
+}
+
+/// The point in a few words: `OpenFlow 1.3, 50 switches, 100/s each`.
+pub(crate) fn point(point: &Point) -> String {
+    let switches = plural(u64::from(point.switches), "switch", "switches");
+    format!("{}, {switches}, {}", protocol(&point.protocol), load(point))
+}
+
+/// The run in a sentence without its end: `OpenFlow 1.3, open loop, 1 to 50 switches, 10/s to 100/s
+/// each`.
+pub(crate) fn run(result: &RunResult) -> String {
+    let points = &result.points;
+    if points.is_empty() {
+        return "no point was measured".to_owned();
+    }
+    let mut parts = vec![
+        distinct(points.iter().map(|p| protocol(&p.protocol))).join(" and "),
+        distinct(points.iter().map(|p| mode(&p.mode))).join(" and "),
+    ];
+    let (least, most) = range(points.iter().map(|p| f64::from(p.switches)));
+    parts.push(if least == most {
+        plural(most as u64, "switch", "switches")
+    } else {
+        format!("{least} to {}", plural(most as u64, "switch", "switches"))
+    });
+    let rates: Vec<_> = points.iter().filter_map(|p| p.rate_per_switch).collect();
+    if !rates.is_empty() {
+        let (least, most) = range(rates.into_iter());
+        let (from, to) = (figure(least, Unit::PerSecond), figure(most, Unit::PerSecond));
+        parts.push(if least == most {
+            format!("{to} each")
+        } else {
+            format!("{from} to {to} each")
+        });
+    }
+    let windows: Vec<_> = points.iter().filter_map(|p| p.window.map(f64::from)).collect();
+    if !windows.is_empty() {
+        let (least, most) = range(windows.into_iter());
+        parts.push(if least == most {
+            format!("window {most}")
+        } else {
+            format!("window {least} to {most}")
+        });
+    }
+    parts.join(", ")
+}
+
+/// How much was measured: `5 trials of 60 s at each of 18 points`.
+pub(crate) fn effort(result: &RunResult) -> String {
+    let trials: Vec<_> = result.points.iter().flat_map(|p| &p.trials).collect();
+    if trials.is_empty() {
+        return "no trial ran".to_owned();
+    }
+    let each: Vec<usize> = result.points.iter().map(|p| p.trials.len()).collect();
+    let same = each.iter().all(|n| *n == each[0]);
+    let lengths = range(trials.iter().map(|t| t.measured_s));
+    let length = if lengths.1 - lengths.0 < 0.05 * lengths.1 {
+        duration(lengths.1)
+    } else {
+        format!("{} to {}", duration(lengths.0), duration(lengths.1))
+    };
+    match (result.points.len(), same) {
+        (1, _) => format!("{} of {length}", plural(trials.len() as u64, "trial", "trials")),
+        (points, true) => {
+            format!(
+                "{} of {length} at each of {points} points",
+                plural(each[0] as u64, "trial", "trials")
+            )
+        }
+        (points, false) => format!(
+            "{} of {length} at {points} points",
+            plural(trials.len() as u64, "trial", "trials")
+        ),
+    }
+}
+
+/// A mode in words.
+pub(crate) fn mode(name: &str) -> String {
+    match name {
+        "open" => "open loop".to_owned(),
+        "closed" => "closed loop".to_owned(),
+        other => printable(other),
+    }
+}
+
+/// What a reader must be told before any figure: that the run is not whole.
+pub(crate) fn incomplete(completion: &Completion) -> Option<(&'static str, String)> {
+    match completion {
+        Completion::Complete => None,
+        Completion::Partial { reason } => Some(("PARTIAL", printable(reason))),
+        Completion::Failed { reason } => Some(("FAILED", printable(reason))),
+    }
+}
+
+/// Why nothing was answered, each reason once, with the points that it explains.
+pub(crate) fn why_zero(result: &RunResult) -> Vec<(String, Vec<String>)> {
+    let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for at in &result.points {
+        for reason in at.trials.iter().filter_map(|t| t.handshake.why_zero.as_ref()) {
+            let points = reasons.entry(printable(reason)).or_default();
+            let name = point(at);
+            if !points.contains(&name) {
+                points.push(name);
+            }
+        }
+    }
+    reasons.into_iter().collect()
+}
+
+/// Remarks of the run and of its trials, each once; those of trials say where if not everywhere.
+pub(crate) fn notes(result: &RunResult) -> Vec<String> {
+    let mut notes: Vec<String> = result.notes.iter().map(|note| printable(note)).collect();
+    let total: usize = result.points.iter().map(|p| p.trials.len()).sum();
+    let mut of_trials: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for at in &result.points {
+        for trial in &at.trials {
+            for note in &trial.notes {
+                let place = format!("{}, trial {}", point(at), trial.repetition);
+                of_trials.entry(note).or_default().push(place);
+            }
+        }
+    }
+    for (note, places) in of_trials {
+        let note = printable(note);
+        notes.push(match places.len() {
+            n if n == total => note,
+            1 => format!("{note} ({})", places[0]),
+            n => format!("{note} ({n} of {total} trials, first {})", places[0]),
+        });
+    }
+    notes
+}
+
+/// Values without repetition, in the order of their first appearance.
+pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for value in values {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
+    }
+    kept
+}
+
+/// Least and greatest.
+pub(crate) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
+}

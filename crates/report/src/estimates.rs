@@ -1,0 +1,84 @@
+//! Figures of a point over its trials.
+//!
+//! Most stand in the summary already; those of which the summary keeps no mean are made here, in
+//! the same way: mean over trials with a 95 % confidence interval.
+
+use probe::outcome::{Completion, Counts, Estimate, Latency, Point, Trial};
+
+/// Which latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Round-trip time from due.
+    FromDue,
+    /// Round-trip time from sent.
+    FromSent,
+    /// Delay behind the schedule.
+    Lag,
+}
+
+/// Which statistic of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Statistic {
+    /// What people call it.
+    pub(crate) name: &'static str,
+    /// Share of samples at or below it; absent for the mean.
+    pub(crate) quantile: Option<f64>,
+    read: fn(&Latency) -> f64,
+}
+
+/// The statistics that reports show, in their order.
+pub(crate) const STATISTICS: [Statistic; 8] = [
+    Statistic { name: "mean", quantile: None, read: |l| l.mean_ns },
+    Statistic { name: "min", quantile: Some(0.0), read: |l| l.min_ns as f64 },
+    Statistic { name: "p50", quantile: Some(0.5), read: |l| l.p50_ns as f64 },
+    Statistic { name: "p90", quantile: Some(0.9), read: |l| l.p90_ns as f64 },
+    Statistic { name: "p95", quantile: Some(0.95), read: |l| l.p95_ns as f64 },
+    Statistic { name: "p99", quantile: Some(0.99), read: |l| l.p99_ns as f64 },
+    Statistic { name: "p99.9", quantile: Some(0.999), read: |l| l.p999_ns as f64 },
+    Statistic { name: "max", quantile: Some(1.0), read: |l| l.max_ns as f64 },
+];
+
+impl Statistic {
+    /// Its value in seconds.
+    pub(crate) fn of(self, latency: &Latency) -> f64 {
+        (self.read)(latency) / 1e9
+    }
+}
+
+impl Kind {
+    /// The latency of a trial.
+    pub(crate) fn of(self, trial: &Trial) -> &Latency {
+        match self {
+            Self::FromDue => &trial.rtt_from_due,
+            Self::FromSent => &trial.rtt_from_sent,
+            Self::Lag => &trial.send_lag,
+        }
+    }
+
+    /// Samples over all trials of a point.
+    pub(crate) fn samples(self, point: &Point) -> u64 {
+        usable(point).map(|trial| self.of(trial).samples).sum()
+    }
+
+    /// A statistic in seconds, over the trials of a point that have samples.
+    pub(crate) fn estimate(self, point: &Point, statistic: Statistic) -> Option<Estimate> {
+        let with_samples = usable(point).map(|t| self.of(t)).filter(|l| l.samples > 0);
+        let values: Vec<f64> = with_samples.map(|latency| statistic.of(latency)).collect();
+        Estimate::of(&values)
+    }
+}
+
+/// A metric of the summary.
+pub(crate) fn metric<'a>(point: &'a Point, name: &str) -> Option<&'a Estimate> {
+    point.summary.get(name)
+}
+
+/// A count summed over the trials.
+pub(crate) fn total(point: &Point, count: impl Fn(&Counts) -> u64) -> u64 {
+    point.trials.iter().map(|trial| count(&trial.counts)).sum()
+}
+
+/// Trials that measured something.
+pub(crate) fn usable(point: &Point) -> impl Iterator<Item = &Trial> {
+    point.trials.iter().filter(|t| !matches!(t.completion, Completion::Failed { .. }))
+}

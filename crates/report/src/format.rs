@@ -1,0 +1,245 @@
+//! Figures as text.
+//!
+//! A figure is shown with three significant digits, in the unit in which it has one to three digits
+//! before the point. A mean shares its unit with its confidence interval, and takes as many digits
+//! as the interval needs to show two. Text from outside (names, errors) is stripped of control
+//! characters, so that it can neither move the cursor nor break a line.
+
+use probe::metrics::Unit;
+use probe::outcome::Estimate;
+
+/// A unit fit for figures of some magnitude.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scaling {
+    /// What figures are divided by.
+    pub(crate) divisor: f64,
+    /// What stands behind them: `ms`, `k/s`; may be empty.
+    pub(crate) suffix: &'static str,
+}
+
+/// The unit fit for figures as large as `magnitude`.
+pub(crate) fn scaling(unit: Unit, magnitude: f64) -> Scaling {
+    let steps: &[(f64, &'static str)] = match unit {
+        Unit::Count => &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")],
+        Unit::PerSecond => &[(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")],
+        // Nothing at all is best said in seconds.
+        Unit::Seconds if magnitude == 0.0 => &[(1.0, "s")],
+        Unit::Seconds => &[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")],
+        Unit::CpuPercent => &[(1.0, "%")],
+        Unit::Fraction => &[(1e-2, "%")],
+        Unit::Bytes => &[
+            (1.0, "B"),
+            (1024.0, "KiB"),
+            (1_048_576.0, "MiB"),
+            (1_073_741_824.0, "GiB"),
+            (1_099_511_627_776.0, "TiB"),
+        ],
+        Unit::Index => &[(1.0, "")],
+    };
+    // Figures are rounded to three digits, so 999.6 belongs to the next unit.
+    let magnitude = magnitude.abs() * (1.0 + 0.5e-3);
+    let largest = steps.iter().rev().find(|step| magnitude >= step.0).or(steps.first());
+    largest.map_or(Scaling { divisor: 1.0, suffix: "" }, |&(divisor, suffix)| Scaling {
+        divisor,
+        suffix,
+    })
+}
+
+/// Digits behind the point that show `value` with `significant` digits, at most `most`.
+fn decimals(value: f64, significant: i32, most: i32) -> usize {
+    if value == 0.0 || !value.is_finite() {
+        return 0;
+    }
+    let before = value.abs().log10().floor() as i32 + 1;
+    (significant - before).clamp(0, most) as usize
+}
+
+/// A number and its unit, with a thin distance between: `4.98 k/s`.
+fn join(number: &str, suffix: &str) -> String {
+    if suffix.is_empty() { number.to_owned() } else { format!("{number} {suffix}") }
+}
+
+/// One figure with its unit: `4.98 k/s`, `873 µs`, `0.013 %`. A figure that is no number is a dash.
+pub(crate) fn figure(value: f64, unit: Unit) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let scale = scaling(unit, value);
+    let scaled = value / scale.divisor;
+    let digits = match unit {
+        // A count is whole as long as it is not scaled.
+        Unit::Count if scale.suffix.is_empty() => {
+            decimals(scaled, 3, 1).min(usize::from(scaled.fract() != 0.0))
+        }
+        Unit::Bytes if scale.suffix == "B" => 0,
+        Unit::Index => 4,
+        Unit::Fraction if scaled != 0.0 && scaled.abs() < 0.001 => {
+            return format!("<0.001 {}", scale.suffix);
+        }
+        // 99.99 % must not be rounded to everything.
+        Unit::Fraction if scaled > 99.0 && scaled < 100.0 => 3,
+        _ => decimals(scaled, 3, 3),
+    };
+    join(&format!("{scaled:.digits$}"), scale.suffix)
+}
+
+/// One figure if there is one, else a dash.
+pub(crate) fn optional(value: Option<f64>, unit: Unit) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| figure(value, unit))
+}
+
+/// A mean with its confidence interval in a common unit: `1.471 ± 0.010 k/s`. With one repetition
+/// there is no interval, and none is shown.
+pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
+    let Some(ci) = estimate.ci95.filter(|ci| ci.is_finite()) else {
+        return figure(estimate.mean, unit);
+    };
+    if !estimate.mean.is_finite() {
+        return "–".to_owned();
+    }
+    let (mean, ci, suffix) = mean_and_interval(estimate.mean, ci, unit);
+    join(&format!("{mean} ± {ci}"), suffix)
+}
+
+/// Mean and half interval as numbers of one unit, with the same digits behind the point.
+pub(crate) fn mean_and_interval(mean: f64, ci: f64, unit: Unit) -> (String, String, &'static str) {
+    let scale = scaling(unit, if mean == 0.0 { ci } else { mean });
+    let (mean, ci) = (mean / scale.divisor, ci / scale.divisor);
+    let digits = if matches!(unit, Unit::Index) {
+        4
+    } else if ci == 0.0 {
+        decimals(mean, 3, 3)
+    } else {
+        // Two digits of the interval say all that it knows of the mean.
+        decimals(ci, 2, 3)
+    };
+    (format!("{mean:.digits$}"), format!("{ci:.digits$}"), scale.suffix)
+}
+
+/// A whole number with its thousands apart: `1,234,567`.
+pub(crate) fn whole(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A length of time for people: `850 ms`, `42.0 s`, `6 min 12 s`, `2 h 5 min`.
+pub(crate) fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() || seconds < 0.0 {
+        return "–".to_owned();
+    }
+    if seconds < 99.95 {
+        return figure(seconds, Unit::Seconds);
+    }
+    let whole = seconds.round() as u64;
+    let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
+    if hours > 0 { format!("{hours} h {minutes} min") } else { format!("{minutes} min {rest} s") }
+}
+
+/// `1 switch`, `50 switches`.
+pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", whole(count), if count == 1 { one } else { many })
+}
+
+/// Text from outside on one line, without control characters. A replacement character stands for
+/// each, so that a reader sees that something was there.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' | '\r' => ' ',
+            c if c.is_control() => char::REPLACEMENT_CHARACTER,
+            // Marks that turn the direction of the text around.
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                char::REPLACEMENT_CHARACTER
+            }
+            c => c,
+        })
+        .collect()
+}
+
+/// The command line as it would be typed into a shell.
+pub(crate) fn command_line(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let quoted = words.iter().map(|word| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", printable(word).replace('\'', r"'\''"))
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(mean: f64, ci95: Option<f64>) -> Estimate {
+        Estimate { n: 5, mean, stddev: None, ci95, min: mean, max: mean }
+    }
+
+    #[test]
+    fn figures_take_the_unit_in_which_they_read_best() {
+        assert_eq!(figure(0.0, Unit::Seconds), "0 s");
+        assert_eq!(figure(873e-9, Unit::Seconds), "873 ns");
+        assert_eq!(figure(12.345e-6, Unit::Seconds), "12.3 µs");
+        assert_eq!(figure(999.7e-6, Unit::Seconds), "1.00 ms");
+        assert_eq!(figure(20.4, Unit::Seconds), "20.4 s");
+        assert_eq!(figure(4_980.0, Unit::PerSecond), "4.98 k/s");
+        assert_eq!(figure(17_400_000.0, Unit::PerSecond), "17.4 M/s");
+        assert_eq!(figure(280.0, Unit::CpuPercent), "280 %");
+        assert_eq!(figure(1_610_612_736.0, Unit::Bytes), "1.50 GiB");
+        assert_eq!(figure(12.0, Unit::Count), "12");
+        assert_eq!(figure(f64::NAN, Unit::Count), "–");
+        assert_eq!(figure(0.99987, Unit::Index), "0.9999");
+    }
+
+    #[test]
+    fn a_small_loss_is_never_rounded_to_none_nor_a_large_one_to_all() {
+        assert_eq!(figure(0.0, Unit::Fraction), "0 %");
+        assert_eq!(figure(1e-7, Unit::Fraction), "<0.001 %");
+        assert_eq!(figure(0.000_13, Unit::Fraction), "0.013 %");
+        assert_eq!(figure(0.123_4, Unit::Fraction), "12.3 %");
+        assert_eq!(figure(0.999_96, Unit::Fraction), "99.996 %");
+        assert_eq!(figure(1.0, Unit::Fraction), "100 %");
+    }
+
+    #[test]
+    fn an_interval_sets_the_digits_of_its_mean() {
+        assert_eq!(estimate(&of(1_471.0, Some(10.0)), Unit::PerSecond), "1.471 ± 0.010 k/s");
+        assert_eq!(estimate(&of(1_471.0, Some(410.0)), Unit::PerSecond), "1.47 ± 0.41 k/s");
+        assert_eq!(estimate(&of(20.1, Some(1.3)), Unit::Seconds), "20.1 ± 1.3 s");
+        assert_eq!(estimate(&of(4_980.0, None), Unit::PerSecond), "4.98 k/s");
+        assert_eq!(estimate(&of(0.0, Some(0.0)), Unit::Fraction), "0 ± 0 %");
+    }
+
+    #[test]
+    fn counts_and_durations() {
+        assert_eq!(whole(0), "0");
+        assert_eq!(whole(999), "999");
+        assert_eq!(whole(1_234_567), "1,234,567");
+        assert_eq!(duration(0.85), "850 ms");
+        assert_eq!(duration(42.0), "42.0 s");
+        assert_eq!(duration(372.0), "6 min 12 s");
+        assert_eq!(duration(7_500.0), "2 h 5 min");
+        assert_eq!(plural(1, "switch", "switches"), "1 switch");
+        assert_eq!(plural(1000, "switch", "switches"), "1,000 switches");
+    }
+
+    #[test]
+    fn outside_text_cannot_move_the_cursor() {
+        assert_eq!(printable("a\u{1b}[2Jb\nc\u{202e}d"), "a\u{fffd}[2Jb c\u{fffd}d");
+    }
+
+    #[test]
+    fn a_command_line_can_be_pasted_into_a_shell() {
+        let words = ["planimeter", "probe", "--between", "it's; rm", ""].map(str::to_owned);
+        assert_eq!(command_line(&words), r"planimeter probe --between 'it'\''s; rm' ''");
+    }
+}

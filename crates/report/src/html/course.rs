@@ -1,0 +1,391 @@
+//! Plots of one point: its course over time, the distribution of its times, its switches.
+
+use hdrhistogram::Histogram;
+use probe::metrics::Unit;
+use probe::outcome::{Histograms, Latency, Point, Trial};
+
+use super::figure::{Data, Figure};
+use crate::describe;
+use crate::estimates::{Kind, STATISTICS, usable};
+use crate::format::{figure, plural};
+use crate::plot::{Area, Axis, Line, Plot, Point as Dot, Span, Style, spans_decades};
+
+/// Switches that are told apart by colour, and those that are still drawn one by one.
+const NAMED: usize = 8;
+const DRAWN: usize = 64;
+
+/// All plots of a point for which there is data. Courses are those of the first trial that measured
+/// something; distributions are over all trials.
+pub(super) fn figures(point: &Point) -> Vec<Figure> {
+    let Some(trial) = usable(point).next() else { return Vec::new() };
+    let trials = point.trials.len();
+    let which = if trials > 1 {
+        format!("Trial {} of {trials}; the others are in the CSV files.", trial.repetition)
+    } else {
+        String::new()
+    };
+    let mut figures = vec![rates(trial, &which), outstanding(trial, &which)];
+    figures.push(round_trip(point));
+    figures.push(lag(point));
+    figures.extend([cpu(trial, &which), memory(trial, &which), switches(trial, &which)]);
+    figures
+}
+
+/// A plot over time.
+fn over_time(title: &str, description: String, y: Axis, lines: Vec<Line>, trial: &Trial) -> Plot {
+    let series = &trial.series;
+    let span = (series.measure_to_s > series.measure_from_s).then(|| Span {
+        from: series.measure_from_s,
+        to: series.measure_to_s,
+        name: "measure window".to_owned(),
+    });
+    Plot {
+        title: title.to_owned(),
+        description,
+        x: Axis::linear("time since the first packet was due", Unit::Seconds),
+        y,
+        lines,
+        areas: Vec::new(),
+        span,
+        marks: Vec::new(),
+    }
+}
+
+fn rates(trial: &Trial, which: &str) -> Figure {
+    let series = &trial.series;
+    let per_second = |name: &str, values: &[u64], style: Style| Line {
+        name: name.to_owned(),
+        points: values
+            .iter()
+            .enumerate()
+            .map(|(second, n)| Dot::new(second as f64 + 0.5, *n as f64))
+            .collect(),
+        style,
+        tip: None,
+    };
+    let mut lines = vec![
+        per_second("sent", &series.sent_per_s, Style { dashed: true, ..Style::series(1) }),
+        per_second("received", &series.received_per_s, Style::series(0)),
+    ];
+    if series.rules_per_s.iter().any(|n| *n > 0) {
+        lines.push(per_second("rules installed", &series.rules_per_s, Style::series(2)));
+    }
+    let description = format!(
+        "In the measure window {} sent and {} received on average.",
+        figure(trial.rates.sent, Unit::PerSecond),
+        figure(trial.rates.received, Unit::PerSecond)
+    );
+    Figure {
+        plot: over_time(
+            "Rates over time",
+            description,
+            Axis::linear("per second", Unit::PerSecond),
+            lines,
+            trial,
+        ),
+        remark: format!("Counted per second, all switches together. {which}"),
+        data: Data::Extremes,
+    }
+}
+
+fn outstanding(trial: &Trial, which: &str) -> Figure {
+    let interval = trial.series.sample_interval_s;
+    let drawn: Vec<_> = trial.per_switch.iter().filter(|s| !s.outstanding.is_empty()).collect();
+    let course = |name: String, values: &mut dyn Iterator<Item = f64>, style: Style| Line {
+        name,
+        points: values.enumerate().map(|(i, n)| Dot::new(i as f64 * interval, n)).collect(),
+        style,
+        tip: None,
+    };
+    let length = drawn.iter().map(|s| s.outstanding.len()).max().unwrap_or(0);
+    let at = |sample: usize| {
+        drawn.iter().filter_map(move |s| s.outstanding.get(sample)).map(|n| f64::from(*n))
+    };
+    let mut areas = Vec::new();
+    let mut lines = Vec::new();
+    let (title, remark);
+    if drawn.is_empty() {
+        title = "Packet-ins outstanding, all switches together";
+        remark = "Sent and not answered yet.";
+        let mut values = trial.series.outstanding.iter().map(|n| *n as f64);
+        lines.push(course("all switches".to_owned(), &mut values, Style::series(0)));
+    } else {
+        title = "Packet-ins outstanding, per switch";
+        if drawn.len() <= DRAWN {
+            remark = "Sent and not answered yet, a line per switch.";
+            for (number, switch) in drawn.iter().enumerate() {
+                let mut values = switch.outstanding.iter().map(|n| f64::from(*n));
+                let own = format!("switch {}", switch.index);
+                let (name, style) = if drawn.len() <= NAMED {
+                    (own.clone(), Style::series(number))
+                } else {
+                    (format!("each of {} switches", drawn.len()), Style::series(0).faint())
+                };
+                lines.push(Line { tip: Some(own), ..course(name, &mut values, style) });
+            }
+        } else {
+            remark = "Sent and not answered yet. So many switches are shown as bands.";
+            let quantiles = |low: f64, high: f64| {
+                let band = (0..length).map(|sample| {
+                    let mut values: Vec<f64> = at(sample).collect();
+                    values.sort_by(f64::total_cmp);
+                    (sample as f64 * interval, quantile(&values, low), quantile(&values, high))
+                });
+                band.collect::<Vec<_>>()
+            };
+            areas.push(Area {
+                name: "least to most".to_owned(),
+                points: quantiles(0.0, 1.0),
+                hue: 0,
+            });
+            areas.push(Area {
+                name: "middle 80 %".to_owned(),
+                points: quantiles(0.1, 0.9),
+                hue: 0,
+            });
+        }
+        if drawn.len() > NAMED {
+            let mut means = (0..length).map(|sample| {
+                let (sum, n) =
+                    at(sample).fold((0.0, 0_u32), |(sum, n), value| (sum + value, n + 1));
+                sum / f64::from(n.max(1))
+            });
+            lines.push(course(
+                format!("mean of {} switches", drawn.len()),
+                &mut means,
+                Style::series(1),
+            ));
+        }
+    }
+    let last: Vec<f64> = length.checked_sub(1).map_or_else(Vec::new, |last| at(last).collect());
+    let description = match last.as_slice() {
+        [] => String::new(),
+        last => {
+            let (least, most) = describe::range(last.iter().copied());
+            format!("At the end between {least} and {most} per switch.")
+        }
+    };
+    let mut plot = over_time(
+        title,
+        description,
+        Axis::linear("packet-ins outstanding", Unit::Count),
+        lines,
+        trial,
+    );
+    plot.areas = areas;
+    Figure { plot, remark: format!("{remark} {which}"), data: Data::Extremes }
+}
+
+/// The value at or below which a share of the values lies; `sorted` must be.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get((share * last as f64).round() as usize).copied().unwrap_or(f64::NAN)
+}
+
+fn cpu(trial: &Trial, which: &str) -> Figure {
+    let series = &trial.series;
+    let course = |name: &str, values: &[Option<f64>], style| Line {
+        name: name.to_owned(),
+        points: samples(values.iter().copied(), series.sample_interval_s),
+        style,
+        tip: None,
+    };
+    let lines = vec![
+        course("controller", &series.controller_cpu_percent, Style::series(0)),
+        course("probe", &series.probe_cpu_percent, Style { dashed: true, ..Style::series(1) }),
+    ];
+    let controller = trial.controller_usage.as_ref().filter(|u| u.samples > 0).map_or_else(
+        || "The controller was not observed".to_owned(),
+        |u| format!("Controller {} on average", figure(u.cpu_percent, Unit::CpuPercent)),
+    );
+    let description =
+        format!("{controller}, probe {}.", figure(trial.probe_usage.cpu_percent, Unit::CpuPercent));
+    let axis = Axis::linear("CPU, percent of one core", Unit::CpuPercent);
+    Figure {
+        plot: over_time("CPU over time", description, axis, lines, trial),
+        remark: format!("In percent of one core. {which}"),
+        data: Data::Extremes,
+    }
+}
+
+fn memory(trial: &Trial, which: &str) -> Figure {
+    let series = &trial.series;
+    let values = series.controller_rss_bytes.iter().map(|b| b.map(|b| b as f64));
+    let line = Line {
+        name: "controller".to_owned(),
+        points: samples(values, series.sample_interval_s),
+        style: Style::series(0),
+        tip: None,
+    };
+    let most = series.controller_rss_bytes.iter().flatten().max().map_or(0.0, |most| *most as f64);
+    let axis = Axis::linear("resident memory", Unit::Bytes);
+    let description = format!("At most {}.", figure(most, Unit::Bytes));
+    Figure {
+        plot: over_time("Memory of the controller over time", description, axis, vec![line], trial),
+        remark: which.to_owned(),
+        data: Data::Extremes,
+    }
+}
+
+fn samples(values: impl Iterator<Item = Option<f64>>, interval: f64) -> Vec<Dot> {
+    // A missing sample interrupts the line.
+    values
+        .enumerate()
+        .map(|(i, value)| Dot::new(i as f64 * interval, value.unwrap_or(f64::NAN)))
+        .collect()
+}
+
+fn switches(trial: &Trial, which: &str) -> Figure {
+    let per_switch = if trial.per_switch.len() > 1 { trial.per_switch.as_slice() } else { &[] };
+    let dots = |name: &str, rate: fn(&probe::outcome::SwitchOutcome) -> f64, hue| Line {
+        name: name.to_owned(),
+        points: per_switch.iter().map(|s| Dot::new(f64::from(s.index), rate(s))).collect(),
+        style: Style::series(hue).dots(),
+        tip: None,
+    };
+    let fairness = trial
+        .fairness
+        .map_or(String::new(), |index| format!("Jain's fairness index is {index:.4}."));
+    Figure {
+        plot: Plot {
+            title: "Rates by switch".to_owned(),
+            description: fairness.clone(),
+            x: Axis::linear("switch", Unit::Count),
+            y: Axis::linear("packets per second", Unit::PerSecond),
+            lines: vec![dots("sent", |s| s.sent_rate, 1), dots("received", |s| s.received_rate, 0)],
+            areas: Vec::new(),
+            span: None,
+            marks: Vec::new(),
+        },
+        remark: format!("{fairness} {which}"),
+        data: Data::Extremes,
+    }
+}
+
+fn round_trip(point: &Point) -> Figure {
+    let mut lines = trial_curves(point, Kind::FromDue, 0);
+    lines.push(pooled(
+        point,
+        Kind::FromSent,
+        "from sent",
+        Style { dashed: true, ..Style::series(1) },
+    ));
+    lines.push(pooled(point, Kind::FromDue, "from due", Style::series(0)));
+    curve("Round-trip time by percentile", "round-trip time", lines, point, Kind::FromDue)
+}
+
+fn lag(point: &Point) -> Figure {
+    let mut lines = trial_curves(point, Kind::Lag, 2);
+    lines.push(pooled(point, Kind::Lag, "behind schedule", Style::series(2)));
+    curve(
+        "Delay of packet-ins behind their due time, by percentile",
+        "delay behind schedule",
+        lines,
+        point,
+        Kind::Lag,
+    )
+}
+
+fn curve(title: &str, label: &str, lines: Vec<Line>, point: &Point, kind: Kind) -> Figure {
+    let values = || lines.iter().flat_map(|l| l.points.iter().map(|p| p.y)).filter(|y| *y > 0.0);
+    let y = if spans_decades(values()) {
+        Axis::logarithmic(label, Unit::Seconds)
+    } else {
+        Axis::linear(label, Unit::Seconds)
+    };
+    let of = |name: &str| {
+        let statistic = STATISTICS.into_iter().find(|s| s.name == name)?;
+        Some(figure(kind.estimate(point, statistic)?.mean, Unit::Seconds))
+    };
+    let description = match (of("p50"), of("p99"), of("max")) {
+        (Some(median), Some(p99), Some(max)) => {
+            format!("Median {median}, 99th percentile {p99}, largest {max}.")
+        }
+        _ => String::new(),
+    };
+    let samples = plural(kind.samples(point), "sample", "samples");
+    let trials = match usable(point).count() {
+        0 | 1 => String::new(),
+        n => format!(" of {n} trials together; thin lines are single trials"),
+    };
+    Figure {
+        plot: Plot {
+            title: title.to_owned(),
+            description,
+            x: Axis::quantile("percentile"),
+            y,
+            lines,
+            areas: Vec::new(),
+            span: None,
+            marks: Vec::new(),
+        },
+        remark: format!("{samples}{trials}."),
+        data: Data::Elsewhere,
+    }
+}
+
+fn histogram(kind: Kind, histograms: &Histograms) -> &Histogram<u64> {
+    match kind {
+        Kind::FromDue => &histograms.rtt_from_due,
+        Kind::FromSent => &histograms.rtt_from_sent,
+        Kind::Lag => &histograms.send_lag,
+    }
+}
+
+/// A thin line per trial, if there are several.
+fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
+    if usable(point).count() < 2 {
+        return Vec::new();
+    }
+    let lines = usable(point).take(DRAWN).map(|trial| Line {
+        name: String::new(),
+        points: curve_of(histogram(kind, &trial.histograms), &[kind.of(trial)]),
+        style: Style::series(hue).faint(),
+        tip: Some(format!("trial {}", trial.repetition)),
+    });
+    lines.collect()
+}
+
+/// One line over all trials.
+fn pooled(point: &Point, kind: Kind, name: &str, style: Style) -> Line {
+    let mut trials = usable(point).map(|trial| histogram(kind, &trial.histograms));
+    let pool = trials.next().map(|first| {
+        let mut pool = first.clone();
+        for histogram in trials {
+            // It resizes, or has the same range already.
+            let _ = pool.add(histogram);
+        }
+        pool
+    });
+    let latencies: Vec<&Latency> = usable(point).map(|trial| kind.of(trial)).collect();
+    let points = pool.map_or_else(Vec::new, |pool| curve_of(&pool, &latencies));
+    Line { name: name.to_owned(), points, style, tip: None }
+}
+
+/// The curve of a histogram; of a result read back from `result.json`, which has none, that of the
+/// percentiles in the summaries.
+fn curve_of(histogram: &Histogram<u64>, latencies: &[&Latency]) -> Vec<Dot> {
+    if !histogram.is_empty() {
+        let most = histogram.len() as f64;
+        let rows = histogram.iter_quantiles(5).map(|row| {
+            let across = 1.0 / (1.0 - row.quantile_iterated_to()).max(f64::MIN_POSITIVE);
+            Dot::new(across.min(most), row.value_iterated_to() as f64 / 1e9)
+        });
+        let mut dots: Vec<Dot> = rows.collect();
+        // Rows beyond the number of samples say the same once more.
+        dots.dedup_by(|b, a| a.x == b.x && a.y == b.y);
+        return dots;
+    }
+    let filled: Vec<&&Latency> = latencies.iter().filter(|l| l.samples > 0).collect();
+    let samples: u64 = filled.iter().map(|l| l.samples).sum();
+    if filled.is_empty() {
+        return Vec::new();
+    }
+    let dots = STATISTICS.into_iter().filter_map(|statistic| {
+        let quantile = statistic.quantile?;
+        let across = if quantile < 1.0 { 1.0 / (1.0 - quantile) } else { samples as f64 };
+        let mean = filled.iter().map(|l| statistic.of(l)).sum::<f64>() / filled.len() as f64;
+        (across <= samples as f64).then(|| Dot::new(across, mean))
+    });
+    dots.collect()
+}

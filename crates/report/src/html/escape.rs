@@ -1,0 +1,58 @@
+//! Text from outside inside a page.
+
+use std::fmt::{self, Display};
+
+/// Text that stands as itself in the content of an element or in a quoted attribute.
+pub(crate) fn escape(text: &str) -> Escaped<'_> {
+    Escaped(text)
+}
+
+/// See [`escape`].
+pub(crate) struct Escaped<'a>(&'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut plain = self.0;
+        while let Some(at) = plain.find(special) {
+            let (before, rest) = plain.split_at(at);
+            f.write_str(before)?;
+            let mut letters = rest.chars();
+            match letters.next() {
+                Some('&') => f.write_str("&amp;")?,
+                Some('<') => f.write_str("&lt;")?,
+                Some('>') => f.write_str("&gt;")?,
+                Some('"') => f.write_str("&quot;")?,
+                Some('\'') => f.write_str("&#39;")?,
+                _ => f.write_str("\u{fffd}")?,
+            }
+            plain = letters.as_str();
+        }
+        f.write_str(plain)
+    }
+}
+
+/// Markup, and characters that HTML forbids or that turn the text of the page around.
+fn special(c: char) -> bool {
+    match c {
+        '&' | '<' | '>' | '"' | '\'' => true,
+        '\n' | '\t' => false,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        c => c.is_control(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_becomes_text() {
+        let hostile = "<script>alert('x')</script> \"a\" &amp; \u{0}\u{202e}\nb";
+        assert_eq!(
+            escape(hostile).to_string(),
+            "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &quot;a&quot; &amp;amp; \u{fffd}\u{fffd}\nb"
+        );
+        assert_eq!(escape("µs – ✓").to_string(), "µs – ✓");
+        assert_eq!(escape("").to_string(), "");
+    }
+}

@@ -1,0 +1,328 @@
+//! The first screen.
+
+use probe::metrics::Unit;
+use probe::outcome::{Estimate, Point, RunResult, Saturated};
+
+use super::escape;
+use crate::estimates::{Kind, metric, usable};
+use crate::format::{command_line, duration, estimate, figure, optional, printable};
+use crate::put::put;
+use crate::terminal::threshold_value;
+use crate::{describe, verdict};
+
+/// What was measured, the verdict, the headline figures, thresholds, remarks.
+pub(super) fn of(result: &RunResult, title: &str) -> String {
+    let mut out = String::new();
+    put!(
+        out,
+        "<header>\n<p class=\"kicker\">Planimeter {} · controller benchmark</p>\n<h1>{}</h1>\n<p class=\"facts\">Controller <b>{}</b>",
+        escape(&printable(&result.planimeter_version)),
+        escape(title),
+        escape(&printable(&result.controller.address)),
+    );
+    if let Some(process) = &result.controller.process {
+        put!(out, " ({})", escape(&printable(process)));
+    }
+    put!(
+        out,
+        " · {} · started <time>{}</time>, took {}</p>\n",
+        escape(&describe::effort(result)),
+        escape(&printable(&result.started_at)),
+        escape(&duration(result.elapsed_s)),
+    );
+    out.push_str(&incomplete(result));
+    out.push_str(&why_zero(result));
+    out.push_str(&verdict_card(result));
+    out.push_str(&tiles(result));
+    out.push_str(&search(result));
+    out.push_str(&thresholds(result));
+    out.push_str(&notes(result));
+    out.push_str("</header>\n");
+    out
+}
+
+fn incomplete(result: &RunResult) -> String {
+    let Some((state, reason)) = describe::incomplete(&result.completion) else {
+        return String::new();
+    };
+    let meaning = match state {
+        "PARTIAL" => "This run is partial: its figures cover a part of what was asked for.",
+        _ => "This run failed: nothing could be measured.",
+    };
+    format!(
+        "<div class=\"card bad\" role=\"alert\"><p><b>{meaning}</b></p><p>{}</p></div>\n",
+        escape(&reason)
+    )
+}
+
+fn why_zero(result: &RunResult) -> String {
+    let mut out = String::new();
+    for (reason, points) in describe::why_zero(result) {
+        put!(
+            out,
+            "<div class=\"card bad\"><p><b>Why nothing was answered</b></p><p>{}</p>",
+            escape(&reason)
+        );
+        if result.points.len() > 1 {
+            put!(out, "<p class=\"remark\">{}</p>", escape(&points.join("; ")));
+        }
+        out.push_str("</div>\n");
+    }
+    out
+}
+
+fn verdict_card(result: &RunResult) -> String {
+    if result.points.is_empty() {
+        return String::new();
+    }
+    let verdicts = verdict::of_run(result);
+    let side = verdicts.worst().0;
+    let (class, sign) = match side {
+        Saturated::Neither => ("good", "✓"),
+        Saturated::Controller => ("plain", "◆"),
+        Saturated::Unknown => ("warn", "?"),
+        Saturated::Probe => ("bad", "!"),
+    };
+    let mut out = format!(
+        "<div class=\"card {class}\"><p><span class=\"sign\" aria-hidden=\"true\">{sign}</span><b>{}</b></p>\n",
+        escape(&verdicts.sentence())
+    );
+    let trials = result.points.iter().flat_map(|point| &point.trials);
+    let reasons = verdict::reasons(trials, side);
+    for reason in reasons.iter().take(3) {
+        put!(out, "<p>{}</p>\n", escape(&printable(reason)));
+    }
+    if reasons.len() > 3 {
+        put!(
+            out,
+            "<p class=\"remark\">{} further observations with the single points.</p>\n",
+            reasons.len() - 3
+        );
+    }
+    out + "</div>\n"
+}
+
+/// A headline figure.
+struct Tile {
+    name: String,
+    value: String,
+    remark: String,
+}
+
+fn tiles(result: &RunResult) -> String {
+    let tiles = match result.points.as_slice() {
+        [] => Vec::new(),
+        [point] => of_point(point),
+        points => of_sweep(points),
+    };
+    if tiles.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("<dl class=\"tiles\">\n");
+    for tile in tiles {
+        put!(
+            out,
+            "<div><dt>{}</dt><dd class=\"value\">{}</dd><dd class=\"remark\">{}</dd></div>\n",
+            escape(&tile.name),
+            escape(&tile.value),
+            escape(&tile.remark)
+        );
+    }
+    out + "</dl>\n"
+}
+
+/// `n = 5 trials`, or that there is no interval.
+fn confidence(estimate: &Estimate) -> String {
+    match estimate.n {
+        1 => "one trial, no interval".to_owned(),
+        n => format!("95 % CI, n = {n} trials"),
+    }
+}
+
+fn of_point(point: &Point) -> Vec<Tile> {
+    let tile = |name: &str, metric_name: &str, unit, remark: &dyn Fn(&Estimate) -> String| {
+        metric(point, metric_name).map(|value| Tile {
+            name: name.to_owned(),
+            value: estimate(value, unit),
+            remark: remark(value),
+        })
+    };
+    let mean = |name: &str, unit| optional(metric(point, name).map(|e| e.mean), unit);
+    let offered = point
+        .offered_rate
+        .map_or_else(String::new, |rate| format!("of {} offered; ", figure(rate, Unit::PerSecond)));
+    let samples = format!("{} samples", figure(Kind::FromDue.samples(point) as f64, Unit::Count));
+    let tiles = [
+        tile("Answered", "received_rate", Unit::PerSecond, &|e| {
+            format!("{offered}{}", confidence(e))
+        }),
+        tile("Loss", "loss", Unit::Fraction, &confidence),
+        tile("Round-trip time, median", "rtt.p50", Unit::Seconds, &|_| {
+            format!("from due; mean {}; {samples}", mean("rtt.mean", Unit::Seconds))
+        }),
+        tile("Round-trip time, p99", "rtt.p99", Unit::Seconds, &|_| {
+            format!(
+                "from due; p99.9 {}, max {}",
+                mean("rtt.p999", Unit::Seconds),
+                mean("rtt.max", Unit::Seconds)
+            )
+        }),
+        tile("Controller CPU", "controller.cpu", Unit::CpuPercent, &|_| {
+            format!("of one core; memory {}", mean("controller.rss", Unit::Bytes))
+        }),
+        tile("Behind schedule, p99", "lag.p99", Unit::Seconds, &|_| {
+            format!("of the probe; its CPU {} of one core", mean("probe.cpu", Unit::CpuPercent))
+        }),
+    ];
+    tiles.into_iter().flatten().collect()
+}
+
+fn of_sweep(points: &[Point]) -> Vec<Tile> {
+    let mut tiles = Vec::new();
+    let protocols = describe::distinct(points.iter().map(|p| p.protocol.as_str()));
+    let largest =
+        |of: &mut dyn Iterator<Item = (f64, String)>| of.max_by(|a, b| a.0.total_cmp(&b.0));
+    for protocol in &protocols {
+        let own = || points.iter().filter(|p| p.protocol == *protocol);
+        let suffix = if protocols.len() > 1 {
+            format!(", {}", describe::protocol(protocol))
+        } else {
+            String::new()
+        };
+        let answered = own().filter_map(|p| Some((p, metric(p, "received_rate")?)));
+        if let Some((point, value)) = answered.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean)) {
+            tiles.push(Tile {
+                name: format!("Highest rate answered{suffix}"),
+                value: estimate(value, Unit::PerSecond),
+                remark: format!("{}; {}", place(point, &protocols), confidence(value)),
+            });
+        }
+        // A point counts as loss-free only if no trial of it lost anything.
+        let loss_free = own().filter(|p| {
+            metric(p, "loss").is_some_and(|loss| loss.max == 0.0)
+                && verdict::of_point(p).worst().0 != Saturated::Probe
+                && usable(p).count() == p.trials.len()
+        });
+        let found =
+            largest(&mut loss_free.filter_map(|p| Some((p.offered_rate?, place(p, &protocols)))));
+        if let Some((rate, at)) = found {
+            tiles.push(Tile {
+                name: format!("Highest rate without loss{suffix}"),
+                value: figure(rate, Unit::PerSecond),
+                remark: format!("offered; {at}"),
+            });
+        }
+    }
+    let medians = || points.iter().filter_map(|p| metric(p, "rtt.p50")).map(|e| e.mean);
+    let (least, most) = describe::range(medians());
+    if least <= most {
+        tiles.push(Tile {
+            name: "Round-trip time, median".to_owned(),
+            value: format!("{} to {}", figure(least, Unit::Seconds), figure(most, Unit::Seconds)),
+            remark: "from due; best to worst point".to_owned(),
+        });
+    }
+    let mut cpu = points
+        .iter()
+        .filter_map(|p| Some((metric(p, "controller.cpu")?.mean, place(p, &protocols))));
+    if let Some((most, at)) = largest(&mut cpu) {
+        tiles.push(Tile {
+            name: "Controller CPU, at most".to_owned(),
+            value: figure(most, Unit::CpuPercent),
+            remark: format!("of one core; {at}"),
+        });
+    }
+    let mut lag =
+        points.iter().filter_map(|p| Some((metric(p, "lag.p99")?.mean, place(p, &protocols))));
+    if let Some((most, at)) = largest(&mut lag) {
+        tiles.push(Tile {
+            name: "Behind schedule, worst p99".to_owned(),
+            value: figure(most, Unit::Seconds),
+            remark: format!("of the probe; {at}"),
+        });
+    }
+    let limited =
+        points.iter().filter(|p| verdict::of_point(p).worst().0 == Saturated::Controller).count();
+    tiles.push(Tile {
+        name: "Controller saturated".to_owned(),
+        value: format!("{limited} of {}", points.len()),
+        remark: "points, in at least one trial".to_owned(),
+    });
+    tiles
+}
+
+fn place(point: &Point, protocols: &[&str]) -> String {
+    let switches = crate::format::plural(u64::from(point.switches), "switch", "switches");
+    match protocols.len() {
+        1 => format!("{switches}, {}", describe::load(point)),
+        _ => describe::point(point),
+    }
+}
+
+fn search(result: &RunResult) -> String {
+    let Some(search) = &result.search else { return String::new() };
+    let rate = |value: Option<f64>, none: &str| {
+        value.map_or_else(|| none.to_owned(), |v| figure(v, Unit::PerSecond))
+    };
+    let rows = [
+        ("Highest loss-free rate", rate(search.loss_free_rate, "none was loss-free")),
+        ("Lowest rate with loss", rate(search.lossy_rate, "never seen")),
+        ("Highest rate answered", rate(Some(search.maximum_received_rate), "")),
+        ("Knee of the response time", rate(search.knee_rate, "not found")),
+    ];
+    let mut out = String::from(
+        "<h2>Search</h2>\n<table class=\"narrow\"><caption>All switches together</caption><tbody>\n",
+    );
+    for (name, value) in rows {
+        put!(out, "<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape(name), escape(&value));
+    }
+    out.push_str("</tbody></table>\n");
+    if !search.knee_method.is_empty() {
+        put!(out, "<p class=\"remark\">Knee: {}</p>\n", escape(&printable(&search.knee_method)));
+    }
+    if search.limited_by_probe {
+        out.push_str("<p class=\"card bad\"><b>The probe was the limit at the highest point: the controller may take more.</b></p>\n");
+    }
+    out
+}
+
+fn thresholds(result: &RunResult) -> String {
+    if result.thresholds.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<h2>Thresholds</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">held</th><th scope=\"col\">condition</th>\
+         <th scope=\"col\">measured</th><th scope=\"col\">point</th></tr></thead><tbody>\n",
+    );
+    for threshold in &result.thresholds {
+        let (class, word) = if threshold.held { ("good", "✓ pass") } else { ("bad", "✗ FAIL") };
+        put!(
+            out,
+            "<tr><td class=\"text {class}\">{word}</td><th scope=\"row\"><code>{}</code></th><td>{}</td><td class=\"text\">{}</td></tr>\n",
+            escape(&printable(&threshold.condition)),
+            escape(&threshold_value(&threshold.condition, threshold.value)),
+            escape(&printable(&threshold.point)),
+        );
+    }
+    out + "</tbody></table></div>\n"
+}
+
+fn notes(result: &RunResult) -> String {
+    let mut out = String::new();
+    let notes = describe::notes(result);
+    if !notes.is_empty() {
+        out.push_str("<h2>Notes</h2>\n<ul class=\"notes\">\n");
+        for note in notes {
+            put!(out, "<li>{}</li>\n", escape(&note));
+        }
+        out.push_str("</ul>\n");
+    }
+    if !result.command.is_empty() {
+        put!(
+            out,
+            "<p class=\"command\"><code>{}</code></p>\n",
+            escape(&command_line(&result.command))
+        );
+    }
+    out
+}

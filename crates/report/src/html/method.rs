@@ -1,0 +1,215 @@
+//! How it was measured: windows, counts, seeds, definitions, host, configuration, files.
+
+use probe::metrics::Unit;
+use probe::outcome::{RunResult, Trial};
+
+use super::escape;
+use crate::describe;
+use crate::format::{command_line, duration, figure, optional, plural, printable};
+use crate::put::put;
+
+/// Each figure and what it means here.
+const DEFINITIONS: [(&str, &str); 14] = [
+    (
+        "Offered, due",
+        "In open loop every packet-in has a due time that is fixed before the trial starts; answers, or their \
+         absence, change nothing. Offered is what was due in the measure window.",
+    ),
+    (
+        "Sent",
+        "Packet-ins of the measure window that left. Fewer than due means that the probe, or a connection that \
+         took no more, fell behind.",
+    ),
+    (
+        "Received, answered",
+        "A packet-in is answered by the first packet-out that carries its identity, so a controller that sends \
+         a rule and a packet-out for it scores once. The received rate counts answers that arrived in the \
+         window; the count of answered packet-ins includes those that came after it.",
+    ),
+    (
+        "Loss",
+        "Share of the packet-ins sent in the window that had no answer when the trial ended, after the drain time.",
+    ),
+    (
+        "Round-trip time from due",
+        "From the moment a packet-in was due to the arrival of its answer. Time that it waited in the probe \
+         counts, so that a stalled controller cannot hide behind packet-ins that were held back (coordinated \
+         omission).",
+    ),
+    (
+        "Round-trip time from sent",
+        "From the moment a packet-in left to the arrival of its answer: the definition of the P4RCProbe paper.",
+    ),
+    (
+        "Behind schedule",
+        "How much later than due packet-ins left. The schedule holds as long as this is small against the round-trip time.",
+    ),
+    (
+        "Percentiles",
+        "Read from HDR histograms with three significant digits; each value is recorded, none is sampled. \
+         Over trials, the mean of the percentiles of each trial is given.",
+    ),
+    (
+        "Late, duplicated, unmatched",
+        "Late: answered, but after the limit for late answers. Duplicated: further answers to one packet-in. \
+         Unmatched: packet-outs that answer no packet-in and are no discovery frames.",
+    ),
+    (
+        "Rules",
+        "Flow-mods that add or modify, or table entries inserted or modified by Write, counted apart from answers.",
+    ),
+    ("Outstanding", "Packet-ins sent and not answered yet, at each sample."),
+    (
+        "Fairness",
+        "Jain's index of the answered packet-ins over switches: 1 if all got the same, 1/n if one of n got all.",
+    ),
+    (
+        "CPU, memory",
+        "CPU in percent of one core over the measure window, so that four busy cores are 400. Memory is the \
+         largest resident set.",
+    ),
+    (
+        "Confidence",
+        "The interval that holds the mean with 95 % confidence, by Student's t over the trials; bars in plots \
+         are the same. One trial has none.",
+    ),
+];
+
+/// The files beside the report.
+const FILES: [(&str, &str); 7] = [
+    ("result.json", "everything here and the series of every switch, by a versioned schema"),
+    ("summary.csv", "a row per point: mean, interval and n of each metric"),
+    ("per_second.csv", "sent, received and rules in each second of each trial"),
+    ("samples.csv", "outstanding packet-ins, CPU and memory over time"),
+    ("per_switch.csv", "a row per switch of each trial"),
+    (
+        "histograms/",
+        "raw histograms: .hlog (HDR interval log, nanoseconds), .hgrm (percentile distribution, microseconds)",
+    ),
+    ("config.toml", "the configuration as resolved"),
+];
+
+/// The method section.
+pub(super) fn of(result: &RunResult, configuration: &str) -> String {
+    let mut out = String::from("<section id=\"method\"><h2>Method</h2>\n");
+    out.push_str(&trials(result));
+    out.push_str("<h3>What the figures mean</h3>\n<dl class=\"definitions\">\n");
+    for (term, meaning) in DEFINITIONS {
+        put!(out, "<dt>{}</dt><dd>{}</dd>\n", escape(term), escape(meaning));
+    }
+    out.push_str("</dl>\n");
+    out.push_str(&host(result));
+    out.push_str(&configured(result, configuration));
+    out.push_str("<h3>Files beside this report</h3>\n<table class=\"text\"><tbody>\n");
+    for (name, content) in FILES {
+        put!(
+            out,
+            "<tr><th scope=\"row\"><code>{name}</code></th><td class=\"text\">{}</td></tr>\n",
+            escape(content)
+        );
+    }
+    out + "</tbody></table>\n</section>\n"
+}
+
+fn trials(result: &RunResult) -> String {
+    let all: Vec<&Trial> = result.points.iter().flat_map(|p| &p.trials).collect();
+    let mut rows = vec![("Trials", describe::effort(result))];
+    if let Some(first) = all.first() {
+        let series = &first.series;
+        rows.push((
+            "Measure window",
+            format!(
+                "{} to {} after the first packet was due (trial {}); what comes before is warm-up and counts for nothing",
+                figure(series.measure_from_s, Unit::Seconds),
+                figure(series.measure_to_s, Unit::Seconds),
+                first.repetition
+            ),
+        ));
+        rows.push((
+            "Samples of CPU, memory and outstanding",
+            format!("every {}", figure(series.sample_interval_s, Unit::Seconds)),
+        ));
+        let seeds = describe::distinct(all.iter().map(|t| t.seed));
+        let shown: Vec<String> = seeds.iter().take(8).map(u64::to_string).collect();
+        let more = if seeds.len() > shown.len() {
+            format!(" and {} more", seeds.len() - shown.len())
+        } else {
+            String::new()
+        };
+        rows.push((
+            "Seeds",
+            format!(
+                "{}{more}; with the same seed the same packets are due at the same times",
+                shown.join(", ")
+            ),
+        ));
+        let samples: u64 = all.iter().map(|t| t.rtt_from_due.samples).sum();
+        rows.push(("Round-trip times recorded", plural(samples, "sample", "samples")));
+    }
+    rows.push(("Length of the run", duration(result.elapsed_s)));
+    let cpu =
+        result.controller.process.as_deref().map_or_else(|| "not observed".to_owned(), printable);
+    rows.push(("Controller process", cpu));
+    if !result.command.is_empty() {
+        rows.push(("Command", command_line(&result.command)));
+    }
+    let mut out = String::from("<table class=\"text\"><tbody>\n");
+    for (name, value) in rows {
+        put!(
+            out,
+            "<tr><th scope=\"row\">{name}</th><td class=\"text prose\">{}</td></tr>\n",
+            escape(&value)
+        );
+    }
+    out + "</tbody></table>\n"
+}
+
+fn host(result: &RunResult) -> String {
+    let host = &result.host;
+    let known = |text: &str| if text.is_empty() { "–".to_owned() } else { printable(text) };
+    let memory = (host.memory_bytes > 0).then_some(host.memory_bytes as f64);
+    let rows = [
+        ("Name", known(&host.hostname)),
+        ("Kernel", known(&host.kernel)),
+        ("Processor", known(&host.cpu_model)),
+        ("Cores for the probe", host.cpus.to_string()),
+        ("Memory", optional(memory, Unit::Bytes)),
+        ("Planimeter", known(&result.planimeter_version)),
+    ];
+    let mut out = String::from("<h3>Host of the probe</h3>\n<table class=\"text\"><tbody>\n");
+    for (name, value) in rows {
+        put!(
+            out,
+            "<tr><th scope=\"row\">{name}</th><td class=\"text\">{}</td></tr>\n",
+            escape(&value)
+        );
+    }
+    out + "</tbody></table>\n"
+}
+
+fn configured(result: &RunResult, configuration: &str) -> String {
+    let mut out = String::from("<h3>Configuration as resolved</h3>\n");
+    if !configuration.trim().is_empty() {
+        put!(
+            out,
+            "<details><summary>config.toml</summary><pre><code>{}</code></pre></details>\n",
+            escape(configuration)
+        );
+    }
+    if !result.configuration.is_empty() {
+        out.push_str(
+            "<details><summary>Key by key</summary><table class=\"text\"><thead><tr><th scope=\"col\">key</th>\
+             <th scope=\"col\">value</th></tr></thead><tbody>\n",
+        );
+        for (key, value) in &result.configuration {
+            put!(
+                out,
+                "<tr><th scope=\"row\"><code>{}</code></th><td class=\"text\"><code>{}</code></td></tr>\n",
+                escape(&printable(key)),
+                escape(&printable(value))
+            );
+        }
+        out.push_str("</tbody></table></details>\n");
+    }
+    out
+}

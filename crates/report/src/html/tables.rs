@@ -1,0 +1,312 @@
+//! Tables of points, of times and of switches.
+
+use probe::metrics::Unit;
+use probe::outcome::{Counts, Estimate, Point, SwitchOutcome};
+
+use super::escape;
+use crate::estimates::{Kind, STATISTICS, metric, total, usable};
+use crate::format::{estimate, figure, optional, plural, printable, whole};
+use crate::put::put;
+use crate::{describe, verdict};
+
+/// Switches that have a row of their own.
+const SWITCH_ROWS: usize = 64;
+
+/// A mean with its interval, or a dash.
+fn mean(value: Option<&Estimate>, unit: Unit) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| estimate(value, unit))
+}
+
+/// One row per point.
+pub(super) fn of_sweep(points: &[Point]) -> String {
+    let mut out = String::from(
+        "<div class=\"wide\"><table><caption>Points: means over trials with 95 % confidence intervals; \
+         round-trip times from due; CPU in percent of one core</caption><thead><tr>",
+    );
+    let heads = [
+        "",
+        "protocol",
+        "switches",
+        "load",
+        "offered",
+        "sent",
+        "received",
+        "loss",
+        "RTT mean",
+        "RTT p50",
+        "RTT p99",
+        "behind schedule p99",
+        "controller CPU",
+        "n",
+        "limit",
+    ];
+    for head in heads {
+        put!(out, "<th scope=\"col\">{head}</th>");
+    }
+    out.push_str("</tr></thead><tbody>\n");
+    for (position, point) in points.iter().enumerate() {
+        let of = |name: &str, unit| mean(metric(point, name), unit);
+        let verdicts = verdict::of_point(point);
+        put!(
+            out,
+            "<tr><td><a href=\"#point-{0}\">{0}</a></td><td class=\"text\">{1}</td><td>{2}</td><td class=\"text\">{3}</td>",
+            position + 1,
+            escape(&describe::protocol(&point.protocol)),
+            whole(u64::from(point.switches)),
+            escape(&describe::load(point)),
+        );
+        let cells = [
+            optional(point.offered_rate, Unit::PerSecond),
+            of("sent_rate", Unit::PerSecond),
+            of("received_rate", Unit::PerSecond),
+            of("loss", Unit::Fraction),
+            of("rtt.mean", Unit::Seconds),
+            of("rtt.p50", Unit::Seconds),
+            of("rtt.p99", Unit::Seconds),
+            of("lag.p99", Unit::Seconds),
+            of("controller.cpu", Unit::CpuPercent),
+            usable(point).count().to_string(),
+        ];
+        for cell in cells {
+            put!(out, "<td>{}</td>", escape(&cell));
+        }
+        put!(out, "<td class=\"text\">{}</td></tr>\n", escape(&verdicts.short()));
+    }
+    out + "</tbody></table></div>\n"
+}
+
+/// Rates, times, counts, handshake and verdicts of a point.
+pub(super) fn of_point(point: &Point) -> String {
+    let mut out = String::from("<div class=\"tables\">\n");
+    if usable(point).next().is_some() {
+        out.push_str(&rates(point));
+        out.push_str(&times(point));
+        out.push_str(&counts(point));
+    }
+    out.push_str(&trials(point));
+    out.push_str(&handshake(point));
+    out + "</div>\n"
+}
+
+fn rates(point: &Point) -> String {
+    let rows = [
+        ("offered", "offered_rate", Unit::PerSecond, point.offered_rate.is_some()),
+        ("sent", "sent_rate", Unit::PerSecond, true),
+        ("received", "received_rate", Unit::PerSecond, true),
+        ("loss", "loss", Unit::Fraction, true),
+        (
+            "rules installed",
+            "rules_rate",
+            Unit::PerSecond,
+            metric(point, "rules_rate").is_some_and(|e| e.max > 0.0),
+        ),
+        ("outstanding, most", "outstanding.max", Unit::Count, true),
+        ("fairness over switches (Jain)", "fairness", Unit::Index, point.switches > 1),
+        ("controller CPU", "controller.cpu", Unit::CpuPercent, true),
+        ("controller memory", "controller.rss", Unit::Bytes, true),
+        ("probe CPU", "probe.cpu", Unit::CpuPercent, true),
+        ("probe memory", "probe.rss", Unit::Bytes, true),
+    ];
+    let mut out = String::from(
+        "<table><caption>Rates and load; CPU in percent of one core</caption><thead><tr><td></td>\
+         <th scope=\"col\">mean ± 95 % CI</th><th scope=\"col\">least</th><th scope=\"col\">most</th>\
+         <th scope=\"col\">n</th></tr></thead><tbody>\n",
+    );
+    for (label, name, unit, shown) in rows {
+        let Some(value) = metric(point, name).filter(|_| shown) else { continue };
+        put!(
+            out,
+            "<tr><th scope=\"row\">{label}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            escape(&estimate(value, unit)),
+            escape(&figure(value.min, unit)),
+            escape(&figure(value.max, unit)),
+            value.n
+        );
+    }
+    out + "</tbody></table>\n"
+}
+
+fn times(point: &Point) -> String {
+    let kinds = [
+        (Kind::FromDue, "round trip from due"),
+        (Kind::FromSent, "round trip from sent"),
+        (Kind::Lag, "behind schedule"),
+    ];
+    let kinds: Vec<_> = kinds.into_iter().filter(|(kind, _)| kind.samples(point) > 0).collect();
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<table><caption>Times: mean over trials ± 95 % CI</caption><thead><tr><td></td>",
+    );
+    for (_, name) in &kinds {
+        put!(out, "<th scope=\"col\">{name}</th>");
+    }
+    out.push_str("</tr></thead><tbody>\n");
+    for statistic in STATISTICS {
+        put!(out, "<tr><th scope=\"row\">{}</th>", statistic.name);
+        for (kind, _) in &kinds {
+            put!(
+                out,
+                "<td>{}</td>",
+                escape(&mean(kind.estimate(point, statistic).as_ref(), Unit::Seconds))
+            );
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("<tr><th scope=\"row\">samples</th>");
+    for (kind, _) in &kinds {
+        put!(out, "<td>{}</td>", whole(kind.samples(point)));
+    }
+    out + "</tr></tbody></table>\n"
+}
+
+fn counts(point: &Point) -> String {
+    let count = |of: fn(&Counts) -> u64| total(point, of);
+    let rows = [
+        ("due", count(|c| c.due)),
+        ("sent", count(|c| c.sent)),
+        ("answered", count(|c| c.answered)),
+        ("answered late", count(|c| c.late)),
+        ("lost", count(|c| c.lost)),
+        ("duplicated answers", count(|c| c.duplicated)),
+        ("unmatched packet-outs", count(|c| c.unmatched)),
+        ("answered, time forgotten", count(|c| c.untimed)),
+        ("packet-outs", count(|c| c.packet_outs)),
+        ("rules installed", count(|c| c.rules_installed)),
+        ("rules removed", count(|c| c.rules_removed)),
+        ("rules refused", count(|c| c.rules_refused)),
+        ("discovery frames relayed", count(|c| c.discovery_relayed)),
+        ("disconnects", count(|c| c.disconnects)),
+        ("malformed messages", count(|c| c.malformed)),
+    ];
+    let n = usable(point).count() as u64;
+    let mut out = format!(
+        "<table><caption>Counts, sum of {}</caption><tbody>\n",
+        plural(n, "trial", "trials")
+    );
+    for (label, value) in rows {
+        put!(out, "<tr><th scope=\"row\">{label}</th><td>{}</td></tr>\n", whole(value));
+    }
+    out + "</tbody></table>\n"
+}
+
+/// What each trial came to, and why it says so.
+fn trials(point: &Point) -> String {
+    let mut out = String::from(
+        "<table class=\"text\"><caption>Trials</caption><thead><tr><th scope=\"col\">trial</th><th scope=\"col\">seed</th>\
+         <th scope=\"col\">measured</th><th scope=\"col\">limit</th><th scope=\"col\">because</th></tr></thead><tbody>\n",
+    );
+    for trial in &point.trials {
+        let state = describe::incomplete(&trial.completion)
+            .map_or_else(String::new, |(state, reason)| format!("{state}: {reason}. "));
+        put!(
+            out,
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td class=\"text\">{}</td><td class=\"text prose\">{}{}</td></tr>\n",
+            trial.repetition,
+            trial.seed,
+            escape(&crate::format::duration(trial.measured_s)),
+            verdict::word(trial.verdict.saturated),
+            escape(&state),
+            escape(&printable(&trial.verdict.because)),
+        );
+    }
+    out + "</tbody></table>\n"
+}
+
+/// How far the switches came, of the trial in which the fewest became ready.
+fn handshake(point: &Point) -> String {
+    let Some(worst) = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| h.ready) else {
+        return String::new();
+    };
+    let after = worst
+        .ready_after_s
+        .map_or_else(String::new, |s| format!(", the last after {}", figure(s, Unit::Seconds)));
+    let mut out = format!(
+        "<table><caption>Handshake: {} of {} ready{}</caption><thead><tr><th scope=\"col\">last stage reached, or error met</th>\
+         <th scope=\"col\">switches</th></tr></thead><tbody>\n",
+        whole(worst.ready.into()),
+        plural(worst.wanted.into(), "switch", "switches"),
+        escape(&after),
+    );
+    for (what, switches) in worst.stages.iter().chain(&worst.errors) {
+        put!(
+            out,
+            "<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n",
+            escape(&printable(what)),
+            whole((*switches).into())
+        );
+    }
+    out + "</tbody></table>\n"
+}
+
+/// A row per switch of the first trial that measured something; of many switches, their spread.
+pub(super) fn switches(point: &Point) -> String {
+    let Some(trial) = usable(point).next().filter(|t| t.per_switch.len() > 1) else {
+        return String::new();
+    };
+    let all = &trial.per_switch;
+    let mut out = format!(
+        "<details><summary>{} (trial {})</summary><div class=\"wide\"><table><caption>Switches</caption><thead><tr>",
+        plural(all.len() as u64, "switch", "switches"),
+        trial.repetition
+    );
+    for head in [
+        "switch",
+        "id",
+        "sent",
+        "answered",
+        "lost",
+        "late",
+        "sent rate",
+        "received rate",
+        "RTT mean",
+        "RTT max",
+    ] {
+        put!(out, "<th scope=\"col\">{head}</th>");
+    }
+    out.push_str("</tr></thead><tbody>\n");
+    if all.len() <= SWITCH_ROWS {
+        for switch in all {
+            row(&mut out, &format!("{}", switch.index), switch);
+        }
+    } else {
+        // Those at even distances in the order of what they got answered, so that both ends and
+        // the middle show.
+        let mut order: Vec<&SwitchOutcome> = all.iter().collect();
+        order.sort_by_key(|switch| switch.counts.answered);
+        let spread = [
+            ("fewest answers", 0.0),
+            ("10 %", 0.1),
+            ("median", 0.5),
+            ("90 %", 0.9),
+            ("most answers", 1.0),
+        ];
+        for (name, share) in spread {
+            let position = (share * (order.len() - 1) as f64).round() as usize;
+            if let Some(switch) = order.get(position) {
+                row(&mut out, &format!("{name}: {}", switch.index), switch);
+            }
+        }
+    }
+    out + "</tbody></table></div><p class=\"remark\">All switches of all trials: <code>per_switch.csv</code>.</p></details>\n"
+}
+
+fn row(out: &mut String, name: &str, switch: &SwitchOutcome) {
+    put!(out, "<tr><th scope=\"row\">{}</th>", escape(name));
+    let cells = [
+        switch.id.to_string(),
+        whole(switch.counts.sent),
+        whole(switch.counts.answered),
+        whole(switch.counts.lost),
+        whole(switch.counts.late),
+        figure(switch.sent_rate, Unit::PerSecond),
+        figure(switch.received_rate, Unit::PerSecond),
+        optional(switch.rtt_mean_ns.map(|ns| ns / 1e9), Unit::Seconds),
+        optional(switch.rtt_max_ns.map(|ns| ns as f64 / 1e9), Unit::Seconds),
+    ];
+    for cell in cells {
+        put!(out, "<td>{}</td>", escape(&cell));
+    }
+    out.push_str("</tr>\n");
+}

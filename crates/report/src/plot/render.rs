@@ -1,0 +1,541 @@
+//! A plot as SVG.
+
+use super::markers::outline;
+use super::palette::SERIES;
+use super::scale::{Axis, Scale};
+use super::thin::thin;
+use super::{Hue, Line, Marker, Plot, Point, Style};
+use crate::html::escape;
+use crate::put::put;
+
+/// Width of a drawing in its own units, which are pixels at the usual size.
+const WIDTH: f64 = 640.0;
+/// Height of the part between the axes.
+const INNER_HEIGHT: f64 = 270.0;
+/// Height of a row of the legend.
+const LEGEND_ROW: f64 = 20.0;
+/// Width of a letter at the size that axes and legends use.
+const LETTER: f64 = 6.5;
+/// Points drawn over all lines of a plot, and at most for one.
+const POINTS: usize = 24_000;
+const POINTS_PER_LINE: usize = 2_000;
+
+/// Where the inner part of the drawing lies.
+struct Frame {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Plot {
+    /// Whether there is anything to draw.
+    pub(crate) fn is_empty(&self) -> bool {
+        let any_line =
+            self.lines.iter().any(|l| l.points.iter().any(|p| p.x.is_finite() && p.y.is_finite()));
+        !any_line && self.areas.iter().all(|a| a.points.is_empty())
+    }
+
+    /// The drawing. `id` must be unique in the page and a valid identifier.
+    pub(crate) fn svg(&self, id: &str) -> String {
+        let x = Scale::fit(&self.x, self.x_values(), 8);
+        let y = Scale::fit(&self.y, self.y_values(), 6);
+        let legend = Legend::of(self);
+        let widest = y.ticks().iter().map(|t| t.label.chars().count()).max().unwrap_or(0);
+        let left = 34.0 + widest as f64 * LETTER;
+        let top = 14.0 + legend.rows.len() as f64 * LEGEND_ROW;
+        let frame = Frame { left, right: WIDTH - 20.0, top, bottom: top + INNER_HEIGHT };
+        let height = frame.bottom + 48.0;
+
+        let mut svg = String::with_capacity(4096);
+        put!(
+            svg,
+            "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" \
+             xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>\
+             <clipPath id=\"{id}-c\"><rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/></clipPath>",
+            escape(&self.title),
+            escape(&self.description),
+            frame.left - 6.0,
+            frame.top - 6.0,
+            frame.right - frame.left + 12.0,
+            frame.bottom - frame.top + 12.0,
+        );
+        legend.draw(&mut svg, frame.left);
+        self.draw_span(&mut svg, &frame, &x);
+        draw_axes(&mut svg, &frame, &x, &y);
+        put!(svg, "<g clip-path=\"url(#{id}-c)\">");
+        self.draw_areas(&mut svg, &frame, &x, &y);
+        let most = (POINTS / self.lines.len().max(1)).clamp(200, POINTS_PER_LINE);
+        for line in &self.lines {
+            draw_line(&mut svg, line, &frame, &x, &y, most);
+        }
+        svg.push_str("</g>");
+        self.draw_marks(&mut svg, &frame, &x);
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn x_values(&self) -> impl Iterator<Item = f64> {
+        let lines = self.lines.iter().flat_map(|l| l.points.iter().map(|p| p.x));
+        let areas = self.areas.iter().flat_map(|a| a.points.iter().map(|p| p.0));
+        let marks = self.marks.iter().map(|m| m.x);
+        lines.chain(areas).chain(marks)
+    }
+
+    fn y_values(&self) -> impl Iterator<Item = f64> {
+        let lines = self.lines.iter().flat_map(|l| l.points.iter());
+        let ends = lines.flat_map(|p| {
+            let half = p.interval.unwrap_or(0.0);
+            // On a logarithmic axis an interval may reach below zero; its mean still counts.
+            [p.y - half, p.y, p.y + half]
+        });
+        let floor = match self.y.from_zero {
+            true => f64::NEG_INFINITY,
+            // A wide interval must not stretch a logarithmic axis by many decades.
+            false => self.least_y() / 3.0,
+        };
+        let areas = self.areas.iter().flat_map(|a| a.points.iter().flat_map(|p| [p.1, p.2]));
+        ends.filter(move |y| *y >= floor).chain(areas)
+    }
+
+    fn least_y(&self) -> f64 {
+        let values = self.lines.iter().flat_map(|l| l.points.iter().map(|p| p.y));
+        values.filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min)
+    }
+
+    fn draw_span(&self, svg: &mut String, frame: &Frame, x: &Scale) {
+        let Some(span) = &self.span else { return };
+        let (from, to) = (frame.x(x, span.from), frame.x(x, span.to));
+        put!(
+            svg,
+            "<rect class=\"span\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title></rect>",
+            frame.top,
+            (to - from).max(0.0),
+            frame.bottom - frame.top,
+            escape(&span.name),
+        );
+    }
+
+    fn draw_areas(&self, svg: &mut String, frame: &Frame, x: &Scale, y: &Scale) {
+        for area in &self.areas {
+            if area.points.is_empty() {
+                continue;
+            }
+            put!(svg, "<path class=\"area s{}\" d=\"", area.hue % SERIES);
+            let upper = area.points.iter().map(|p| (p.0, p.2));
+            let lower = area.points.iter().rev().map(|p| (p.0, p.1));
+            for (position, (across, up)) in upper.chain(lower).enumerate() {
+                let letter = if position == 0 { 'M' } else { 'L' };
+                put!(svg, "{letter}{:.1} {:.1}", frame.x(x, across), frame.y(y, up));
+            }
+            put!(svg, "z\"><title>{}</title></path>", escape(&area.name));
+        }
+    }
+
+    fn draw_marks(&self, svg: &mut String, frame: &Frame, x: &Scale) {
+        for (row, mark) in self.marks.iter().enumerate() {
+            let at = frame.x(x, mark.x);
+            let room = frame.right - at > mark.label.chars().count() as f64 * LETTER + 8.0;
+            let (anchor, shift) = if room { ("start", 5.0) } else { ("end", -5.0) };
+            put!(
+                svg,
+                "<path class=\"mark\" d=\"M{at:.1} {:.1}V{:.1}\"/><text class=\"note\" x=\"{:.1}\" y=\"{:.1}\" \
+                 text-anchor=\"{anchor}\">{}</text>",
+                frame.top,
+                frame.bottom,
+                at + shift,
+                frame.top + 13.0 + row as f64 * 16.0,
+                escape(&mark.label),
+            );
+        }
+    }
+}
+
+impl Frame {
+    fn x(&self, scale: &Scale, value: f64) -> f64 {
+        self.left + scale.position(value) * (self.right - self.left)
+    }
+
+    fn y(&self, scale: &Scale, value: f64) -> f64 {
+        self.bottom - scale.position(value) * (self.bottom - self.top)
+    }
+}
+
+fn draw_axes(svg: &mut String, frame: &Frame, x: &Scale, y: &Scale) {
+    svg.push_str("<path class=\"grid\" d=\"");
+    for tick in y.ticks().iter().filter(|t| !t.label.is_empty()) {
+        put!(svg, "M{:.1} {:.1}H{:.1}", frame.left, frame.y(y, tick.value), frame.right);
+    }
+    for tick in x.ticks().iter().filter(|t| !t.label.is_empty()) {
+        put!(svg, "M{:.1} {:.1}V{:.1}", frame.x(x, tick.value), frame.top, frame.bottom);
+    }
+    svg.push_str("\"/><path class=\"axis\" d=\"");
+    put!(svg, "M{:.1} {:.1}V{:.1}H{:.1}", frame.left, frame.top, frame.bottom, frame.right);
+    for tick in y.ticks() {
+        let length = if tick.label.is_empty() { 3.0 } else { 5.0 };
+        put!(svg, "M{:.1} {:.1}h-{length}", frame.left, frame.y(y, tick.value));
+    }
+    for tick in x.ticks() {
+        let length = if tick.label.is_empty() { 3.0 } else { 5.0 };
+        put!(svg, "M{:.1} {:.1}v{length}", frame.x(x, tick.value), frame.bottom);
+    }
+    svg.push_str("\"/><g class=\"tick\">");
+    for tick in y.ticks().iter().filter(|t| !t.label.is_empty()) {
+        put!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            frame.left - 8.0,
+            frame.y(y, tick.value) + 4.0,
+            escape(&tick.label)
+        );
+    }
+    // Labels that would run into their neighbour are left out.
+    let mut free_from = f64::NEG_INFINITY;
+    for tick in x.ticks().iter().filter(|t| !t.label.is_empty()) {
+        let (at, half) = (frame.x(x, tick.value), tick.label.chars().count() as f64 * LETTER / 2.0);
+        if at - half < free_from {
+            continue;
+        }
+        free_from = at + half + 4.0;
+        put!(
+            svg,
+            "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            frame.bottom + 19.0,
+            escape(&tick.label)
+        );
+    }
+    let (middle, centre) = ((frame.top + frame.bottom) / 2.0, (frame.left + frame.right) / 2.0);
+    put!(
+        svg,
+        "</g><text class=\"label\" x=\"{centre:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
+         <text class=\"label\" transform=\"translate(15 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+        frame.bottom + 40.0,
+        escape(&x.label()),
+        escape(&y.label()),
+    );
+}
+
+fn draw_line(svg: &mut String, line: &Line, frame: &Frame, x: &Scale, y: &Scale, most: usize) {
+    let points = thin(&line.points, most);
+    put!(svg, "<g class=\"{}\">", class(line.style));
+    let tip = line.tip.as_deref().unwrap_or(&line.name);
+    if !tip.is_empty() {
+        put!(svg, "<title>{}</title>", escape(tip));
+    }
+    svg.push_str(if line.style.marker == Marker::Dot {
+        "<path class=\"dot\" d=\""
+    } else {
+        "<path class=\"line\" d=\""
+    });
+    let mut pen_down = false;
+    for point in &points {
+        if !(point.x.is_finite() && point.y.is_finite()) {
+            pen_down = false;
+            continue;
+        }
+        let letter = if pen_down { 'L' } else { 'M' };
+        put!(svg, "{letter}{:.1} {:.1}", frame.x(x, point.x), frame.y(y, point.y));
+        if line.style.marker == Marker::Dot {
+            // No length, but round ends: a dot for a few bytes.
+            svg.push_str("h0");
+        } else {
+            pen_down = true;
+        }
+    }
+    svg.push_str("\"/>");
+    let drawn = || points.iter().filter(|p| p.x.is_finite() && p.y.is_finite());
+    draw_intervals(svg, drawn(), frame, x, y);
+    if matches!(line.style.marker, Marker::Filled | Marker::Hollow) {
+        for point in drawn() {
+            svg.push_str("<path class=\"marker\" d=\"");
+            outline(svg, shape(line.style.hue), frame.x(x, point.x), frame.y(y, point.y));
+            match &point.tip {
+                Some(tip) => {
+                    put!(svg, "\"><title>{}</title></path>", escape(tip));
+                }
+                None => svg.push_str("\"/>"),
+            }
+        }
+    }
+    svg.push_str("</g>");
+}
+
+fn draw_intervals<'a>(
+    svg: &mut String,
+    points: impl Iterator<Item = &'a Point>,
+    frame: &Frame,
+    x: &Scale,
+    y: &Scale,
+) {
+    let mut path = String::new();
+    for point in points {
+        let Some(half) = point.interval.filter(|half| half.is_finite() && *half > 0.0) else {
+            continue;
+        };
+        let across = frame.x(x, point.x);
+        let (from, to) = (frame.y(y, point.y - half), frame.y(y, point.y + half));
+        put!(path, "M{:.1} {to:.1}h8m-4 0V{from:.1}m-4 0h8", across - 4.0);
+    }
+    if !path.is_empty() {
+        put!(svg, "<path class=\"interval\" d=\"{path}\"/>");
+    }
+}
+
+fn class(style: Style) -> String {
+    let mut class = match style.hue {
+        Hue::Series(number) => format!("s{}", number % SERIES),
+        Hue::Muted => "guide".to_owned(),
+    };
+    if style.dashed {
+        class.push_str(" dashed");
+    }
+    if style.marker == Marker::Hollow {
+        class.push_str(" hollow");
+    }
+    if style.faint {
+        class.push_str(" faint");
+    }
+    class
+}
+
+/// Colours and shapes have different numbers, so that lines beyond the palette differ from those
+/// that they share a colour with.
+fn shape(hue: Hue) -> usize {
+    match hue {
+        Hue::Series(number) => number,
+        Hue::Muted => 0,
+    }
+}
+
+/// What each line means, in rows above the drawing.
+struct Legend<'a> {
+    rows: Vec<Vec<Entry<'a>>>,
+}
+
+struct Entry<'a> {
+    name: &'a str,
+    sample: Sample,
+    width: f64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Sample {
+    Line(Style),
+    Area(usize),
+    Span,
+}
+
+impl<'a> Legend<'a> {
+    fn of(plot: &'a Plot) -> Self {
+        let mut entries: Vec<(&str, Sample)> = Vec::new();
+        let lines = plot.lines.iter().map(|l| (l.name.as_str(), Sample::Line(l.style)));
+        let areas = plot.areas.iter().map(|a| (a.name.as_str(), Sample::Area(a.hue)));
+        let span = plot.span.iter().map(|s| (s.name.as_str(), Sample::Span));
+        for (name, sample) in lines.chain(areas).chain(span) {
+            if !name.is_empty() && !entries.iter().any(|e| e.0 == name) {
+                entries.push((name, sample));
+            }
+        }
+        let mut rows: Vec<Vec<Entry<'a>>> = Vec::new();
+        let mut room = 0.0;
+        for (name, sample) in entries {
+            let width = 34.0 + name.chars().count() as f64 * LETTER + 14.0;
+            if room < width || rows.is_empty() {
+                rows.push(Vec::new());
+                room = WIDTH - 60.0;
+            }
+            room -= width;
+            if let Some(row) = rows.last_mut() {
+                row.push(Entry { name, sample, width });
+            }
+        }
+        Self { rows }
+    }
+
+    fn draw(&self, svg: &mut String, left: f64) {
+        svg.push_str("<g class=\"legend\">");
+        for (number, row) in self.rows.iter().enumerate() {
+            let middle = 11.0 + number as f64 * LEGEND_ROW;
+            let mut at = left;
+            for entry in row {
+                entry.sample.draw(svg, at, middle);
+                put!(
+                    svg,
+                    "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                    at + 34.0,
+                    middle + 4.0,
+                    escape(entry.name)
+                );
+                at += entry.width;
+            }
+        }
+        svg.push_str("</g>");
+    }
+}
+
+impl Sample {
+    fn draw(self, svg: &mut String, left: f64, middle: f64) {
+        match self {
+            Self::Line(style) if style.marker == Marker::Dot => {
+                put!(
+                    svg,
+                    "<g class=\"{}\"><path class=\"dot\" d=\"M{:.1} {middle:.1}h0\"/></g>",
+                    class(style),
+                    left + 14.0
+                );
+            }
+            Self::Line(style) => {
+                put!(
+                    svg,
+                    "<g class=\"{}\"><path class=\"line\" d=\"M{left:.1} {middle:.1}h28\"/>",
+                    class(style)
+                );
+                if style.marker != Marker::None {
+                    svg.push_str("<path class=\"marker\" d=\"");
+                    outline(svg, shape(style.hue), left + 14.0, middle);
+                    svg.push_str("\"/>");
+                }
+                svg.push_str("</g>");
+            }
+            Self::Area(hue) => {
+                put!(
+                    svg,
+                    "<path class=\"area s{}\" d=\"M{left:.1} {:.1}h28v12h-28z\"/>",
+                    hue % SERIES,
+                    middle - 6.0
+                );
+            }
+            Self::Span => {
+                put!(svg, "<path class=\"span\" d=\"M{left:.1} {:.1}h28v12h-28z\"/>", middle - 6.0);
+            }
+        }
+    }
+}
+
+/// Whether values range so widely that a logarithmic axis shows them better; none may be zero.
+pub(crate) fn spans_decades(values: impl Iterator<Item = f64>) -> bool {
+    let (low, high) =
+        values.fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
+    low > 0.0 && high / low > 100.0
+}
+
+impl Axis {
+    /// Logarithmic if the values range over more than two decades, else linear.
+    pub(crate) fn fitting(
+        label: impl Into<String>,
+        unit: probe::metrics::Unit,
+        values: impl Iterator<Item = f64>,
+    ) -> Self {
+        if spans_decades(values) {
+            Self::logarithmic(label, unit)
+        } else {
+            Self::linear(label, unit)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use probe::metrics::Unit;
+
+    fn plot(lines: Vec<Line>) -> Plot {
+        Plot {
+            title: "A <title>".to_owned(),
+            description: "\"quoted\" & plain".to_owned(),
+            x: Axis::linear("offered", Unit::PerSecond),
+            y: Axis::linear("received", Unit::PerSecond),
+            lines,
+            areas: Vec::new(),
+            span: None,
+            marks: Vec::new(),
+        }
+    }
+
+    fn line(name: &str, points: Vec<Point>) -> Line {
+        Line { name: name.to_owned(), points, style: Style::series(0).filled(), tip: None }
+    }
+
+    #[test]
+    fn nothing_to_draw_is_known() {
+        assert!(plot(Vec::new()).is_empty());
+        assert!(plot(vec![line("a", vec![Point::new(1.0, f64::NAN)])]).is_empty());
+        assert!(!plot(vec![line("a", vec![Point::new(1.0, 0.0)])]).is_empty());
+    }
+
+    #[test]
+    fn text_is_escaped_and_labelled_for_screen_readers() {
+        let svg = plot(vec![line("<script>", vec![Point::new(1.0, 2.0)])]).svg("p1");
+        assert!(!svg.contains("<script>") && svg.contains("&lt;script&gt;"), "{svg}");
+        assert!(svg.contains("role=\"img\" aria-labelledby=\"p1-t p1-d\""));
+        assert!(svg.contains("A &lt;title&gt;") && svg.contains("&quot;quoted&quot; &amp; plain"));
+    }
+
+    #[test]
+    fn positions_are_where_the_values_say() {
+        // Axes end at 10 and 10, so that 5 lies in the middle of both.
+        let points = vec![Point::new(0.0, 0.0), Point::new(5.0, 5.0), Point::new(10.0, 10.0)];
+        let svg = plot(vec![line("a", points)]).svg("p");
+        let path = svg
+            .split("class=\"line\" d=\"")
+            .nth(2)
+            .and_then(|s| s.split('"').next())
+            .expect("a line");
+        let numbers: Vec<f64> = path
+            .split(['M', 'L', ' '])
+            .filter(|s| !s.is_empty())
+            .map(|s| s.parse().expect("a number"))
+            .collect();
+        assert_eq!(numbers.len(), 6, "{path}");
+        assert!((numbers[2] - (numbers[0] + numbers[4]) / 2.0).abs() < 0.11, "{path}");
+        assert!((numbers[3] - (numbers[1] + numbers[5]) / 2.0).abs() < 0.11, "{path}");
+        assert!((numbers[1] - numbers[5] - INNER_HEIGHT).abs() < 0.11, "{path}");
+    }
+
+    #[test]
+    fn intervals_are_drawn_where_there_are_any() {
+        let with = Point { interval: Some(2.0), ..Point::new(1.0, 5.0) };
+        let svg = plot(vec![line("a", vec![with, Point::new(2.0, 5.0)])]).svg("p");
+        let path = svg
+            .split("class=\"interval\" d=\"")
+            .nth(1)
+            .and_then(|s| s.split('"').next())
+            .expect("intervals");
+        assert_eq!(path.matches('V').count(), 1, "{path}");
+        let without = plot(vec![line("a", vec![Point::new(2.0, 5.0)])]).svg("p");
+        assert!(!without.contains("interval"));
+    }
+
+    #[test]
+    fn a_gap_interrupts_the_line() {
+        let points = [1.0, 2.0, f64::NAN, 4.0, 5.0].iter().enumerate();
+        let svg =
+            plot(vec![line("", points.map(|(i, y)| Point::new(i as f64, *y)).collect())]).svg("p");
+        let path = svg
+            .split("class=\"line\" d=\"")
+            .nth(1)
+            .and_then(|s| s.split('"').next())
+            .expect("a line");
+        assert_eq!(path.matches('M').count(), 2, "{path}");
+    }
+
+    #[test]
+    fn many_long_lines_stay_small() {
+        let long = |n: usize| {
+            line(
+                &n.to_string(),
+                (0..40_000).map(|i| Point::new(i as f64, (i % 97) as f64)).collect(),
+            )
+        };
+        let svg =
+            plot((0..64).map(|n| Line { style: Style::series(n), ..long(n) }).collect()).svg("p");
+        assert!(svg.len() < 600_000, "{}", svg.len());
+    }
+
+    #[test]
+    fn wide_values_ask_for_a_logarithm_but_zero_forbids_it() {
+        assert!(spans_decades([10.0, 5000.0].into_iter()));
+        assert!(!spans_decades([0.0, 5000.0].into_iter()));
+        assert!(!spans_decades([1.0, 50.0].into_iter()));
+    }
+}

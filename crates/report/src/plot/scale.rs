@@ -1,0 +1,353 @@
+//! From data to a position on an axis, and where the ticks go.
+
+use probe::metrics::Unit;
+
+use crate::format::{figure, scaling, whole};
+
+/// How values are spread over an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spread {
+    /// Evenly.
+    Linear,
+    /// By their logarithm. Values must be above zero; others sit on the lower edge.
+    Logarithmic,
+    /// Quantiles as HDR plots show them: the value is 1 / (1 - quantile), spread by its logarithm,
+    /// so that each further nine takes the same room.
+    Quantile,
+}
+
+/// An axis: label, unit and spread.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    /// What is on the axis, without the unit.
+    pub(crate) label: String,
+    /// Unit of the values.
+    pub(crate) unit: Unit,
+    /// How they are spread.
+    pub(crate) spread: Spread,
+    /// Whether a linear axis starts at zero. It should, wherever lengths are compared.
+    pub(crate) from_zero: bool,
+}
+
+impl Axis {
+    /// A linear axis that starts at zero.
+    pub(crate) fn linear(label: impl Into<String>, unit: Unit) -> Self {
+        Self { label: label.into(), unit, spread: Spread::Linear, from_zero: true }
+    }
+
+    /// A logarithmic axis.
+    pub(crate) fn logarithmic(label: impl Into<String>, unit: Unit) -> Self {
+        Self { label: label.into(), unit, spread: Spread::Logarithmic, from_zero: false }
+    }
+
+    /// An axis of quantiles.
+    pub(crate) fn quantile(label: impl Into<String>) -> Self {
+        Self { label: label.into(), unit: Unit::Index, spread: Spread::Quantile, from_zero: false }
+    }
+}
+
+/// An axis fitted to data.
+#[derive(Clone, Debug)]
+pub(crate) struct Scale {
+    spread: Spread,
+    unit: Unit,
+    label: String,
+    low: f64,
+    high: f64,
+    /// Unit that all ticks share, if they do.
+    suffix: &'static str,
+    ticks: Vec<Tick>,
+}
+
+/// A mark on an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Tick {
+    /// Where.
+    pub(crate) value: f64,
+    /// What stands beside it; empty for marks between.
+    pub(crate) label: String,
+}
+
+impl Scale {
+    /// Fits an axis to the values that it must show, with about `wanted` labelled ticks.
+    pub(crate) fn fit(axis: &Axis, values: impl Iterator<Item = f64>, wanted: usize) -> Self {
+        let positive = axis.spread != Spread::Linear;
+        let usable = values.filter(|v| v.is_finite() && (!positive || *v > 0.0));
+        let (mut low, mut high) = usable
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        if low > high {
+            (low, high) = if positive { (1.0, 10.0) } else { (0.0, 1.0) };
+        }
+        let mut scale = Self {
+            spread: axis.spread,
+            unit: axis.unit,
+            label: axis.label.clone(),
+            low,
+            high,
+            suffix: "",
+            ticks: Vec::new(),
+        };
+        match axis.spread {
+            Spread::Linear => scale.fit_linear(axis.from_zero, wanted),
+            Spread::Logarithmic => scale.fit_logarithmic(wanted),
+            Spread::Quantile => scale.fit_quantile(),
+        }
+        scale
+    }
+
+    /// Position from 0 (low end) to 1 (high end). Values beyond the ends sit on them.
+    pub(crate) fn position(&self, value: f64) -> f64 {
+        let position = match self.spread {
+            Spread::Linear => (value - self.low) / (self.high - self.low),
+            Spread::Logarithmic | Spread::Quantile => {
+                (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+            }
+        };
+        position.clamp(0.0, 1.0)
+    }
+
+    /// The marks, low to high.
+    pub(crate) fn ticks(&self) -> &[Tick] {
+        &self.ticks
+    }
+
+    /// The label of the axis, with the unit if all ticks share it.
+    pub(crate) fn label(&self) -> String {
+        if self.suffix.is_empty() {
+            self.label.clone()
+        } else {
+            format!("{} ({})", self.label, self.suffix)
+        }
+    }
+
+    fn fit_linear(&mut self, from_zero: bool, wanted: usize) {
+        if from_zero {
+            self.low = self.low.min(0.0);
+            self.high = self.high.max(0.0);
+        }
+        // Ticks must be round in the unit shown, which for bytes and shares is not the unit of the
+        // data.
+        let per_unit = match self.unit {
+            Unit::Bytes | Unit::Seconds | Unit::Fraction => {
+                let scale = scaling(self.unit, self.high.abs().max(self.low.abs()));
+                self.suffix = scale.suffix;
+                scale.divisor
+            }
+            unit => {
+                self.suffix = plain_suffix(unit);
+                1.0
+            }
+        };
+        let (low, high) = (self.low / per_unit, self.high / per_unit);
+        let (low, high) = if high > low {
+            (low, high)
+        } else if low == 0.0 {
+            (0.0, 1.0)
+        } else {
+            (low - low.abs() * 0.5, high + high.abs() * 0.5)
+        };
+        let mut step = round_step((high - low) / wanted.max(2) as f64);
+        if matches!(self.unit, Unit::Count) {
+            step = step.max(1.0);
+        }
+        let (first, last) = ((low / step).floor(), (high / step - 1e-9).ceil());
+        self.low = first * step * per_unit;
+        self.high = last * step * per_unit;
+        let count = (last - first).clamp(1.0, 100.0) as usize;
+        let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
+        let largest = (first * step).abs().max((last * step).abs());
+        self.ticks = (0..=count)
+            .map(|i| (first + i as f64) * step)
+            .map(|value| Tick {
+                value: value * per_unit,
+                label: self.linear_label(value, decimals, largest),
+            })
+            .collect();
+    }
+
+    /// A tick label; thousands and millions are abbreviated alike on the whole axis.
+    fn linear_label(&self, value: f64, decimals: usize, largest: f64) -> String {
+        let value = if value == 0.0 { 0.0 } else { value };
+        if matches!(self.unit, Unit::Count | Unit::PerSecond) && largest >= 10_000.0 && value != 0.0
+        {
+            let (divisor, suffix) = if largest >= 1e7 { (1e6, "M") } else { (1e3, "k") };
+            let text = format!("{:.3}", value / divisor);
+            return format!("{} {suffix}", text.trim_end_matches('0').trim_end_matches('.'));
+        }
+        if decimals == 0 && value >= 0.0 {
+            whole(value.round() as u64)
+        } else {
+            format!("{value:.decimals$}")
+        }
+    }
+
+    fn fit_logarithmic(&mut self, wanted: usize) {
+        // Ticks of times and bytes span several units and name them.
+        self.suffix = plain_suffix(self.unit);
+        // Round the ends outwards to 1, 2 or 5 times a power of ten.
+        self.low = round_down_125(self.low);
+        self.high = round_up_125(self.high);
+        if self.high <= self.low * 1.000_001 {
+            (self.low, self.high) = (round_down_125(self.low * 0.7), round_up_125(self.high * 1.4));
+        }
+        let decades = (self.high / self.low).log10();
+        let (from, to) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        // With many decades only every second or third is labelled; with few, the steps between.
+        let stride = (decades / wanted.max(2) as f64).ceil().max(1.0) as i32;
+        let inner = decades < 2.7;
+        for exponent in from..=to {
+            for digit in 1..=9 {
+                let value = f64::from(digit) * 10_f64.powi(exponent);
+                if value < self.low * 0.999_999 || value > self.high * 1.000_001 {
+                    continue;
+                }
+                let labelled = if digit == 1 {
+                    exponent.rem_euclid(stride) == 0
+                } else {
+                    inner && matches!(digit, 2 | 5)
+                };
+                if labelled || decades < 5.0 {
+                    let label =
+                        if labelled { logarithmic_label(value, self.unit) } else { String::new() };
+                    self.ticks.push(Tick { value, label });
+                }
+            }
+        }
+    }
+
+    fn fit_quantile(&mut self) {
+        self.low = 1.0;
+        self.high = self.high.max(10.0);
+        // The last nine that is shown in full, plus room for the largest value.
+        let mut value = 10.0;
+        self.ticks.push(Tick { value: 1.0, label: "0 %".to_owned() });
+        self.ticks.push(Tick { value: 2.0, label: "50 %".to_owned() });
+        let mut nines = 1_usize;
+        while value <= self.high * 1.000_001 && nines <= 12 {
+            let label = match nines {
+                1 => "90 %".to_owned(),
+                2 => "99 %".to_owned(),
+                n => format!("99.{} %", "9".repeat(n - 2)),
+            };
+            self.ticks.push(Tick { value, label });
+            value *= 10.0;
+            nines += 1;
+        }
+    }
+}
+
+/// The suffix of units that an axis never changes.
+fn plain_suffix(unit: Unit) -> &'static str {
+    match unit {
+        Unit::PerSecond => "1/s",
+        Unit::CpuPercent | Unit::Fraction => "%",
+        Unit::Count | Unit::Index | Unit::Seconds | Unit::Bytes => "",
+    }
+}
+
+/// The round step (1, 2 or 5 times a power of ten) that is at least `rough`.
+fn round_step(rough: f64) -> f64 {
+    if !(rough.is_finite() && rough > 0.0) {
+        return 1.0;
+    }
+    round_up_125(rough)
+}
+
+fn round_up_125(value: f64) -> f64 {
+    let power = 10_f64.powi(value.log10().floor() as i32);
+    let lead = value / power;
+    let rounded = [1.0, 2.0, 5.0].into_iter().find(|step| lead <= step * 1.000_001).unwrap_or(10.0);
+    rounded * power
+}
+
+fn round_down_125(value: f64) -> f64 {
+    let power = 10_f64.powi(value.log10().floor() as i32);
+    let lead = value / power;
+    let rounded = [5.0, 2.0].into_iter().find(|step| lead >= step * 0.999_999).unwrap_or(1.0);
+    rounded * power
+}
+
+/// A tick of a logarithmic axis names its own unit.
+fn logarithmic_label(value: f64, unit: Unit) -> String {
+    let unit = if unit == Unit::PerSecond { Unit::Count } else { unit };
+    let text = figure(value, unit);
+    let (number, suffix) = text.split_once(' ').unwrap_or((&text, ""));
+    let number = if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
+    };
+    let hide = matches!(unit, Unit::CpuPercent | Unit::Fraction);
+    if suffix.is_empty() || hide { number.to_owned() } else { format!("{number} {suffix}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: &Axis, values: &[f64]) -> Vec<String> {
+        let scale = Scale::fit(axis, values.iter().copied(), 6);
+        scale.ticks().iter().map(|t| t.label.clone()).filter(|l| !l.is_empty()).collect()
+    }
+
+    #[test]
+    fn linear_ticks_are_round_and_enclose_the_data() {
+        let axis = Axis::linear("switches", Unit::Count);
+        assert_eq!(labels(&axis, &[1.0, 50.0]), ["0", "10", "20", "30", "40", "50"]);
+        let scale = Scale::fit(&axis, [3.0, 47.0].into_iter(), 6);
+        assert!(scale.position(47.0) < 1.0 && scale.position(3.0) > 0.0);
+        assert_eq!(
+            labels(&Axis::linear("rate", Unit::PerSecond), &[42_000.0]),
+            ["0", "10 k", "20 k", "30 k", "40 k", "50 k"]
+        );
+    }
+
+    #[test]
+    fn times_and_bytes_are_round_in_the_unit_shown() {
+        let scale = Scale::fit(&Axis::linear("time", Unit::Seconds), [3.3e-3].into_iter(), 4);
+        assert_eq!(scale.label(), "time (ms)");
+        assert_eq!(
+            scale.ticks().iter().map(|t| t.label.as_str()).collect::<Vec<_>>(),
+            ["0", "1", "2", "3", "4"]
+        );
+        let scale =
+            Scale::fit(&Axis::linear("memory", Unit::Bytes), [300.0 * 1_048_576.0].into_iter(), 4);
+        assert_eq!(scale.label(), "memory (MiB)");
+        assert_eq!(scale.ticks().last().map(|t| t.label.as_str()), Some("300"));
+    }
+
+    #[test]
+    fn logarithmic_ticks_name_their_unit() {
+        let axis = Axis::logarithmic("round-trip time", Unit::Seconds);
+        assert_eq!(labels(&axis, &[1.5e-3, 20.4]), ["1 ms", "10 ms", "100 ms", "1 s", "10 s"]);
+        // Few decades: the steps between are labelled.
+        assert_eq!(labels(&axis, &[11e-6, 90e-6]), ["10 µs", "20 µs", "50 µs", "100 µs"]);
+        let rates = Axis::logarithmic("offered", Unit::PerSecond);
+        assert_eq!(labels(&rates, &[10.0, 100_000.0]), ["10", "100", "1 k", "10 k", "100 k"]);
+    }
+
+    #[test]
+    fn each_nine_takes_the_same_room() {
+        let scale = Scale::fit(&Axis::quantile("percentile"), [1.0, 1e4].into_iter(), 6);
+        let labels: Vec<_> = scale.ticks().iter().map(|t| t.label.as_str()).collect();
+        assert_eq!(labels, ["0 %", "50 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
+        assert!((scale.position(100.0) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn degenerate_data_still_has_an_axis() {
+        for axis in [
+            Axis::linear("x", Unit::Count),
+            Axis::logarithmic("x", Unit::Count),
+            Axis::quantile("x"),
+        ] {
+            for values in [vec![], vec![0.0], vec![7.0], vec![f64::NAN, f64::INFINITY], vec![-3.0]]
+            {
+                let scale = Scale::fit(&axis, values.iter().copied(), 5);
+                assert!(scale.ticks().len() >= 2, "{axis:?} {values:?}");
+                let position = scale.position(7.0);
+                assert!((0.0..=1.0).contains(&position), "{axis:?} {values:?}: {position}");
+            }
+        }
+    }
+}

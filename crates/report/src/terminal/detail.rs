@@ -1,0 +1,171 @@
+//! All figures of one point.
+
+use probe::metrics::Unit;
+use probe::outcome::{Estimate, Point};
+
+use super::{Cell, Column, Grid, Layout, Paint};
+use crate::describe;
+use crate::estimates::{Kind, STATISTICS, metric, total, usable};
+use crate::format::{estimate, figure, optional, printable, whole};
+use crate::put::put;
+
+/// The figures of a point.
+pub(super) fn of(point: &Point, layout: Layout) -> String {
+    let n = usable(point).count();
+    let mut out = String::new();
+    for trial in &point.trials {
+        if let Some((state, reason)) = describe::incomplete(&trial.completion) {
+            let text = format!("trial {} is {}: {reason}", trial.repetition, state.to_lowercase());
+            out.push_str(&layout.paragraph("", &text, Paint::Bad));
+        }
+    }
+    if n > 0 {
+        out.push_str(&rates(point, n, layout));
+        out.push_str(&times(point, n, layout));
+        out.push_str(&counts(point, n, layout));
+    }
+    out.push_str(&handshake(point, layout));
+    out
+}
+
+fn rates(point: &Point, n: usize, layout: Layout) -> String {
+    let several = n > 1;
+    let mut columns = vec![
+        Column::left("").indent(2),
+        Column::right(if several { "mean ± 95 % CI" } else { "" }),
+    ];
+    if several {
+        columns.extend([Column::right("least"), Column::right("most"), Column::right("n")]);
+    }
+    let mut grid = Grid::new(columns);
+    let mut row = |name: &str, value: Option<&Estimate>, unit| {
+        let Some(value) = value else { return };
+        let mut cells = vec![Cell::new(name), Cell::new(estimate(value, unit))];
+        if several {
+            cells.extend([
+                Cell::new(figure(value.min, unit)),
+                Cell::new(figure(value.max, unit)),
+                Cell::new(value.n.to_string()),
+            ]);
+        }
+        grid.row(cells);
+    };
+    let rules = metric(point, "rules_rate").filter(|rules| rules.max > 0.0);
+    row(
+        "offered",
+        metric(point, "offered_rate").filter(|_| point.offered_rate.is_some()),
+        Unit::PerSecond,
+    );
+    row("sent", metric(point, "sent_rate"), Unit::PerSecond);
+    row("received", metric(point, "received_rate"), Unit::PerSecond);
+    row("loss", metric(point, "loss"), Unit::Fraction);
+    row("rules installed", rules, Unit::PerSecond);
+    row("outstanding, most", metric(point, "outstanding.max"), Unit::Count);
+    row(
+        "fairness over switches",
+        metric(point, "fairness").filter(|_| point.switches > 1),
+        Unit::Index,
+    );
+    row("controller CPU", metric(point, "controller.cpu"), Unit::CpuPercent);
+    row("controller memory", metric(point, "controller.rss"), Unit::Bytes);
+    row("probe CPU", metric(point, "probe.cpu"), Unit::CpuPercent);
+    row("probe memory", metric(point, "probe.rss"), Unit::Bytes);
+    let heading = if several {
+        format!("Rates and load, over {n} trials (CPU in percent of one core)")
+    } else {
+        "Rates and load, one trial, so without confidence interval (CPU in percent of one core)"
+            .to_owned()
+    };
+    layout.heading(&heading) + &grid.render(layout)
+}
+
+fn times(point: &Point, n: usize, layout: Layout) -> String {
+    let kinds = [
+        (Kind::FromDue, "RTT from due"),
+        (Kind::FromSent, "RTT from sent"),
+        (Kind::Lag, "behind schedule"),
+    ];
+    let kinds: Vec<_> = kinds.into_iter().filter(|(kind, _)| kind.samples(point) > 0).collect();
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let mut columns = vec![Column::left("").indent(2)];
+    columns.extend(kinds.iter().map(|(_, name)| Column::right(*name)));
+    let mut grid = Grid::new(columns);
+    for statistic in STATISTICS {
+        let mut row = vec![Cell::new(statistic.name)];
+        row.extend(kinds.iter().map(|(kind, _)| {
+            Cell::new(
+                kind.estimate(point, statistic)
+                    .map_or_else(|| "–".to_owned(), |e| estimate(&e, Unit::Seconds)),
+            )
+        }));
+        grid.row(row);
+    }
+    let mut row = vec![Cell::painted("samples", Paint::Faint)];
+    row.extend(
+        kinds.iter().map(|(kind, _)| Cell::painted(whole(kind.samples(point)), Paint::Faint)),
+    );
+    grid.row(row);
+    let of = if n > 1 { format!(", mean ± 95 % CI over {n} trials") } else { String::new() };
+    layout.heading(&format!("Times{of}")) + &grid.render(layout)
+}
+
+/// Counts in a flowing line, so that many fit; zeros of rare things are left out.
+fn counts(point: &Point, n: usize, layout: Layout) -> String {
+    let count = |of: fn(&probe::outcome::Counts) -> u64| total(point, of);
+    let always = [
+        ("due", count(|c| c.due)),
+        ("sent", count(|c| c.sent)),
+        ("answered", count(|c| c.answered)),
+        ("late", count(|c| c.late)),
+        ("lost", count(|c| c.lost)),
+        ("duplicated", count(|c| c.duplicated)),
+        ("unmatched", count(|c| c.unmatched)),
+    ];
+    let rare = [
+        ("untimed", count(|c| c.untimed)),
+        ("packet-outs", count(|c| c.packet_outs)),
+        ("rules installed", count(|c| c.rules_installed)),
+        ("rules removed", count(|c| c.rules_removed)),
+        ("rules refused", count(|c| c.rules_refused)),
+        ("discovery frames relayed", count(|c| c.discovery_relayed)),
+        ("disconnects", count(|c| c.disconnects)),
+        ("malformed messages", count(|c| c.malformed)),
+    ];
+    let rare = rare.into_iter().filter(|(_, value)| *value > 0);
+    let text: Vec<_> = always
+        .into_iter()
+        .chain(rare)
+        .map(|(name, value)| format!("{name} {}", whole(value)))
+        .collect();
+    let of = if n > 1 { format!(", sum of {n} trials") } else { String::new() };
+    layout.heading(&format!("Counts{of}")) + &layout.paragraph("  ", &text.join(", "), Paint::Plain)
+}
+
+/// How far the switches came; shown in full only where some did not become ready.
+fn handshake(point: &Point, layout: Layout) -> String {
+    let Some(worst) = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| h.ready) else {
+        return String::new();
+    };
+    let after = optional(metric(point, "ready_after").map(|e| e.mean), Unit::Seconds);
+    let mut out = layout.heading("Handshake");
+    let mut text =
+        format!("{} of {} switches ready", whole(worst.ready.into()), whole(worst.wanted.into()));
+    if metric(point, "ready_after").is_some() {
+        put!(text, " after {after}");
+    }
+    let complete = worst.ready >= worst.wanted;
+    out.push_str(&layout.paragraph("  ", &text, if complete { Paint::Plain } else { Paint::Bad }));
+    if !complete {
+        for (stage, switches) in &worst.stages {
+            let text = format!("{} got as far as: {}", whole((*switches).into()), printable(stage));
+            out.push_str(&layout.paragraph("  - ", &text, Paint::Plain));
+        }
+    }
+    for (error, switches) in &worst.errors {
+        let text = format!("{} met: {}", whole((*switches).into()), printable(error));
+        out.push_str(&layout.paragraph("  - ", &text, Paint::Plain));
+    }
+    out
+}

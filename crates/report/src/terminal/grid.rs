@@ -1,0 +1,256 @@
+//! Columns that fit.
+
+use super::Layout;
+
+/// How text stands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paint {
+    Plain,
+    Strong,
+    Faint,
+    Good,
+    Warn,
+    Bad,
+}
+
+impl Paint {
+    pub(super) fn around(self, text: &str) -> String {
+        let code = match self {
+            Self::Plain => return text.to_owned(),
+            Self::Strong => "1",
+            Self::Faint => "2",
+            Self::Good => "32",
+            Self::Warn => "33",
+            Self::Bad => "31",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    title: String,
+    right: bool,
+    indent: usize,
+    /// Columns of higher rank are left out first; rank 0 never is.
+    rank: u8,
+}
+
+impl Column {
+    pub(crate) fn left(title: impl Into<String>) -> Self {
+        Self { title: title.into(), right: false, indent: 0, rank: 0 }
+    }
+
+    pub(crate) fn right(title: impl Into<String>) -> Self {
+        Self { right: true, ..Self::left(title) }
+    }
+
+    pub(crate) fn indent(self, indent: usize) -> Self {
+        Self { indent, ..self }
+    }
+
+    pub(crate) fn rank(self, rank: u8) -> Self {
+        Self { rank, ..self }
+    }
+}
+
+/// A cell.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    text: String,
+    paint: Paint,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self::painted(text, Paint::Plain)
+    }
+
+    pub(crate) fn painted(text: impl Into<String>, paint: Paint) -> Self {
+        Self { text: text.into(), paint }
+    }
+}
+
+/// Rows of cells under titles.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// Room between columns.
+const GAP: usize = 2;
+
+impl Grid {
+    pub(crate) fn new(columns: Vec<Column>) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row. Cells that are missing are empty.
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    /// The rows as lines that fit.
+    pub(crate) fn render(&self, layout: Layout) -> String {
+        let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
+        let shown = self.fitting(&widths, layout.columns());
+        let mut out = String::new();
+        if self.columns.iter().any(|c| !c.title.is_empty()) {
+            let titles: Vec<_> =
+                self.columns.iter().map(|c| Cell::painted(c.title.clone(), Paint::Faint)).collect();
+            self.line(&mut out, &titles, &shown, &widths, layout);
+        }
+        for row in &self.rows {
+            self.line(&mut out, row, &shown, &widths, layout);
+        }
+        out
+    }
+
+    /// Width of a column without its indent. A column without any text needs no room.
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        let widest = cells.map(|cell| cell.text.chars().count()).max().unwrap_or(0);
+        widest.max(self.columns[column].title.chars().count())
+    }
+
+    /// Which columns fit into so many characters.
+    fn fitting(&self, widths: &[usize], room: usize) -> Vec<usize> {
+        let mut shown: Vec<usize> =
+            (0..self.columns.len()).filter(|column| widths[*column] > 0).collect();
+        loop {
+            let needed: usize =
+                shown.iter().map(|c| widths[*c] + self.columns[*c].indent + GAP).sum();
+            if needed.saturating_sub(GAP) <= room {
+                return shown;
+            }
+            let least = shown
+                .iter()
+                .copied()
+                .filter(|c| self.columns[*c].rank > 0)
+                .max_by_key(|c| self.columns[*c].rank);
+            match least {
+                Some(column) => shown.retain(|c| *c != column),
+                None => return shown,
+            }
+        }
+    }
+
+    fn line(
+        &self,
+        out: &mut String,
+        cells: &[Cell],
+        shown: &[usize],
+        widths: &[usize],
+        layout: Layout,
+    ) {
+        let mut line = String::new();
+        let mut used = 0;
+        let blank = Cell::new("");
+        for (position, &column) in shown.iter().enumerate() {
+            let (cell, about) = (cells.get(column).unwrap_or(&blank), &self.columns[column]);
+            let before = about.indent + if position == 0 { 0 } else { GAP };
+            used += before;
+            let last = position + 1 == shown.len();
+            // The last column gives way if even the indispensable columns are too wide.
+            let room = if last { layout.columns().saturating_sub(used).max(8) } else { usize::MAX };
+            let text = shorten(&cell.text, room);
+            let width = if last { widths[column].min(room) } else { widths[column] };
+            let padding = width.saturating_sub(text.chars().count());
+            used += width;
+            line.push_str(&" ".repeat(before));
+            if about.right {
+                line.push_str(&" ".repeat(padding));
+            }
+            line.push_str(&layout.paint(&text, cell.paint));
+            if !about.right {
+                line.push_str(&" ".repeat(padding));
+            }
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+}
+
+fn shorten(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(room.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+/// Text in lines of at most so many characters, broken between words where that is possible.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(16);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let mut word: Vec<char> = word.chars().collect();
+        let used = line.chars().count();
+        if used > 0 && used + 1 + word.len() > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        // A word longer than a line, such as a path, is cut.
+        while word.len() > width {
+            let rest = word.split_off(width);
+            lines.push(word.into_iter().collect());
+            word = rest;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word);
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Layout = Layout { width: 80, colour: false };
+
+    #[test]
+    fn the_least_important_column_goes_first() {
+        let wide = "x".repeat(30);
+        let mut grid = Grid::new(vec![
+            Column::left("a"),
+            Column::right("b").rank(2),
+            Column::right("c").rank(1),
+        ]);
+        grid.row(vec![Cell::new(&wide), Cell::new(&wide), Cell::new(&wide)]);
+        let text = grid.render(PLAIN);
+        let titles = text.lines().next().expect("titles");
+        assert!(titles.contains('a') && titles.contains('c') && !titles.contains('b'), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
+    }
+
+    #[test]
+    fn colour_does_not_move_columns() {
+        let mut grid = Grid::new(vec![Column::left(""), Column::right("n")]);
+        grid.row(vec![Cell::painted("pass", Paint::Good), Cell::new("1")]);
+        grid.row(vec![Cell::painted("FAIL", Paint::Bad), Cell::new("12")]);
+        let coloured = grid.render(Layout { colour: true, ..PLAIN });
+        assert!(coloured.contains("\u{1b}[31mFAIL\u{1b}[0m"));
+        let stripped = ["\u{1b}[2m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[0m"]
+            .iter()
+            .fold(coloured, |text, code| text.replace(code, ""));
+        assert_eq!(stripped, grid.render(PLAIN));
+    }
+
+    #[test]
+    fn text_wraps_between_words_and_cuts_what_is_longer_than_a_line() {
+        assert_eq!(wrap("one two three four five", 16), ["one two three", "four five"]);
+        assert_eq!(
+            wrap("a aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b", 16),
+            ["a", "aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaa", "aaa b"]
+        );
+        assert_eq!(wrap("", 20), [""]);
+    }
+}

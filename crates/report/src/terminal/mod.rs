@@ -1,0 +1,219 @@
+//! The table at the end of a run.
+//!
+//! A single point is shown with all its figures, a sweep with a row per point. Nothing is wider
+//! than the terminal: columns that do not fit are left out, least important first, and text is
+//! wrapped.
+
+mod detail;
+mod grid;
+mod sweep;
+
+use probe::metrics::{Metric, Unit};
+use probe::outcome::{RunResult, Saturated};
+
+use crate::format::{duration, figure, optional, printable};
+use crate::{describe, verdict};
+pub(crate) use grid::{Cell, Column, Grid, Paint, wrap};
+
+/// Where a table is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Columns of the terminal. Tables fit from 80 columns on; fewer are treated as 80.
+    pub width: usize,
+    /// Whether to use colour. Give `false` unless standard output is a terminal and `NO_COLOR` is
+    /// unset.
+    pub colour: bool,
+}
+
+impl Layout {
+    pub(crate) fn columns(self) -> usize {
+        // Beyond this, eyes lose the row.
+        self.width.clamp(80, 160)
+    }
+
+    pub(crate) fn paint(self, text: &str, paint: Paint) -> String {
+        if self.colour { paint.around(text) } else { text.to_owned() }
+    }
+
+    /// A heading above figures.
+    pub(crate) fn heading(self, text: &str) -> String {
+        format!("\n{}\n", self.paint(text, Paint::Strong))
+    }
+
+    /// Wrapped text with a hanging indent: `lead` stands before the first line.
+    pub(crate) fn paragraph(self, lead: &str, text: &str, paint: Paint) -> String {
+        let indent = lead.chars().count();
+        let mut out = String::new();
+        for (number, line) in wrap(text, self.columns() - indent).iter().enumerate() {
+            let lead = if number == 0 { lead.to_owned() } else { " ".repeat(indent) };
+            out.push_str(&format!("{lead}{}\n", self.paint(line, paint)));
+        }
+        out
+    }
+}
+
+/// The result as text that fits the terminal: one row per point of a sweep, all details of a
+/// single point. Ends with a newline.
+#[must_use]
+pub fn table(result: &RunResult, layout: Layout) -> String {
+    let mut out = head(result, layout);
+    match result.points.as_slice() {
+        [] => {}
+        [point] => out.push_str(&detail::of(point, layout)),
+        points => out.push_str(&sweep::of(points, layout)),
+    }
+    out.push_str(&search(result, layout));
+    out.push_str(&thresholds(result, layout));
+    let notes = describe::notes(result);
+    if !notes.is_empty() {
+        out.push_str(&layout.heading("Notes"));
+        for note in notes {
+            out.push_str(&layout.paragraph("  - ", &note, Paint::Plain));
+        }
+    }
+    out
+}
+
+/// What was measured against what, whether all of it, and which side was the limit.
+fn head(result: &RunResult, layout: Layout) -> String {
+    let mut out = layout.paragraph("", &capital(&describe::run(result)), Paint::Strong);
+    let mut facts = vec![
+        format!("controller {}", printable(&result.controller.address)),
+        describe::effort(result),
+        format!("{}, took {}", printable(&result.started_at), duration(result.elapsed_s)),
+    ];
+    facts.retain(|fact| !fact.is_empty());
+    out.push_str(&layout.paragraph("", &facts.join("; "), Paint::Plain));
+    if let Some((state, reason)) = describe::incomplete(&result.completion) {
+        let meaning = match state {
+            "PARTIAL" => "; the figures cover a part of the run",
+            _ => "",
+        };
+        out.push('\n');
+        out.push_str(&layout.paragraph(
+            &format!("{state}  "),
+            &format!("{reason}{meaning}"),
+            Paint::Bad,
+        ));
+    }
+    if !result.points.is_empty() {
+        let verdicts = verdict::of_run(result);
+        let side = verdicts.worst().0;
+        out.push('\n');
+        out.push_str(&layout.paragraph("Verdict  ", &verdicts.sentence(), paint_of(side)));
+        let trials = result.points.iter().flat_map(|point| &point.trials);
+        // All reasons of a sweep would fill the screen; the report has them.
+        for reason in verdict::reasons(trials, side).into_iter().take(2) {
+            out.push_str(&layout.paragraph("         ", &printable(reason), Paint::Plain));
+        }
+    }
+    for (reason, points) in describe::why_zero(result) {
+        let place = if result.points.len() > 1 {
+            format!(" ({})", points.join("; "))
+        } else {
+            String::new()
+        };
+        out.push_str(&layout.paragraph("Why zero ", &format!("{reason}{place}"), Paint::Bad));
+    }
+    out
+}
+
+fn search(result: &RunResult, layout: Layout) -> String {
+    let Some(search) = &result.search else { return String::new() };
+    let mut grid = Grid::new(vec![Column::left("").indent(2), Column::right(""), Column::left("")]);
+    let rows = [
+        (
+            "highest loss-free rate",
+            search.loss_free_rate,
+            if search.loss_free_rate.is_none() { "none was loss-free" } else { "" },
+        ),
+        (
+            "lowest rate with loss",
+            search.lossy_rate,
+            if search.lossy_rate.is_none() { "never seen" } else { "" },
+        ),
+        ("highest rate answered", Some(search.maximum_received_rate), ""),
+        (
+            "knee of the response time",
+            search.knee_rate,
+            if search.knee_rate.is_none() { "not found" } else { "" },
+        ),
+    ];
+    for (name, value, remark) in rows {
+        grid.row(vec![
+            Cell::new(name),
+            Cell::new(optional(value, Unit::PerSecond)),
+            Cell::new(remark),
+        ]);
+    }
+    let mut out = layout.heading("Search, all switches together");
+    out.push_str(&grid.render(layout));
+    if !search.knee_method.is_empty() {
+        out.push_str(&layout.paragraph(
+            "  ",
+            &format!("Knee: {}", printable(&search.knee_method)),
+            Paint::Plain,
+        ));
+    }
+    if search.limited_by_probe {
+        let text = "The probe was the limit at the highest point: the controller may take more.";
+        out.push_str(&layout.paragraph("  ", text, Paint::Bad));
+    }
+    out
+}
+
+fn thresholds(result: &RunResult, layout: Layout) -> String {
+    if result.thresholds.is_empty() {
+        return String::new();
+    }
+    let several = result.points.len() > 1;
+    let mut columns =
+        vec![Column::left("").indent(2), Column::left("condition"), Column::right("measured")];
+    if several {
+        columns.push(Column::left("point"));
+    }
+    let mut grid = Grid::new(columns);
+    for threshold in &result.thresholds {
+        let (word, paint) =
+            if threshold.held { ("pass", Paint::Good) } else { ("FAIL", Paint::Bad) };
+        let mut row = vec![
+            Cell::painted(word, paint),
+            Cell::new(printable(&threshold.condition)),
+            Cell::new(threshold_value(&threshold.condition, threshold.value)),
+        ];
+        if several {
+            row.push(Cell::new(printable(&threshold.point)));
+        }
+        grid.row(row);
+    }
+    let failed = result.thresholds.iter().filter(|t| !t.held).count();
+    let heading = match failed {
+        0 => "Thresholds: all held".to_owned(),
+        n => format!("Thresholds: {n} of {} broken", result.thresholds.len()),
+    };
+    layout.heading(&heading) + &grid.render(layout)
+}
+
+/// The value that a threshold was held against, in the unit of its metric.
+pub(crate) fn threshold_value(condition: &str, value: Option<f64>) -> String {
+    let Some(value) = value else { return "no value".to_owned() };
+    let name = condition
+        .split(|c: char| c.is_whitespace() || "<>=!".contains(c))
+        .find(|word| !word.is_empty());
+    let unit = name.and_then(Metric::by_name).map_or(Unit::Index, |metric| metric.unit);
+    figure(value, unit)
+}
+
+pub(crate) fn paint_of(side: Saturated) -> Paint {
+    match side {
+        Saturated::Neither => Paint::Good,
+        Saturated::Controller => Paint::Plain,
+        Saturated::Unknown => Paint::Warn,
+        Saturated::Probe => Paint::Bad,
+    }
+}
+
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
