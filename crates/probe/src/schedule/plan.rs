@@ -7,7 +7,7 @@ use super::error::ScheduleError;
 use super::gaps::Gaps;
 use super::replay::Recording;
 use super::{Nanos, ShardSchedule, SwitchSchedule};
-use crate::config::{Arrivals, Config};
+use crate::config::{Arrivals, Config, Switches, Timing, Traffic};
 
 /// A century in seconds; due times stay far from the end of what 64 bits can count.
 const MAX_SECONDS: u64 = 100 * 365 * 24 * 3600;
@@ -34,11 +34,19 @@ impl SchedulePlan {
     ///
     /// When a rate, a distribution parameter or a recording cannot make a schedule.
     pub fn new(config: &Config, seed: u64) -> Result<Self, ScheduleError> {
-        let timing = &config.timing;
+        Self::of(&config.traffic, &config.timing, &config.switches, seed)
+    }
+
+    pub(super) fn of(
+        traffic: &Traffic,
+        timing: &Timing,
+        switches: &Switches,
+        seed: u64,
+    ) -> Result<Self, ScheduleError> {
         let end = bounded(timing.warmup.saturating_add(timing.measure))?;
         let mut settings =
-            vec![Settings::common(config); config.switches.count.try_into().unwrap_or(usize::MAX)];
-        for change in &config.switches.overrides {
+            vec![Settings::common(traffic); switches.count.try_into().unwrap_or(usize::MAX)];
+        for change in &switches.overrides {
             let to = (change.last as usize).saturating_add(1).min(settings.len());
             for own in settings.get_mut(change.first as usize..to).unwrap_or_default() {
                 own.rate = change.rate.unwrap_or(own.rate);
@@ -48,7 +56,7 @@ impl SchedulePlan {
             }
         }
         let mut recordings: HashMap<PathBuf, Arc<Recording>> = HashMap::new();
-        let switches = (0..config.switches.count)
+        let switches = (0..switches.count)
             .zip(settings)
             .map(|(switch, own)| {
                 let gaps = Gaps::new(switch, own.rate, own.arrivals, |path| {
@@ -96,10 +104,10 @@ struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    fn common(config: &'a Config) -> Self {
+    fn common(traffic: &'a Traffic) -> Self {
         Self {
-            rate: config.traffic.rate,
-            arrivals: &config.traffic.arrivals,
+            rate: traffic.rate,
+            arrivals: &traffic.arrivals,
             start_delay: Duration::ZERO,
             stop_delay: Duration::ZERO,
         }
