@@ -220,8 +220,9 @@ fn heavy_tails_follow_their_law() {
 fn poisson_counts_have_poisson_mean_and_variance() {
     // Counts of 2000 switches that expect 50 packet-ins each: the mean has the standard error
     // root(50 / 2000), the variance 50 root(2 / 2000 + 1 / (50 2000)).
-    let setup = Setup::new(2000, 5.0, Arrivals::Exponential);
-    let counts: Vec<f64> = (0..2000).map(|switch| setup.times(7, switch).len() as f64).collect();
+    let plan = Setup::new(2000, 5.0, Arrivals::Exponential).plan(7).unwrap();
+    let counts: Vec<f64> =
+        (0..2000).map(|switch| plan.switch(switch).unwrap().count() as f64).collect();
     let (mean, variance) = moments(&counts);
     assert!((mean - 50.0).abs() < 4.0 * (50.0f64 / 2000.0).sqrt(), "{mean}");
     assert!((variance - 50.0).abs() < 4.0 * 50.0 * (1.01f64 / 1000.0).sqrt(), "{variance}");
@@ -231,8 +232,10 @@ fn poisson_counts_have_poisson_mean_and_variance() {
 fn switches_do_not_begin_in_step() {
     // The first wait is a uniform part of a gap: mean one half, and with constant gaps variance
     // 1 / 12, so that over 1000 switches the standard error is root(1 / 12000).
-    let setup = Setup::new(1000, 10.0, Arrivals::Uniform { spread: 0.0 });
-    let firsts: Vec<f64> = (0..1000).map(|switch| setup.times(3, switch)[0] as f64 / 1e8).collect();
+    let plan = Setup::new(1000, 10.0, Arrivals::Uniform { spread: 0.0 }).plan(3).unwrap();
+    let firsts: Vec<f64> = (0..1000)
+        .map(|switch| plan.switch(switch).unwrap().next().unwrap().0 as f64 / 1e8)
+        .collect();
     let (mean, variance) = moments(&firsts);
     assert!((mean - 0.5).abs() < 4.0 * (1.0f64 / 12_000.0).sqrt(), "{mean}");
     assert!((variance - 1.0 / 12.0).abs() < 0.01, "{variance}");
@@ -466,7 +469,7 @@ proptest! {
     }
 
     #[test]
-    fn any_constant_rate_gives_its_count(rate in 0.001f64..50_000.0, switches in 1u32..4) {
+    fn any_constant_rate_gives_its_count(rate in 0.001f64..5_000.0, switches in 1u32..4) {
         let plan = Setup::new(switches, rate, Arrivals::Constant)
             .lasting(Duration::from_secs(1))
             .plan(0)
