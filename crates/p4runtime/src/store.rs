@@ -11,27 +11,69 @@
 //! two small buffers, and never keeps the frame alive in which it was received. And everything is
 //! made when it is first written: a fresh store is a few empty maps, whatever the program, which
 //! is what lets ten thousand switches live in one process.
+//!
+//! Where the specification leaves a choice:
+//!
+//! * An identifier that P4Info does not have is INVALID_ARGUMENT, in writes and reads.
+//! * A read that names an entity which does not exist answers nothing, as a filter does; only
+//!   direct counters and direct meters answer NOT_FOUND, because the specification says so.
+//! * A MODIFY of a table entry without action keeps action, metadata and idle timeout.
+//! * Counters, meters and registers take MODIFY only.
+//! * P4Info does not say which actions execute a direct resource, so that a direct resource is
+//!   accepted with every action of a table that has it.
+
+mod action;
+mod cells;
+mod change;
+mod matching;
+mod profile;
+mod replication;
+mod state;
+mod table;
+mod table_read;
+#[cfg(test)]
+mod testing;
+mod value_set;
 
 use std::sync::Arc;
 
-use crate::p4info::Schema;
+use self::change::Change;
+use self::state::State;
+use crate::p4info::{DigestId, ExternId, Schema};
 use crate::proto::v1;
-use crate::status::EntityError;
+use crate::proto::v1::update::Type as UpdateType;
+use crate::status::{Code, EntityError};
+
+/// The most cells that a wildcard read of one counter, meter or register array answers; a larger
+/// array is RESOURCE_EXHAUSTED and has to be read by index.
+pub const MAX_WILDCARD_CELLS: u64 = 1 << 24;
 
 /// A point in time, in nanoseconds since an epoch of the caller's choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Nanos(pub u64);
 
+impl Nanos {
+    /// The time that has passed since `earlier`, zero if it is later.
+    fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    fn after(self, nanoseconds: u64) -> Self {
+        Self(self.0.saturating_add(nanoseconds))
+    }
+}
+
 /// The entities of one switch under one pipeline.
 #[derive(Debug)]
 pub struct Store {
     schema: Arc<Schema>,
+    state: State,
 }
 
 impl Store {
     /// An empty store: every table has its default entry and nothing else.
     pub fn new(schema: Arc<Schema>) -> Self {
-        Self { schema }
+        Self { schema, state: State::default() }
     }
 
     /// The pipeline that the entities belong to.
@@ -41,8 +83,9 @@ impl Store {
 
     /// Applies one update, or refuses it and changes nothing.
     pub fn write(&mut self, update: &v1::Update, now: Nanos) -> Result<(), EntityError> {
-        let _ = (update, now);
-        Err(EntityError::unimplemented("the entity store does not take updates yet"))
+        let change = self.plan(update, now)?;
+        self.state.apply(&self.schema, change);
+        Ok(())
     }
 
     /// Applies a batch in order and returns the outcome of each update.
@@ -57,8 +100,30 @@ impl Store {
         atomicity: v1::write_request::Atomicity,
         now: Nanos,
     ) -> Vec<Result<(), EntityError>> {
-        let _ = atomicity;
-        updates.iter().map(|update| self.write(update, now)).collect()
+        use v1::write_request::Atomicity;
+
+        match atomicity {
+            Atomicity::ContinueOnError => {
+                updates.iter().map(|update| self.write(update, now)).collect()
+            }
+            Atomicity::RollbackOnError | Atomicity::DataplaneAtomic => {
+                self.write_all_or_none(updates, now)
+            }
+        }
+    }
+
+    /// Installs an entry that the program itself declares, when the pipeline is committed.
+    ///
+    /// Other than [`Self::write`] it serves constant tables and entries marked `is_const`, both of
+    /// which no controller can change afterwards.
+    pub fn install_initial(
+        &mut self,
+        entry: &v1::TableEntry,
+        now: Nanos,
+    ) -> Result<(), EntityError> {
+        let change = table::plan_initial(&self.schema, &self.state, entry, now)?;
+        self.state.apply(&self.schema, change);
+        Ok(())
     }
 
     /// Calls `visit` with every entity that `request` selects, in an order that depends on the
@@ -71,20 +136,269 @@ impl Store {
         now: Nanos,
         visit: &mut dyn FnMut(v1::Entity),
     ) -> Result<(), EntityError> {
-        let _ = (request, now, visit);
-        Err(EntityError::unimplemented("the entity store does not answer reads yet"))
+        use v1::entity::Entity;
+
+        let (schema, state) = (&*self.schema, &self.state);
+        // Entities come out of the parts without their envelope.
+        let mut wrap = |entity| visit(v1::Entity { entity: Some(entity) });
+        match &request.entity {
+            None => Err(unset_entity()),
+            Some(Entity::ExternEntry(request)) => read_extern(schema, request),
+            Some(Entity::TableEntry(request)) => {
+                table_read::entries(schema, state, request, now, &mut |entry| {
+                    wrap(Entity::TableEntry(entry))
+                })
+            }
+            Some(Entity::DirectCounterEntry(request)) => {
+                table_read::direct_counters(schema, state, request, &mut |entry| {
+                    wrap(Entity::DirectCounterEntry(entry));
+                })
+            }
+            Some(Entity::DirectMeterEntry(request)) => {
+                table_read::direct_meters(schema, state, request, &mut |entry| {
+                    wrap(Entity::DirectMeterEntry(entry));
+                })
+            }
+            Some(Entity::ActionProfileMember(request)) => {
+                profile::read_members(schema, state, request, &mut |member| {
+                    wrap(Entity::ActionProfileMember(member));
+                })
+            }
+            Some(Entity::ActionProfileGroup(request)) => {
+                profile::read_groups(schema, state, request, &mut |group| {
+                    wrap(Entity::ActionProfileGroup(group));
+                })
+            }
+            Some(Entity::CounterEntry(request)) => {
+                cells::read_counters(schema, state, request, &mut |entry| {
+                    wrap(Entity::CounterEntry(entry))
+                })
+            }
+            Some(Entity::MeterEntry(request)) => {
+                cells::read_meters(schema, state, request, &mut |entry| {
+                    wrap(Entity::MeterEntry(entry))
+                })
+            }
+            Some(Entity::RegisterEntry(request)) => {
+                cells::read_registers(schema, state, request, &mut |entry| {
+                    wrap(Entity::RegisterEntry(entry))
+                })
+            }
+            Some(Entity::PacketReplicationEngineEntry(request)) => {
+                replication::read(state, request, &mut |entry| {
+                    wrap(Entity::PacketReplicationEngineEntry(entry));
+                })
+            }
+            Some(Entity::ValueSetEntry(request)) => {
+                value_set::read(schema, state, request, &mut |entry| {
+                    wrap(Entity::ValueSetEntry(entry))
+                })
+            }
+            Some(Entity::DigestEntry(request)) => {
+                read_digests(schema, state, request, &mut |entry| wrap(Entity::DigestEntry(entry)))
+            }
+        }
     }
 
     /// The table entries whose idle timeout has passed since they were hit, or since they were
     /// last returned from here, as an `IdleTimeoutNotification` carries them.
     pub fn expire(&mut self, now: Nanos) -> Vec<v1::TableEntry> {
-        let _ = now;
-        Vec::new()
+        self.state.expire(now)
     }
 
     /// No entry expires before this time: when to call [`Self::expire`] next. `None` if no entry
     /// has an idle timeout.
     pub fn next_expiry(&self) -> Option<Nanos> {
-        None
+        self.state.next_expiry()
     }
+
+    /// Records that a packet of `bytes` bytes hit the entry with the key (table, match fields and
+    /// priority, or the default entry) of `key`: it counts, and the entry is not idle.
+    pub fn record_hit(
+        &mut self,
+        key: &v1::TableEntry,
+        bytes: u64,
+        now: Nanos,
+    ) -> Result<(), EntityError> {
+        let change = table::plan_hit(&self.schema, &self.state, key, bytes, now)?;
+        self.state.apply(&self.schema, change);
+        Ok(())
+    }
+
+    fn write_all_or_none(
+        &mut self,
+        updates: &[v1::Update],
+        now: Nanos,
+    ) -> Vec<Result<(), EntityError>> {
+        let mut inverses = Vec::with_capacity(updates.len());
+        for (position, update) in updates.iter().enumerate() {
+            match self.plan(update, now) {
+                Ok(change) => inverses.push(self.state.apply(&self.schema, change)),
+                Err(error) => {
+                    for inverse in inverses.into_iter().rev() {
+                        self.state.apply(&self.schema, inverse);
+                    }
+                    let aborted = EntityError::new(
+                        Code::Aborted,
+                        format!("rolled back, because update {position} of the batch failed"),
+                    );
+                    let mut outcomes = vec![Err(aborted); updates.len()];
+                    outcomes[position] = Err(error);
+                    return outcomes;
+                }
+            }
+        }
+        vec![Ok(()); updates.len()]
+    }
+
+    fn plan(&self, update: &v1::Update, now: Nanos) -> Result<Change, EntityError> {
+        use v1::entity::Entity;
+
+        let (schema, state) = (&*self.schema, &self.state);
+        let kind = match update.r#type() {
+            UpdateType::Unspecified => {
+                return Err(EntityError::invalid("the type of the update is unset"));
+            }
+            kind => kind,
+        };
+        match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
+            None => Err(unset_entity()),
+            Some(Entity::ExternEntry(entry)) => Err(extern_error(schema, entry)),
+            Some(Entity::TableEntry(entry)) => table::plan(schema, state, kind, entry, now),
+            Some(Entity::DirectCounterEntry(entry)) => {
+                table::plan_counter(schema, state, kind, entry)
+            }
+            Some(Entity::DirectMeterEntry(entry)) => table::plan_meter(schema, state, kind, entry),
+            Some(Entity::ActionProfileMember(member)) => {
+                profile::plan_member(schema, state, kind, member)
+            }
+            Some(Entity::ActionProfileGroup(group)) => {
+                profile::plan_group(schema, state, kind, group)
+            }
+            Some(Entity::CounterEntry(entry)) => cells::plan_counter(schema, kind, entry),
+            Some(Entity::MeterEntry(entry)) => cells::plan_meter(schema, kind, entry),
+            Some(Entity::RegisterEntry(entry)) => cells::plan_register(schema, kind, entry),
+            Some(Entity::PacketReplicationEngineEntry(entry)) => {
+                replication::plan(state, kind, entry)
+            }
+            Some(Entity::ValueSetEntry(entry)) => value_set::plan(schema, kind, entry),
+            Some(Entity::DigestEntry(entry)) => plan_digest(schema, state, kind, entry),
+        }
+    }
+}
+
+/// The identifier of the P4 object that `entity` belongs to, for roles that own objects: the
+/// table for direct resources. `None` for the packet replication engine, for wildcards and for
+/// an entity that is unset.
+pub fn object_id(entity: &v1::Entity) -> Option<u32> {
+    use v1::entity::Entity;
+
+    let table = |entry: &Option<v1::TableEntry>| entry.as_ref().map_or(0, |entry| entry.table_id);
+    let id = match entity.entity.as_ref()? {
+        Entity::ExternEntry(entry) => entry.extern_id,
+        Entity::TableEntry(entry) => entry.table_id,
+        Entity::ActionProfileMember(member) => member.action_profile_id,
+        Entity::ActionProfileGroup(group) => group.action_profile_id,
+        Entity::MeterEntry(entry) => entry.meter_id,
+        Entity::DirectMeterEntry(entry) => table(&entry.table_entry),
+        Entity::CounterEntry(entry) => entry.counter_id,
+        Entity::DirectCounterEntry(entry) => table(&entry.table_entry),
+        Entity::PacketReplicationEngineEntry(_) => 0,
+        Entity::ValueSetEntry(entry) => entry.value_set_id,
+        Entity::RegisterEntry(entry) => entry.register_id,
+        Entity::DigestEntry(entry) => entry.digest_id,
+    };
+    (id != 0).then_some(id)
+}
+
+fn unset_entity() -> EntityError {
+    EntityError::invalid(
+        "the entity is unset, or of a kind that this version of P4Runtime does not have",
+    )
+}
+
+/// Refuses updates other than MODIFY for entities that always exist.
+fn modify_only(kind: UpdateType, what: &str) -> Result<(), EntityError> {
+    if kind == UpdateType::Modify {
+        return Ok(());
+    }
+    Err(EntityError::invalid(format!("{what} takes MODIFY only, not {}", kind.as_str_name())))
+}
+
+/// Externs of an architecture have no entries here: UNIMPLEMENTED if P4Info has the instance.
+fn extern_error(schema: &Schema, entry: &v1::ExternEntry) -> EntityError {
+    match schema.externs().get(ExternId(entry.extern_id)) {
+        Some(instance) if instance.type_id.0 == entry.extern_type_id => {
+            EntityError::unimplemented(format!(
+                "extern '{}': entries of externs that the architecture defines are not supported",
+                instance.name
+            ))
+        }
+        _ => EntityError::invalid(format!(
+            "P4Info has no extern {} of type {}",
+            ExternId(entry.extern_id),
+            entry.extern_type_id
+        )),
+    }
+}
+
+/// A wildcard selects the instances of all supported extern types, that is, none.
+fn read_extern(schema: &Schema, request: &v1::ExternEntry) -> Result<(), EntityError> {
+    if request.extern_type_id == 0 && request.extern_id == 0 {
+        return Ok(());
+    }
+    Err(extern_error(schema, request))
+}
+
+fn plan_digest(
+    schema: &Schema,
+    state: &State,
+    kind: UpdateType,
+    entry: &v1::DigestEntry,
+) -> Result<Change, EntityError> {
+    let id = DigestId(entry.digest_id);
+    let digest = schema
+        .digests()
+        .get(id)
+        .ok_or_else(|| EntityError::invalid(format!("P4Info has no digest {id}")))?;
+    let enabled = state.digests.contains_key(&id);
+    match kind {
+        UpdateType::Insert if enabled => {
+            return Err(EntityError::exists(format!(
+                "digest '{}' is enabled already",
+                digest.name
+            )));
+        }
+        UpdateType::Modify | UpdateType::Delete if !enabled => {
+            return Err(EntityError::not_found(format!("digest '{}' is not enabled", digest.name)));
+        }
+        UpdateType::Delete => return Ok(Change::Digest { id, value: None }),
+        _ => {}
+    }
+    let config = entry.config.unwrap_or_default();
+    if config.max_timeout_ns < 0 || config.max_list_size < 0 || config.ack_timeout_ns < 0 {
+        return Err(EntityError::invalid(format!(
+            "digest '{}': timeouts and list size are not negative",
+            digest.name
+        )));
+    }
+    Ok(Change::Digest { id, value: Some(entry.config) })
+}
+
+fn read_digests(
+    schema: &Schema,
+    state: &State,
+    request: &v1::DigestEntry,
+    visit: &mut dyn FnMut(v1::DigestEntry),
+) -> Result<(), EntityError> {
+    let wanted = DigestId(request.digest_id);
+    if wanted.0 != 0 && schema.digests().get(wanted).is_none() {
+        return Err(EntityError::invalid(format!("P4Info has no digest {wanted}")));
+    }
+    for (id, config) in &state.digests {
+        if wanted.0 == 0 || wanted == *id {
+            visit(v1::DigestEntry { digest_id: id.0, config: *config });
+        }
+    }
+    Ok(())
 }
