@@ -20,16 +20,7 @@ use quick_xml::events::attributes::AttrError;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-use super::{Topology, TopologyError};
-
-/// What a GraphML file asks of the switches that stand for its nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Survey {
-    /// Number of nodes.
-    pub nodes: usize,
-    /// Most links at one node.
-    pub degree: usize,
-}
+use super::{Survey, Topology, TopologyError};
 
 /// Reads a GraphML file for its size alone.
 ///
@@ -38,13 +29,18 @@ pub struct Survey {
 /// When the file cannot be read or is not GraphML.
 pub fn survey(path: &Path) -> Result<Survey, TopologyError> {
     let graph = Graph::read(path)?;
+    let links = graph.links();
     let mut degrees = vec![0usize; graph.nodes];
-    for end in graph.links().iter().flat_map(|(a, b)| [*a, *b]) {
+    for end in links.iter().flat_map(|(a, b)| [*a, *b]) {
         if let Some(degree) = degrees.get_mut(end as usize) {
             *degree += 1;
         }
     }
-    Ok(Survey { nodes: graph.nodes, degree: degrees.into_iter().max().unwrap_or(0) })
+    Ok(Survey {
+        nodes: graph.nodes,
+        links: links.len(),
+        ports: degrees.into_iter().max().unwrap_or(0),
+    })
 }
 
 pub(super) fn build(path: &Path, switch_count: u32, ports: u16) -> Result<Topology, TopologyError> {

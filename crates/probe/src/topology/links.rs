@@ -9,26 +9,30 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use super::{Port, SwitchIndex, Topology, TopologyError};
+use super::{Port, Survey, SwitchIndex, Topology, TopologyError};
 
 pub(super) fn build(path: &Path, switch_count: u32, ports: u16) -> Result<Topology, TopologyError> {
     let text = read(path)?;
     parse(&text, path, switch_count, ports)
 }
 
-/// The highest port that a links file uses; 0 if it has no link.
+/// Reads a links file for its size alone.
 ///
 /// # Errors
 ///
 /// When the file cannot be read or a line is not a link.
-pub fn highest_port(path: &Path) -> Result<u16, TopologyError> {
+pub fn survey(path: &Path) -> Result<Survey, TopologyError> {
     let text = read(path)?;
-    let mut highest = 0;
+    let mut survey = Survey::default();
     for line in lines(&text, path) {
-        let (_, [a, b]) = line?;
-        highest = highest.max(a.1.0).max(b.1.0);
+        let (_, ends) = line?;
+        survey.links += 1;
+        for (switch, port) in ends {
+            survey.nodes = survey.nodes.max(switch.0 as usize + 1);
+            survey.ports = survey.ports.max(usize::from(port.0));
+        }
     }
-    Ok(highest)
+    Ok(survey)
 }
 
 fn read(path: &Path) -> Result<String, TopologyError> {

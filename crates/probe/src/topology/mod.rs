@@ -16,8 +16,8 @@ mod links;
 use std::fmt;
 
 pub use error::TopologyError;
-pub use graphml::{Survey, survey as survey_graphml};
-pub use links::highest_port;
+pub use graphml::survey as survey_graphml;
+pub use links::survey as survey_links;
 
 use crate::config::TopologySource;
 
@@ -36,6 +36,17 @@ pub struct Link {
     pub a: (SwitchIndex, Port),
     /// The other end.
     pub b: (SwitchIndex, Port),
+}
+
+/// What a file of links or nodes asks of the switches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Number of switches.
+    pub nodes: usize,
+    /// Number of links.
+    pub links: usize,
+    /// Ports that the most demanding switch needs for its links.
+    pub ports: usize,
 }
 
 /// The links between the switches of a run.

@@ -154,9 +154,10 @@ fn a_links_file_that_is_absent_is_named() {
 }
 
 #[test]
-fn the_highest_port_of_a_links_file_is_found() {
+fn a_survey_of_a_links_file_tells_what_it_needs() {
     let file = file("1:1==2:7\n3:2==1:2\n");
-    assert_eq!(highest_port(file.path()).expect("read"), 7);
+    let survey = survey_links(file.path()).expect("read");
+    assert_eq!(survey, Survey { nodes: 3, links: 2, ports: 7 });
 }
 
 /// The form of the files of the Internet Topology Zoo.
@@ -217,9 +218,9 @@ fn graphml_with_fewer_nodes_than_switches_is_refused() {
 }
 
 #[test]
-fn a_survey_tells_nodes_and_degree() {
+fn a_survey_of_graphml_tells_what_it_needs() {
     let file = file(ZOO);
-    assert_eq!(survey_graphml(file.path()).expect("read"), Survey { nodes: 4, degree: 3 });
+    assert_eq!(survey_graphml(file.path()).expect("read"), Survey { nodes: 4, links: 4, ports: 3 });
 }
 
 #[test]
