@@ -1,8 +1,26 @@
-//! What a run is asked to do, after everything was checked.
+//! What a run is asked to do.
 //!
-//! [`Config`] is the checked form that the engines read. The unchecked form is a flat list of
-//! settings, one per key, that a TOML file, flags and the peers' `.ini` files all fill.
+//! [`Config`] is the checked form that the engines read. The unchecked form, [`Settings`], is a
+//! flat list of texts, one per key, which a TOML file, flags and the peers' `.ini` files all fill;
+//! [`Settings::resolve`] judges them all at once. One table of [`Setting`]s says which keys there
+//! are and is what flags, the manual and the reference documentation are made from.
 
+mod checks;
+mod collection;
+mod draft;
+mod error;
 mod model;
+mod reference;
+mod setting;
+mod settings;
+mod toml;
+mod value;
 
+#[cfg(test)]
+mod tests;
+
+pub use collection::{Resolved, Settings};
+pub use error::{ConfigError, Origin, Problem};
 pub use model::*;
+pub use reference::markdown;
+pub use setting::{Kind, Section, Setting};

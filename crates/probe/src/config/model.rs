@@ -36,11 +36,12 @@ pub struct Config {
 }
 
 /// The control protocol of the emulated switches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Protocol {
     /// OpenFlow 1.0, wire version 0x01.
     OpenFlow10,
     /// OpenFlow 1.3, wire version 0x04.
+    #[default]
     OpenFlow13,
     /// P4Runtime 1.x over gRPC.
     P4Runtime,
@@ -111,6 +112,10 @@ pub struct Controller {
 /// Names the controller's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessSelector {
+    /// The process that holds the control channel: the one that listens on
+    /// [`Controller::address`] (OpenFlow), or that dialled our servers (P4Runtime). Only on this
+    /// host; a run that finds none goes on without and says so.
+    Listener,
     /// A process id on this host, its threads included.
     Pid(u32),
     /// Every process on this host whose name or command line contains the text.
@@ -206,9 +211,10 @@ pub enum Mode {
 }
 
 /// Inter-arrival times. Every distribution is scaled so that its mean is one over the rate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub enum Arrivals {
     /// Equal times; switches are staggered evenly.
+    #[default]
     Constant,
     /// Exponential times: a Poisson process.
     Exponential,
@@ -241,9 +247,10 @@ pub enum Arrivals {
 }
 
 /// The frame inside a packet-in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Frame {
     /// Ethernet, IPv4, TCP with the SYN flag.
+    #[default]
     TcpSyn,
     /// Ethernet, IPv4, UDP.
     Udp,
@@ -265,9 +272,10 @@ pub struct Addresses {
 }
 
 /// How one kind of address is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Generator {
     /// The addresses of the emulated hosts, in turn.
+    #[default]
     Hosts,
     /// A new one each time, counting up.
     Serial,
@@ -276,9 +284,10 @@ pub enum Generator {
 }
 
 /// How an answer is tied to its packet-in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Matching {
     /// By buffer id if one was used, else by the id in the payload.
+    #[default]
     Auto,
     /// By the id in the payload alone.
     Payload,
@@ -312,9 +321,10 @@ pub struct Timing {
 }
 
 /// How switches are wired.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub enum TopologySource {
     /// No links.
+    #[default]
     None,
     /// A chain.
     Linear,

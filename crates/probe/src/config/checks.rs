@@ -1,0 +1,444 @@
+//! Values that are possible each by itself but not together.
+//!
+//! Every check names the keys that it looks at. One of them that somebody set is blamed, and the
+//! check is silent if one of them was refused already.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::collection::Report;
+use super::draft::Draft;
+use super::value::{InputFile, ModeName, PlanName, Value, duration_text};
+use super::{Frame, Generator, Matching, Protocol, TopologySource};
+use crate::topology::{SwitchIndex, Topology};
+use crate::traffic::check_frame_bytes;
+
+/// Addresses of hosts: those of 10.0.0.0/8 but the first and the last.
+const MOST_HOSTS: u64 = (1 << 24) - 2;
+
+/// Runs every check.
+pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
+    mode(draft, report);
+    frame(draft, report);
+    hosts(draft, report);
+    topology(draft, report);
+    ids(draft, report);
+    delays(draft, report);
+    overrides(draft, report);
+    plan(draft, report);
+    p4runtime(draft, report);
+    tls(draft, report);
+    outputs(draft, report);
+}
+
+fn mode(draft: &Draft, report: &mut Report<'_>) {
+    let p4runtime = draft.protocol == Protocol::P4Runtime;
+    if draft.traffic.mode == ModeName::Flood && p4runtime {
+        report.conflict(
+            &["traffic.mode", "protocol"],
+            "flood needs OpenFlow, and protocol is p4runtime".to_owned(),
+            "closed with a large traffic.window, or another protocol".to_owned(),
+        );
+    }
+    if draft.traffic.matching == Matching::Xid && p4runtime {
+        report.conflict(
+            &["traffic.matching", "protocol"],
+            "xid needs OpenFlow, and protocol is p4runtime, which has no transaction ids"
+                .to_owned(),
+            "auto".to_owned(),
+        );
+    }
+    let outstanding = u64::from(draft.traffic.window) * u64::from(draft.most_switches());
+    let limit = draft.traffic.outstanding_limit;
+    if draft.traffic.mode == ModeName::Closed && outstanding > limit as u64 {
+        report.conflict(
+            &["traffic.window", "traffic.outstanding-limit", "switches.count", "plan.switches"],
+            format!(
+                "{} packet-ins at each of {} switches are {outstanding} unanswered ones, but only \
+                 {limit} are remembered",
+                draft.traffic.window,
+                draft.most_switches()
+            ),
+            format!("traffic.outstanding-limit = {outstanding}, or a smaller window"),
+        );
+    }
+}
+
+fn frame(draft: &Draft, report: &mut Report<'_>) {
+    if check_frame_bytes(&draft.traffic.frame, draft.traffic.frame_bytes).is_err() {
+        let bytes = draft.traffic.frame_bytes;
+        let fits = |bytes: &usize| check_frame_bytes(&draft.traffic.frame, *bytes).is_ok();
+        let least = (bytes..).find(fits).unwrap_or(bytes);
+        report.conflict(
+            &["traffic.frame-bytes", "traffic.frame"],
+            format!(
+                "{bytes} bytes are too few for the headers and the id of a {} frame",
+                draft.traffic.frame.text()
+            ),
+            format!("traffic.frame-bytes = {least} or more"),
+        );
+    }
+}
+
+fn hosts(draft: &Draft, report: &mut Report<'_>) {
+    let per_switch = u64::from(draft.switches.hosts);
+    let counts: &[&'static str] =
+        &["switches.hosts", "switches.count", "plan.switches", "plan.kind"];
+    let most = per_switch * u64::from(draft.most_switches());
+    if most > MOST_HOSTS {
+        report.conflict(
+            counts,
+            format!("{most} hosts are more than 10.0.0.0/8 has addresses, {MOST_HOSTS}"),
+            format!(
+                "switches.hosts = {} or less",
+                MOST_HOSTS / u64::from(draft.most_switches().max(1))
+            ),
+        );
+    }
+    let traffic = &draft.traffic;
+    if matches!(traffic.frame, Frame::Replay(_))
+        || per_switch * u64::from(draft.least_switches()) >= 2
+    {
+        return;
+    }
+    let users = [
+        ("traffic.known-destinations = true", traffic.known_destinations),
+        ("traffic.mac = hosts", traffic.mac == Generator::Hosts),
+        ("traffic.ip = hosts", traffic.ip == Generator::Hosts),
+        ("traffic.port = hosts", traffic.port == Generator::Hosts),
+    ];
+    if let Some((user, _)) = users.iter().find(|(_, used)| *used) {
+        let keys = ["traffic.known-destinations", "traffic.mac", "traffic.ip", "traffic.port"];
+        report.conflict(
+            &[counts, &keys].concat(),
+            format!("traffic from host to host ({user}) needs at least two hosts"),
+            "switches.hosts = 2".to_owned(),
+        );
+    }
+}
+
+fn topology(draft: &Draft, report: &mut Report<'_>) {
+    if draft.switches.topology == TopologySource::None {
+        return;
+    }
+    let keys = &["switches.topology", "switches.ports", "switches.count", "plan.switches"];
+    for count in [draft.most_switches(), draft.least_switches()] {
+        let message = match Topology::build(&draft.switches.topology, count, draft.switches.ports) {
+            Err(error) => error.to_string(),
+            Ok(topology) => match switch_without_host_port(&topology, count) {
+                None => continue,
+                Some(switch) => format!(
+                    "all {} ports of switch {} (counted from 1) carry links and none is left for \
+                     hosts; raise switches.ports",
+                    draft.switches.ports,
+                    u64::from(switch) + 1
+                ),
+            },
+        };
+        report.conflict_without_remedy(keys, message);
+        return;
+    }
+}
+
+fn switch_without_host_port(topology: &Topology, count: u32) -> Option<u32> {
+    (0..count).find(|switch| topology.free_ports(SwitchIndex(*switch)).next().is_none())
+}
+
+fn ids(draft: &Draft, report: &mut Report<'_>) {
+    let keys: &[&'static str] =
+        &["switches.first-id", "protocol", "switches.count", "plan.switches"];
+    let first = draft.switches.first_id;
+    if first.checked_add(u64::from(draft.most_switches()).saturating_sub(1)).is_none() {
+        report.conflict(
+            keys,
+            format!("ids that count up from {first} do not fit in 64 bits"),
+            "a smaller id".to_owned(),
+        );
+    }
+    if first == 0 && draft.protocol == Protocol::P4Runtime {
+        report.conflict(
+            keys,
+            "P4Runtime has no device id 0".to_owned(),
+            "switches.first-id = 1".to_owned(),
+        );
+    }
+}
+
+fn delays(draft: &Draft, report: &mut Report<'_>) {
+    let timing = &draft.timing;
+    let traffic = timing.traffic();
+    let last = draft.most_switches().saturating_sub(1);
+    let latest = timing.start_stagger.saturating_mul(last);
+    if latest >= traffic && latest > Duration::ZERO {
+        report.conflict(
+            &["timing.start-stagger", "timing.measure", "timing.warmup"],
+            format!(
+                "the last switch would begin after {}, and the traffic lasts {}",
+                duration_text(latest),
+                duration_text(traffic)
+            ),
+            "a smaller timing.start-stagger or a longer timing.measure".to_owned(),
+        );
+    }
+    if timing.sample > timing.measure {
+        report.conflict(
+            &["timing.sample", "timing.measure"],
+            format!(
+                "samples every {} leave none in the {} that are measured",
+                duration_text(timing.sample),
+                duration_text(timing.measure)
+            ),
+            format!("timing.sample = {} or less", duration_text(timing.measure)),
+        );
+    }
+}
+
+fn overrides(draft: &Draft, report: &mut Report<'_>) {
+    let count = draft.most_switches();
+    let traffic = draft.timing.traffic();
+    for (index, one) in draft.switches.overrides.0.iter().enumerate() {
+        if one.last >= count {
+            report.conflict_at(
+                "switch",
+                index,
+                &["switches.count", "plan.switches", "plan.kind"],
+                format!("there is no switch {}: {count} are counted from 0", one.last),
+                format!("an index up to {}", count.saturating_sub(1)),
+            );
+        }
+        let start = one
+            .start_delay
+            .unwrap_or_default()
+            .saturating_add(draft.timing.start_stagger.saturating_mul(one.last));
+        let stop = one.stop_delay.unwrap_or_default();
+        let delayed = one.start_delay.is_some() || one.stop_delay.is_some();
+        if delayed && start.saturating_add(stop) >= traffic {
+            report.conflict_at(
+                "switch",
+                index,
+                &["timing.warmup", "timing.measure", "timing.start-stagger"],
+                format!(
+                    "a start after {} and an end {} before the end leave nothing of the {} of \
+                     traffic",
+                    duration_text(start),
+                    duration_text(stop),
+                    duration_text(traffic)
+                ),
+                "shorter delays or a longer timing.measure".to_owned(),
+            );
+        }
+    }
+}
+
+fn plan(draft: &Draft, report: &mut Report<'_>) {
+    let plan = &draft.plan;
+    let open = draft.traffic.mode == ModeName::Open;
+    if plan.kind == PlanName::Sweep {
+        if plan.rates.0.is_empty() && plan.switches.0.is_empty() {
+            report.conflict(
+                &["plan.kind", "plan.rates", "plan.switches"],
+                "a sweep needs something to vary".to_owned(),
+                "plan.rates = \"100..1000:100\", plan.switches = \"1,16,64\" or both".to_owned(),
+            );
+        }
+        if !plan.rates.0.is_empty() && !open {
+            report.conflict(
+                &["plan.rates", "traffic.mode", "plan.kind"],
+                format!(
+                    "rates can be set in open mode only, and traffic.mode is {}",
+                    draft.traffic.mode.text()
+                ),
+                "traffic.mode = open, or plan.switches alone".to_owned(),
+            );
+        }
+    }
+    if plan.kind == PlanName::Search {
+        if !open {
+            report.conflict(
+                &["plan.kind", "traffic.mode"],
+                format!(
+                    "a search varies the rate, and traffic.mode {} has none",
+                    draft.traffic.mode.text()
+                ),
+                "traffic.mode = open".to_owned(),
+            );
+        }
+        if plan.low >= plan.high {
+            report.conflict(
+                &["plan.low", "plan.high"],
+                format!("the lowest rate, {}, is not below the highest, {}", plan.low, plan.high),
+                "plan.low below plan.high".to_owned(),
+            );
+        }
+    }
+    // Values that a plan would ignore are an oversight, unless the plan itself was chosen, perhaps
+    // by a flag over a file that has them.
+    if report.is_given("plan.kind") {
+        return;
+    }
+    let sweep = ["plan.rates", "plan.switches"].map(|key| (key, "sweep"));
+    let search =
+        ["plan.low", "plan.high", "plan.precision", "plan.loss"].map(|key| (key, "search"));
+    for (key, kind) in sweep.into_iter().chain(search) {
+        if report.is_given(key) {
+            report.conflict(
+                &[key],
+                format!("is given, but plan.kind is point, which does not use it"),
+                format!("plan.kind = {kind}"),
+            );
+        }
+    }
+}
+
+fn p4runtime(draft: &Draft, report: &mut Report<'_>) {
+    let own = &draft.p4runtime;
+    if own.device_config.0.is_some() && own.p4info.0.is_none() {
+        report.conflict(
+            &["p4runtime.device-config", "p4runtime.p4info"],
+            "a device configuration means nothing without its P4Info".to_owned(),
+            "p4runtime.p4info = FILE as well".to_owned(),
+        );
+    }
+    if own.cookie != 0 && own.p4info.0.is_none() {
+        report.conflict(
+            &["p4runtime.cookie", "p4runtime.p4info"],
+            "a cookie means nothing without its P4Info".to_owned(),
+            "p4runtime.p4info = FILE as well".to_owned(),
+        );
+    }
+    if own.port_bytes.0 == Some(1) && draft.switches.ports > 255 {
+        report.conflict(
+            &["p4runtime.port-bytes", "switches.ports"],
+            format!("port {} does not fit in 1 byte", draft.switches.ports),
+            "p4runtime.port-bytes = 2".to_owned(),
+        );
+    }
+    if draft.protocol != Protocol::P4Runtime {
+        return;
+    }
+    let servers = draft.most_switches().div_ceil(own.devices_per_port.max(1));
+    let last = u64::from(own.first_port) + u64::from(servers).saturating_sub(1);
+    if last > u64::from(u16::MAX) {
+        let room = u32::from(u16::MAX - own.first_port) + 1;
+        report.conflict(
+            &[
+                "p4runtime.first-port",
+                "p4runtime.devices-per-port",
+                "switches.count",
+                "plan.switches",
+            ],
+            format!(
+                "{servers} servers from port {} on need ports up to {last}, beyond 65535",
+                own.first_port
+            ),
+            match u64::from(u16::MAX).checked_sub(u64::from(servers) - 1) {
+                Some(first) if first >= 1024 => format!("p4runtime.first-port = {first} or less"),
+                _ => format!(
+                    "p4runtime.devices-per-port = {} or more",
+                    draft.most_switches().div_ceil(room)
+                ),
+            },
+        );
+    }
+    let told = own.advertise.0.unwrap_or(own.listen.0);
+    let tells = draft.controller.onos_rest.0.is_some()
+        || draft.controller.netcfg_file.0.is_some()
+        || draft.controller.list_file.0.is_some();
+    if told.is_unspecified() && (tells || own.advertise.0.is_some()) {
+        report.conflict(
+            &["p4runtime.advertise", "p4runtime.listen"],
+            format!("{told} is no address that a controller can dial"),
+            "p4runtime.advertise = ADDRESS, one of this host's own".to_owned(),
+        );
+    }
+}
+
+fn tls(draft: &Draft, report: &mut Report<'_>) {
+    let tls = &draft.tls;
+    match (&tls.certificate.0, &tls.key.0) {
+        (Some(_), None) => report.conflict(
+            &["tls.certificate", "tls.key"],
+            "a certificate needs its private key".to_owned(),
+            "tls.key = FILE as well".to_owned(),
+        ),
+        (None, Some(_)) => report.conflict(
+            &["tls.key", "tls.certificate"],
+            "a private key needs its certificate".to_owned(),
+            "tls.certificate = FILE as well".to_owned(),
+        ),
+        _ => {}
+    }
+    if tls.server_name.0.is_some() && !tls.wanted() {
+        report.conflict(
+            &["tls.server-name"],
+            "a name to expect means nothing without TLS".to_owned(),
+            "tls.ca = FILE as well".to_owned(),
+        );
+    }
+    if !tls.wanted() {
+        return;
+    }
+    if draft.protocol == Protocol::P4Runtime {
+        if tls.certificate.0.is_none() && tls.key.0.is_none() {
+            report.conflict(
+                &["tls.ca", "tls.insecure", "tls.certificate", "tls.key", "protocol"],
+                "P4Runtime switches are TLS servers, which need a certificate".to_owned(),
+                "tls.certificate = FILE and tls.key = FILE".to_owned(),
+            );
+        }
+        if tls.insecure {
+            report.conflict(
+                &["tls.insecure", "protocol"],
+                "P4Runtime switches do not check the controller's certificate unless tls.ca is given"
+                    .to_owned(),
+                "tls.insecure = false".to_owned(),
+            );
+        }
+    } else {
+        if tls.ca.0.is_none() && !tls.insecure {
+            report.conflict(
+                &["tls.certificate", "tls.key", "tls.ca", "tls.insecure", "protocol"],
+                "OpenFlow switches have nothing to check the controller's certificate against"
+                    .to_owned(),
+                "tls.ca = FILE, or tls.insecure = true".to_owned(),
+            );
+        }
+        if tls.ca.0.is_some() && tls.insecure {
+            report.conflict(
+                &["tls.insecure", "tls.ca"],
+                "any certificate is accepted, so that tls.ca has no effect".to_owned(),
+                "one of the two".to_owned(),
+            );
+        }
+    }
+}
+
+/// Files that would be written over each other, or over what is read.
+fn outputs(draft: &Draft, report: &mut Report<'_>) {
+    let written: [(&'static str, &Option<PathBuf>); 2] = [
+        ("controller.netcfg-file", &draft.controller.netcfg_file.0),
+        ("controller.list-file", &draft.controller.list_file.0),
+    ];
+    let read: [(&'static str, &InputFile); 5] = [
+        ("p4runtime.p4info", &draft.p4runtime.p4info),
+        ("p4runtime.device-config", &draft.p4runtime.device_config),
+        ("tls.ca", &draft.tls.ca),
+        ("tls.certificate", &draft.tls.certificate),
+        ("tls.key", &draft.tls.key),
+    ];
+    let read: Vec<(&'static str, &Path)> =
+        read.iter().filter_map(|(key, file)| Some((*key, file.0.as_deref()?))).collect();
+    for (at, (key, path)) in written.iter().enumerate() {
+        let Some(path) = path.as_deref() else { continue };
+        let earlier =
+            written.iter().take(at).filter_map(|(key, path)| Some((*key, path.as_deref()?)));
+        if let Some((other, _)) = earlier.chain(read.iter().copied()).find(|(_, own)| *own == path)
+        {
+            report.conflict(
+                &[key, other],
+                format!("would be written over {other}, which names the same file"),
+                "another name".to_owned(),
+            );
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Settings as they come in from several sides, and how they become a configuration.
+//!
+//! Texts are collected first and judged last. Which source wins depends on what it is (default,
+//! peer's file, TOML file, flag) and not on the order in which sources are read; a value that loses
+//! is never judged, so that a flag can replace a path that does not exist on this host. Everything
+//! that is wrong is reported at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::checks;
+use super::draft::Draft;
+use super::error::{ConfigError, Origin, Problem};
+use super::setting::{Kind, Setting};
+use super::value::Rejection;
+use super::{Config, toml};
+
+/// Longest configuration file that is read: far beyond any that a person writes.
+const LONGEST_FILE: u64 = 16 << 20;
+
+/// Settings from any number of sources.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    given: BTreeMap<&'static str, Given>,
+    problems: Vec<Problem>,
+}
+
+/// What the highest source so far gave for a key: one value, or the elements of a list.
+#[derive(Clone, Debug)]
+struct Given {
+    origin: Origin,
+    entries: Vec<Entry>,
+}
+
+/// One value as it was written.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) text: String,
+    pub(super) origin: Origin,
+    /// What is known to be wrong with it, more exactly placed than `origin`.
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Entry {
+    /// A value that nothing is known about yet.
+    pub(super) fn new(text: String, origin: Origin) -> Self {
+        Self { text, origin, problems: Vec::new() }
+    }
+}
+
+impl Settings {
+    /// Every setting at its default.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets one key, such as `traffic.rate`, to a value in the form that its flag takes.
+    ///
+    /// A source that outranks the present one replaces the value, one that is outranked changes
+    /// nothing. Within one source a list grows, and a single value is replaced. A key that does not
+    /// exist becomes a problem that [`Settings::resolve`] reports.
+    pub fn set(&mut self, key: &str, value: &str, origin: Origin) {
+        match Setting::by_key(key) {
+            Some(setting) => {
+                self.push(setting, Entry::new(value.to_owned(), origin));
+            }
+            None => self.problems.push(toml::unknown_key(key, origin)),
+        }
+    }
+
+    /// Adds an entry, unless a higher source gave the key before.
+    pub(super) fn push(&mut self, setting: &'static Setting, entry: Entry) {
+        if let Some(given) = self.given_by(setting, &entry.origin) {
+            if !setting.kind.repeats() {
+                given.entries.clear();
+            }
+            given.entries.push(entry);
+        }
+    }
+
+    /// Sets a list that has no elements, which still replaces what a lower source gave.
+    pub(super) fn push_empty(&mut self, setting: &'static Setting, origin: &Origin) {
+        self.given_by(setting, origin);
+    }
+
+    /// What a source gives for a key, empty if a lower one gave it before; `None` if a higher one
+    /// did.
+    fn given_by(&mut self, setting: &'static Setting, origin: &Origin) -> Option<&mut Given> {
+        let empty = || Given { origin: origin.clone(), entries: Vec::new() };
+        let given = self.given.entry(setting.key).or_insert_with(empty);
+        if rank(origin) > rank(&given.origin) {
+            *given = empty();
+        }
+        (rank(origin) == rank(&given.origin)).then_some(given)
+    }
+
+    /// Records something that is wrong, to be reported by [`Settings::resolve`].
+    pub(super) fn complain(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    /// Reads a TOML file. What is wrong with it is reported by [`Settings::resolve`].
+    pub fn read_file(&mut self, path: &Path) {
+        match read_bounded(path) {
+            Ok(text) => self.read_toml(&text, path),
+            Err(error) => self.complain(Problem {
+                origin: Origin::File { file: path.to_owned(), line: 0 },
+                name: String::new(),
+                message: format!("cannot read the configuration: {error}"),
+                remedy: None,
+            }),
+        }
+    }
+
+    /// Reads the text of a TOML file. `file` is named in messages, and its folder is what paths in
+    /// the text are relative to.
+    pub fn read_toml(&mut self, text: &str, file: &Path) {
+        toml::read(self, text, file);
+    }
+
+    /// The text that a key is set to, if it is set at all; of a list the last element.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.given.get(key)?.entries.last().map(|entry| entry.text.as_str())
+    }
+
+    /// Judges everything.
+    ///
+    /// # Errors
+    ///
+    /// With everything that is wrong: syntax, ranges, files that cannot be read, values that do not
+    /// go together.
+    pub fn resolve(self) -> Result<Resolved, ConfigError> {
+        let mut draft = Draft::default();
+        let mut report =
+            Report { given: &self.given, problems: self.problems, faulty: BTreeSet::new() };
+        for setting in Setting::all() {
+            report.fill(setting, &mut draft);
+        }
+        checks::check(&draft, &mut report);
+        let problems = report.problems;
+        if !problems.is_empty() {
+            return Err(ConfigError { problems });
+        }
+        let values = Setting::all()
+            .map(|setting| {
+                let slot = (setting.slot)(&mut draft);
+                (setting, ResolvedValue { text: slot.text(), elements: slot.elements() })
+            })
+            .collect();
+        Ok(Resolved { config: draft.into_config(), values })
+    }
+}
+
+/// Who wins.
+fn rank(origin: &Origin) -> u8 {
+    match origin {
+        Origin::Default => 0,
+        Origin::Legacy { .. } => 1,
+        Origin::File { .. } => 2,
+        Origin::Flag => 3,
+    }
+}
+
+fn read_bounded(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let length = File::open(path)?.take(LONGEST_FILE + 1).read_to_string(&mut text)?;
+    if length as u64 > LONGEST_FILE {
+        return Err(std::io::Error::other("it is longer than 16 MiB"));
+    }
+    Ok(text)
+}
+
+/// What is wrong, gathered while values are read and checked.
+pub(super) struct Report<'a> {
+    given: &'a BTreeMap<&'static str, Given>,
+    problems: Vec<Problem>,
+    faulty: BTreeSet<&'static str>,
+}
+
+impl Report<'_> {
+    /// Reads what was given for a setting, or its default.
+    fn fill(&mut self, setting: &'static Setting, draft: &mut Draft) {
+        let default = [Entry::new(setting.default.to_owned(), Origin::Default)];
+        let entries = match self.given.get(setting.key) {
+            Some(given) => given.entries.as_slice(),
+            None if setting.kind.repeats() && setting.default.is_empty() => &[],
+            None => &default,
+        };
+        let slot = (setting.slot)(draft);
+        slot.clear();
+        for entry in entries {
+            if !entry.problems.is_empty() {
+                self.faulty.insert(setting.key);
+                self.problems.extend_from_slice(&entry.problems);
+                continue;
+            }
+            let known = if setting.kind.repeats() { slot.magnitudes().len() } else { 0 };
+            let base = base_of(&entry.origin);
+            let result = slot.read(&entry.text, base).and_then(|()| {
+                let complaint = |number: &f64| setting.limits.complaint(*number);
+                match slot.magnitudes().iter().skip(known).find_map(complaint) {
+                    Some(message) => Err(Rejection::from(message)),
+                    None => Ok(()),
+                }
+            });
+            if let Err(rejection) = result {
+                self.faulty.insert(setting.key);
+                self.problems.push(rejected(setting, entry.origin.clone(), rejection));
+            }
+        }
+    }
+
+    /// Whether somebody set a key.
+    pub(super) fn is_given(&self, key: &str) -> bool {
+        self.given.contains_key(key)
+    }
+
+    /// Reports that values do not go together. Blamed is the first of the keys that somebody set.
+    /// Nothing is reported if one of the values was refused already: the draft does not hold it.
+    pub(super) fn conflict(&mut self, keys: &[&'static str], message: String, remedy: String) {
+        let Some(blamed) = keys.iter().find(|key| self.is_given(key)).or(keys.first()) else {
+            return;
+        };
+        self.complain(blamed, None, keys, message, Some(remedy));
+    }
+
+    /// As [`Report::conflict`], for messages that say themselves what to do.
+    pub(super) fn conflict_without_remedy(&mut self, keys: &[&'static str], message: String) {
+        let Some(blamed) = keys.iter().find(|key| self.is_given(key)).or(keys.first()) else {
+            return;
+        };
+        self.complain(blamed, None, keys, message, None);
+    }
+
+    /// Reports that an element of a list does not go together with other values.
+    pub(super) fn conflict_at(
+        &mut self,
+        key: &'static str,
+        element: usize,
+        others: &[&'static str],
+        message: String,
+        remedy: String,
+    ) {
+        self.complain(key, Some(element), others, message, Some(remedy));
+    }
+
+    fn complain(
+        &mut self,
+        blamed: &'static str,
+        element: Option<usize>,
+        keys: &[&'static str],
+        message: String,
+        remedy: Option<String>,
+    ) {
+        if self.faulty.contains(blamed) || keys.iter().any(|key| self.faulty.contains(key)) {
+            return;
+        }
+        let given = self.given.get(blamed);
+        let origin = given.map_or(Origin::Default, |given| {
+            let entry = element.and_then(|at| given.entries.get(at)).or(given.entries.first());
+            entry.map_or(&given.origin, |entry| &entry.origin).clone()
+        });
+        let name = name_of(blamed, &origin);
+        self.problems.push(Problem { origin, name, message, remedy });
+    }
+}
+
+/// What paths in a value are relative to.
+pub(super) fn base_of(origin: &Origin) -> &Path {
+    match origin {
+        Origin::File { file, .. } => file.parent().unwrap_or(Path::new("")),
+        _ => Path::new(""),
+    }
+}
+
+/// How a key is called where it came from.
+fn name_of(key: &str, origin: &Origin) -> String {
+    match (origin, Setting::by_key(key)) {
+        (Origin::Flag, Some(setting)) => format!("--{}", setting.flag),
+        _ => key.to_owned(),
+    }
+}
+
+/// A value that could not be read. Where the value itself does not say what to write, the example
+/// of the setting does.
+pub(super) fn rejected(setting: &Setting, origin: Origin, rejection: Rejection) -> Problem {
+    Problem {
+        name: name_of(setting.key, &origin),
+        origin,
+        message: rejection.message,
+        remedy: Some(
+            rejection.remedy.unwrap_or_else(|| format!("for instance {}", setting.example)),
+        ),
+    }
+}
+
+/// A configuration that can be run, and all settings that it was made of.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// What the engines read.
+    pub config: Config,
+    values: Vec<(&'static Setting, ResolvedValue)>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct ResolvedValue {
+    pub(super) text: String,
+    pub(super) elements: Vec<String>,
+}
+
+impl Resolved {
+    /// Every key with its value, in the form that flags take; paths are absolute, and a password
+    /// is a reference to the environment.
+    pub fn values(&self) -> BTreeMap<String, String> {
+        self.values
+            .iter()
+            .map(|(setting, value)| (setting.key.to_owned(), value.text.clone()))
+            .collect()
+    }
+
+    /// A TOML file with every key that gives this configuration again.
+    pub fn to_toml(&self) -> String {
+        toml::write(self.values.iter().map(|(setting, value)| (*setting, value)))
+    }
+}
+
+/// Whether a list is given as tables, each with fields of its own.
+pub(super) fn is_tables(setting: &Setting) -> bool {
+    setting.kind == Kind::Tables
+}

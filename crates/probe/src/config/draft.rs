@@ -1,0 +1,308 @@
+//! The values of all settings while they are still being read, and the way from there to a
+//! [`Config`].
+//!
+//! A draft has one place per setting; [`Config`] groups them by what belongs together, such as the
+//! window with the closed mode. The way between the two cannot fail: [`super::checks`] comes first.
+
+use std::time::Duration;
+
+use super::value::{
+    Advertise, ControllerAddress, Counts, InputFile, ModeName, OutputDirectory, OutputFile,
+    Overrides, PlanName, PortBytes, Process, Rates, RestBase, Secret, ServerAddress, Threads,
+    Thresholds, Unsettable,
+};
+use super::{
+    Addresses, Arrivals, Config, Controller, Frame, Generator, Matching, Mode, Output, P4Runtime,
+    Plan, PlanKind, Protocol, Switches, Timing, Tls, TopologySource, Traffic,
+};
+
+/// One place per setting.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub(super) protocol: Protocol,
+    pub(super) seed: u64,
+    pub(super) threads: Threads,
+    pub(super) controller: ControllerDraft,
+    pub(super) switches: SwitchesDraft,
+    pub(super) traffic: TrafficDraft,
+    pub(super) timing: TimingDraft,
+    pub(super) plan: PlanDraft,
+    pub(super) output: OutputDraft,
+    pub(super) p4runtime: P4RuntimeDraft,
+    pub(super) tls: TlsDraft,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ControllerDraft {
+    pub(super) address: ControllerAddress,
+    pub(super) process: Process,
+    pub(super) onos_rest: RestBase,
+    pub(super) onos_user: String,
+    pub(super) onos_password: Secret,
+    pub(super) onos_driver: String,
+    pub(super) onos_pipeconf: String,
+    pub(super) netcfg_file: OutputFile,
+    pub(super) list_file: OutputFile,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct SwitchesDraft {
+    pub(super) count: u32,
+    pub(super) first_id: u64,
+    pub(super) ports: u16,
+    pub(super) hosts: u32,
+    pub(super) topology: TopologySource,
+    pub(super) buffers: u32,
+    pub(super) table_size: u32,
+    pub(super) connect_rate: f64,
+    pub(super) overrides: Overrides,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct TrafficDraft {
+    pub(super) mode: ModeName,
+    pub(super) rate: f64,
+    pub(super) arrivals: Arrivals,
+    pub(super) window: u32,
+    pub(super) give_up: Duration,
+    pub(super) frame: Frame,
+    pub(super) frame_bytes: usize,
+    pub(super) mac: Generator,
+    pub(super) ip: Generator,
+    pub(super) port: Generator,
+    pub(super) known_destinations: bool,
+    pub(super) arp_first: bool,
+    pub(super) matching: Matching,
+    pub(super) late_after: Duration,
+    pub(super) outstanding_limit: usize,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct TimingDraft {
+    pub(super) connect_timeout: Duration,
+    pub(super) allow_missing: bool,
+    pub(super) settle: Duration,
+    pub(super) warmup: Duration,
+    pub(super) measure: Duration,
+    pub(super) drain: Duration,
+    pub(super) start_stagger: Duration,
+    pub(super) sample: Duration,
+}
+
+impl TimingDraft {
+    /// Time during which packets are sent.
+    pub(super) fn traffic(&self) -> Duration {
+        self.warmup.saturating_add(self.measure)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct PlanDraft {
+    pub(super) kind: PlanName,
+    pub(super) repetitions: u32,
+    pub(super) between: Unsettable,
+    pub(super) rates: Rates,
+    pub(super) switches: Counts,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) precision: f64,
+    pub(super) loss: f64,
+    pub(super) thresholds: Thresholds,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct OutputDraft {
+    pub(super) directory: OutputDirectory,
+    pub(super) quiet: bool,
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct P4RuntimeDraft {
+    pub(super) listen: ServerAddress,
+    pub(super) advertise: Advertise,
+    pub(super) first_port: u16,
+    pub(super) devices_per_port: u32,
+    pub(super) p4info: InputFile,
+    pub(super) device_config: InputFile,
+    pub(super) cookie: u64,
+    pub(super) port_bytes: PortBytes,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct TlsDraft {
+    pub(super) ca: InputFile,
+    pub(super) certificate: InputFile,
+    pub(super) key: InputFile,
+    pub(super) server_name: Unsettable,
+    pub(super) insecure: bool,
+}
+
+impl TlsDraft {
+    /// Whether anything asks for TLS. No key of its own switches it on: without at least one of
+    /// these a TLS session cannot be set up anyway.
+    pub(super) fn wanted(&self) -> bool {
+        self.ca.0.is_some() || self.certificate.0.is_some() || self.key.0.is_some() || self.insecure
+    }
+}
+
+impl Draft {
+    /// The numbers of switches that the run uses.
+    pub(super) fn switch_counts(&self) -> Vec<u32> {
+        match self.plan.kind {
+            PlanName::Sweep if !self.plan.switches.0.is_empty() => self.plan.switches.0.clone(),
+            _ => vec![self.switches.count],
+        }
+    }
+
+    /// The largest of them.
+    pub(super) fn most_switches(&self) -> u32 {
+        self.switch_counts().into_iter().max().unwrap_or_default()
+    }
+
+    /// The smallest of them.
+    pub(super) fn least_switches(&self) -> u32 {
+        self.switch_counts().into_iter().min().unwrap_or_default()
+    }
+
+    /// The checked form. Only for drafts that passed the checks.
+    pub(super) fn into_config(self) -> Config {
+        let plan = Plan {
+            kind: match self.plan.kind {
+                PlanName::Point => PlanKind::Point,
+                PlanName::Sweep => PlanKind::Sweep {
+                    rates: match self.plan.rates.0.is_empty() {
+                        true => vec![self.traffic.rate],
+                        false => self.plan.rates.0.clone(),
+                    },
+                    switches: self.switch_counts(),
+                },
+                PlanName::Search => PlanKind::Search {
+                    low: self.plan.low,
+                    high: self.plan.high,
+                    precision: self.plan.precision,
+                    loss: self.plan.loss,
+                },
+            },
+            repetitions: self.plan.repetitions,
+            between: self.plan.between.0,
+        };
+        Config {
+            protocol: self.protocol,
+            seed: self.seed,
+            threads: self.threads.0,
+            topology: self.switches.topology.clone(),
+            switches: self.switches.into_config(),
+            controller: self.controller.into_config(),
+            p4runtime: self.p4runtime.into_config(),
+            tls: self.tls.wanted().then(|| self.tls.into_config()),
+            traffic: self.traffic.into_config(),
+            timing: self.timing.into_config(),
+            plan,
+            thresholds: self.plan.thresholds.0,
+            output: Output {
+                directory: self.output.directory.0,
+                quiet: self.output.quiet,
+                json: self.output.json,
+            },
+        }
+    }
+}
+
+impl ControllerDraft {
+    fn into_config(self) -> Controller {
+        Controller {
+            address: self.address.0,
+            process: self.process.0,
+            onos_rest: self.onos_rest.0,
+            onos_credentials: (self.onos_user, self.onos_password.value),
+            onos_driver: self.onos_driver,
+            onos_pipeconf: self.onos_pipeconf,
+            netcfg_file: self.netcfg_file.0,
+            list_file: self.list_file.0,
+        }
+    }
+}
+
+impl SwitchesDraft {
+    fn into_config(self) -> Switches {
+        Switches {
+            count: self.count,
+            first_id: self.first_id,
+            ports: self.ports,
+            buffers: self.buffers,
+            table_size: self.table_size,
+            hosts: self.hosts,
+            connect_rate: self.connect_rate,
+            overrides: self.overrides.0,
+        }
+    }
+}
+
+impl TrafficDraft {
+    fn into_config(self) -> Traffic {
+        Traffic {
+            mode: match self.mode {
+                ModeName::Open => Mode::Open,
+                ModeName::Closed => Mode::Closed { window: self.window, give_up: self.give_up },
+                ModeName::Flood => Mode::Flood,
+            },
+            rate: self.rate,
+            arrivals: self.arrivals,
+            frame: self.frame,
+            frame_bytes: self.frame_bytes,
+            addresses: Addresses {
+                mac: self.mac,
+                ip: self.ip,
+                port: self.port,
+                known_destinations: self.known_destinations,
+            },
+            arp_first: self.arp_first,
+            matching: self.matching,
+            late_after: self.late_after,
+            outstanding_limit: self.outstanding_limit,
+        }
+    }
+}
+
+impl TimingDraft {
+    fn into_config(self) -> Timing {
+        Timing {
+            connect_timeout: self.connect_timeout,
+            allow_missing: self.allow_missing,
+            settle: self.settle,
+            warmup: self.warmup,
+            measure: self.measure,
+            drain: self.drain,
+            start_stagger: self.start_stagger,
+            sample: self.sample,
+        }
+    }
+}
+
+impl P4RuntimeDraft {
+    fn into_config(self) -> P4Runtime {
+        P4Runtime {
+            listen: self.listen.0,
+            advertise: self.advertise.0,
+            first_port: self.first_port,
+            devices_per_port: self.devices_per_port,
+            p4info: self.p4info.0,
+            device_config: self.device_config.0,
+            cookie: self.cookie,
+            port_bytes: self.port_bytes.0,
+        }
+    }
+}
+
+impl TlsDraft {
+    fn into_config(self) -> Tls {
+        Tls {
+            ca: self.ca.0,
+            certificate: self.certificate.0,
+            key: self.key.0,
+            server_name: self.server_name.0,
+            insecure: self.insecure,
+        }
+    }
+}

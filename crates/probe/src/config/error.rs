@@ -1,0 +1,86 @@
+//! What is wrong with a configuration: all of it, one line each.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// A line of a peer's `.ini` file. Paths in the value are taken as they are: the reader of the
+    /// file knows what they are relative to.
+    Legacy {
+        /// The file, as the user named it.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A line of a TOML file. Paths in the value are relative to the folder of that file.
+    File {
+        /// The file, as the user named it.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A flag. Paths in the value are relative to the current folder.
+    Flag,
+}
+
+/// One thing that is wrong. Displays as one line: where, what, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where the value was written.
+    pub origin: Origin,
+    /// The key at fault, such as `traffic.rate`; a flag's name where the value came from a flag;
+    /// empty where the file as a whole is at fault.
+    pub name: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead, if that can be said; displayed after the word "write".
+    pub remedy: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            Origin::Default | Origin::Flag => {}
+            Origin::Legacy { file, line: 0 } | Origin::File { file, line: 0 } => {
+                write!(f, "{}: ", file.display())?;
+            }
+            Origin::Legacy { file, line } | Origin::File { file, line } => {
+                write!(f, "{}:{line}: ", file.display())?;
+            }
+        }
+        if !self.name.is_empty() {
+            write!(f, "{}: ", self.name)?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(remedy) = &self.remedy {
+            write!(f, "; write {remedy}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A configuration that cannot be run. Displays one line for each problem; the command ends with
+/// exit status 2.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct ConfigError {
+    /// Everything that is wrong, at least one.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! The system under test.
+
+use super::{BASE, Setting};
+
+pub(in crate::config) static SETTINGS: &[Setting] = &[
+    Setting {
+        key: "controller.address",
+        flag: "controller",
+        short: Some('c'),
+        value_name: "HOST[:PORT]",
+        default: "127.0.0.1:6653",
+        example: "192.0.2.7:6633",
+        summary: "Where OpenFlow switches dial",
+        manual: "Host name or address of the controller, and its port if it is not 6653, the one \
+            that IANA assigned to OpenFlow; an IPv6 address with a port stands in brackets. \
+            P4Runtime switches do not dial and ignore it.",
+        slot: |draft| &mut draft.controller.address,
+        ..BASE
+    },
+    Setting {
+        key: "controller.process",
+        flag: "process",
+        value_name: "PROCESS",
+        default: "auto",
+        example: "ssh:me@192.0.2.7:name:karaf",
+        summary: "The controller's process, whose CPU and memory are recorded",
+        manual: "auto finds the process that holds the control channel, if it runs on this host. \
+            pid:NUMBER and name:TEXT name a process of this host, the latter every one whose name \
+            or command line contains the text. ssh:USER@HOST:pid:NUMBER and \
+            ssh:USER@HOST:name:TEXT do so on another host, which must be reachable by ssh without \
+            a password. none records nothing. CPU is in percent of one core, threads included. \
+            With auto a run that finds no process goes on without it and says so.",
+        slot: |draft| &mut draft.controller.process,
+        ..BASE
+    },
+    Setting {
+        key: "controller.onos-rest",
+        flag: "onos-rest",
+        value_name: "URL",
+        example: "http://127.0.0.1:8181",
+        summary: "Post the netcfg of P4Runtime switches to this ONOS",
+        manual: "Base address of ONOS's REST interface. Once the switches listen, the network \
+            configuration that names them is posted there, so that ONOS dials them. Without it \
+            ONOS, or any other controller, has to be told in another way: see \
+            controller.netcfg-file and controller.list-file. Only plain http.",
+        slot: |draft| &mut draft.controller.onos_rest,
+        ..BASE
+    },
+    Setting {
+        key: "controller.onos-user",
+        flag: "onos-user",
+        value_name: "NAME",
+        default: "onos",
+        example: "karaf",
+        summary: "User for the REST interface of ONOS",
+        manual: "Goes with controller.onos-rest. The default is the user that ONOS comes with.",
+        slot: |draft| &mut draft.controller.onos_user,
+        ..BASE
+    },
+    Setting {
+        key: "controller.onos-password",
+        flag: "onos-password",
+        value_name: "PASSWORD",
+        default: "rocks",
+        example: "env:ONOS_PASSWORD",
+        summary: "Password for the REST interface of ONOS",
+        manual: "Goes with controller.onos-rest. env:NAME takes the password from an environment \
+            variable, which keeps it out of files and process lists. Results never hold a \
+            password: in place of one given in clear they say env:PLANIMETER_ONOS_PASSWORD. The \
+            default is the password that ONOS comes with.",
+        slot: |draft| &mut draft.controller.onos_password,
+        ..BASE
+    },
+    Setting {
+        key: "controller.onos-driver",
+        flag: "onos-driver",
+        value_name: "DRIVER",
+        default: "bmv2",
+        example: "stratum-bmv2",
+        summary: "Driver that the netcfg names",
+        manual: "ONOS chooses by this name how it treats the switches. bmv2 is the driver for P4 \
+            switches that needs nothing but P4Runtime, which is what the emulated switches have.",
+        slot: |draft| &mut draft.controller.onos_driver,
+        ..BASE
+    },
+    Setting {
+        key: "controller.onos-pipeconf",
+        flag: "onos-pipeconf",
+        value_name: "PIPECONF",
+        default: "org.onosproject.pipelines.basic",
+        example: "p4-tutorial-pipeconf",
+        summary: "Pipeconf that the netcfg names",
+        manual: "The pipeline that ONOS pushes to every switch. The basic pipeline belongs to ONOS \
+            itself and supports reactive forwarding; the applications that provide other \
+            pipeconfs must be active in ONOS.",
+        slot: |draft| &mut draft.controller.onos_pipeconf,
+        ..BASE
+    },
+    Setting {
+        key: "controller.netcfg-file",
+        flag: "netcfg-file",
+        value_name: "FILE",
+        example: "netcfg.json",
+        summary: "Write the ONOS netcfg of P4Runtime switches to this file",
+        manual: "The same JSON that controller.onos-rest posts, for an ONOS that loads it at its \
+            start or for onos-netcfg. It is written when the switches listen.",
+        slot: |draft| &mut draft.controller.netcfg_file,
+        ..BASE
+    },
+    Setting {
+        key: "controller.list-file",
+        flag: "list-file",
+        value_name: "FILE",
+        example: "switches.txt",
+        summary: "Write the id and address of every P4Runtime switch to this file",
+        manual: "One line per switch, device id and HOST:PORT, for controllers other than ONOS. It \
+            is written when the switches listen.",
+        slot: |draft| &mut draft.controller.list_file,
+        ..BASE
+    },
+];

@@ -1,0 +1,44 @@
+//! Where results go.
+
+use super::{BASE, Kind, Setting};
+
+pub(in crate::config) static SETTINGS: &[Setting] = &[
+    Setting {
+        key: "output.directory",
+        flag: "output",
+        short: Some('o'),
+        value_name: "FOLDER",
+        example: "runs/onos-2.5",
+        summary: "Folder that receives the results",
+        manual: "It must not exist yet, or be empty. Without it a new folder is made under runs/ \
+            in the current one. It receives result.json, the histograms, the configuration as \
+            resolved and report.html.",
+        slot: |draft| &mut draft.output.directory,
+        ..BASE
+    },
+    Setting {
+        key: "output.quiet",
+        flag: "quiet",
+        short: Some('q'),
+        value_name: "BOOLEAN",
+        kind: Kind::Flag,
+        default: "false",
+        example: "true",
+        summary: "No progress bar",
+        manual: "There is none either where standard error is not a terminal.",
+        slot: |draft| &mut draft.output.quiet,
+        ..BASE
+    },
+    Setting {
+        key: "output.json",
+        flag: "json",
+        value_name: "BOOLEAN",
+        kind: Kind::Flag,
+        default: "false",
+        example: "true",
+        summary: "Print result.json on standard output instead of a table",
+        manual: "For scripts. Everything else goes to standard error.",
+        slot: |draft| &mut draft.output.json,
+        ..BASE
+    },
+];

@@ -1,0 +1,105 @@
+//! P4Runtime servers.
+
+use super::{BASE, Limits, Setting};
+
+pub(in crate::config) static SETTINGS: &[Setting] = &[
+    Setting {
+        key: "p4runtime.listen",
+        flag: "listen",
+        value_name: "ADDRESS",
+        default: "127.0.0.1",
+        example: "0.0.0.0",
+        summary: "Address that the P4Runtime servers bind to",
+        manual: "The default admits controllers on this host only, because P4Runtime without TLS \
+            lets anyone in. For a controller elsewhere write the address of an interface, or \
+            0.0.0.0 together with p4runtime.advertise.",
+        slot: |draft| &mut draft.p4runtime.listen,
+        ..BASE
+    },
+    Setting {
+        key: "p4runtime.advertise",
+        flag: "advertise",
+        value_name: "ADDRESS",
+        example: "192.0.2.10",
+        summary: "Address that the controller is told to dial, if it differs",
+        manual: "It appears in the netcfg and in the list of switches. For servers that bind to \
+            0.0.0.0, in a container, or behind address translation.",
+        slot: |draft| &mut draft.p4runtime.advertise,
+        ..BASE
+    },
+    Setting {
+        key: "p4runtime.first-port",
+        flag: "first-port",
+        value_name: "PORT",
+        default: "50001",
+        example: "20000",
+        summary: "TCP port of the first P4Runtime server; the others count up",
+        manual: "From 50001 there is room for 15,535 ports; begin lower, or put several devices \
+            behind each port, for more. Ports from 32768 on may be taken by outgoing connections \
+            of this host.",
+        limits: Limits::Number(1.0, 65_535.0),
+        slot: |draft| &mut draft.p4runtime.first_port,
+        ..BASE
+    },
+    Setting {
+        key: "p4runtime.devices-per-port",
+        flag: "devices-per-port",
+        value_name: "NUMBER",
+        default: "1",
+        example: "100",
+        summary: "P4Runtime devices behind each port",
+        manual: "Real switches have a server each, hence 1. A server may serve several devices, \
+            which are told apart by their device id; every device still has a stream of its own.",
+        limits: Limits::Number(1.0, 100_000.0),
+        slot: |draft| &mut draft.p4runtime.devices_per_port,
+        ..BASE
+    },
+    Setting {
+        key: "p4runtime.p4info",
+        flag: "p4info",
+        value_name: "FILE",
+        example: "basic.p4info.txt",
+        summary: "Pipeline that switches have from the start (P4Info, text format)",
+        manual: "Without it switches have no pipeline and wait for the controller to push one, as \
+            fresh switches do.",
+        slot: |draft| &mut draft.p4runtime.p4info,
+        ..BASE
+    },
+    Setting {
+        key: "p4runtime.device-config",
+        flag: "device-config",
+        value_name: "FILE",
+        example: "basic.json",
+        summary: "Device configuration that goes with the P4Info",
+        manual: "Any bytes: the emulated switches store them and give them back when the \
+            controller reads its pipeline.",
+        slot: |draft| &mut draft.p4runtime.device_config,
+        ..BASE
+    },
+    Setting {
+        key: "p4runtime.cookie",
+        flag: "cookie",
+        value_name: "NUMBER",
+        default: "0",
+        example: "0xc34a1bef3219e4f4",
+        summary: "Pipeline cookie that goes with the P4Info",
+        manual: "A controller that finds the cookie it expects does not push its pipeline. ONOS \
+            expects 0xc34a1bef3219e4f4 for its basic pipeline.",
+        slot: |draft| &mut draft.p4runtime.cookie,
+        ..BASE
+    },
+    Setting {
+        key: "p4runtime.port-bytes",
+        flag: "port-bytes",
+        value_name: "BYTES",
+        default: "auto",
+        example: "2",
+        summary: "Bytes of a port number in packet-in metadata",
+        manual: "auto is the canonical form of P4Runtime, the fewest bytes that hold the number. \
+            Some controllers expect the full width of the field, two bytes for the nine bits that \
+            are usual.",
+        limits: Limits::Number(1.0, 8.0),
+        slot: |draft| &mut draft.p4runtime.port_bytes,
+        ..BASE
+    },
+];

@@ -1,0 +1,135 @@
+//! Which trials make up the run, and what makes it fail.
+
+use super::{BASE, Kind, Limits, Setting};
+
+pub(in crate::config) static SETTINGS: &[Setting] = &[
+    Setting {
+        key: "plan.kind",
+        flag: "plan",
+        value_name: "PLAN",
+        default: "point",
+        example: "sweep",
+        summary: "Which trials make up the run: point, sweep or search",
+        manual: "point repeats one trial. sweep does so for every combination of plan.rates and \
+            plan.switches. search looks for the highest rate without loss, by bisection, and for \
+            the knee of the response time (open mode only).",
+        slot: |draft| &mut draft.plan.kind,
+        ..BASE
+    },
+    Setting {
+        key: "plan.repetitions",
+        flag: "repetitions",
+        value_name: "NUMBER",
+        default: "1",
+        example: "10",
+        summary: "Trials per point",
+        manual: "From two on, means come with a 95 % confidence interval. RFC 8456 asks for at \
+            least ten. The default is for a first look.",
+        limits: Limits::Number(1.0, 10_000.0),
+        slot: |draft| &mut draft.plan.repetitions,
+        ..BASE
+    },
+    Setting {
+        key: "plan.between",
+        flag: "between",
+        value_name: "COMMAND",
+        example: "systemctl restart onos && sleep 60",
+        summary: "Shell command between trials, for instance to restart the controller",
+        manual: "Run by sh -c before every trial but the first. If it fails, so does the run.",
+        slot: |draft| &mut draft.plan.between,
+        ..BASE
+    },
+    Setting {
+        key: "plan.rates",
+        flag: "sweep-rates",
+        value_name: "RATES",
+        kind: Kind::List,
+        example: "100,200,500..2000:500",
+        summary: "Rates of a sweep, packet-ins per second and switch",
+        manual: "Numbers and ranges with commas between. LOW..HIGH:STEP adds the step each time, \
+            LOW..HIGH:xFACTOR multiplies, as in 10..10k:x10. In a TOML file also an array. Without \
+            it a sweep uses traffic.rate.",
+        limits: Limits::Number(0.001, 100e6),
+        slot: |draft| &mut draft.plan.rates,
+        ..BASE
+    },
+    Setting {
+        key: "plan.switches",
+        flag: "sweep-switches",
+        value_name: "COUNTS",
+        kind: Kind::List,
+        example: "1,16..128:x2",
+        summary: "Numbers of switches of a sweep",
+        manual: "Written like plan.rates. Without it a sweep uses switches.count.",
+        limits: Limits::Number(1.0, 100_000.0),
+        slot: |draft| &mut draft.plan.switches,
+        ..BASE
+    },
+    Setting {
+        key: "plan.low",
+        flag: "search-low",
+        value_name: "RATE",
+        default: "10",
+        example: "1000",
+        summary: "Lowest rate of a search, packet-ins per second and switch",
+        manual: "Where the search begins. A search that meets loss here says so and ends.",
+        limits: Limits::Number(0.001, 100e6),
+        slot: |draft| &mut draft.plan.low,
+        ..BASE
+    },
+    Setting {
+        key: "plan.high",
+        flag: "search-high",
+        value_name: "RATE",
+        default: "100k",
+        example: "5k",
+        summary: "Highest rate of a search, packet-ins per second and switch",
+        manual: "The default is beyond every controller: the search ends at the controller's limit \
+            or at the probe's own, and says at which.",
+        limits: Limits::Number(0.001, 100e6),
+        slot: |draft| &mut draft.plan.high,
+        ..BASE
+    },
+    Setting {
+        key: "plan.precision",
+        flag: "search-precision",
+        value_name: "FRACTION",
+        default: "0.05",
+        example: "0.01",
+        summary: "A search stops when it knows the rate to this fraction",
+        manual: "Each halving costs one more point. Five per cent is about how much the same \
+            controller differs from trial to trial.",
+        limits: Limits::Number(0.001, 0.5),
+        slot: |draft| &mut draft.plan.precision,
+        ..BASE
+    },
+    Setting {
+        key: "plan.loss",
+        flag: "search-loss",
+        value_name: "FRACTION",
+        default: "0",
+        example: "0.001",
+        summary: "Loss that a search tolerates as loss-free",
+        manual: "Packet-ins without answer over packet-ins sent. RFC 8456 calls a rate loss-free \
+            only without any loss.",
+        limits: Limits::Number(0.0, 0.5),
+        slot: |draft| &mut draft.plan.loss,
+        ..BASE
+    },
+    Setting {
+        key: "plan.thresholds",
+        flag: "threshold",
+        short: Some('t'),
+        value_name: "CONDITION",
+        kind: Kind::List,
+        example: "rtt.p99 < 5ms",
+        summary: "Condition that every point must meet; may be repeated",
+        manual: "A metric, a comparison (<, <=, >, >=, ==, !=) and a value with its unit, such as \
+            \"loss < 0.1%\" or \"rtt.p99 < 5ms\"; the metrics are listed at the end of this \
+            manual. The mean over the trials of a point is compared. If a condition does not hold \
+            the exit status is 1, for use in continuous integration. In a TOML file an array; the \
+            flag replaces that of the file.",
+        slot: |draft| &mut draft.plan.thresholds,
+        ..BASE
+    },
+];

@@ -1,0 +1,51 @@
+//! The run as a whole.
+
+use super::{BASE, Limits, Setting};
+
+pub(in crate::config) static SETTINGS: &[Setting] = &[
+    Setting {
+        key: "protocol",
+        flag: "protocol",
+        short: Some('p'),
+        value_name: "PROTOCOL",
+        default: "openflow13",
+        example: "p4runtime",
+        summary: "Control protocol: openflow10, openflow13 or p4runtime",
+        manual: "How the emulated switches talk to the controller. openflow10 and openflow13 \
+            switches dial the controller, as real ones do. p4runtime switches are gRPC servers \
+            that the controller dials; see the section P4Runtime for where they listen and the \
+            section Controller for how it learns of them. Short names: of10, of13, of (which is \
+            1.3) and p4rt. OpenFlow 1.3 is the default because every maintained controller speaks \
+            it.",
+        slot: |draft| &mut draft.protocol,
+        ..BASE
+    },
+    Setting {
+        key: "seed",
+        flag: "seed",
+        value_name: "NUMBER",
+        default: "1",
+        example: "42",
+        summary: "Seed of every random choice",
+        manual: "Two runs with the same seed and settings offer the same packets at the same \
+            times. Each repetition of a trial derives a seed of its own from this one. The default \
+            is fixed, so that a run can be repeated without having noted anything.",
+        slot: |draft| &mut draft.seed,
+        ..BASE
+    },
+    Setting {
+        key: "threads",
+        flag: "threads",
+        value_name: "NUMBER",
+        default: "auto",
+        example: "4",
+        summary: "Engine threads, each with its share of the switches",
+        manual: "auto takes two threads, or one on a host with one core. Two keep up with several \
+            hundred thousand packet-ins per second and leave the other cores to the controller, \
+            which often shares the host. A run that was limited by the probe says so: then raise \
+            this number.",
+        limits: Limits::Number(1.0, 256.0),
+        slot: |draft| &mut draft.threads,
+        ..BASE
+    },
+];

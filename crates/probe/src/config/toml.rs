@@ -1,0 +1,314 @@
+//! TOML files: reading with line numbers, and writing.
+//!
+//! TOML values become the same texts that flags take, so that there is one syntax and one place
+//! that judges it. Keys may be written dotted, in tables or in inline tables.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Array, Document, Item, Key, TableLike, Value};
+
+use super::collection::{Entry, ResolvedValue, Settings, base_of, is_tables, rejected};
+use super::error::{Origin, Problem};
+use super::setting::{Kind, Section, Setting};
+use super::value::{OverrideField, alternatives, check_override_field};
+
+/// Reads a file's text into settings.
+pub(super) fn read(settings: &mut Settings, text: &str, file: &Path) {
+    let mut reader = Reader { settings, text, file: file.to_owned() };
+    match Document::parse(text) {
+        Ok(document) => reader.table(document.as_table(), ""),
+        Err(error) => {
+            let origin = reader.at(error.span());
+            // The parser explains in several lines with the source; its first line says what.
+            let message = error.message().lines().next().unwrap_or("this is no TOML").to_owned();
+            reader.settings.complain(Problem {
+                origin,
+                name: String::new(),
+                message,
+                remedy: None,
+            });
+        }
+    }
+}
+
+struct Reader<'a> {
+    settings: &'a mut Settings,
+    text: &'a str,
+    file: PathBuf,
+}
+
+impl Reader<'_> {
+    fn at(&self, span: Option<Range<usize>>) -> Origin {
+        let line = span
+            .and_then(|span| self.text.get(..span.start))
+            .map_or(1, |before| before.bytes().filter(|byte| *byte == b'\n').count() + 1);
+        Origin::File { file: self.file.clone(), line }
+    }
+
+    fn complain(&mut self, origin: Origin, name: &str, message: String, remedy: Option<String>) {
+        self.settings.complain(Problem { origin, name: name.to_owned(), message, remedy });
+    }
+
+    /// Walks a table whose keys all begin with `prefix`.
+    fn table(&mut self, table: &dyn TableLike, prefix: &str) {
+        for (name, item) in table.iter() {
+            let key = format!("{prefix}{name}");
+            let span = table.key(name).and_then(Key::span).or_else(|| item.span());
+            match Setting::by_key(&key) {
+                Some(setting) if is_tables(setting) => self.tables(setting, item, span),
+                Some(setting) => self.value(setting, item, span),
+                None => {
+                    let inner = format!("{key}.");
+                    let known = Setting::all().any(|setting| setting.key.starts_with(&inner));
+                    match item.as_table_like() {
+                        Some(table) if known => self.table(table, &inner),
+                        None if known => {
+                            let origin = self.at(span);
+                            let message = "is a table of settings, not a value".to_owned();
+                            self.complain(
+                                origin,
+                                &key,
+                                message,
+                                Some(format!("[{key}] on a line of its own")),
+                            );
+                        }
+                        _ => {
+                            let problem = unknown_key(&key, self.at(span));
+                            self.settings.complain(problem);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A setting with one value, or with a list of them.
+    fn value(&mut self, setting: &'static Setting, item: &Item, span: Option<Range<usize>>) {
+        let origin = self.at(span);
+        match item.as_value() {
+            Some(Value::Array(array)) if setting.kind == Kind::List => {
+                // An empty array still replaces what a peer's file gave.
+                if array.is_empty() {
+                    self.settings.push_empty(setting, &origin);
+                }
+                self.list(setting, array);
+            }
+            Some(value) => match scalar(value) {
+                Some(text) => self.settings.push(setting, Entry::new(text, origin)),
+                None => self.wrong_type(setting, value.type_name(), origin),
+            },
+            None => self.wrong_type(setting, item.type_name(), origin),
+        }
+    }
+
+    fn list(&mut self, setting: &'static Setting, array: &Array) {
+        for element in array {
+            let origin = self.at(element.span());
+            match scalar(element) {
+                Some(text) => self.settings.push(setting, Entry::new(text, origin)),
+                None => self.wrong_type(setting, element.type_name(), origin),
+            }
+        }
+    }
+
+    fn wrong_type(&mut self, setting: &Setting, found: &str, origin: Origin) {
+        let message = format!("takes a single value, not {}", with_article(found));
+        let remedy = format!("for instance {}", setting.example);
+        self.complain(origin, setting.key, message, Some(remedy));
+    }
+
+    /// `[[switch]]`: every table becomes the text that the flag takes.
+    fn tables(&mut self, setting: &'static Setting, item: &Item, span: Option<Range<usize>>) {
+        let origin = self.at(span);
+        if let Some(array) = item.as_array_of_tables() {
+            for table in array {
+                let origin = self.at(table.span());
+                self.switch(setting, table, origin);
+            }
+        } else if let Some(array) = item.as_array() {
+            if array.is_empty() {
+                self.settings.push_empty(setting, &origin);
+            }
+            for element in array {
+                let origin = self.at(element.span());
+                match element {
+                    Value::InlineTable(table) => self.switch(setting, table, origin),
+                    Value::String(text) => {
+                        self.settings.push(setting, Entry::new(text.value().clone(), origin));
+                    }
+                    _ => {
+                        let message = "is a list of tables".to_owned();
+                        self.complain(origin, setting.key, message, Some(tables_remedy(setting)));
+                    }
+                }
+            }
+        } else {
+            let message = "is a list of tables".to_owned();
+            self.complain(origin, setting.key, message, Some(tables_remedy(setting)));
+        }
+    }
+
+    fn switch(&mut self, setting: &'static Setting, table: &dyn TableLike, origin: Origin) {
+        let mut entry = Entry::new(String::new(), origin);
+        let mut index = None;
+        let mut fields = Vec::new();
+        for (name, item) in table.iter() {
+            let span = table.key(name).and_then(Key::span).or_else(|| item.span());
+            let at = self.at(span);
+            let key = format!("{}.{name}", setting.key);
+            let problem = |message: String, remedy: String| Problem {
+                origin: at.clone(),
+                name: key.clone(),
+                message,
+                remedy: Some(remedy),
+            };
+            let Some(field) = OverrideField::by_name(name) else {
+                let names: Vec<_> = OverrideField::ALL.iter().map(|field| field.name()).collect();
+                let message = "unknown key".to_owned();
+                entry.problems.push(problem(message, alternatives(&names)));
+                continue;
+            };
+            let Some(text) = item.as_value().and_then(scalar) else {
+                let message =
+                    format!("takes a single value, not {}", with_article(item.type_name()));
+                entry.problems.push(problem(message, format!("{name} = \"...\"")));
+                continue;
+            };
+            if let Err(rejection) = check_override_field(field, &text, base_of(&at)) {
+                entry.problems.push(Problem { name: key, ..rejected(setting, at, rejection) });
+                continue;
+            }
+            match field {
+                OverrideField::Index => index = Some(text),
+                _ => fields.push(format!("{name}={text}")),
+            }
+        }
+        match index {
+            Some(index) if !fields.is_empty() => {
+                entry.text = format!("{index}:{}", fields.join(","));
+            }
+            // What is missing may be what was refused above.
+            _ if entry.problems.is_empty() => {
+                let what = if index.is_none() { "index" } else { "what differs" };
+                entry.problems.push(Problem {
+                    origin: entry.origin.clone(),
+                    name: setting.key.to_owned(),
+                    message: format!("the table lacks {what}"),
+                    remedy: Some("index = \"0-9\" and for instance rate = 500 below it".to_owned()),
+                });
+            }
+            _ => {}
+        }
+        self.settings.push(setting, entry);
+    }
+}
+
+fn tables_remedy(setting: &Setting) -> String {
+    format!("[[{}]] on a line of its own, and index = \"0-9\" below it", setting.key)
+}
+
+fn with_article(type_name: &str) -> String {
+    let article = if type_name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {type_name}")
+}
+
+/// The text of a value that is no collection.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.value().clone()),
+        Value::Integer(number) => Some(number.value().to_string()),
+        Value::Float(number) => Some(number.value().to_string()),
+        Value::Boolean(truth) => Some(truth.value().to_string()),
+        Value::Datetime(_) | Value::Array(_) | Value::InlineTable(_) => None,
+    }
+}
+
+/// A key that does not exist, with the one that was meant if that can be guessed.
+pub(super) fn unknown_key(key: &str, origin: Origin) -> Problem {
+    Problem {
+        origin,
+        name: key.to_owned(),
+        message: "unknown key".to_owned(),
+        remedy: nearest(key),
+    }
+}
+
+/// The known key that is most like an unknown one.
+fn nearest(key: &str) -> Option<String> {
+    let plain = key.to_lowercase().replace('_', "-");
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    // The right name in the wrong table, or the name of the flag.
+    let own = last(&plain);
+    let misplaced = Setting::all()
+        .find(|setting| setting.key == plain)
+        .or_else(|| Setting::all().find(|setting| last(setting.key) == own))
+        .or_else(|| Setting::all().find(|setting| setting.flag == own));
+    if let Some(setting) = misplaced {
+        return Some(setting.key.to_owned());
+    }
+    let tables = Section::ALL.iter().filter_map(|section| {
+        section.settings().first()?.key.split_once('.').map(|(table, _)| table)
+    });
+    Setting::all()
+        .map(|setting| setting.key)
+        .chain(tables)
+        .map(|known| (strsim::damerau_levenshtein(&plain, known), known))
+        .min()
+        .filter(|(distance, known)| *distance <= (known.len() / 3).max(1))
+        .map(|(_, known)| known.to_owned())
+}
+
+/// Writes every setting, with its summary as a comment.
+pub(super) fn write<'a>(
+    values: impl Iterator<Item = (&'static Setting, &'a ResolvedValue)>,
+) -> String {
+    let mut output = String::from("# Configuration of planimeter probe, every setting.\n");
+    let mut tables = String::new();
+    let mut table = "";
+    for (setting, value) in values {
+        let (own, name) = setting.key.split_once('.').unwrap_or(("", setting.key));
+        if setting.kind == Kind::Tables {
+            for element in &value.elements {
+                tables.push_str(&switch_table(setting, element));
+            }
+            continue;
+        }
+        if own != table {
+            table = own;
+            output.push_str(&format!("\n[{table}]\n"));
+        }
+        output.push_str(&format!("# {}.\n{name} = {}\n", setting.summary, written(setting, value)));
+    }
+    output + &tables
+}
+
+fn written(setting: &Setting, value: &ResolvedValue) -> String {
+    if setting.kind == Kind::List {
+        let elements: Vec<_> = value.elements.iter().map(|text| literal(text)).collect();
+        format!("[{}]", elements.join(", "))
+    } else {
+        literal(&value.text)
+    }
+}
+
+/// `index` and the other fields of an override, each on a line.
+fn switch_table(setting: &Setting, element: &str) -> String {
+    let mut lines = format!("\n[[{}]]\n", setting.key);
+    for (name, value) in OverrideField::parts(element) {
+        lines.push_str(&format!("{name} = {}\n", literal(value)));
+    }
+    lines
+}
+
+/// A bare TOML number or boolean where that reads back as the same text, else a string.
+fn literal(text: &str) -> String {
+    let same = |shown: String| shown == text;
+    let bare = matches!(text, "true" | "false")
+        || text.parse::<i64>().is_ok_and(|number| same(number.to_string()))
+        || (text.contains('.')
+            && text
+                .parse::<f64>()
+                .is_ok_and(|number| number.is_finite() && same(number.to_string())));
+    if bare { text.to_owned() } else { Value::from(text).to_string().trim().to_owned() }
+}

@@ -1,0 +1,220 @@
+//! What differs for some switches, written `0-9:rate=100,start-delay=2s`.
+
+use std::path::Path;
+
+use super::path::input_file;
+use super::scalar::{duration_text, narrow, parse_duration, parse_number};
+use super::{Rejection, Value, alternatives, quoted};
+use crate::config::{Arrivals, SwitchOverride};
+
+/// Rates that a switch can have, packet-ins per second.
+const RATES: std::ops::RangeInclusive<f64> = 0.001..=100e6;
+
+/// What can differ, and which switches are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::config) enum Field {
+    Index,
+    Rate,
+    Arrivals,
+    StartDelay,
+    StopDelay,
+    Replay,
+}
+
+impl Field {
+    /// Every field, in the order in which they are written.
+    pub(in crate::config) const ALL: [Self; 6] =
+        [Self::Index, Self::Rate, Self::Arrivals, Self::StartDelay, Self::StopDelay, Self::Replay];
+
+    /// Its name in a TOML file and in a flag.
+    pub(in crate::config) fn name(self) -> &'static str {
+        match self {
+            Self::Index => "index",
+            Self::Rate => "rate",
+            Self::Arrivals => "arrivals",
+            Self::StartDelay => "start-delay",
+            Self::StopDelay => "stop-delay",
+            Self::Replay => "replay",
+        }
+    }
+
+    /// The field with a name.
+    pub(in crate::config) fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|field| field.name() == name)
+    }
+
+    /// The names and values in the text of an override.
+    pub(in crate::config) fn parts(text: &str) -> Vec<(&str, &str)> {
+        let (index, fields) = text.split_once(':').unwrap_or((text, ""));
+        let fields = split_fields(fields);
+        let values = fields.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        std::iter::once((Self::Index.name(), index)).chain(values).collect()
+    }
+}
+
+/// Says what is wrong with the value of one field.
+pub(in crate::config) fn check_field(
+    field: Field,
+    text: &str,
+    base: &Path,
+) -> Result<(), Rejection> {
+    set_field(&mut SwitchOverride::default(), field, text, base)
+}
+
+fn set_field(
+    target: &mut SwitchOverride,
+    field: Field,
+    text: &str,
+    base: &Path,
+) -> Result<(), Rejection> {
+    match field {
+        Field::Index => {
+            let (first, last) = text.split_once('-').unwrap_or((text, text));
+            let index = |text: &str| narrow(text.trim(), u128::from(u32::MAX));
+            (target.first, target.last) = (index(first)?, index(last)?);
+            if target.first > target.last {
+                return Err(format!("the range {} ends before it begins", quoted(text)).into());
+            }
+        }
+        Field::Rate => {
+            let rate = parse_number(text)?;
+            if !RATES.contains(&rate) {
+                let (low, high) = (RATES.start(), RATES.end());
+                return Err(format!("the rate {rate} is outside {low} to {high}").into());
+            }
+            target.rate = Some(rate);
+        }
+        Field::Arrivals => {
+            let mut arrivals = Arrivals::default();
+            arrivals.read(text, base)?;
+            target.arrivals = Some(arrivals);
+        }
+        Field::StartDelay => target.start_delay = Some(parse_duration(text)?),
+        Field::StopDelay => target.stop_delay = Some(parse_duration(text)?),
+        Field::Replay => target.replay = Some(input_file(text, base)?),
+    }
+    Ok(())
+}
+
+/// Reads `INDEX[-LAST]:field=value,...`.
+pub(super) fn parse(text: &str, base: &Path) -> Result<SwitchOverride, Rejection> {
+    let form = "0-9:rate=100,start-delay=2s";
+    let (index, fields) = text
+        .split_once(':')
+        .ok_or_else(|| Rejection::write(format!("{} lacks what differs", quoted(text)), form))?;
+    let mut result = SwitchOverride::default();
+    set_field(&mut result, Field::Index, index, base)?;
+    let mut seen = vec![Field::Index];
+    for (name, value) in split_fields(fields) {
+        let Some(field) = Field::by_name(name).filter(|field| *field != Field::Index) else {
+            let names: Vec<_> = Field::ALL[1..].iter().map(|field| field.name()).collect();
+            let message = format!("{} can not differ between switches", quoted(name));
+            return Err(Rejection::write(message, alternatives(&names)));
+        };
+        if seen.contains(&field) {
+            return Err(format!("{name} is given twice").into());
+        }
+        seen.push(field);
+        let value =
+            value.ok_or_else(|| Rejection::write(format!("{name} lacks its value"), form))?;
+        set_field(&mut result, field, value, base)?;
+    }
+    Ok(result)
+}
+
+/// Parts at those commas that a new field follows, so that the name of a file may contain commas.
+fn split_fields(text: &str) -> Vec<(&str, Option<&str>)> {
+    let begins_field = |part: &str| {
+        part.split_once('=').is_some_and(|(name, _)| {
+            name.trim().chars().all(|c| c.is_ascii_lowercase() || c == '-')
+        })
+    };
+    let mut starts = vec![0];
+    for (at, _) in text.match_indices(',') {
+        if text.get(at + 1..).is_some_and(begins_field) {
+            starts.push(at + 1);
+        }
+    }
+    let ends = starts.iter().skip(1).map(|start| start - 1).chain([text.len()]);
+    starts
+        .iter()
+        .zip(ends)
+        .filter_map(|(start, end)| text.get(*start..end))
+        .map(|part| match part.split_once('=') {
+            Some((name, value)) => (name.trim(), Some(value.trim())),
+            None => (part.trim(), None),
+        })
+        .collect()
+}
+
+/// The canonical form.
+pub(super) fn text(value: &SwitchOverride) -> String {
+    let mut fields = Vec::new();
+    let mut push = |field: Field, text: Option<String>| {
+        fields.extend(text.map(|text| format!("{}={text}", field.name())));
+    };
+    push(Field::Rate, value.rate.map(|rate| rate.to_string()));
+    push(Field::Arrivals, value.arrivals.as_ref().map(Value::text));
+    push(Field::StartDelay, value.start_delay.map(duration_text));
+    push(Field::StopDelay, value.stop_delay.map(duration_text));
+    push(Field::Replay, value.replay.as_ref().map(|path| path.display().to_string()));
+    let index = if value.first == value.last {
+        value.first.to_string()
+    } else {
+        format!("{}-{}", value.first, value.last)
+    };
+    format!("{index}:{}", fields.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<SwitchOverride, String> {
+        parse(text, Path::new("")).map_err(|rejection| rejection.message)
+    }
+
+    #[test]
+    fn an_override_reads_back_what_it_writes() {
+        let written = "0-9:rate=1k,start-delay=2s, arrivals=pareto:2.5,stop-delay=500ms";
+        let value = read(written).expect("an override");
+        assert_eq!((value.first, value.last, value.rate), (0, 9, Some(1000.0)));
+        assert_eq!(value.start_delay, Some(Duration::from_secs(2)));
+        assert_eq!(value.arrivals, Some(Arrivals::Pareto { shape: 2.5 }));
+        let canonical = text(&value);
+        assert_eq!(canonical, "0-9:rate=1000,arrivals=pareto:2.5,start-delay=2s,stop-delay=500ms");
+        assert_eq!(read(&canonical), Ok(value));
+    }
+
+    #[test]
+    fn a_file_may_have_commas_in_its_name() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("a,b.pcap"), "x").expect("a file");
+        let value = parse("3:replay=a,b.pcap,rate=5", folder.path()).expect("an override");
+        assert_eq!(value.replay, Some(folder.path().join("a,b.pcap")));
+        assert_eq!((value.first, value.last, value.rate), (3, 3, Some(5.0)));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (text, complaint) in [
+            ("", "lacks what differs"),
+            ("5", "lacks what differs"),
+            ("x:rate=1", "\"x\" is no whole number"),
+            ("9-0:rate=1", "ends before it begins"),
+            ("0:", "\"\" can not differ"),
+            ("0:rate", "rate lacks its value"),
+            ("0:rate=0", "the rate 0 is outside"),
+            ("0:rate=1,rate=2", "rate is given twice"),
+            ("0:ports=4", "\"ports\" can not differ"),
+            ("0:index=4", "\"index\" can not differ"),
+            ("0:start-delay=4", "has no unit"),
+            ("0:replay=", "the name of a file is missing"),
+        ] {
+            let message = read(text).expect_err(text);
+            assert!(message.contains(complaint), "{text}: {message}");
+        }
+    }
+}
