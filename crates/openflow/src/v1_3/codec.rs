@@ -76,7 +76,7 @@ pub(super) fn aligned_tlv<'a>(
     let start = *reader;
     let (kind, value) = tlv(reader, 8, field)?;
     let length = value.remaining() + 4;
-    if length % 8 != 0 {
+    if !length.is_multiple_of(8) {
         return Err(start.error(field, DecodeErrorKind::Alignment { value: length, multiple: 8 }));
     }
     Ok((kind, value))
@@ -97,7 +97,7 @@ pub(super) fn end_aligned(
     field: &'static str,
 ) -> Result<(), EncodeError> {
     let length = out.len() - start;
-    if length % 8 != 0 {
+    if !length.is_multiple_of(8) {
         let expected = "a length that is a multiple of 8";
         return Err(EncodeError::Value { field, value: length as u64, expected });
     }

@@ -72,7 +72,7 @@ impl Wire for Bucket {
         let start = *reader;
         let mut body = body(reader, 2, 16, "ofp_bucket.len")?;
         let length = body.remaining() + 2;
-        if length % 8 != 0 {
+        if !length.is_multiple_of(8) {
             let kind = DecodeErrorKind::Alignment { value: length, multiple: 8 };
             return Err(start.error("ofp_bucket.len", kind));
         }

@@ -68,7 +68,7 @@ impl Wire for HelloElement {
         let (kind, mut body) = tlv(reader, 4, LENGTH)?;
         let length = body.remaining() + 4;
         let element = if kind == VERSION_BITMAP {
-            if length % 4 != 0 {
+            if !length.is_multiple_of(4) {
                 let kind = DecodeErrorKind::Alignment { value: length, multiple: 4 };
                 return Err(start.error(LENGTH, kind));
             }
