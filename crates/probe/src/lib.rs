@@ -5,6 +5,7 @@ mod engine;
 pub mod host;
 mod ledger;
 pub mod metrics;
+pub mod netcfg;
 mod openflow_switch;
 pub mod outcome;
 
