@@ -1,0 +1,331 @@
+//! A P4Runtime client: what a controller of ours needs, and what drives devices in tests.
+//!
+//! A [`Client`] makes the unary calls; [`Client::open_stream`] adds the stream, whose outgoing
+//! side is the same queue as the server's: packet-outs that are sent together leave in one
+//! frame.
+
+mod error;
+mod stream;
+
+use std::time::Duration;
+
+use prost_types::Any;
+use tonic::{
+    Request,
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
+};
+
+pub use self::{
+    error::{ArbitrationFailure, ConnectError, UpdateError, WriteError},
+    stream::{Standing, StreamReceiver, StreamSender},
+};
+use crate::{
+    arbitration::ElectionId,
+    outbox::Outbox,
+    proto::v1::{
+        self, forwarding_pipeline_config::Cookie,
+        get_forwarding_pipeline_config_request::ResponseType, p4_runtime_client::P4RuntimeClient,
+        set_forwarding_pipeline_config_request::Action, write_request::Atomicity,
+    },
+    status,
+};
+
+/// The URI scheme does not matter to the wire, only to whether TLS is expected.
+const SCHEMES: [&str; 2] = ["http://", "https://"];
+/// What a server may send before it is read: a limit, not an allocation.
+const STREAM_WINDOW: u32 = 4 << 20;
+const CONNECTION_WINDOW: u32 = 16 << 20;
+/// Fewer, larger frames for batches of packet-ins.
+const MAX_FRAME: u32 = 64 << 10;
+/// Write errors travel in the trailers, one for each update.
+const HEADER_LIST: u32 = 16 << 20;
+
+/// How a client connects.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// `None` connects without TLS.
+    pub tls: Option<ClientTls>,
+    /// How long the TCP connection may take.
+    pub connect_timeout: Duration,
+    /// Messages that may wait on the stream; further packet-outs are dropped.
+    pub queue_limit: usize,
+    /// The largest response in bytes.
+    pub response_limit: usize,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            tls: None,
+            connect_timeout: Duration::from_secs(5),
+            queue_limit: 65_536,
+            response_limit: 64 << 20,
+        }
+    }
+}
+
+/// Whom a client trusts and how it identifies itself, in PEM.
+#[derive(Clone, Debug, Default)]
+pub struct ClientTls {
+    /// The authorities that may have issued the server's certificate.
+    pub authorities: Vec<u8>,
+    /// The name that the certificate must be for, if it is not the host of the address.
+    pub server_name: Option<String>,
+    /// The client's own certificate and key (mutual TLS).
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// What became of a pipeline that should be on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PipelineOutcome {
+    /// The device had another one, or none, and has this one now.
+    Pushed,
+    /// The device reported the cookie of this one.
+    AlreadyThere,
+}
+
+/// A client of one device. Clones share the connection.
+#[derive(Clone, Debug)]
+pub struct Client {
+    rpc: P4RuntimeClient<Channel>,
+    device_id: u64,
+    role: String,
+    election_id: Option<ElectionId>,
+    queue_limit: usize,
+}
+
+impl Client {
+    /// Connects to a server at `address` (`host:port`) for one of its devices.
+    ///
+    /// # Errors
+    ///
+    /// When the address or the TLS identity cannot be used, or nobody answers.
+    pub async fn connect(
+        address: &str,
+        device_id: u64,
+        options: &ClientOptions,
+    ) -> Result<Self, ConnectError> {
+        let channel = endpoint(address, options)?
+            .connect()
+            .await
+            .map_err(|cause| ConnectError::Unreachable { address: address.to_owned(), cause })?;
+        let rpc = P4RuntimeClient::new(channel).max_decoding_message_size(options.response_limit);
+        let queue_limit = options.queue_limit;
+        Ok(Self { rpc, device_id, role: String::new(), election_id: None, queue_limit })
+    }
+
+    /// The device that this client talks about.
+    #[must_use]
+    pub fn device_id(&self) -> u64 {
+        self.device_id
+    }
+
+    /// A client of another device behind the same connection, without role and election id.
+    #[must_use]
+    pub fn for_device(&self, device_id: u64) -> Self {
+        Self { device_id, role: String::new(), election_id: None, ..self.clone() }
+    }
+
+    /// Opens the stream and arbitrates on it for a role (`""` for the default one). Whether
+    /// this made the client primary is the first thing that the receiver says:
+    /// [`StreamReceiver::arbitrated`]. All later calls show this role and election id.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses the stream.
+    pub async fn open_stream(
+        &mut self,
+        role: &str,
+        role_config: Option<Any>,
+        election_id: Option<ElectionId>,
+    ) -> Result<(StreamSender, StreamReceiver), tonic::Status> {
+        self.role = role.to_owned();
+        self.election_id = election_id;
+        let (outbox, reader) = Outbox::new(self.queue_limit);
+        let sender = StreamSender::new(outbox, self.device_id, role.to_owned(), role_config);
+        // Before the call: some servers answer it only after the first message.
+        sender.arbitrate(election_id);
+        let requests = stream::Requests::new(reader);
+        let responses = self.rpc.stream_channel(Request::new(requests)).await?.into_inner();
+        Ok((sender, StreamReceiver::new(responses)))
+    }
+
+    /// Opens the stream, arbitrates, and waits until this client is primary.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses, when another controller is primary, or after `patience`.
+    pub async fn become_primary(
+        &mut self,
+        role: &str,
+        election_id: ElectionId,
+        patience: Duration,
+    ) -> Result<(StreamSender, StreamReceiver), ArbitrationFailure> {
+        let attempt = async {
+            let (sender, mut receiver) = self.open_stream(role, None, Some(election_id)).await?;
+            match receiver.arbitrated().await? {
+                Standing::Primary => Ok((sender, receiver)),
+                Standing::Backup { highest } => Err(ArbitrationFailure::Backup { highest }),
+                Standing::NoPrimary { highest } => Err(ArbitrationFailure::NoPrimary { highest }),
+            }
+        };
+        match tokio::time::timeout(patience, attempt).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(ArbitrationFailure::NoAnswer { patience }),
+        }
+    }
+
+    /// The version of P4Runtime that the server implements.
+    ///
+    /// # Errors
+    ///
+    /// When the call fails; with UNIMPLEMENTED the version is 1.0.
+    pub async fn capabilities(&mut self) -> Result<String, tonic::Status> {
+        let request = v1::CapabilitiesRequest { device_id: self.device_id };
+        let response = self.rpc.capabilities(request).await?;
+        Ok(response.into_inner().p4runtime_api_version)
+    }
+
+    /// The pipeline of the device, in as much detail as asked for.
+    ///
+    /// # Errors
+    ///
+    /// When the call fails; with FAILED_PRECONDITION there is no pipeline.
+    pub async fn get_pipeline(
+        &mut self,
+        response_type: ResponseType,
+    ) -> Result<v1::ForwardingPipelineConfig, tonic::Status> {
+        let request = v1::GetForwardingPipelineConfigRequest {
+            device_id: self.device_id,
+            response_type: response_type as i32,
+        };
+        let response = self.rpc.get_forwarding_pipeline_config(request).await?;
+        Ok(response.into_inner().config.unwrap_or_default())
+    }
+
+    /// Loads a pipeline, or commits the saved one (`config` is `None` then).
+    ///
+    /// # Errors
+    ///
+    /// When the call fails.
+    pub async fn set_pipeline(
+        &mut self,
+        action: Action,
+        config: Option<v1::ForwardingPipelineConfig>,
+    ) -> Result<(), tonic::Status> {
+        let request = v1::SetForwardingPipelineConfigRequest {
+            device_id: self.device_id,
+            role: self.role.clone(),
+            election_id: self.election_id.map(Into::into),
+            action: action as i32,
+            config,
+            ..Default::default()
+        };
+        self.rpc.set_forwarding_pipeline_config(request).await?;
+        Ok(())
+    }
+
+    /// Sees to it that the device runs a pipeline: pushes it unless the device reports its
+    /// cookie already. A pipeline without cookie is always pushed.
+    ///
+    /// # Errors
+    ///
+    /// When a call fails.
+    pub async fn ensure_pipeline(
+        &mut self,
+        config: v1::ForwardingPipelineConfig,
+    ) -> Result<PipelineOutcome, tonic::Status> {
+        if let Some(wanted) = config.cookie {
+            let there = match self.get_pipeline(ResponseType::CookieOnly).await {
+                Ok(there) => there.cookie,
+                Err(status) if status.code() == tonic::Code::FailedPrecondition => None,
+                Err(status) => return Err(status),
+            };
+            if there == Some(Cookie { cookie: wanted.cookie }) {
+                return Ok(PipelineOutcome::AlreadyThere);
+            }
+        }
+        self.set_pipeline(Action::VerifyAndCommit, Some(config)).await?;
+        Ok(PipelineOutcome::Pushed)
+    }
+
+    /// Writes a batch.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Updates`] says which updates were refused, and why; any other failure of
+    /// the call is [`WriteError::Rpc`].
+    pub async fn write(
+        &mut self,
+        updates: Vec<v1::Update>,
+        atomicity: Atomicity,
+    ) -> Result<(), WriteError> {
+        let request = v1::WriteRequest {
+            device_id: self.device_id,
+            role: self.role.clone(),
+            election_id: self.election_id.map(Into::into),
+            updates,
+            atomicity: atomicity as i32,
+            ..Default::default()
+        };
+        match self.rpc.write(request).await {
+            Ok(_) => Ok(()),
+            Err(status) => Err(WriteError::new(status)),
+        }
+    }
+
+    /// Reads everything that the entities select.
+    ///
+    /// # Errors
+    ///
+    /// When the call fails; what was read until then is lost. The details of a failed batch are
+    /// in [`status::batch_errors`].
+    pub async fn read(
+        &mut self,
+        entities: Vec<v1::Entity>,
+    ) -> Result<Vec<v1::Entity>, tonic::Status> {
+        let mut responses = self.read_stream(entities).await?;
+        let mut found = Vec::new();
+        while let Some(mut response) = responses.message().await? {
+            found.append(&mut response.entities);
+        }
+        Ok(found)
+    }
+
+    /// Reads, one message after the other.
+    ///
+    /// # Errors
+    ///
+    /// When the call fails at once; later failures come out of the stream.
+    pub async fn read_stream(
+        &mut self,
+        entities: Vec<v1::Entity>,
+    ) -> Result<tonic::Streaming<v1::ReadResponse>, tonic::Status> {
+        let request =
+            v1::ReadRequest { device_id: self.device_id, role: self.role.clone(), entities };
+        Ok(self.rpc.read(request).await?.into_inner())
+    }
+}
+
+fn endpoint(address: &str, options: &ClientOptions) -> Result<Endpoint, ConnectError> {
+    let bare = SCHEMES.iter().find_map(|scheme| address.strip_prefix(scheme)).unwrap_or(address);
+    let scheme = if options.tls.is_some() { SCHEMES[1] } else { SCHEMES[0] };
+    let bad = |cause| ConnectError::Address { address: address.to_owned(), cause };
+    let endpoint = Endpoint::from_shared(format!("{scheme}{bare}"))
+        .map_err(bad)?
+        .connect_timeout(options.connect_timeout)
+        .tcp_nodelay(true)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(MAX_FRAME)
+        .http2_max_header_list_size(HEADER_LIST);
+    let Some(tls) = &options.tls else { return Ok(endpoint) };
+    let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.authorities));
+    if let Some(name) = &tls.server_name {
+        config = config.domain_name(name);
+    }
+    if let Some((certificate, key)) = &tls.identity {
+        config = config.identity(Identity::from_pem(certificate, key));
+    }
+    endpoint.tls_config(config).map_err(ConnectError::Tls)
+}

@@ -1,0 +1,128 @@
+//! What can go wrong for a client.
+
+use std::time::Duration;
+
+use thiserror::Error;
+use tonic::{Code, Status, transport};
+
+use crate::{arbitration::ElectionId, status::batch_errors};
+
+/// Why no connection was made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The address is none.
+    #[error("{address:?} is not an address of the form host:port: {cause}")]
+    Address {
+        /// The address as given.
+        address: String,
+        /// What is wrong with it.
+        cause: transport::Error,
+    },
+    /// The certificates cannot be used.
+    #[error("the TLS certificates of the client cannot be used: {0}")]
+    Tls(#[source] transport::Error),
+    /// Nobody answered, or not as a gRPC server.
+    #[error("no P4Runtime server answers at {address}: {}", causes(cause))]
+    Unreachable {
+        /// The address as given.
+        address: String,
+        /// What the transport says.
+        cause: transport::Error,
+    },
+}
+
+/// The transport error says only "transport error"; what happened is in its sources.
+fn causes(error: &transport::Error) -> String {
+    let mut source = std::error::Error::source(error);
+    let mut last = error.to_string();
+    while let Some(error) = source {
+        last = error.to_string();
+        source = error.source();
+    }
+    last
+}
+
+/// Why a client did not become primary.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ArbitrationFailure {
+    /// Another controller is primary.
+    #[error("another controller is primary, with election id {}; use a higher one", show(*highest))]
+    Backup {
+        /// The election id of the primary.
+        highest: Option<ElectionId>,
+    },
+    /// Nobody is primary, because an earlier controller had a higher election id.
+    #[error("the device has seen election id {}; use one at least as high", show(*highest))]
+    NoPrimary {
+        /// The highest election id that the device has seen.
+        highest: Option<ElectionId>,
+    },
+    /// The server ended the stream.
+    #[error("the server refused the stream: {}", .0.message())]
+    Refused(#[from] Status),
+    /// The server did not answer in time.
+    #[error("the server did not answer the arbitration within {patience:?}")]
+    NoAnswer {
+        /// How long it was waited for.
+        patience: Duration,
+    },
+}
+
+fn show(id: Option<ElectionId>) -> String {
+    id.map_or_else(|| "(unset)".to_owned(), |id| id.to_string())
+}
+
+/// Why one update of a batch was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("update {index}: {message} ({code:?})")]
+pub struct UpdateError {
+    /// The position of the update in the batch, from 0.
+    pub index: usize,
+    /// The canonical code.
+    pub code: Code,
+    /// What the server says.
+    pub message: String,
+}
+
+/// Why a Write failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// Some updates were refused; the others were carried out, unless the batch was atomic.
+    #[error("{} of {updates} updates were refused; first {}", refused.len(), first(refused))]
+    Updates {
+        /// The number of updates in the batch.
+        updates: usize,
+        /// The refused ones, in the order of the batch.
+        refused: Vec<UpdateError>,
+    },
+    /// The request failed as a whole.
+    #[error("the Write failed: {}", .0.message())]
+    Rpc(#[source] Box<Status>),
+}
+
+fn first(refused: &[UpdateError]) -> String {
+    refused.first().map(ToString::to_string).unwrap_or_default()
+}
+
+impl WriteError {
+    pub(super) fn new(status: Status) -> Self {
+        let errors = batch_errors(&status);
+        let refused: Vec<_> = errors
+            .iter()
+            .enumerate()
+            .filter(|(_, error)| error.canonical_code != Code::Ok as i32)
+            .map(|(index, error)| UpdateError {
+                index,
+                code: Code::from_i32(error.canonical_code),
+                message: error.message.clone(),
+            })
+            .collect();
+        if refused.is_empty() {
+            return Self::Rpc(Box::new(status));
+        }
+        Self::Updates { updates: errors.len(), refused }
+    }
+}

@@ -1,0 +1,238 @@
+//! The two ends of a client's stream.
+
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_core::Stream;
+use prost_types::Any;
+use tonic::{Code, Status, Streaming};
+
+use crate::{
+    arbitration::ElectionId,
+    outbox::{Outbox, OutboxReader},
+    proto::v1::{
+        self, stream_message_request::Update as Request,
+        stream_message_response::Update as Response,
+    },
+};
+
+/// Where a client stands after an arbitration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is primary.
+    Primary,
+    /// Another controller is.
+    Backup {
+        /// The election id of the primary.
+        highest: Option<ElectionId>,
+    },
+    /// Nobody is.
+    NoPrimary {
+        /// The highest election id that the device has seen.
+        highest: Option<ElectionId>,
+    },
+}
+
+impl Standing {
+    /// What an arbitration update of the server means for its receiver.
+    #[must_use]
+    pub fn of(update: &v1::MasterArbitrationUpdate) -> Self {
+        let highest = update.election_id.as_ref().map(ElectionId::from);
+        // Servers before 1.0 leave the status out when it is OK.
+        match update.status.as_ref().map_or(Code::Ok, |status| Code::from_i32(status.code)) {
+            Code::Ok => Self::Primary,
+            Code::NotFound => Self::NoPrimary { highest },
+            _ => Self::Backup { highest },
+        }
+    }
+}
+
+/// The sending end. Clones send on the same stream, which ends when the last one is dropped.
+#[derive(Clone, Debug)]
+pub struct StreamSender {
+    ending: Arc<Ending>,
+    device_id: u64,
+    role: String,
+    role_config: Option<Any>,
+}
+
+/// Ends the stream when the last sender goes.
+#[derive(Debug)]
+struct Ending(Arc<Outbox<v1::StreamMessageRequest>>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end(None);
+    }
+}
+
+impl StreamSender {
+    pub(super) fn new(
+        outbox: Arc<Outbox<v1::StreamMessageRequest>>,
+        device_id: u64,
+        role: String,
+        role_config: Option<Any>,
+    ) -> Self {
+        Self { ending: Arc::new(Ending(outbox)), device_id, role, role_config }
+    }
+
+    /// Shows another election id, or none to become a backup for good. The [`super::Client`]
+    /// goes on showing the one that it opened the stream with.
+    pub fn arbitrate(&self, election_id: Option<ElectionId>) {
+        let named = !self.role.is_empty() || self.role_config.is_some();
+        let role = named.then(|| v1::Role {
+            name: self.role.clone(),
+            config: self.role_config.clone(),
+            ..Default::default()
+        });
+        let update = v1::MasterArbitrationUpdate {
+            device_id: self.device_id,
+            role,
+            election_id: election_id.map(Into::into),
+            status: None,
+        };
+        self.outbox().push_always(request(Request::Arbitration(update)));
+    }
+
+    /// Queues packet-outs and returns how many were; the rest did not fit and are lost. The
+    /// whole batch is encoded together.
+    pub fn packet_outs(&self, packets: impl IntoIterator<Item = v1::PacketOut>) -> usize {
+        let requests = packets.into_iter().map(|packet| request(Request::Packet(packet)));
+        self.outbox().push_all(requests)
+    }
+
+    /// Acknowledges a list of digests.
+    pub fn acknowledge(&self, list: &v1::DigestList) {
+        let ack = v1::DigestListAck { digest_id: list.digest_id, list_id: list.list_id };
+        self.outbox().push_always(request(Request::DigestAck(ack)));
+    }
+
+    /// Sends any message.
+    pub fn send(&self, message: v1::StreamMessageRequest) {
+        self.outbox().push_always(message);
+    }
+
+    /// Messages that wait to be sent.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.outbox().len()
+    }
+
+    /// Whether the stream has ended, so that nothing more arrives.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.outbox().is_closed()
+    }
+
+    fn outbox(&self) -> &Outbox<v1::StreamMessageRequest> {
+        &self.ending.0
+    }
+}
+
+fn request(update: Request) -> v1::StreamMessageRequest {
+    v1::StreamMessageRequest { update: Some(update) }
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub struct StreamReceiver {
+    responses: Streaming<v1::StreamMessageResponse>,
+    /// A status that came after messages which were returned first.
+    failed: Option<Status>,
+}
+
+impl StreamReceiver {
+    pub(super) fn new(responses: Streaming<v1::StreamMessageResponse>) -> Self {
+        Self { responses, failed: None }
+    }
+
+    /// Waits for a message, then appends it and all that have arrived with it, `most` at most.
+    /// Returns how many; none means that the server has ended the stream.
+    ///
+    /// # Errors
+    ///
+    /// When the stream failed.
+    pub async fn next_batch(
+        &mut self,
+        messages: &mut Vec<Response>,
+        most: usize,
+    ) -> Result<usize, Status> {
+        if let Some(status) = self.failed.take() {
+            return Err(status);
+        }
+        let mut taken = 0;
+        poll_fn(|context| {
+            while taken < most {
+                match Pin::new(&mut self.responses).poll_next(context) {
+                    Poll::Ready(Some(Ok(message))) => {
+                        // A kind of message that a later version has is not for us.
+                        if let Some(update) = message.update {
+                            messages.push(update);
+                            taken += 1;
+                        }
+                    }
+                    Poll::Ready(Some(Err(status))) if taken == 0 => {
+                        return Poll::Ready(Err(status));
+                    }
+                    Poll::Ready(Some(Err(status))) => {
+                        self.failed = Some(status);
+                        break;
+                    }
+                    Poll::Ready(None) => break,
+                    Poll::Pending if taken == 0 => return Poll::Pending,
+                    Poll::Pending => break,
+                }
+            }
+            Poll::Ready(Ok(taken))
+        })
+        .await
+    }
+
+    /// The next message, or `None` when the server has ended the stream.
+    ///
+    /// # Errors
+    ///
+    /// When the stream failed.
+    pub async fn next(&mut self) -> Result<Option<Response>, Status> {
+        let mut messages = Vec::with_capacity(1);
+        self.next_batch(&mut messages, 1).await?;
+        Ok(messages.pop())
+    }
+
+    /// Waits for the answer to an arbitration; messages of other kinds before it are dropped.
+    ///
+    /// # Errors
+    ///
+    /// When the server ends the stream instead.
+    pub async fn arbitrated(&mut self) -> Result<Standing, Status> {
+        loop {
+            match self.next().await? {
+                Some(Response::Arbitration(update)) => return Ok(Standing::of(&update)),
+                Some(_) => {}
+                None => return Err(Status::unavailable("The server ended the stream.")),
+            }
+        }
+    }
+}
+
+/// The outbox as tonic wants it: a client cannot send a status.
+#[derive(Debug)]
+pub(super) struct Requests(OutboxReader<v1::StreamMessageRequest>);
+
+impl Requests {
+    pub(super) fn new(reader: OutboxReader<v1::StreamMessageRequest>) -> Self {
+        Self(reader)
+    }
+}
+
+impl Stream for Requests {
+    type Item = v1::StreamMessageRequest;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Pin::new(&mut self.0).poll_next(context).map(|item| item.and_then(Result::ok))
+    }
+}

@@ -1,0 +1,454 @@
+//! A device that is being served: the state machine behind a lock, its streams' outboxes, and the
+//! owner who is told what happens.
+//!
+//! Lock order: the session first, then the packet-in path. The owner is called with neither held,
+//! so that an observer may send packet-ins from within its callbacks.
+
+use std::{
+    fmt, mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use thiserror::Error;
+use tonic::Status;
+
+use super::{clock, timer::Timer};
+use crate::{
+    arbitration::{RoleKey, StreamId},
+    outbox::Outbox,
+    proto::v1,
+    session::{Device, Effect, PacketFilter, Pipeline, ReadOutcome},
+    status::EntityError,
+    store::Nanos,
+};
+
+/// What the owner of a device hears of it. Every method does nothing unless overridden. Calls
+/// come from the tasks that serve the streams, so a slow observer slows its device.
+pub trait DeviceObserver: Send + Sync + 'static {
+    /// A controller has opened a stream and arbitrated for this device with success.
+    fn stream_opened(&self, _device: &DeviceHandle, _stream: StreamId) {}
+
+    /// A stream of this device has ended.
+    fn stream_closed(&self, _device: &DeviceHandle, _stream: StreamId) {}
+
+    /// The primary of a role is now `stream`, or nobody. Told again when a primary repeats its
+    /// election id.
+    fn primary_changed(&self, _device: &DeviceHandle, _role: &RoleKey, _stream: Option<StreamId>) {}
+
+    /// The device runs another pipeline from now on.
+    fn pipeline_committed(&self, _device: &DeviceHandle, _pipeline: &Arc<Pipeline>) {}
+
+    /// A Write request of the primary was carried out, with one outcome for each update.
+    fn written(
+        &self,
+        _device: &DeviceHandle,
+        _request: &v1::WriteRequest,
+        _outcomes: &[Result<(), EntityError>],
+    ) {
+    }
+
+    /// Packet-outs arrived, in their order, checked against the pipeline. What is left in the
+    /// list afterwards is dropped; payloads and metadata share memory with the received frame.
+    fn packet_outs(
+        &self,
+        _device: &DeviceHandle,
+        _stream: StreamId,
+        _packets: &mut Vec<v1::PacketOut>,
+    ) {
+    }
+
+    /// A packet-in with this tag is being encoded into the buffer that goes to the socket.
+    fn packet_in_sent(&self, _tag: u64) {}
+}
+
+/// An owner that wants to hear nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoObserver;
+
+impl DeviceObserver for NoObserver {}
+
+/// A packet for the controller.
+#[derive(Clone, Debug)]
+pub struct PacketIn {
+    /// The packet, from its first header.
+    pub payload: Bytes,
+    /// The fields of the controller header.
+    pub metadata: PacketInMetadata,
+    /// Handed to [`DeviceObserver::packet_in_sent`] when the packet leaves.
+    pub tag: u64,
+}
+
+/// The fields of the controller header of a packet-in.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PacketInMetadata {
+    /// The field for the ingress port has this value, all others are zero. Resolved by the
+    /// pipeline that the device runs when the packet leaves.
+    IngressPort(u32),
+    /// These fields and no others.
+    Fields(Vec<v1::PacketMetadata>),
+}
+
+/// Why packet-ins cannot be sent at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PacketInError {
+    /// The device runs no pipeline, so packet-ins have no form yet.
+    #[error("device {0} runs no pipeline; wait until a controller has pushed one")]
+    NoPipeline(u64),
+    /// No controller is primary of a role that receives packet-ins.
+    #[error("device {0} has no primary; wait until a controller has arbitrated")]
+    NoPrimary(u64),
+}
+
+/// What waits in a stream's outbox.
+#[derive(Debug)]
+pub(crate) enum Outgoing {
+    /// From here on packet-ins take the form of this pipeline.
+    Pipeline(Arc<Pipeline>),
+    /// The stream has found its device.
+    Device(DeviceHandle),
+    Message(Box<v1::StreamMessageResponse>),
+    Packet(PacketIn),
+}
+
+/// A device that is being served. Clones mean the same device.
+#[derive(Clone)]
+pub struct DeviceHandle {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    id: u64,
+    observer: Arc<dyn DeviceObserver>,
+    session: Mutex<Session>,
+    packet_in: Mutex<PacketInPath>,
+    timer: Timer,
+}
+
+struct Session {
+    device: Device,
+    streams: Vec<(StreamId, Arc<Outbox<Outgoing>>)>,
+}
+
+/// Where packet-ins go: kept apart from the session, so that sending them never waits for a
+/// large Write.
+#[derive(Default)]
+struct PacketInPath {
+    has_pipeline: bool,
+    receivers: Vec<Receiver>,
+}
+
+struct Receiver {
+    outbox: Arc<Outbox<Outgoing>>,
+    filter: Option<(PacketFilter, Arc<Pipeline>)>,
+}
+
+impl fmt::Debug for DeviceHandle {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("DeviceHandle").field("id", &self.shared.id).finish_non_exhaustive()
+    }
+}
+
+impl DeviceHandle {
+    /// Makes a device ready to be served.
+    #[must_use]
+    pub fn new(device: Device, observer: Arc<dyn DeviceObserver>) -> Self {
+        let packet_in =
+            PacketInPath { has_pipeline: device.pipeline().is_some(), receivers: Vec::new() };
+        Self {
+            shared: Arc::new(Shared {
+                id: device.id(),
+                observer,
+                session: Mutex::new(Session { device, streams: Vec::new() }),
+                packet_in: Mutex::new(packet_in),
+                timer: Timer::default(),
+            }),
+        }
+    }
+
+    /// The device id.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.shared.id
+    }
+
+    /// The pipeline that the device runs.
+    #[must_use]
+    pub fn pipeline(&self) -> Option<Arc<Pipeline>> {
+        self.session().device.pipeline().cloned()
+    }
+
+    /// Looks at the state machine, which stays locked meanwhile.
+    pub fn inspect<T>(&self, look: impl FnOnce(&Device) -> T) -> T {
+        look(&self.session().device)
+    }
+
+    /// Sends one packet-in; see [`DeviceHandle::send_batch`].
+    ///
+    /// # Errors
+    ///
+    /// When nobody could receive it.
+    pub fn send(&self, packet: PacketIn) -> Result<usize, PacketInError> {
+        self.send_batch([packet])
+    }
+
+    /// Queues packet-ins for the primary of every role that receives them, and returns how many
+    /// were queued for the first of them; the rest did not fit its queue and are lost. The
+    /// whole batch wakes the stream once and is encoded together.
+    ///
+    /// # Errors
+    ///
+    /// When nobody could receive them.
+    pub fn send_batch(
+        &self,
+        packets: impl IntoIterator<Item = PacketIn>,
+    ) -> Result<usize, PacketInError> {
+        let path = self.packet_in_path();
+        if !path.has_pipeline {
+            return Err(PacketInError::NoPipeline(self.shared.id));
+        }
+        match path.receivers.as_slice() {
+            [] => Err(PacketInError::NoPrimary(self.shared.id)),
+            [only] if only.filter.is_none() => {
+                Ok(only.outbox.push_all(packets.into_iter().map(Outgoing::Packet)))
+            }
+            receivers => {
+                let packets: Vec<_> = packets.into_iter().collect();
+                let queued: Vec<_> = receivers.iter().map(|one| one.push(&packets)).collect();
+                Ok(queued.first().copied().unwrap_or_default())
+            }
+        }
+    }
+
+    /// Packet-ins and other messages that wait to be sent to the first receiver of packet-ins.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.packet_in_path().receivers.first().map_or(0, |receiver| receiver.outbox.len())
+    }
+
+    /// Hands in what the data plane learned; see [`Device::digest`].
+    pub fn digest(&self, digest_id: u32, data: v1::P4Data) {
+        self.change(|device, effects| device.digest(digest_id, data, clock::now(), effects));
+    }
+
+    /// Carries out a change of the state machine and what follows from it.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Device, &mut Vec<Effect>) -> T) -> T {
+        let mut effects = Vec::new();
+        let mut session = self.session();
+        let result = change(&mut session.device, &mut effects);
+        let deadline = session.device.deadline();
+        self.apply(&mut session, &mut effects);
+        drop(session);
+        self.tell(effects);
+        self.shared.timer.set(self, deadline);
+        result
+    }
+
+    /// The first message of a stream: enters its outbox, then arbitrates.
+    pub(super) fn open(
+        &self,
+        stream: StreamId,
+        outbox: &Arc<Outbox<Outgoing>>,
+        request: v1::StreamMessageRequest,
+    ) {
+        let mut session = self.session();
+        session.streams.push((stream, Arc::clone(outbox)));
+        outbox.push_always(Outgoing::Device(self.clone()));
+        if let Some(pipeline) = session.device.pipeline() {
+            outbox.push_always(Outgoing::Pipeline(Arc::clone(pipeline)));
+        }
+        drop(session);
+        let accepted = self.change(|device, effects| {
+            device.stream_message(stream, request, effects);
+            device.arbitration().role_of(stream).is_some()
+        });
+        if accepted {
+            self.shared.observer.stream_opened(self, stream);
+        }
+    }
+
+    /// The end of a stream that was opened.
+    pub(super) fn closed(&self, stream: StreamId) {
+        let known = self.change(|device, effects| {
+            let known = device.arbitration().role_of(stream).is_some();
+            device.stream_closed(stream, effects);
+            known
+        });
+        self.session().streams.retain(|(open, _)| *open != stream);
+        if known {
+            self.shared.observer.stream_closed(self, stream);
+        }
+    }
+
+    /// Any further message but a packet-out.
+    pub(super) fn message(&self, stream: StreamId, request: v1::StreamMessageRequest) {
+        self.change(|device, effects| device.stream_message(stream, request, effects));
+    }
+
+    /// Packet-outs, as many as are there; the list is empty afterwards.
+    pub(super) fn packet_outs(&self, stream: StreamId, packets: &mut Vec<v1::PacketOut>) {
+        if packets.is_empty() {
+            return;
+        }
+        let mut effects = Vec::new();
+        let mut session = self.session();
+        session.device.packet_outs(stream, packets, &mut effects);
+        self.apply(&mut session, &mut effects);
+        drop(session);
+        if !packets.is_empty() {
+            self.shared.observer.packet_outs(self, stream, packets);
+            packets.clear();
+        }
+    }
+
+    pub(super) fn write(&self, request: &v1::WriteRequest) -> Result<(), Status> {
+        let outcomes = self
+            .change(|device, _| device.write(request, clock::now()))
+            .map_err(|error| Status::new(error.code(), error.message()))?;
+        self.shared.observer.written(self, request, &outcomes);
+        crate::status::batch_status(&outcomes).map_err(|status| crate::status::to_grpc(&status))
+    }
+
+    pub(super) fn read(&self, request: &v1::ReadRequest) -> Result<ReadOutcome, Status> {
+        let session = self.session();
+        let outcome = session.device.read(request, clock::now());
+        outcome.map_err(|error| Status::new(error.code(), error.message()))
+    }
+
+    pub(super) fn set_pipeline(
+        &self,
+        request: v1::SetForwardingPipelineConfigRequest,
+    ) -> Result<(), Status> {
+        self.change(|device, effects| device.set_pipeline(request, clock::now(), effects))
+            .map_err(|error| Status::new(error.code(), error.message()))
+    }
+
+    pub(super) fn get_pipeline(
+        &self,
+        request: &v1::GetForwardingPipelineConfigRequest,
+    ) -> Result<v1::GetForwardingPipelineConfigResponse, Status> {
+        let outcome = self.session().device.get_pipeline(request);
+        outcome.map_err(|error| Status::new(error.code(), error.message()))
+    }
+
+    pub(super) fn sent(&self, tag: u64) {
+        self.shared.observer.packet_in_sent(tag);
+    }
+
+    /// Sends and closes under the session's lock, so that two threads cannot send two
+    /// arbitration results in the wrong order. What the owner is to be told stays in `effects`.
+    fn apply(&self, session: &mut Session, effects: &mut Vec<Effect>) {
+        let mut receivers_changed = false;
+        effects.retain_mut(|effect| {
+            match effect {
+                Effect::Send { to, message } => {
+                    send(session, *to, mem::take(message));
+                    return false;
+                }
+                Effect::Close { stream, status } => {
+                    if let Some(outbox) = find(session, *stream) {
+                        outbox.end(Some(status.clone()));
+                    }
+                    return false;
+                }
+                Effect::PipelineCommitted(pipeline) => {
+                    for (_, outbox) in &session.streams {
+                        outbox.push_always(Outgoing::Pipeline(Arc::clone(pipeline)));
+                    }
+                    receivers_changed = true;
+                }
+                Effect::Primary { .. } => receivers_changed = true,
+                Effect::PacketOut { .. } => {}
+            }
+            true
+        });
+        if receivers_changed {
+            let pipeline = session.device.pipeline();
+            let receiver = |(stream, filter): (StreamId, Option<&PacketFilter>)| {
+                Some(Receiver {
+                    outbox: Arc::clone(find(session, stream)?),
+                    filter: filter.cloned().zip(pipeline.cloned()),
+                })
+            };
+            let receivers = session.device.packet_in_receivers().filter_map(receiver).collect();
+            let path = PacketInPath { has_pipeline: pipeline.is_some(), receivers };
+            *self.packet_in_path() = path;
+        }
+    }
+
+    fn tell(&self, effects: Vec<Effect>) {
+        let observer = &self.shared.observer;
+        for effect in effects {
+            match effect {
+                Effect::Primary { role, stream } => observer.primary_changed(self, &role, stream),
+                Effect::PipelineCommitted(pipeline) => {
+                    observer.pipeline_committed(self, &pipeline);
+                }
+                Effect::PacketOut { from, packet } => {
+                    observer.packet_outs(self, from, &mut vec![packet]);
+                }
+                Effect::Send { .. } | Effect::Close { .. } => {}
+            }
+        }
+    }
+
+    /// Runs what is due and returns when to come again.
+    pub(super) fn tick(&self) -> Option<Nanos> {
+        let mut effects = Vec::new();
+        let mut session = self.session();
+        session.device.tick(clock::now(), &mut effects);
+        let deadline = session.device.deadline();
+        self.apply(&mut session, &mut effects);
+        drop(session);
+        self.tell(effects);
+        deadline
+    }
+
+    pub(super) fn timer(&self) -> &Timer {
+        &self.shared.timer
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.shared.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn packet_in_path(&self) -> MutexGuard<'_, PacketInPath> {
+        self.shared.packet_in.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Receiver {
+    fn push(&self, packets: &[PacketIn]) -> usize {
+        let passes = |packet: &&PacketIn| match &self.filter {
+            None => true,
+            Some((filter, pipeline)) => match &packet.metadata {
+                PacketInMetadata::Fields(fields) => filter.passes(fields),
+                PacketInMetadata::IngressPort(port) => pipeline
+                    .packet_in()
+                    .is_some_and(|layout| filter.passes(&layout.metadata(*port))),
+            },
+        };
+        self.outbox.push_all(packets.iter().filter(passes).cloned().map(Outgoing::Packet))
+    }
+}
+
+fn find(session: &Session, stream: StreamId) -> Option<&Arc<Outbox<Outgoing>>> {
+    session.streams.iter().find(|(open, _)| *open == stream).map(|(_, outbox)| outbox)
+}
+
+fn send(session: &Session, to: StreamId, message: v1::StreamMessageResponse) {
+    use v1::stream_message_response::Update;
+
+    let Some(outbox) = find(session, to) else { return };
+    // Errors and idle notifications may be lost when a controller does not read; the
+    // specification says so. Arbitration results and digests may not.
+    let may_be_lost =
+        matches!(message.update, Some(Update::Error(_) | Update::IdleTimeoutNotification(_)));
+    let item = Outgoing::Message(Box::new(message));
+    if may_be_lost {
+        outbox.push_all([item]);
+    } else {
+        outbox.push_always(item);
+    }
+}
