@@ -1,5 +1,5 @@
 //! OpenFlow extensible match fields (OXM): the type-length-values of which matches and set-field
-//! actions are made (specification 1.3.5, sections 7.2.3.2 to 7.2.3.8).
+//! actions are made (specification 1.3.5, section 7.2.3).
 //!
 //! The forty fields of class `OFPXMC_OPENFLOW_BASIC` have a variant each, with the type that the
 //! field means, held inline. Those that the specification lets a mask narrow hold a [`Masked`]
@@ -438,7 +438,7 @@ impl RawOxm {
 /// (section 7.3.5.5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OxmId {
-    /// Who defines the field; never [`OxmClass::EXPERIMENTER`] unless `experimenter` is set.
+    /// `OxmClass::EXPERIMENTER` exactly if `experimenter` is set.
     class: OxmClass,
     field: u8,
     has_mask: bool,
@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn field_numbers_widths_and_masks_follow_table_12_of_the_specification() {
+    fn field_numbers_widths_and_masks_follow_the_specification() {
         assert_eq!(OxmField::ALL.len(), 40);
         for (number, field) in OxmField::ALL.iter().enumerate() {
             assert_eq!(usize::from(field.0), number);

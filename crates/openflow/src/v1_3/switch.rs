@@ -231,8 +231,7 @@ const fn has_bit(mask: u32, bit: u8) -> bool {
 
 impl Default for AsyncConfig {
     /// What a switch begins with: a master or equal gets everything but packets with an invalid
-    /// TTL, a slave gets port-status messages only (section 6.3.5). The specification leaves
-    /// invalid TTLs to the switch; Open vSwitch leaves them out too.
+    /// TTL, a slave gets port-status messages only. Open vSwitch begins the same way.
     fn default() -> Self {
         Self {
             packet_in: AsyncMasks { master: 0b011, slave: 0 },
