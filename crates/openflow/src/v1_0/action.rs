@@ -109,7 +109,7 @@ impl Action {
         let kind = peek.u16("ofp_action_header.type")?;
         let length_at = peek;
         let length = usize::from(peek.u16("ofp_action_header.len")?);
-        if length % ALIGNMENT != 0 {
+        if !length.is_multiple_of(ALIGNMENT) {
             return Err(length_at.error(
                 "ofp_action_header.len",
                 DecodeErrorKind::Alignment { value: length, multiple: ALIGNMENT },
@@ -254,7 +254,7 @@ fn extension_length(field: &'static str, fixed: usize, body: &[u8]) -> Result<u1
     let length = fixed.saturating_add(body.len());
     // The longest multiple of 8 that the length field expresses.
     let max = 0xfff8;
-    if length % ALIGNMENT != 0 || length == 0 {
+    if !length.is_multiple_of(ALIGNMENT) || length == 0 {
         return Err(EncodeError::Value {
             field,
             value: body.len() as u64,

@@ -195,10 +195,7 @@ mod tests {
         let mut assembler = StatsAssembler::new(3);
         assert_eq!(assembler.push(more(StatsReplyBody::Port(Vec::new()))), Ok(None));
         let other = StatsReplyBody::Queue(Vec::new());
-        assert_eq!(
-            assembler.push(other.clone().into()),
-            Err(AssembleError::Mismatch { part: 2 })
-        );
+        assert_eq!(assembler.push(other.clone().into()), Err(AssembleError::Mismatch { part: 2 }));
         assert_eq!(assembler.push(other.clone().into()), Ok(Some(other)));
 
         let single = StatsReplyBody::Aggregate(AggregateStats::default());
