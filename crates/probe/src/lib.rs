@@ -10,6 +10,7 @@ mod openflow_switch;
 pub mod outcome;
 
 pub mod schedule;
+pub mod search;
 pub mod statistics;
 pub mod thresholds;
 pub mod topology;
