@@ -2,9 +2,12 @@
 //!
 //! A tournament of losers (Knuth, The Art of Computer Programming, volume 3, section 5.4.1): each
 //! inner node of a binary tree remembers the loser of the match played there, so that a new due
-//! time of the last winner climbs one path of known length with one comparison per level and no
-//! hard-to-predict branch. A heap would compare twice per level. Entries are due time and place in
+//! time of the last winner climbs one path with one comparison per level. The outcome of a
+//! comparison is as good as random, so it selects instead of branching, and all leaves are at one
+//! depth; a heap would compare twice per level and stop anywhere. Entries are due time and place in
 //! one integer, so equal due times are taken in the order of the switches' indices.
+
+use std::hint::select_unpredictable;
 
 use super::{Due, Nanos, SwitchSchedule};
 
@@ -14,7 +17,8 @@ pub struct ShardSchedule {
     /// Ordered by switch index.
     switches: Vec<SwitchSchedule>,
     /// At 0 the overall winner; at node i > 0 the loser of the match between nodes 2 i and
-    /// 2 i + 1, where node n + i is the switch at place i of n.
+    /// 2 i + 1, where node n + i is the switch at place i and n is a power of two. Places without
+    /// a switch count as exhausted.
     losers: Vec<Entry>,
 }
 
@@ -28,7 +32,7 @@ impl ShardSchedule {
     pub fn new(switches: impl IntoIterator<Item = SwitchSchedule>) -> Self {
         let mut switches: Vec<_> = switches.into_iter().collect();
         switches.sort_by_key(SwitchSchedule::switch);
-        let n = switches.len();
+        let n = switches.len().next_power_of_two();
         let mut winners = vec![Entry::MAX; 2 * n];
         for (place, switch) in switches.iter_mut().enumerate() {
             winners[n + place] = entry(switch.next(), place);
@@ -65,9 +69,10 @@ impl ShardSchedule {
         let mut node = (n + place) / 2;
         while node > 0 {
             if let Some(loser) = self.losers.get_mut(node) {
-                let other = *loser;
-                *loser = climber.max(other);
-                climber = climber.min(other);
+                let rival = *loser;
+                let rival_wins = rival < climber;
+                *loser = select_unpredictable(rival_wins, climber, rival);
+                climber = select_unpredictable(rival_wins, rival, climber);
             }
             node /= 2;
         }

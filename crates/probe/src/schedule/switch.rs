@@ -61,10 +61,10 @@ impl Iterator for SwitchSchedule {
     fn next(&mut self) -> Option<Nanos> {
         let at = match &mut self.pace {
             Pace::Constant { start, offset, interval, count } => {
-                let since = (*count as f64 * *interval + *offset).round();
+                let since = *count as f64 * *interval + *offset;
                 *count += 1;
-                // Saturates, far beyond any end.
-                start.saturating_add(since as u64)
+                // To the nearest nanosecond; saturates far beyond any end.
+                start.saturating_add((since + 0.5) as u64)
             }
             Pace::Drawn { gaps, rng, clock, started } => {
                 let gap = if *started { gaps.draw(rng) } else { gaps.draw_first(rng) };
@@ -104,10 +104,10 @@ struct Clock {
 impl Clock {
     fn advance(&mut self, gap: f64) -> u64 {
         let sum = self.fraction + gap;
-        let whole = sum.floor();
-        self.fraction = sum - whole;
-        // Saturates for gaps longer than centuries, infinite ones included.
-        self.whole = self.whole.saturating_add(whole as u64);
+        // Rounds down, and saturates for gaps longer than centuries, infinite ones included.
+        let whole = sum as u64;
+        self.fraction = sum - whole as f64;
+        self.whole = self.whole.saturating_add(whole);
         self.whole
     }
 }

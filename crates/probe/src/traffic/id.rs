@@ -61,16 +61,20 @@ impl PacketId {
 
 /// Tells the frames of one trial from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunKey(u64);
+pub struct RunKey {
+    mask: u64,
+    factor: u64,
+}
 
 impl RunKey {
     /// Any number serves, and numbers that differ in one bit serve as well as others.
     pub const fn new(number: u64) -> Self {
-        Self(mix(number))
+        let mask = mix(number);
+        Self { mask, factor: mix(mask) | 1 }
     }
 
     /// Tag and check word of a frame.
-    pub(super) fn words(self, id: PacketId) -> (u64, u32) {
+    pub(super) const fn words(self, id: PacketId) -> (u64, u32) {
         let tag = id.tag();
         (tag, self.check(tag))
     }
@@ -84,27 +88,46 @@ impl RunKey {
         bytes
     }
 
+    /// Multiplies to 128 bits and folds them, so that every bit of the tag counts.
     const fn check(self, tag: u64) -> u32 {
-        (mix(tag ^ self.0) >> 32) as u32
+        let product = (tag ^ self.mask) as u128 * self.factor as u128;
+        (((product >> 64) as u64 ^ product as u64) >> 32) as u32
     }
 }
 
 /// The packet-in that a frame is or answers; `None` for frames that are not of this trial.
 pub fn read_id(frame: &[u8], key: RunKey) -> Option<PacketId> {
-    if let Some(id) = read_at_end(frame, key) {
-        return Some(id);
-    }
-    let shortest = frame.len().saturating_sub(SEARCH).max(TRAILER);
-    (shortest..frame.len()).rev().find_map(|end| read_at_end(&frame[..end], key))
+    let last = *frame.last_chunk()?;
+    let (beside, tag) = split(last);
+    let check = key.check(tag);
+    let at_end = beside == check
+        || frame.last_chunk::<SYN_TAIL>().is_some_and(|tail| word(tail, 0) == check);
+    if at_end { Some(PacketId::from_tag(tag)) } else { search(frame, key) }
 }
 
-fn read_at_end(frame: &[u8], key: RunKey) -> Option<PacketId> {
-    let tag = u64::from_be_bytes(*frame.last_chunk()?);
-    let check = key.check(tag).to_be_bytes();
-    let beside = *frame.last_chunk::<TRAILER>()?.first_chunk::<4>()?;
-    let found = beside == check
-        || frame.last_chunk::<SYN_TAIL>().and_then(|tail| tail.first_chunk()) == Some(&check);
-    found.then_some(PacketId::from_tag(tag))
+/// Looks before the end. Bytes before the frame count as zero, which spares tests of length.
+fn search(frame: &[u8], key: RunKey) -> Option<PacketId> {
+    let mut tail = [0; SYN_TAIL + SEARCH];
+    let length = frame.len().min(tail.len());
+    tail[SYN_TAIL + SEARCH - length..].copy_from_slice(&frame[frame.len() - length..]);
+    let nearest = SEARCH - 1;
+    (0..=nearest).rev().find_map(|start| {
+        let tag = u64::from(word(&tail, start + SYN_TAIL - 8)) << 32
+            | u64::from(word(&tail, start + SYN_TAIL - 4));
+        let check = key.check(tag);
+        let found = word(&tail, start + SYN_TAIL - TRAILER) == check || word(&tail, start) == check;
+        found.then_some(PacketId::from_tag(tag))
+    })
+}
+
+/// Check word and tag that lie side by side.
+fn split(bytes: [u8; TRAILER]) -> (u32, u64) {
+    let tag = u64::from(word(&bytes, 4)) << 32 | u64::from(word(&bytes, 8));
+    (word(&bytes, 0), tag)
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 /// A bijection of 64 bits in which every input bit changes every output bit with probability one
