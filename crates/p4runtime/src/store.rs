@@ -32,7 +32,7 @@ mod state;
 mod table;
 mod table_read;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod value_set;
 
 use std::sync::Arc;

@@ -1,4 +1,12 @@
-//! Short forms for the tests of the store.
+//! Tests of the store, and the short forms they are written in.
+
+mod arrays;
+mod batch;
+mod idle;
+mod others;
+mod profile;
+mod read;
+mod table;
 
 use std::sync::Arc;
 
@@ -220,4 +228,15 @@ pub(super) fn keyed(table_id: u32, key: u8, action: Option<v1::TableAction>) -> 
 
 pub(super) fn default_entry(table_id: u32, action: Option<v1::TableAction>) -> v1::TableEntry {
     v1::TableEntry { table_id, action, is_default_action: true, ..v1::TableEntry::default() }
+}
+
+trait WithoutAction {
+    /// The entry as the key of a read.
+    fn without_action(self) -> Self;
+}
+
+impl WithoutAction for v1::TableEntry {
+    fn without_action(self) -> Self {
+        Self { action: None, ..self }
+    }
 }

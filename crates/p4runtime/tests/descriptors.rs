@@ -1,0 +1,152 @@
+//! Our protos against those that the P4 consortium publishes (PyPI package p4runtime 1.6.0).
+//!
+//! Both are compared as descriptors, in both directions: every message, field (name, number,
+//! type, label, type name, oneof), enumeration value and service method. What does not travel on
+//! the wire is left out: comments, options, JSON names, the order of declaration.
+//!
+//! The other side is fetched by `conformance/install-p4runtime-descriptors.sh`; the environment
+//! variable PLANIMETER_P4RUNTIME_DESCRIPTORS names another directory. Without it the comparison
+//! is skipped and says so, or fails if PLANIMETER_REQUIRE_PEERS is 1.
+
+use std::collections::BTreeMap;
+use std::io::{Write as _, stderr};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use p4runtime::proto::DESCRIPTORS;
+use prost::Message as _;
+use prost_types::{DescriptorProto, EnumDescriptorProto, FileDescriptorProto, FileDescriptorSet};
+
+/// What travels on the wire, one line a fact, by the name of what it describes.
+type Facts = BTreeMap<String, String>;
+
+#[test]
+fn our_protos_are_the_published_ones() {
+    let Some(directory) = published() else {
+        let message = "the published descriptors are not here; \
+                       conformance/install-p4runtime-descriptors.sh fetches them";
+        let required = env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+        assert!(!required, "{message}");
+        // Not eprintln!, which the test harness keeps to itself when a test passes.
+        writeln!(stderr(), "SKIPPED: our_protos_are_the_published_ones: {message}").unwrap();
+        return;
+    };
+    let published: Vec<FileDescriptorProto> = fs::read_dir(&directory)
+        .unwrap()
+        .map(|file| {
+            let file = file.unwrap().path();
+            let bytes = fs::read(&file).unwrap();
+            FileDescriptorProto::decode(bytes.as_slice())
+                .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+        })
+        .collect();
+    let ours = FileDescriptorSet::decode(DESCRIPTORS).unwrap();
+
+    let published = facts(&published);
+    let ours = facts(&ours.file);
+    assert!(
+        published.len() > 500,
+        "the published descriptors are complete: {} facts",
+        published.len()
+    );
+    let missing: Vec<_> =
+        published.iter().filter(|(name, fact)| ours.get(*name) != Some(fact)).collect();
+    let extra: Vec<_> =
+        ours.iter().filter(|(name, fact)| published.get(*name) != Some(fact)).collect();
+    assert!(
+        missing.is_empty() && extra.is_empty(),
+        "published but not ours: {missing:#?}\nours but not published: {extra:#?}"
+    );
+}
+
+#[test]
+fn a_difference_is_found() {
+    let ours = FileDescriptorSet::decode(DESCRIPTORS).unwrap().file;
+    let mut changed = ours.clone();
+    let file = changed.iter_mut().find(|file| file.name() == "p4/v1/p4runtime.proto").unwrap();
+    let message =
+        file.message_type.iter_mut().find(|message| message.name() == "TableEntry").unwrap();
+    let field = message.field.iter_mut().find(|field| field.name() == "priority").unwrap();
+    field.r#type = Some(prost_types::field_descriptor_proto::Type::Sint32 as i32);
+    let (ours, changed) = (facts(&ours), facts(&changed));
+    let differences: Vec<_> =
+        ours.iter().filter(|(name, fact)| changed.get(*name) != Some(fact)).collect();
+    assert_eq!(differences.len(), 1);
+    assert_eq!(differences[0].0, "field p4.v1.TableEntry 4");
+}
+
+/// Where the published descriptors are, if they are anywhere.
+fn published() -> Option<PathBuf> {
+    let directory = match env::var_os("PLANIMETER_P4RUNTIME_DESCRIPTORS") {
+        Some(directory) => PathBuf::from(directory),
+        None => Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../conformance/.peers/p4runtime-descriptors"),
+    };
+    directory.is_dir().then_some(directory)
+}
+
+fn facts(files: &[FileDescriptorProto]) -> Facts {
+    let mut facts = Facts::new();
+    // Imports that every protobuf runtime brings along are not ours to compare.
+    for file in files.iter().filter(|file| !file.package().starts_with("google.protobuf")) {
+        let scope = file.package();
+        facts.insert(format!("file {}", file.name()), format!("{scope} {}", file.syntax()));
+        for message in &file.message_type {
+            message_facts(scope, message, &mut facts);
+        }
+        for enumeration in &file.enum_type {
+            enum_facts(scope, enumeration, &mut facts);
+        }
+        for service in &file.service {
+            for method in &service.method {
+                let name = format!("method {scope}.{}.{}", service.name(), method.name());
+                let fact = format!(
+                    "{} (streaming {}) -> {} (streaming {})",
+                    method.input_type(),
+                    method.client_streaming(),
+                    method.output_type(),
+                    method.server_streaming()
+                );
+                facts.insert(name, fact);
+            }
+        }
+    }
+    facts
+}
+
+fn message_facts(scope: &str, message: &DescriptorProto, facts: &mut Facts) {
+    let name = format!("{scope}.{}", message.name());
+    let is_map = message.options.as_ref().is_some_and(|options| options.map_entry());
+    facts.insert(format!("message {name}"), format!("map entry {is_map}"));
+    for field in &message.field {
+        let oneof = field
+            .oneof_index
+            .and_then(|index| message.oneof_decl.get(usize::try_from(index).ok()?))
+            .map_or("none", |oneof| oneof.name());
+        let fact = format!(
+            "{} {:?} {:?} {} oneof {oneof} optional {}",
+            field.name(),
+            field.label(),
+            field.r#type(),
+            field.type_name(),
+            field.proto3_optional()
+        );
+        facts.insert(format!("field {name} {}", field.number()), fact);
+    }
+    for range in &message.reserved_range {
+        facts.insert(format!("reserved {name} {}", range.start()), range.end().to_string());
+    }
+    for nested in &message.nested_type {
+        message_facts(&name, nested, facts);
+    }
+    for enumeration in &message.enum_type {
+        enum_facts(&name, enumeration, facts);
+    }
+}
+
+fn enum_facts(scope: &str, enumeration: &EnumDescriptorProto, facts: &mut Facts) {
+    for value in &enumeration.value {
+        let name = format!("value {scope}.{}.{}", enumeration.name(), value.name());
+        facts.insert(name, value.number().to_string());
+    }
+}
