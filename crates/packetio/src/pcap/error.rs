@@ -1,3 +1,5 @@
+//! What is wrong with a capture, and where.
+
 use std::io;
 use std::path::PathBuf;
 

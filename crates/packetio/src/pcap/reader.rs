@@ -1,3 +1,8 @@
+//! Reads captures block by block.
+//!
+//! The length of a block is checked and the whole block read before it is parsed, so that a parser
+//! that asks for more has met damage, not the end of a buffer.
+
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::ops::Range;

@@ -1,3 +1,5 @@
+//! Writes captures in the oldest and most widely read of the formats.
+
 use std::io::{self, Write};
 
 use super::LinkType;

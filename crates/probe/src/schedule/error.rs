@@ -1,3 +1,5 @@
+//! What is wrong with a configuration of traffic over time.
+
 use std::io;
 use std::path::PathBuf;
 

@@ -1,3 +1,5 @@
+//! From the configuration to the parameters of each switch's schedule, all checked at once.
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! The schedule of one switch: a clock that gaps are added to, or a count that is multiplied.
+
 use std::sync::Arc;
 
 use rand::SeedableRng;

@@ -1,3 +1,5 @@
+//! What is wrong with a configuration of hosts and frames.
+
 use std::path::PathBuf;
 
 use packetio::pcap::CaptureError;
