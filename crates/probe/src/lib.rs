@@ -1,14 +1,20 @@
 //! Emulated switches, traffic and statistics against an SDN controller.
+//!
+//! [`run()`] takes a checked [`config::Config`] and gives an [`outcome::RunResult`]: it emulates
+//! OpenFlow or P4Runtime switches, offers packet-ins on a schedule that is fixed beforehand, ties
+//! every answer to its packet-in, and says which side was the limit. See seed 000 (P4RCProbe) for
+//! where the method comes from.
 
 pub mod config;
 mod engine;
 pub mod host;
 mod ledger;
+pub mod legacy;
 pub mod metrics;
 pub mod netcfg;
 mod openflow_switch;
 pub mod outcome;
-
+mod run;
 pub mod schedule;
 pub mod search;
 pub mod statistics;
@@ -19,6 +25,5 @@ mod trial;
 pub mod usage;
 
 pub use engine::control::{Live, Phase};
-
+pub use run::{RunContext, RunError, Watcher, run};
 pub use trial::TrialError;
-pub mod legacy;

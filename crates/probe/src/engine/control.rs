@@ -1,0 +1,166 @@
+//! What the conductor of a trial and its engine threads tell each other while it runs.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Reads the monotonic clock as nanoseconds since the trial was set up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    origin: Instant,
+}
+
+impl Clock {
+    pub(crate) fn start() -> Self {
+        Self { origin: Instant::now() }
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        nanos(self.origin.elapsed())
+    }
+}
+
+/// Saturating nanoseconds; 584 years are enough for any trial.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What a trial is doing, for whoever watches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing yet.
+    Idle,
+    /// Switches connect, or wait to be dialled.
+    Connecting,
+    /// Quiet time for topology discovery.
+    Settling,
+    /// Traffic that counts for nothing.
+    WarmingUp,
+    /// Traffic that is measured.
+    Measuring,
+    /// Waiting for the last answers.
+    Draining,
+    /// Over.
+    Done,
+}
+
+const PHASES: [Phase; 7] = [
+    Phase::Idle,
+    Phase::Connecting,
+    Phase::Settling,
+    Phase::WarmingUp,
+    Phase::Measuring,
+    Phase::Draining,
+    Phase::Done,
+];
+
+/// Counters that can be watched while a trial runs. They are eventually consistent: engine threads
+/// publish them several times per second.
+#[derive(Debug, Default)]
+pub struct Live {
+    phase: AtomicU8,
+    wanted: AtomicU32,
+    ready: AtomicU32,
+    sent: AtomicU64,
+    answered: AtomicU64,
+}
+
+impl Live {
+    /// What the trial is doing.
+    pub fn phase(&self) -> Phase {
+        PHASES[usize::from(self.phase.load(Ordering::Relaxed)).min(PHASES.len() - 1)]
+    }
+
+    /// Switches that the trial wants.
+    pub fn wanted(&self) -> u32 {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Switches whose handshake is complete.
+    pub fn ready(&self) -> u32 {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Packet-ins that left since the trial began.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// First answers that arrived since the trial began.
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn enter(&self, phase: Phase) {
+        let index = PHASES.iter().position(|known| *known == phase).unwrap_or(0);
+        self.phase.store(index as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn begin(&self, wanted: u32) {
+        self.wanted.store(wanted, Ordering::Relaxed);
+        self.ready.store(0, Ordering::Relaxed);
+        self.sent.store(0, Ordering::Relaxed);
+        self.answered.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn ready_changed(&self, by: i32) {
+        self.ready.fetch_add(by as u32, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add(&self, sent: u64, answered: u64) {
+        self.sent.fetch_add(sent, Ordering::Relaxed);
+        self.answered.fetch_add(answered, Ordering::Relaxed);
+    }
+}
+
+/// Not yet decided when traffic starts.
+const UNDECIDED: u64 = u64::MAX;
+
+/// Orders from the conductor to the engine threads of one trial.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    pub(crate) clock: Clock,
+    settle: AtomicBool,
+    traffic_start: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Orders {
+    pub(crate) fn new() -> Self {
+        Self {
+            clock: Clock::start(),
+            settle: AtomicBool::new(false),
+            traffic_start: AtomicU64::new(UNDECIDED),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Lets hosts announce themselves.
+    pub(crate) fn settle(&self) {
+        self.settle.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_settling(&self) -> bool {
+        self.settle.load(Ordering::Acquire)
+    }
+
+    /// Fixes the moment, on the trial's clock, from which due times count.
+    pub(crate) fn start_traffic(&self, at: u64) {
+        self.traffic_start.store(at, Ordering::Release);
+    }
+
+    pub(crate) fn traffic_start(&self) -> Option<u64> {
+        match self.traffic_start.load(Ordering::Acquire) {
+            UNDECIDED => None,
+            at => Some(at),
+        }
+    }
+
+    /// Ends the engine threads at their next look.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+}

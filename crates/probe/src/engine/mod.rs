@@ -1,0 +1,112 @@
+//! The threads that make emulated switches talk.
+//!
+//! A trial has one [`TrialPlan`], which every engine thread shares and nobody changes, and a set of
+//! orders from the conductor. Each thread owns a share of the switches with everything that
+//! belongs to them, keeps its own books and hands them over at the end.
+
+pub(crate) mod control;
+pub(crate) mod mailbox;
+pub(crate) mod openflow;
+pub(crate) mod p4runtime;
+pub(crate) mod recorder;
+
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::ledger::Window;
+use crate::schedule::SchedulePlan;
+use crate::topology::Topology;
+use crate::traffic::{FramePlan, FrameSource, Hosts, RunKey};
+
+pub(crate) use control::{Live, Orders, nanos};
+pub(crate) use recorder::Recorder;
+
+/// Everything about one trial that is fixed before it starts.
+#[derive(Debug)]
+pub(crate) struct TrialPlan {
+    /// With the rate and the number of switches of this trial.
+    pub(crate) config: Config,
+    pub(crate) seed: u64,
+    /// Tells packets of this trial from those of others.
+    pub(crate) run_key: RunKey,
+    pub(crate) threads: usize,
+    /// Consecutive switches that belong to one thread, since they share a listener.
+    pub(crate) group: u32,
+    pub(crate) topology: Topology,
+    pub(crate) hosts: Hosts,
+    pub(crate) frames: FramePlan,
+    /// Due times; absent unless the loop is open.
+    pub(crate) schedule: Option<SchedulePlan>,
+}
+
+impl TrialPlan {
+    /// The thread that owns a switch, and the switch's index there.
+    pub(crate) fn place(&self, switch: u32) -> (usize, usize) {
+        let (threads, group) = (self.threads.max(1), self.group.max(1));
+        let (server, within) = ((switch / group) as usize, (switch % group) as usize);
+        (server % threads, server / threads * group as usize + within)
+    }
+
+    /// The switches that a thread owns.
+    pub(crate) fn members(&self, thread: usize) -> impl Iterator<Item = u32> + Clone + use<> {
+        let (threads, group) = (self.threads.max(1), self.group.max(1));
+        let count = self.config.switches.count;
+        (0..count).filter(move |switch| (switch / group) as usize % threads == thread)
+    }
+
+    /// The measured part, in nanoseconds since the start of traffic.
+    pub(crate) fn window(&self) -> Window {
+        let timing = &self.config.timing;
+        let from = nanos(timing.warmup);
+        Window { from, to: from.saturating_add(nanos(timing.measure)) }
+    }
+
+    /// Nanoseconds between two attempts of a thread to connect.
+    pub(crate) fn dial_spacing(&self) -> u64 {
+        (self.threads as f64 * 1e9 / self.config.switches.connect_rate) as u64
+    }
+
+    /// What a switch sends; `None` if there is no such switch.
+    pub(crate) fn source(&self, switch: u32) -> Option<FrameSource> {
+        self.frames.source(switch, &self.hosts, self.seed, self.run_key)
+    }
+
+    /// Whether a switch may send at this moment, in nanoseconds since the start of traffic.
+    pub(crate) fn is_active(&self, switch: u32, at: u64) -> bool {
+        let stagger = self.config.timing.start_stagger.saturating_mul(switch);
+        let (mut start, mut stop) = (Duration::ZERO, Duration::ZERO);
+        for item in &self.config.switches.overrides {
+            if (item.first..=item.last).contains(&switch) {
+                start = item.start_delay.unwrap_or(start);
+                stop = item.stop_delay.unwrap_or(stop);
+            }
+        }
+        let from = nanos(start.saturating_add(stagger));
+        let to = self.window().to.saturating_sub(nanos(stop));
+        (from..to).contains(&at)
+    }
+}
+
+/// How far one switch came with its handshake.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SwitchHandshake {
+    pub(crate) ready: bool,
+    rank: u32,
+    /// The furthest stage reached, in words.
+    pub(crate) stage: String,
+    /// The last error, in words.
+    pub(crate) error: Option<String>,
+}
+
+impl SwitchHandshake {
+    /// Notes a stage; a stage of lower rank than one reached before is not news.
+    pub(crate) fn reach(&mut self, rank: u32, stage: &str) {
+        if rank >= self.rank && self.stage != stage {
+            self.rank = rank;
+            stage.clone_into(&mut self.stage);
+        }
+    }
+}
+
+/// What an engine thread hands over at the end.
+pub(crate) type Books = (Recorder, Vec<SwitchHandshake>);

@@ -1,0 +1,123 @@
+//! Emulated OpenFlow switches that dial the controller.
+
+mod connection;
+mod flood;
+mod shard;
+mod tls;
+mod transport;
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use openflow::{BufferId, DatapathId, Version, Xid};
+use rustix::event::epoll;
+
+use super::mailbox::mailbox;
+use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
+use crate::config::{Mode, Protocol};
+use crate::ledger::Tally;
+use crate::openflow_switch::{OpenFlowSwitch, SwitchOptions};
+use connection::Connection;
+use flood::FloodBlock;
+use shard::{Member, Shard};
+
+pub(crate) use tls::client_config;
+pub(crate) use transport::Dialler;
+
+/// Why the engine could not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error("cannot start an engine thread: {0}")]
+    Io(#[from] io::Error),
+    #[error("there is no switch {0}")]
+    NoSwitch(u32),
+}
+
+/// Starts one thread per share of the switches.
+pub(crate) fn start(
+    plan: &Arc<TrialPlan>,
+    orders: &Arc<Orders>,
+    live: &Arc<Live>,
+    dialler: &Dialler,
+) -> Result<Vec<JoinHandle<io::Result<Books>>>, StartError> {
+    let pairs = (0..plan.threads).map(|_| mailbox()).collect::<io::Result<Vec<_>>>()?;
+    let slots: Vec<_> = pairs.iter().map(|(slot, _)| slot.clone()).collect();
+    let shards = pairs
+        .into_iter()
+        .enumerate()
+        .map(|(thread, (_, mailbox))| {
+            let config = &plan.config;
+            let tally = Tally::new(
+                plan.window(),
+                nanos(config.traffic.late_after),
+                config.traffic.outstanding_limit.div_ceil(plan.threads),
+            );
+            let detailed = config.switches.count <= super::recorder::DETAIL_LIMIT;
+            let sample = nanos(config.timing.sample);
+            Ok(Shard {
+                recorder: Recorder::new(tally, plan.members(thread), detailed, sample),
+                schedule: plan.schedule.as_ref().map(|s| s.shard(plan.members(thread))),
+                members: plan
+                    .members(thread)
+                    .map(|switch| member(plan, switch))
+                    .collect::<Result<_, _>>()?,
+                plan: plan.clone(),
+                orders: orders.clone(),
+                live: live.clone(),
+                dialler: dialler.clone(),
+                mailbox,
+                slots: slots.clone(),
+                epoll: epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?,
+                dirty: Vec::new(),
+                frame: Vec::new(),
+                introduced: false,
+                primed: false,
+                next_dial: 0,
+                next_tick: 0,
+            })
+        })
+        .collect::<Result<Vec<_>, StartError>>()?;
+    shards
+        .into_iter()
+        .enumerate()
+        .map(|(thread, shard)| {
+            let name = format!("switches-{thread}");
+            Ok(std::thread::Builder::new().name(name).spawn(move || shard.run())?)
+        })
+        .collect()
+}
+
+fn member(plan: &TrialPlan, switch: u32) -> Result<Member, StartError> {
+    let config = &plan.config;
+    let options = SwitchOptions {
+        version: match config.protocol {
+            Protocol::OpenFlow10 => Version::V1_0,
+            Protocol::OpenFlow13 | Protocol::P4Runtime => Version::V1_3,
+        },
+        datapath_id: DatapathId(config.switches.first_id + u64::from(switch)),
+        ports: config.switches.ports,
+        buffers: config.switches.buffers,
+        table_size: config.switches.table_size,
+    };
+    let emulated = OpenFlowSwitch::new(options);
+    let mut source = plan.source(switch).ok_or(StartError::NoSwitch(switch))?;
+    let flood = matches!(config.traffic.mode, Mode::Flood).then(|| {
+        let (mut sequence, mut frame) = (0, Vec::new());
+        FloodBlock::prepare(|out| {
+            frame.clear();
+            let port = source.next(sequence, &mut frame);
+            let xid = Xid(sequence as u32);
+            emulated.packet_in(xid, BufferId::NO_BUFFER, u32::from(port.0), &frame, out);
+            sequence += 1;
+        })
+    });
+    Ok(Member {
+        switch: emulated,
+        connection: Connection::new(),
+        source,
+        flood,
+        ready: false,
+        handshake: SwitchHandshake::default(),
+    })
+}

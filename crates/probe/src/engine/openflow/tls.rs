@@ -1,0 +1,114 @@
+//! TLS settings for switches that dial.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use crate::config::Tls;
+
+/// Why TLS could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TlsError {
+    #[error("{file}: {cause}; a PEM file is wanted")]
+    Pem { file: PathBuf, cause: rustls::pki_types::pem::Error },
+    #[error("{file} holds no certificate; a PEM file with one is wanted")]
+    NoCertificate { file: PathBuf },
+    #[error("tls: {0}")]
+    Setup(#[from] rustls::Error),
+    #[error("tls: `{0}` is not a host name or address; set tls.server-name")]
+    Name(String),
+    #[error("tls.ca is needed to check the controller's certificate; set it, or tls.insecure")]
+    NoAuthority,
+}
+
+/// What [`super::Dialler::tls`] takes. `host` is the name dialled.
+pub(crate) fn client_config(
+    tls: &Tls,
+    host: &str,
+) -> Result<(Arc<ClientConfig>, ServerName<'static>), TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()?;
+    let builder = match (&tls.ca, tls.insecure) {
+        (_, true) => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+        }
+        (Some(file), false) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in certificates(file)? {
+                roots.add(certificate)?;
+            }
+            builder.with_root_certificates(roots)
+        }
+        (None, false) => return Err(TlsError::NoAuthority),
+    };
+    let config = match (&tls.certificate, &tls.key) {
+        (Some(chain), Some(key_file)) => {
+            let key = PrivateKeyDer::from_pem_file(key_file)
+                .map_err(|cause| TlsError::Pem { file: key_file.clone(), cause })?;
+            builder.with_client_auth_cert(certificates(chain)?, key)?
+        }
+        _ => builder.with_no_client_auth(),
+    };
+    let name = tls.server_name.as_deref().unwrap_or(host);
+    let name = ServerName::try_from(name.to_owned()).map_err(|_| TlsError::Name(name.into()))?;
+    Ok((Arc::new(config), name))
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let pem = |cause| TlsError::Pem { file: file.to_owned(), cause };
+    let found = CertificateDer::pem_file_iter(file)
+        .map_err(pem)?
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(pem)?;
+    if found.is_empty() {
+        return Err(TlsError::NoCertificate { file: file.to_owned() });
+    }
+    Ok(found)
+}
+
+/// Accepts every certificate, for `tls.insecure`; signatures are still checked.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,120 @@
+//! A non-blocking connection to the controller, plain or under TLS.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use rustls::ClientConnection;
+use rustls::pki_types::ServerName;
+
+/// What is needed to dial.
+#[derive(Clone, Debug)]
+pub(crate) struct Dialler {
+    pub(crate) address: SocketAddr,
+    pub(crate) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
+}
+
+/// A connection, possibly still being established.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    socket: TcpStream,
+    session: Option<Box<ClientConnection>>,
+}
+
+impl Dialler {
+    /// Begins to connect. The connection is usable once the socket is writable and
+    /// [`Transport::connected`] agrees.
+    pub(crate) fn dial(&self) -> io::Result<Transport> {
+        let family = match self.address {
+            SocketAddr::V4(_) => AddressFamily::INET,
+            SocketAddr::V6(_) => AddressFamily::INET6,
+        };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+        net::sockopt::set_tcp_nodelay(&socket, true)?;
+        match net::connect(&socket, &self.address) {
+            Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let session = match &self.tls {
+            None => None,
+            Some((config, name)) => Some(Box::new(
+                ClientConnection::new(config.clone(), name.clone()).map_err(io::Error::other)?,
+            )),
+        };
+        Ok(Transport { socket: TcpStream::from(socket), session })
+    }
+}
+
+impl Transport {
+    /// Whether connecting succeeded; to be asked when the socket becomes writable.
+    pub(crate) fn connected(&self) -> io::Result<()> {
+        match net::sockopt::socket_error(&self.socket)? {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether application data can flow yet.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.is_handshaking())
+    }
+
+    /// Reads what there is; `Ok(0)` is the end of the stream.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(session) = &mut self.session else { return self.socket.read(buffer) };
+        loop {
+            match session.reader().read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+            if session.read_tls(&mut self.socket)? == 0 {
+                return Ok(0);
+            }
+            let processed = session.process_new_packets();
+            // An alert for the peer may be waiting even if the packets were bad.
+            while session.wants_write() && session.write_tls(&mut self.socket).is_ok() {}
+            processed.map_err(io::Error::other)?;
+        }
+    }
+
+    /// Writes what the connection takes.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(session) = &mut self.session else { return self.socket.write(bytes) };
+        flush_session(session, &mut self.socket)?;
+        if session.is_handshaking() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let taken = session.writer().write(bytes)?;
+        match flush_session(session, &mut self.socket) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ if taken == 0 && !bytes.is_empty() => Err(io::ErrorKind::WouldBlock.into()),
+            _ => Ok(taken),
+        }
+    }
+
+    /// Sends what TLS itself has to send; `true` if something is left.
+    pub(crate) fn flush(&mut self) -> io::Result<bool> {
+        let Some(session) = &mut self.session else { return Ok(false) };
+        match flush_session(session, &mut self.socket) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+            Err(error) => Err(error),
+            Ok(()) => Ok(false),
+        }
+    }
+}
+
+impl AsFd for Transport {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn flush_session(session: &mut ClientConnection, socket: &mut TcpStream) -> io::Result<()> {
+    while session.wants_write() {
+        session.write_tls(socket)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! Emulated P4Runtime switches: gRPC servers that the controller dials.
+//!
+//! Each engine thread runs a single-threaded runtime that serves its share of the listeners, and a
+//! pacing task that hands packet-ins to the streams when they are due. A packet-in counts as sent
+//! when the server encodes it into the buffer that goes to the socket.
+
+mod pacer;
+mod thread;
+mod timer;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use p4runtime::packet_io::ByteString;
+use p4runtime::proto::v1;
+use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
+use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
+use tokio::sync::watch;
+
+use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
+use crate::config::DeviceAddress;
+use crate::ledger::Tally;
+use thread::{Doorman, Member, Observer, Shared, ThreadState};
+
+/// Why the engine could not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error("cannot start an engine thread: {0}")]
+    Io(#[from] io::Error),
+    #[error("cannot listen on {address}: {cause}; choose another --p4runtime-port")]
+    Listen { address: SocketAddr, cause: io::Error },
+    #[error("{file}: {cause}")]
+    File { file: PathBuf, cause: io::Error },
+    #[error("{file}: {cause}")]
+    P4Info { file: PathBuf, cause: String },
+    #[error("{0}")]
+    Serve(#[from] ServeError),
+    #[error("there is no switch {0}")]
+    NoSwitch(u32),
+    #[error("the pipeline that switches start with cannot be loaded: {0}")]
+    Pipeline(String),
+}
+
+/// Where every switch listens, in the order of the switches.
+pub(crate) fn addresses(config: &crate::config::Config) -> Vec<DeviceAddress> {
+    let p4runtime = &config.p4runtime;
+    let group = p4runtime.devices_per_port.max(1);
+    (0..config.switches.count)
+        .map(|switch| {
+            // That the ports suffice was checked with the configuration.
+            let port = p4runtime.first_port.saturating_add((switch / group) as u16);
+            DeviceAddress {
+                device_id: config.switches.first_id + u64::from(switch),
+                listen: SocketAddr::new(p4runtime.listen, port),
+                dial: SocketAddr::new(p4runtime.advertise.unwrap_or(p4runtime.listen), port),
+            }
+        })
+        .collect()
+}
+
+/// Binds all listeners and starts one thread per share of them.
+pub(crate) fn start(
+    plan: &Arc<TrialPlan>,
+    orders: &Arc<Orders>,
+    live: &Arc<Live>,
+) -> Result<Vec<JoinHandle<io::Result<Books>>>, StartError> {
+    let shared = Arc::new(Shared {
+        plan: plan.clone(),
+        orders: orders.clone(),
+        live: live.clone(),
+        threads: OnceLock::new(),
+    });
+    let preloaded = preloaded(plan)?;
+    let registry = Arc::new(PipelineRegistry::new());
+    let threads = (0..plan.threads)
+        .map(|thread| state(&shared, thread))
+        .collect::<Result<Vec<_>, StartError>>()?;
+    let mut serving = Vec::new();
+    for (number, thread) in threads.iter().enumerate() {
+        serving.push(devices(plan, number, thread, &registry, preloaded.as_ref())?);
+    }
+    let _ = shared.threads.set(threads.clone());
+    let tls = server_tls(plan)?;
+    threads
+        .into_iter()
+        .zip(serving)
+        .enumerate()
+        .map(|(number, (thread, servers))| {
+            let tls = tls.clone();
+            let name = format!("switches-{number}");
+            Ok(std::thread::Builder::new().name(name).spawn(move || run(&thread, servers, tls))?)
+        })
+        .collect()
+}
+
+fn state(shared: &Arc<Shared>, thread: usize) -> Result<Arc<ThreadState>, StartError> {
+    let plan = &shared.plan;
+    let traffic = &plan.config.traffic;
+    let tally = Tally::new(
+        plan.window(),
+        nanos(traffic.late_after),
+        traffic.outstanding_limit.div_ceil(plan.threads),
+    );
+    let detailed = plan.config.switches.count <= super::recorder::DETAIL_LIMIT;
+    let sample = nanos(plan.config.timing.sample);
+    let recorder = Recorder::new(tally, plan.members(thread), detailed, sample);
+    let members = plan
+        .members(thread)
+        .map(|switch| plan.source(switch).map(Member::new).ok_or(StartError::NoSwitch(switch)))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Arc::new(ThreadState::new(shared.clone(), recorder, members)))
+}
+
+/// A listener with the devices behind it, as indices of its thread's members.
+struct Listening {
+    listener: TcpListener,
+    from: usize,
+    devices: Vec<DeviceHandle>,
+}
+
+fn devices(
+    plan: &TrialPlan,
+    number: usize,
+    thread: &Arc<ThreadState>,
+    registry: &Arc<PipelineRegistry>,
+    preloaded: Option<&v1::ForwardingPipelineConfig>,
+) -> Result<Vec<Listening>, StartError> {
+    let addresses = addresses(&plan.config);
+    let options = DeviceOptions {
+        packet_in_form: match plan.config.p4runtime.port_bytes {
+            Some(_) => ByteString::FullWidth,
+            None => ByteString::Canonical,
+        },
+        ..DeviceOptions::default()
+    };
+    let mut listening: Vec<Listening> = Vec::new();
+    let mut all = Vec::new();
+    for (index, switch) in plan.members(number).enumerate() {
+        let address = addresses.get(switch as usize).ok_or(StartError::NoSwitch(switch))?;
+        let mut device = Device::new(address.device_id, options.clone(), registry.clone());
+        if let Some(config) = preloaded {
+            device
+                .preload(config.clone())
+                .map_err(|error| StartError::Pipeline(error.to_string()))?;
+        }
+        let pipeline = device.pipeline().cloned();
+        let observer = Arc::new(Observer { thread: thread.clone(), index });
+        if let Some(pipeline) = pipeline {
+            observer.preloaded(pipeline);
+        }
+        let handle = DeviceHandle::new(device, observer);
+        all.push(handle.clone());
+        if switch.is_multiple_of(plan.group) {
+            let listener = listen(address.listen)?;
+            listening.push(Listening { listener, from: index, devices: Vec::new() });
+        }
+        if let Some(last) = listening.last_mut() {
+            last.devices.push(handle);
+        }
+    }
+    let _ = thread.devices.set(all);
+    Ok(listening)
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
+    let failed = |cause| StartError::Listen { address, cause };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    Ok(listener)
+}
+
+fn run(
+    thread: &Arc<ThreadState>,
+    servers: Vec<Listening>,
+    tls: Option<ServerTls>,
+) -> io::Result<Books> {
+    // The default slack of 50 us would be added to every sleep.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (end, ended) = watch::channel(false);
+        let mut tasks = tokio::task::JoinSet::new();
+        for listening in servers {
+            let to = listening.from + listening.devices.len();
+            let doorman = Doorman { thread: thread.clone(), from: listening.from, to };
+            let options = ServerOptions {
+                tls: tls.clone(),
+                observer: Some(Arc::new(doorman)),
+                // The trial is over then, and controllers are known to linger.
+                grace: std::time::Duration::from_millis(100),
+                ..ServerOptions::default()
+            };
+            let server = Server::new(listening.devices, options).map_err(io::Error::other)?;
+            let listener = tokio::net::TcpListener::from_std(listening.listener)?;
+            let mut ended = ended.clone();
+            tasks.spawn(server.serve(listener, async move {
+                let _ = ended.wait_for(|ended| *ended).await;
+            }));
+        }
+        let result = pacer::pace(thread).await;
+        end.send_replace(true);
+        while let Some(served) = tasks.join_next().await {
+            if let Ok(Err(error)) = served {
+                return Err(io::Error::other(error));
+            }
+        }
+        result
+    })?;
+    let mut books = thread.books();
+    let handshakes: Vec<SwitchHandshake> =
+        books.members.iter().map(|member| member.handshake.clone()).collect();
+    let empty =
+        Recorder::new(Tally::new(thread.shared.plan.window(), 0, 1), [].into_iter(), false, 1);
+    Ok((std::mem::replace(&mut books.recorder, empty), handshakes))
+}
+
+fn preloaded(plan: &TrialPlan) -> Result<Option<v1::ForwardingPipelineConfig>, StartError> {
+    let p4runtime = &plan.config.p4runtime;
+    let Some(file) = &p4runtime.p4info else { return Ok(None) };
+    let text = String::from_utf8(read(file)?)
+        .map_err(|error| StartError::P4Info { file: file.clone(), cause: error.to_string() })?;
+    let p4info = p4runtime::p4info::text::parse(&text)
+        .map_err(|error| StartError::P4Info { file: file.clone(), cause: error.to_string() })?;
+    let p4_device_config = match &p4runtime.device_config {
+        Some(file) => read(file)?.into(),
+        None => bytes::Bytes::new(),
+    };
+    let cookie = v1::forwarding_pipeline_config::Cookie { cookie: p4runtime.cookie };
+    Ok(Some(v1::ForwardingPipelineConfig {
+        p4info: Some(p4info),
+        p4_device_config,
+        cookie: Some(cookie),
+    }))
+}
+
+fn server_tls(plan: &TrialPlan) -> Result<Option<ServerTls>, StartError> {
+    let Some(tls) = &plan.config.tls else { return Ok(None) };
+    let (Some(certificate), Some(key)) = (&tls.certificate, &tls.key) else { return Ok(None) };
+    Ok(Some(ServerTls {
+        certificate: read(certificate)?,
+        key: read(key)?,
+        client_authorities: tls.ca.as_deref().map(read).transpose()?,
+    }))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, StartError> {
+    std::fs::read(file).map_err(|cause| StartError::File { file: file.to_owned(), cause })
+}

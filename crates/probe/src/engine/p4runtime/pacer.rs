@@ -1,0 +1,253 @@
+//! The task that hands packet-ins to the streams when they are due.
+
+use std::collections::VecDeque;
+use std::io;
+
+use p4runtime::server::PacketIn;
+
+use super::thread::{HELD_BACK, ThreadState};
+use super::timer::Timer;
+use crate::config::Mode;
+use crate::engine::nanos;
+use crate::schedule::{Nanos, ShardSchedule};
+
+/// The task yields instead of sleeping when the next thing to do is nearer than this, in
+/// nanoseconds: about what a timer and a context switch cost.
+const SPIN: u64 = 60_000;
+/// The task looks at its orders at least this often.
+const LOOK: u64 = 20_000_000;
+/// Spacing of looks at streams whose queue was full.
+const RETRY: u64 = 1_000_000;
+/// Spacing of housekeeping.
+const TICK: u64 = 100_000_000;
+/// Packet-ins that wait in a stream's queue; further ones wait as due times.
+const HIGH_WATER: usize = 4096;
+/// A queue that did not move for so long although the task was on time is not being read.
+const STALLED: u64 = 5_000_000;
+
+struct Pacer<'a> {
+    thread: &'a ThreadState,
+    schedule: Option<ShardSchedule>,
+    /// Due times of each member that were not handed over: due, and whether held back.
+    pending: Vec<VecDeque<(u64, bool)>>,
+    /// Members with pending due times.
+    waiting: Vec<usize>,
+    is_waiting: Vec<bool>,
+    batch: Vec<PacketIn>,
+    introduced: bool,
+    primed: bool,
+    next_tick: u64,
+}
+
+/// Paces until told to stop.
+pub(super) async fn pace(thread: &ThreadState) -> io::Result<()> {
+    let timer = Timer::new()?;
+    let plan = &thread.shared.plan;
+    let (members, indices) = {
+        let books = thread.books();
+        let indices: Vec<u32> = books.recorder.switches.iter().map(|r| r.index).collect();
+        (indices.len(), indices)
+    };
+    let mut pacer = Pacer {
+        thread,
+        schedule: plan.schedule.as_ref().map(|schedule| schedule.shard(indices)),
+        pending: vec![VecDeque::new(); members],
+        waiting: Vec::new(),
+        is_waiting: vec![false; members],
+        batch: Vec::new(),
+        introduced: false,
+        primed: false,
+        next_tick: 0,
+    };
+    let orders = &thread.shared.orders;
+    while !orders.is_stopped() {
+        let now = orders.clock.now();
+        pacer.work(now);
+        let wait = pacer.wake(now).saturating_sub(orders.clock.now());
+        if wait <= SPIN {
+            // Lets the streams and the sockets have their turn.
+            tokio::task::yield_now().await;
+        } else {
+            tokio::select! {
+                slept = timer.sleep(wait - SPIN) => slept?,
+                () = thread.wake.notified() => {}
+            }
+        }
+    }
+    if let Some(at) = thread.traffic_time() {
+        thread.books().recorder.sample(at);
+    }
+    pacer.publish();
+    Ok(())
+}
+
+impl Pacer<'_> {
+    fn work(&mut self, now: u64) {
+        let orders = &self.thread.shared.orders;
+        if orders.is_settling() && !self.introduced {
+            self.introduce();
+        }
+        if let Some(at) = orders.traffic_start().and_then(|start| now.checked_sub(start)) {
+            match self.thread.shared.plan.config.traffic.mode {
+                Mode::Open => self.take_due(at),
+                Mode::Closed { window, .. } => self.refill(window, at),
+                // The configuration does not allow it with P4Runtime.
+                Mode::Flood => {}
+            }
+            self.hand_over(now);
+            let mut books = self.thread.books();
+            if at >= books.recorder.next_sample() {
+                books.recorder.sample(at);
+            }
+        }
+        if now >= self.next_tick {
+            self.tick(now);
+        }
+    }
+
+    /// The moment of the next thing to do, on the trial's clock.
+    fn wake(&self, now: u64) -> u64 {
+        let mut wake = (now + LOOK).min(self.next_tick);
+        if let Some(start) = self.thread.shared.orders.traffic_start() {
+            if now < start {
+                return wake.min(start);
+            }
+            let due = self.schedule.as_ref().and_then(ShardSchedule::peek);
+            wake = wake.min(due.map_or(u64::MAX, |due| start.saturating_add(due.at.0)));
+            let sample = self.thread.books().recorder.next_sample();
+            wake = wake.min(start.saturating_add(sample));
+            if !self.waiting.is_empty() {
+                wake = wake.min(now + RETRY);
+            }
+        }
+        wake
+    }
+
+    /// Lets every emulated host announce itself.
+    fn introduce(&mut self) {
+        self.introduced = true;
+        let plan = &self.thread.shared.plan;
+        if !plan.config.traffic.arp_first {
+            return;
+        }
+        for (index, pending) in self.pending.iter().enumerate() {
+            debug_assert!(pending.is_empty(), "traffic has not begun");
+            let switch = self.thread.books().recorder.switches[index].index;
+            for (port, frame) in plan.hosts.arp_announcements(switch, plan.run_key) {
+                self.thread.send_unmeasured(index, u32::from(port.0), &frame);
+            }
+        }
+    }
+
+    /// Moves everything that is due at `at` to its switch.
+    fn take_due(&mut self, at: u64) {
+        let Some(schedule) = &mut self.schedule else { return };
+        let plan = &self.thread.shared.plan;
+        let mut books = self.thread.books();
+        while let Some(due) = schedule.pop_due(Nanos(at)) {
+            let (_, index) = plan.place(due.switch);
+            books.recorder.due(index, due.at.0);
+            if !books.members[index].ready {
+                continue;
+            }
+            // Only a task that is on time itself can tell that somebody else is not.
+            let on_time = at - due.at.0 < 1_000_000;
+            let since = at.saturating_sub(self.thread.relative(books.members[index].progress));
+            let queued = self.thread.device(index).map_or(0, |device| device.queued());
+            let held_back = on_time && queued > 0 && since > STALLED;
+            if queued == 0 {
+                books.members[index].progress = self.thread.absolute(at);
+            }
+            self.pending[index].push_back((due.at.0, held_back));
+            if !self.is_waiting[index] {
+                self.is_waiting[index] = true;
+                self.waiting.push(index);
+            }
+        }
+    }
+
+    /// Fills the places that answers have freed.
+    fn refill(&mut self, window: u32, at: u64) {
+        let plan = &self.thread.shared.plan;
+        let mut books = self.thread.books();
+        let mut members = std::mem::take(&mut books.refill);
+        if !self.primed {
+            self.primed = true;
+            members = (0..self.pending.len()).collect();
+        }
+        for index in members {
+            let switch = books.recorder.switches[index].index;
+            if !books.members[index].ready || !plan.is_active(switch, at) {
+                continue;
+            }
+            let missing = window
+                .saturating_sub(books.recorder.switches[index].ledger.in_loop())
+                .saturating_sub(self.pending[index].len() as u32);
+            for _ in 0..missing {
+                books.recorder.due(index, at);
+                self.pending[index].push_back((at, false));
+            }
+            if missing > 0 && !self.is_waiting[index] {
+                self.is_waiting[index] = true;
+                self.waiting.push(index);
+            }
+        }
+    }
+
+    /// Hands pending packet-ins to the streams, as far as their queues take them.
+    fn hand_over(&mut self, now: u64) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|index| {
+            let index = *index;
+            let Some(device) = self.thread.device(index) else { return false };
+            let room = HIGH_WATER.saturating_sub(device.queued());
+            let mut books = self.thread.books();
+            if !books.members[index].ready {
+                self.pending[index].clear();
+                self.is_waiting[index] = false;
+                return false;
+            }
+            let count = room.min(self.pending[index].len());
+            for (due, held_back) in self.pending[index].drain(..count) {
+                self.batch.push(books.emit(index, due, held_back));
+            }
+            drop(books);
+            let first = self.batch.first().map(|packet| packet.tag & !HELD_BACK);
+            let offered = self.batch.len();
+            let queued = device.send_batch(self.batch.drain(..)).unwrap_or(0);
+            if let Some(first) = first {
+                let mut books = self.thread.books();
+                for sequence in first + queued as u64..first + offered as u64 {
+                    books.recorder.abandon(index, sequence);
+                }
+            }
+            self.is_waiting[index] = !self.pending[index].is_empty();
+            self.is_waiting[index]
+        });
+        self.waiting = waiting;
+        let _ = now;
+    }
+
+    fn tick(&mut self, now: u64) {
+        self.next_tick = now + TICK;
+        if let (Mode::Closed { give_up, .. }, Some(at)) =
+            (self.thread.shared.plan.config.traffic.mode, self.thread.traffic_time())
+        {
+            let before = at.saturating_sub(nanos(give_up));
+            let mut books = self.thread.books();
+            for index in 0..self.pending.len() {
+                // A switch whose start delay has passed is noticed here too.
+                let freed = books.recorder.switches[index].ledger.give_up(before);
+                if freed > 0 || books.recorder.switches[index].ledger.in_loop() == 0 {
+                    books.refill.push(index);
+                }
+            }
+        }
+        self.publish();
+    }
+
+    fn publish(&self) {
+        let (sent, answered) = self.thread.books().recorder.publish();
+        self.thread.shared.live.add(sent, answered);
+    }
+}

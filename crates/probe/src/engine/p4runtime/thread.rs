@@ -1,0 +1,398 @@
+//! The state of one engine thread, and what happens to it.
+//!
+//! Everything that belongs to the thread's switches sits behind one lock. It is taken by that
+//! thread for a few hundred nanoseconds at a time and by others only when a controller answers at
+//! a switch of another thread, so it is practically never contended. It is never held while the
+//! server is called.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use p4runtime::arbitration::{RoleKey, StreamId};
+use p4runtime::packet_io::PacketOutLayout;
+use p4runtime::proto::v1::{self, entity::Entity, update};
+use p4runtime::server::{
+    ConnectionObserver, DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata,
+};
+use p4runtime::session::Pipeline;
+use p4runtime::status::EntityError;
+use tokio::sync::Notify;
+
+use crate::config::{Matching, Mode};
+use crate::engine::recorder::{Recorder, RuleChange};
+use crate::engine::{Live, Orders, SwitchHandshake, TrialPlan};
+use crate::ledger::Answer;
+use crate::topology::{Port, SwitchIndex};
+use crate::traffic::{FrameSource, PacketId, is_discovery, read_id};
+
+/// Tag of packet-ins that are not measured.
+pub(super) const UNMEASURED: u64 = u64::MAX;
+/// Bit of a tag that says that the packet-in was held back by the controller.
+pub(super) const HELD_BACK: u64 = 1 << 63;
+/// Bytes of frames allocated at a time.
+const ARENA: usize = 64 * 1024;
+
+/// What the threads of a trial share.
+pub(super) struct Shared {
+    pub(super) plan: Arc<TrialPlan>,
+    pub(super) orders: Arc<Orders>,
+    pub(super) live: Arc<Live>,
+    /// All threads, once they exist.
+    pub(super) threads: OnceLock<Vec<Arc<ThreadState>>>,
+}
+
+/// One engine thread.
+pub(super) struct ThreadState {
+    pub(super) shared: Arc<Shared>,
+    /// Wakes the pacing task.
+    pub(super) wake: Notify,
+    books: Mutex<Books>,
+    /// The devices of the thread, in the order of the books.
+    pub(super) devices: OnceLock<Vec<DeviceHandle>>,
+}
+
+/// What the lock protects.
+pub(super) struct Books {
+    pub(super) recorder: Recorder,
+    pub(super) members: Vec<Member>,
+    /// Switches whose closed loop has a free place.
+    pub(super) refill: Vec<usize>,
+    /// Frames of packet-ins are cut from this, since an allocation for each would cost more than
+    /// making it.
+    arena: BytesMut,
+    frame: Vec<u8>,
+    closed_loop: bool,
+}
+
+/// What belongs to a switch beside its device and its record.
+pub(super) struct Member {
+    pub(super) source: FrameSource,
+    pub(super) handshake: SwitchHandshake,
+    pub(super) ready: bool,
+    has_primary: bool,
+    /// How to read packet-outs, once there is a pipeline.
+    packet_out: Option<Arc<Pipeline>>,
+    /// When a packet-in last left, or the queue was last empty.
+    pub(super) progress: u64,
+}
+
+impl Member {
+    pub(super) fn new(source: FrameSource) -> Self {
+        let mut handshake = SwitchHandshake::default();
+        handshake.reach(0, "listening, not dialled");
+        Self { source, handshake, ready: false, has_primary: false, packet_out: None, progress: 0 }
+    }
+
+    fn layout(&self) -> Option<&PacketOutLayout> {
+        self.packet_out.as_ref().and_then(|pipeline| pipeline.packet_out())
+    }
+}
+
+impl ThreadState {
+    pub(super) fn new(shared: Arc<Shared>, recorder: Recorder, members: Vec<Member>) -> Self {
+        let closed_loop = matches!(shared.plan.config.traffic.mode, Mode::Closed { .. });
+        Self {
+            shared,
+            wake: Notify::new(),
+            books: Mutex::new(Books {
+                recorder,
+                members,
+                refill: Vec::new(),
+                arena: BytesMut::with_capacity(ARENA),
+                frame: Vec::new(),
+                closed_loop,
+            }),
+            devices: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn books(&self) -> MutexGuard<'_, Books> {
+        // A panic elsewhere ends the trial anyway.
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn device(&self, index: usize) -> Option<&DeviceHandle> {
+        self.devices.get().and_then(|devices| devices.get(index))
+    }
+
+    /// Nanoseconds since the start of traffic, if it has started.
+    pub(super) fn traffic_time(&self) -> Option<u64> {
+        let start = self.shared.orders.traffic_start()?;
+        self.shared.orders.clock.now().checked_sub(start)
+    }
+
+    /// A moment of the trial's clock as nanoseconds since the start of traffic; before it, 0.
+    pub(super) fn relative(&self, moment: u64) -> u64 {
+        moment.saturating_sub(self.shared.orders.traffic_start().unwrap_or(moment))
+    }
+
+    /// The moment of the trial's clock that lies so many nanoseconds after the start of traffic.
+    pub(super) fn absolute(&self, at: u64) -> u64 {
+        at.saturating_add(self.shared.orders.traffic_start().unwrap_or(0))
+    }
+
+    /// Sends a frame that is not measured.
+    pub(super) fn send_unmeasured(&self, index: usize, port: u32, frame: &[u8]) {
+        if let Some(device) = self.device(index) {
+            let packet = PacketIn {
+                payload: Bytes::copy_from_slice(frame),
+                metadata: PacketInMetadata::IngressPort(port),
+                tag: UNMEASURED,
+            };
+            // A switch that is not ready cannot relay; the controller will ask again.
+            let _ = device.send(packet);
+        }
+    }
+}
+
+impl Books {
+    /// Makes the next packet-in of a switch.
+    pub(super) fn emit(&mut self, index: usize, due: u64, held_back: bool) -> PacketIn {
+        let sequence = self.recorder.issue(index, due);
+        self.frame.clear();
+        let port = self.members[index].source.next(sequence, &mut self.frame);
+        if self.arena.capacity() < self.frame.len() {
+            self.arena = BytesMut::with_capacity(ARENA.max(self.frame.len()));
+        }
+        self.arena.extend_from_slice(&self.frame);
+        let payload = self.arena.split().freeze();
+        PacketIn {
+            payload,
+            metadata: PacketInMetadata::IngressPort(u32::from(port.0)),
+            tag: if held_back { sequence | HELD_BACK } else { sequence },
+        }
+    }
+}
+
+/// Tells the thread what happens to one device.
+pub(super) struct Observer {
+    pub(super) thread: Arc<ThreadState>,
+    pub(super) index: usize,
+}
+
+impl Observer {
+    fn update(&self, change: impl FnOnce(&mut Member)) {
+        let mut books = self.thread.books();
+        let Some(member) = books.members.get_mut(self.index) else { return };
+        change(member);
+        let (primary, pipeline) = (member.has_primary, member.packet_out.is_some());
+        let stage = match (primary, pipeline) {
+            (false, _) => None,
+            (true, false) => Some((3, "primary elected, waiting for a pipeline")),
+            (true, true) => Some((4, "ready")),
+        };
+        if let Some((rank, stage)) = stage {
+            member.handshake.reach(rank, stage);
+        }
+        let ready = primary && pipeline;
+        if ready != member.ready {
+            member.ready = ready;
+            member.handshake.ready = ready;
+            self.thread.shared.live.ready_changed(if ready { 1 } else { -1 });
+            if ready {
+                member.progress = self.thread.shared.orders.clock.now();
+                books.refill.push(self.index);
+            } else if !self.thread.shared.orders.is_stopped() {
+                books.recorder.counts(self.index).disconnects += 1;
+            }
+        }
+        drop(books);
+        self.thread.wake.notify_one();
+    }
+
+    /// The device has a pipeline from the start.
+    pub(super) fn preloaded(&self, pipeline: Arc<Pipeline>) {
+        self.update(|member| member.packet_out = Some(pipeline));
+    }
+
+    /// An answer to a packet-in of any switch arrived.
+    fn answered(&self, books: &mut Books, id: PacketId, at: u64, elsewhere: &mut Vec<PacketId>) {
+        let (_, member) = self.thread.shared.plan.place(id.switch);
+        match books.recorder.switches.get(member) {
+            Some(record) if record.index == id.switch => {
+                let answer = books.recorder.answer(member, id.sequence, at);
+                settle(books, member, answer);
+            }
+            _ => elsewhere.push(id),
+        }
+    }
+
+    fn answered_elsewhere(&self, id: PacketId, at: u64) {
+        let (thread, member) = self.thread.shared.plan.place(id.switch);
+        let threads = self.thread.shared.threads.get();
+        if let Some(owner) = threads.and_then(|threads| threads.get(thread))
+            && id.switch < self.thread.shared.plan.config.switches.count
+        {
+            let mut books = owner.books();
+            let answer = books.recorder.answer(member, id.sequence, at);
+            settle(&mut books, member, answer);
+            owner.wake.notify_one();
+        } else {
+            self.thread.books().recorder.counts(self.index).unmatched += 1;
+        }
+    }
+
+    /// Carries a discovery frame over the link that it is sent to.
+    fn relay(&self, here: u32, port: u32, frame: &[u8]) {
+        let plan = &self.thread.shared.plan;
+        let Ok(port) = u16::try_from(port) else { return };
+        let Some((SwitchIndex(switch), Port(port))) =
+            plan.topology.peer(SwitchIndex(here), Port(port))
+        else {
+            return;
+        };
+        let (thread, member) = plan.place(switch);
+        if let Some(threads) = self.thread.shared.threads.get()
+            && let Some(owner) = threads.get(thread)
+        {
+            self.thread.books().recorder.counts(self.index).discovery_relayed += 1;
+            owner.send_unmeasured(member, u32::from(port), frame);
+        }
+    }
+}
+
+fn settle(books: &mut Books, index: usize, answer: Answer) {
+    match answer {
+        Answer::First { frees_place } => {
+            if frees_place && books.closed_loop {
+                books.refill.push(index);
+            }
+        }
+        Answer::Duplicate => {}
+        Answer::Unmatched => books.recorder.counts(index).unmatched += 1,
+    }
+}
+
+impl DeviceObserver for Observer {
+    fn stream_opened(&self, _device: &DeviceHandle, _stream: StreamId) {
+        self.update(|member| member.handshake.reach(2, "stream open, no primary elected"));
+    }
+
+    fn primary_changed(&self, _device: &DeviceHandle, _role: &RoleKey, stream: Option<StreamId>) {
+        self.update(|member| member.has_primary = stream.is_some());
+    }
+
+    fn pipeline_committed(&self, _device: &DeviceHandle, pipeline: &Arc<Pipeline>) {
+        self.update(|member| member.packet_out = Some(pipeline.clone()));
+    }
+
+    fn written(
+        &self,
+        _device: &DeviceHandle,
+        request: &v1::WriteRequest,
+        outcomes: &[Result<(), EntityError>],
+    ) {
+        let (mut installed, mut removed, mut refused) = (0, 0, 0);
+        for (update, outcome) in request.updates.iter().zip(outcomes) {
+            let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+            match (outcome, entity) {
+                (Err(_), _) => refused += 1,
+                (Ok(()), Some(Entity::TableEntry(_))) => match update.r#type() {
+                    update::Type::Insert | update::Type::Modify => installed += 1,
+                    update::Type::Delete => removed += 1,
+                    update::Type::Unspecified => {}
+                },
+                (Ok(()), _) => {}
+            }
+        }
+        let at = self.thread.traffic_time();
+        let mut books = self.thread.books();
+        for (change, count) in [
+            (RuleChange::Installed, installed),
+            (RuleChange::Removed, removed),
+            (RuleChange::Refused, refused),
+        ] {
+            if let (Some(at), true) = (at, count > 0) {
+                books.recorder.rules(self.index, change, count, at);
+            }
+        }
+    }
+
+    fn packet_outs(
+        &self,
+        _device: &DeviceHandle,
+        _stream: StreamId,
+        packets: &mut Vec<v1::PacketOut>,
+    ) {
+        let at = self.thread.traffic_time();
+        let plan = &self.thread.shared.plan;
+        let (mut elsewhere, mut relays) = (Vec::new(), Vec::new());
+        let mut books = self.thread.books();
+        let here = books.recorder.switches[self.index].index;
+        for packet in packets.drain(..) {
+            if is_discovery(&packet.payload) {
+                let layout = books.members[self.index].layout();
+                if let Some(port) = layout.and_then(|l| l.read_egress_port(&packet.metadata)) {
+                    relays.push((port, packet.payload));
+                }
+                continue;
+            }
+            let Some(at) = at else { continue };
+            books.recorder.packet_out(self.index, at);
+            match plan.config.traffic.matching {
+                Matching::Order => {
+                    let answer = books.recorder.answer_oldest(self.index, at);
+                    settle(&mut books, self.index, answer);
+                }
+                // P4Runtime has neither buffers nor transaction ids.
+                Matching::Auto | Matching::Payload | Matching::Xid => {
+                    match read_id(&packet.payload, plan.run_key) {
+                        Some(id) if id.is_unmeasured() => {}
+                        Some(id) => self.answered(&mut books, id, at, &mut elsewhere),
+                        None => books.recorder.counts(self.index).unmatched += 1,
+                    }
+                }
+            }
+        }
+        let refill = !books.refill.is_empty();
+        drop(books);
+        for id in elsewhere {
+            self.answered_elsewhere(id, at.unwrap_or(0));
+        }
+        for (port, frame) in relays {
+            self.relay(here, port, &frame);
+        }
+        if refill {
+            self.thread.wake.notify_one();
+        }
+    }
+
+    fn packet_in_sent(&self, tag: u64) {
+        if tag == UNMEASURED {
+            return;
+        }
+        let now = self.thread.shared.orders.clock.now();
+        let start = self.thread.shared.orders.traffic_start().unwrap_or(now);
+        let mut books = self.thread.books();
+        books.members[self.index].progress = now;
+        let (sequence, held_back) = (tag & !HELD_BACK, tag & HELD_BACK != 0);
+        books.recorder.left(self.index, sequence, now.saturating_sub(start), held_back);
+    }
+}
+
+/// Hears of connections to one listener, which serves the thread's switches `from..to`.
+pub(super) struct Doorman {
+    pub(super) thread: Arc<ThreadState>,
+    pub(super) from: usize,
+    pub(super) to: usize,
+}
+
+impl ConnectionObserver for Doorman {
+    fn connection_opened(&self, _peer: std::net::SocketAddr) {
+        let mut books = self.thread.books();
+        if let Some(members) = books.members.get_mut(self.from..self.to) {
+            for member in members {
+                member.handshake.reach(1, "connected, no stream opened");
+            }
+        }
+    }
+
+    fn accept_failed(&self, error: &std::io::Error) {
+        let mut books = self.thread.books();
+        if let Some(members) = books.members.get_mut(self.from..self.to) {
+            for member in members {
+                member.handshake.error = Some(format!("cannot accept a connection: {error}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The books of one engine thread: ledgers of its switches and values over time.
+//!
+//! Times are nanoseconds since the start of traffic.
+
+use crate::ledger::{Answer, SwitchLedger, Tally};
+use crate::outcome::Counts;
+
+/// Beyond so many switches in a trial, values over time are kept in sum only.
+pub(crate) const DETAIL_LIMIT: u32 = 1_000;
+
+/// One switch's books.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SwitchRecord {
+    /// Index over the whole trial.
+    pub(crate) index: u32,
+    pub(crate) ledger: SwitchLedger,
+    pub(crate) sent_per_s: Vec<u32>,
+    pub(crate) received_per_s: Vec<u32>,
+    pub(crate) outstanding: Vec<u32>,
+}
+
+/// Values over time, all switches of the thread together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Sums {
+    pub(crate) sent_per_s: Vec<u64>,
+    pub(crate) received_per_s: Vec<u64>,
+    pub(crate) rules_per_s: Vec<u64>,
+    pub(crate) outstanding: Vec<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    pub(crate) tally: Tally,
+    pub(crate) switches: Vec<SwitchRecord>,
+    pub(crate) sums: Sums,
+    detailed: bool,
+    sample_every: u64,
+    /// First answers, and packet-ins left, that were not yet published to watchers.
+    unpublished: (u64, u64),
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        tally: Tally,
+        indices: impl Iterator<Item = u32>,
+        detailed: bool,
+        sample_every: u64,
+    ) -> Self {
+        let switches =
+            indices.map(|index| SwitchRecord { index, ..SwitchRecord::default() }).collect();
+        Self {
+            tally,
+            switches,
+            sums: Sums::default(),
+            detailed,
+            sample_every: sample_every.max(1),
+            unpublished: (0, 0),
+        }
+    }
+
+    pub(crate) fn due(&mut self, switch: usize, at: u64) {
+        self.switches[switch].ledger.due(&self.tally, at);
+    }
+
+    pub(crate) fn issue(&mut self, switch: usize, due: u64) -> u64 {
+        self.switches[switch].ledger.issue(&mut self.tally, due)
+    }
+
+    pub(crate) fn left(&mut self, switch: usize, sequence: u64, at: u64, held_back: bool) {
+        let record = &mut self.switches[switch];
+        record.ledger.left(&mut self.tally, sequence, at, held_back);
+        *slot(&mut self.sums.sent_per_s, second(at)) += 1;
+        if self.detailed {
+            *slot(&mut record.sent_per_s, second(at)) += 1;
+        }
+        self.unpublished.0 += 1;
+    }
+
+    pub(crate) fn answer(&mut self, switch: usize, sequence: u64, at: u64) -> Answer {
+        let answer = self.switches[switch].ledger.answer(&mut self.tally, sequence, at);
+        self.note(switch, answer, at);
+        answer
+    }
+
+    pub(crate) fn answer_oldest(&mut self, switch: usize, at: u64) -> Answer {
+        let (answer, _) = self.switches[switch].ledger.answer_oldest(&mut self.tally, at);
+        self.note(switch, answer, at);
+        answer
+    }
+
+    fn note(&mut self, switch: usize, answer: Answer, at: u64) {
+        if let Answer::First { .. } = answer {
+            *slot(&mut self.sums.received_per_s, second(at)) += 1;
+            if self.detailed {
+                *slot(&mut self.switches[switch].received_per_s, second(at)) += 1;
+            }
+            self.unpublished.1 += 1;
+        }
+    }
+
+    pub(crate) fn abandon(&mut self, switch: usize, sequence: u64) {
+        self.switches[switch].ledger.abandon(&mut self.tally, sequence);
+    }
+
+    /// Counts packet-ins of a flood.
+    pub(crate) fn flood_left(&mut self, switch: usize, count: u64, at: u64) {
+        let counted = self.tally.window().contains(at);
+        self.switches[switch].ledger.flood_left(count, counted);
+        *slot(&mut self.sums.sent_per_s, second(at)) += count;
+        if self.detailed {
+            *slot(&mut self.switches[switch].sent_per_s, second(at)) += saturate(count);
+        }
+        self.unpublished.0 += count;
+    }
+
+    /// Counts answers to a flood.
+    pub(crate) fn flood_answered(&mut self, switch: usize, count: u64, at: u64) {
+        let counted = self.tally.window().contains(at);
+        self.switches[switch].ledger.flood_answered(count, counted);
+        *slot(&mut self.sums.received_per_s, second(at)) += count;
+        if self.detailed {
+            *slot(&mut self.switches[switch].received_per_s, second(at)) += saturate(count);
+        }
+        self.unpublished.1 += count;
+    }
+
+    /// Notes a packet-out; whether it answers anything is another question.
+    pub(crate) fn packet_out(&mut self, switch: usize, at: u64) {
+        let counted = self.tally.window().contains(at);
+        self.counts(switch).packet_outs += u64::from(counted);
+    }
+
+    /// Notes changes of rules.
+    pub(crate) fn rules(&mut self, switch: usize, change: RuleChange, count: u64, at: u64) {
+        if change == RuleChange::Installed {
+            *slot(&mut self.sums.rules_per_s, second(at)) += count;
+        }
+        if self.tally.window().contains(at) {
+            let counts = self.counts(switch);
+            match change {
+                RuleChange::Installed => counts.rules_installed += count,
+                RuleChange::Removed => counts.rules_removed += count,
+                RuleChange::Refused => counts.rules_refused += count,
+            }
+        }
+    }
+
+    pub(crate) fn counts(&mut self, switch: usize) -> &mut Counts {
+        self.switches[switch].ledger.counts_mut()
+    }
+
+    /// Takes the samples of outstanding packet-ins that are due at `now`; sample `k` belongs to the
+    /// moment `k` times the sample interval.
+    pub(crate) fn sample(&mut self, now: u64) {
+        while self.sums.outstanding.len() as u64 * self.sample_every <= now {
+            let mut sum = 0;
+            for record in &mut self.switches {
+                let outstanding = record.ledger.outstanding();
+                sum += outstanding;
+                if self.detailed {
+                    record.outstanding.push(saturate(outstanding));
+                }
+            }
+            self.sums.outstanding.push(sum);
+        }
+    }
+
+    /// The moment of the next sample.
+    pub(crate) fn next_sample(&self) -> u64 {
+        self.sums.outstanding.len() as u64 * self.sample_every
+    }
+
+    /// What happened since the last call: packet-ins left, first answers.
+    pub(crate) fn publish(&mut self) -> (u64, u64) {
+        std::mem::take(&mut self.unpublished)
+    }
+}
+
+/// What became of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RuleChange {
+    Installed,
+    Removed,
+    Refused,
+}
+
+fn second(at: u64) -> usize {
+    (at / 1_000_000_000) as usize
+}
+
+fn saturate(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn slot<T: Default + Clone>(values: &mut Vec<T>, index: usize) -> &mut T {
+    if index >= values.len() {
+        values.resize(index + 1, T::default());
+    }
+    &mut values[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Window;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn recorder() -> Recorder {
+        let tally = Tally::new(Window { from: SECOND, to: 3 * SECOND }, SECOND, 100);
+        Recorder::new(tally, [4, 9].into_iter(), true, SECOND / 2)
+    }
+
+    #[test]
+    fn values_over_time_fall_into_their_second_and_switch() {
+        let mut recorder = recorder();
+        let first = recorder.issue(0, 0);
+        recorder.left(0, first, 10, false);
+        let second = recorder.issue(1, 2 * SECOND);
+        recorder.left(1, second, 2 * SECOND, false);
+        recorder.answer(0, first, 2 * SECOND + 1);
+        assert_eq!(recorder.sums.sent_per_s, [1, 0, 1]);
+        assert_eq!(recorder.sums.received_per_s, [0, 0, 1]);
+        assert_eq!(recorder.switches[1].sent_per_s, [0, 0, 1]);
+        assert!(recorder.switches[1].received_per_s.is_empty());
+        assert_eq!(recorder.publish(), (2, 1));
+        assert_eq!(recorder.publish(), (0, 0));
+    }
+
+    #[test]
+    fn samples_catch_up_with_time() {
+        let mut recorder = recorder();
+        recorder.sample(0);
+        let sequence = recorder.issue(0, 1);
+        recorder.left(0, sequence, 1, false);
+        recorder.sample(SECOND + 1);
+        assert_eq!(recorder.sums.outstanding, [0, 1, 1]);
+        assert_eq!(recorder.switches[0].outstanding, [0, 1, 1]);
+        assert_eq!(recorder.next_sample(), 3 * SECOND / 2);
+    }
+
+    #[test]
+    fn rules_count_inside_the_window_only() {
+        let mut recorder = recorder();
+        recorder.rules(0, RuleChange::Installed, 2, 0);
+        recorder.rules(0, RuleChange::Installed, 3, SECOND);
+        recorder.rules(0, RuleChange::Removed, 1, SECOND);
+        let counts = *recorder.counts(0);
+        assert_eq!((counts.rules_installed, counts.rules_removed), (3, 1));
+        assert_eq!(recorder.sums.rules_per_s, [2, 3]);
+    }
+}

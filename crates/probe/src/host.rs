@@ -1,0 +1,70 @@
+//! Facts about the host that runs the probe.
+
+use std::fs;
+
+use crate::outcome::HostFacts;
+
+/// Reads what a reader of the figures needs to know about this host; what cannot be read stays
+/// empty.
+pub fn facts() -> HostFacts {
+    let name = rustix::system::uname();
+    HostFacts {
+        hostname: name.nodename().to_string_lossy().into_owned(),
+        kernel: format!(
+            "{} {}",
+            name.sysname().to_string_lossy(),
+            name.release().to_string_lossy()
+        ),
+        cpu_model: value_of("/proc/cpuinfo", "model name").unwrap_or_default(),
+        cpus: cpus(),
+        memory_bytes: value_of("/proc/meminfo", "MemTotal")
+            .and_then(|text| text.trim_end_matches(" kB").trim().parse::<u64>().ok())
+            .unwrap_or(0)
+            * 1024,
+    }
+}
+
+/// Cores that this process may use.
+pub fn cpus() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
+}
+
+/// The first line `key : value` of a file of such lines.
+fn value_of(file: &str, key: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim().to_owned())
+    })
+}
+
+/// Raises the limit of open files as far as it may be raised, since every emulated switch needs
+/// one or two. Returns the limit then in force.
+pub fn raise_file_limit() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // A privileged process may go beyond its hard limit, up to what the kernel allows.
+    let kernel = fs::read_to_string("/proc/sys/fs/nr_open")
+        .ok()
+        .and_then(|text| text.trim().parse::<u64>().ok());
+    for wanted in [kernel, limit.maximum].into_iter().flatten() {
+        let raised =
+            Rlimit { current: Some(wanted), maximum: Some(wanted.max(limit.maximum.unwrap_or(0))) };
+        if limit.current.is_some_and(|current| current >= wanted)
+            || setrlimit(Resource::Nofile, raised).is_ok()
+        {
+            break;
+        }
+    }
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn facts_of_this_host_are_read() {
+        let facts = super::facts();
+        assert!(facts.cpus >= 1 && facts.memory_bytes > 1 << 20, "{facts:?}");
+        assert!(facts.kernel.starts_with("Linux "), "{facts:?}");
+    }
+}

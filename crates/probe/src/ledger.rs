@@ -1,0 +1,478 @@
+//! Which packet-ins left, which were answered, and how long that took.
+//!
+//! One [`SwitchLedger`] per emulated switch issues sequence numbers and remembers the times of
+//! each packet-in in a ring whose front is the oldest one without an answer. One bit per packet-in
+//! remembers for the whole trial whether it was answered, so that duplicates, late answers and
+//! losses are told apart exactly even when the ring had to let go of the times. All times are
+//! nanoseconds since the start of traffic; no clock is read here.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::outcome::{Counts, Histograms};
+
+/// The measured part of a trial: packets due at `from <= due < to` count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// First nanosecond measured.
+    pub(crate) from: u64,
+    /// First nanosecond after the window.
+    pub(crate) to: u64,
+}
+
+impl Window {
+    /// Whether a moment lies in the window.
+    pub(crate) fn contains(&self, at: u64) -> bool {
+        (self.from..self.to).contains(&at)
+    }
+}
+
+/// What an arriving answer turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The first one to its packet-in.
+    First {
+        /// Whether the packet-in still held a place in the closed loop.
+        frees_place: bool,
+    },
+    /// The packet-in had been answered before.
+    Duplicate,
+    /// No such packet-in has left.
+    Unmatched,
+}
+
+/// Tally of the switches of one engine thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    window: Window,
+    late_after: u64,
+    /// Ring places in use, and allowed, over all switches of the thread.
+    places: usize,
+    place_limit: usize,
+    /// Times of packet-ins due in the window.
+    pub(crate) histograms: Histograms,
+}
+
+impl Tally {
+    /// Answers beyond `late_after` nanoseconds are late; at most `place_limit` packet-ins are
+    /// remembered at a time.
+    pub(crate) fn new(window: Window, late_after: u64, place_limit: usize) -> Self {
+        Self {
+            window,
+            late_after,
+            places: 0,
+            place_limit: place_limit.max(1),
+            histograms: Histograms::default(),
+        }
+    }
+
+    /// The measured part of the trial.
+    pub(crate) fn window(&self) -> Window {
+        self.window
+    }
+}
+
+/// A packet-in that waits, or waited, for its answer.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    due: u64,
+    sent: u64,
+}
+
+/// `Place::sent` of a packet-in that has not left yet.
+const NOT_SENT: u64 = u64::MAX;
+
+/// The packet-ins of one switch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SwitchLedger {
+    /// Times of the packet-ins `base..base + ring.len()`.
+    ring: VecDeque<Place>,
+    base: u64,
+    answered: BitVector,
+    given_up: u64,
+    /// Packet-ins that left, and first answers to them, over the whole trial.
+    left: u64,
+    first_answers: u64,
+    /// Packet-ins in the closed loop: issued, neither answered nor given up.
+    in_loop: u32,
+    counts: Counts,
+    /// Packet-ins due in the window; their sequence numbers follow each other.
+    window_sequences: Range<u64>,
+    answers_in_window: u64,
+    rtt_sum: u128,
+    rtt_samples: u64,
+    rtt_max: u64,
+    held_back: u64,
+}
+
+impl SwitchLedger {
+    /// Notes that a packet-in is due, whether or not it can leave.
+    pub(crate) fn due(&mut self, tally: &Tally, at: u64) {
+        if tally.window.contains(at) {
+            self.counts.due += 1;
+        }
+    }
+
+    /// Gives out the sequence number of a packet-in that is about to be written.
+    pub(crate) fn issue(&mut self, tally: &mut Tally, due: u64) -> u64 {
+        if tally.places >= tally.place_limit && !self.ring.is_empty() {
+            self.ring.pop_front();
+            self.base += 1;
+            tally.places -= 1;
+        }
+        let sequence = self.next_sequence();
+        if tally.window.contains(due) {
+            if self.window_sequences.is_empty() {
+                self.window_sequences.start = sequence;
+            }
+            self.window_sequences.end = sequence + 1;
+        }
+        self.ring.push_back(Place { due, sent: NOT_SENT });
+        tally.places += 1;
+        self.in_loop += 1;
+        sequence
+    }
+
+    /// The sequence number that [`SwitchLedger::issue`] gives out next.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.base + self.ring.len() as u64
+    }
+
+    /// Notes that a packet-in left. `held_back` says that it left late since the controller did
+    /// not read its connection, which is no fault of the probe.
+    pub(crate) fn left(&mut self, tally: &mut Tally, sequence: u64, at: u64, held_back: bool) {
+        let Some(place) = self.place_mut(sequence) else { return };
+        place.sent = at;
+        let due = place.due;
+        self.left += 1;
+        if tally.window.contains(due) {
+            self.counts.sent += 1;
+            self.held_back += u64::from(held_back);
+            record(&mut tally.histograms.send_lag, at.saturating_sub(due));
+        }
+    }
+
+    /// Notes that a packet-in was issued but will never leave, since its connection ended.
+    pub(crate) fn abandon(&mut self, tally: &mut Tally, sequence: u64) {
+        if self.place(sequence).is_some_and(|place| place.sent == NOT_SENT) {
+            self.answered.set(sequence);
+            self.in_loop = self.in_loop.saturating_sub(1);
+            self.forget_answered_front(tally);
+        }
+    }
+
+    /// Counts packet-ins that left without being remembered one by one.
+    pub(crate) fn flood_left(&mut self, count: u64, in_window: bool) {
+        self.left += count;
+        if in_window {
+            self.counts.due += count;
+            self.counts.sent += count;
+        }
+    }
+
+    /// Counts answers that are not matched to anything. No more can be outstanding than left.
+    pub(crate) fn flood_answered(&mut self, count: u64, in_window: bool) {
+        self.first_answers = (self.first_answers + count).min(self.left);
+        if in_window {
+            self.counts.answered += count;
+            self.counts.packet_outs += count;
+            self.answers_in_window += count;
+        }
+    }
+
+    /// Notes that an answer arrived.
+    pub(crate) fn answer(&mut self, tally: &mut Tally, sequence: u64, at: u64) -> Answer {
+        if sequence >= self.next_sequence() {
+            return Answer::Unmatched;
+        }
+        let place = self.place(sequence);
+        if place.is_some_and(|place| place.sent == NOT_SENT) {
+            return Answer::Unmatched;
+        }
+        if self.answered.get(sequence) {
+            if self.window_sequences.contains(&sequence) {
+                self.counts.duplicated += 1;
+            }
+            return Answer::Duplicate;
+        }
+        self.answered.set(sequence);
+        self.first_answers += 1;
+        self.answers_in_window += u64::from(tally.window.contains(at));
+        if self.window_sequences.contains(&sequence) {
+            self.counts.answered += 1;
+            match place {
+                Some(place) => self.record_times(tally, place, at),
+                None => {
+                    self.counts.late += 1;
+                    self.counts.untimed += 1;
+                }
+            }
+        }
+        self.forget_answered_front(tally);
+        let frees_place = sequence >= self.given_up;
+        if frees_place {
+            self.in_loop = self.in_loop.saturating_sub(1);
+        }
+        Answer::First { frees_place }
+    }
+
+    /// Notes an answer to the oldest packet-in without one, and says which that was.
+    pub(crate) fn answer_oldest(&mut self, tally: &mut Tally, at: u64) -> (Answer, Option<u64>) {
+        let oldest = self.base;
+        match self.ring.front() {
+            Some(place) if place.sent != NOT_SENT => (self.answer(tally, oldest, at), Some(oldest)),
+            _ => (Answer::Unmatched, None),
+        }
+    }
+
+    /// Frees the places in the closed loop of packet-ins that left before `before` and were not
+    /// answered; returns how many. They count as lost unless an answer comes after all.
+    pub(crate) fn give_up(&mut self, before: u64) -> u32 {
+        let mut freed = 0;
+        while let Some(place) = self.place(self.given_up.max(self.base)) {
+            if place.sent == NOT_SENT || place.sent >= before {
+                break;
+            }
+            let sequence = self.given_up.max(self.base);
+            if !self.answered.get(sequence) {
+                freed += 1;
+            }
+            self.given_up = sequence + 1;
+        }
+        self.in_loop = self.in_loop.saturating_sub(freed);
+        freed
+    }
+
+    /// Packet-ins issued and neither answered nor given up.
+    pub(crate) fn in_loop(&self) -> u32 {
+        self.in_loop
+    }
+
+    /// Packet-ins that left and have no answer.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.left - self.first_answers
+    }
+
+    /// First answers over the whole trial.
+    pub(crate) fn total_answered(&self) -> u64 {
+        self.first_answers
+    }
+
+    /// Packet-ins of the window that left late since the controller did not read.
+    pub(crate) fn held_back(&self) -> u64 {
+        self.held_back
+    }
+
+    /// Reconstructs a sequence number from its low `bits` bits, as carried in a transaction id or
+    /// a buffer id: the latest one issued that has them.
+    pub(crate) fn widen(&self, low: u32, bits: u32) -> Option<u64> {
+        let span = 1u64 << bits;
+        let last = self.next_sequence().checked_sub(1)?;
+        let candidate = (last & !(span - 1)) | u64::from(low);
+        if candidate <= last { Some(candidate) } else { candidate.checked_sub(span) }
+    }
+
+    /// The counts so far; `lost` is what is missing now.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts { lost: self.counts.sent.saturating_sub(self.counts.answered), ..self.counts }
+    }
+
+    /// First answers that arrived during the window, whenever their packet-in was due.
+    pub(crate) fn answers_in_window(&self) -> u64 {
+        self.answers_in_window
+    }
+
+    /// Counts that the engine keeps beside those of the ledger.
+    pub(crate) fn counts_mut(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+
+    /// Mean and largest round-trip time from due, in nanoseconds.
+    pub(crate) fn rtt(&self) -> Option<(f64, u64)> {
+        (self.rtt_samples > 0)
+            .then(|| (self.rtt_sum as f64 / self.rtt_samples as f64, self.rtt_max))
+    }
+
+    fn record_times(&mut self, tally: &mut Tally, place: Place, at: u64) {
+        let from_due = at.saturating_sub(place.due);
+        record(&mut tally.histograms.rtt_from_due, from_due);
+        record(&mut tally.histograms.rtt_from_sent, at.saturating_sub(place.sent));
+        self.rtt_sum += u128::from(from_due);
+        self.rtt_samples += 1;
+        self.rtt_max = self.rtt_max.max(from_due);
+        if from_due > tally.late_after {
+            self.counts.late += 1;
+        }
+    }
+
+    fn place(&self, sequence: u64) -> Option<Place> {
+        let index = sequence.checked_sub(self.base)?;
+        self.ring.get(usize::try_from(index).ok()?).copied()
+    }
+
+    fn place_mut(&mut self, sequence: u64) -> Option<&mut Place> {
+        let index = sequence.checked_sub(self.base)?;
+        self.ring.get_mut(usize::try_from(index).ok()?)
+    }
+
+    fn forget_answered_front(&mut self, tally: &mut Tally) {
+        while !self.ring.is_empty() && self.answered.get(self.base) {
+            self.ring.pop_front();
+            self.base += 1;
+            tally.places -= 1;
+        }
+    }
+}
+
+fn record(histogram: &mut hdrhistogram::Histogram<u64>, value: u64) {
+    // The histogram starts at 1 and grows by itself, so only the allocator could refuse.
+    histogram.saturating_record(value.max(1));
+}
+
+/// A growing vector of bits.
+#[derive(Clone, Debug, Default)]
+struct BitVector {
+    words: Vec<u64>,
+}
+
+impl BitVector {
+    fn get(&self, index: u64) -> bool {
+        let (word, bit) = Self::split(index);
+        self.words.get(word).is_some_and(|word| word >> bit & 1 == 1)
+    }
+
+    fn set(&mut self, index: u64) {
+        let (word, bit) = Self::split(index);
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << bit;
+    }
+
+    fn split(index: u64) -> (usize, u32) {
+        ((index / 64) as usize, (index % 64) as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally() -> Tally {
+        Tally::new(Window { from: 100, to: 200 }, 50, 1000)
+    }
+
+    fn send(ledger: &mut SwitchLedger, tally: &mut Tally, due: u64, sent: u64) -> u64 {
+        ledger.due(tally, due);
+        let sequence = ledger.issue(tally, due);
+        ledger.left(tally, sequence, sent, false);
+        sequence
+    }
+
+    #[test]
+    fn only_the_window_counts() {
+        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+        for due in [50, 99, 100, 199, 200] {
+            let sequence = send(&mut ledger, &mut tally, due, due + 1);
+            assert_eq!(
+                ledger.answer(&mut tally, sequence, due + 11),
+                Answer::First { frees_place: true }
+            );
+        }
+        let counts = ledger.counts();
+        assert_eq!((counts.due, counts.sent, counts.answered, counts.lost), (2, 2, 2, 0));
+        assert_eq!(tally.histograms.rtt_from_due.len(), 2);
+        assert_eq!(tally.histograms.rtt_from_due.max(), 11);
+        assert_eq!(tally.histograms.rtt_from_sent.max(), 10);
+        assert_eq!((ledger.total_answered(), ledger.outstanding()), (5, 0));
+    }
+
+    #[test]
+    fn lost_late_duplicated_and_unmatched_are_told_apart() {
+        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+        let lost = send(&mut ledger, &mut tally, 100, 100);
+        let late = send(&mut ledger, &mut tally, 101, 101);
+        let twice = send(&mut ledger, &mut tally, 102, 102);
+        ledger.answer(&mut tally, twice, 110);
+        assert_eq!(ledger.answer(&mut tally, twice, 111), Answer::Duplicate);
+        assert_eq!(ledger.answer(&mut tally, late, 152), Answer::First { frees_place: true });
+        assert_eq!(ledger.answer(&mut tally, 77, 153), Answer::Unmatched);
+        let counts = ledger.counts();
+        assert_eq!((counts.lost, counts.late, counts.duplicated), (1, 1, 1));
+        assert_eq!(ledger.outstanding(), 1);
+        assert!(ledger.place(lost).is_some());
+    }
+
+    #[test]
+    fn an_answer_before_its_packet_in_left_is_unmatched() {
+        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+        let sequence = ledger.issue(&mut tally, 100);
+        assert_eq!(ledger.answer(&mut tally, sequence, 120), Answer::Unmatched);
+    }
+
+    #[test]
+    fn what_never_left_neither_blocks_the_ring_nor_the_loop() {
+        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+        let stuck = ledger.issue(&mut tally, 100);
+        let sent = send(&mut ledger, &mut tally, 101, 101);
+        ledger.answer(&mut tally, sent, 105);
+        ledger.abandon(&mut tally, stuck);
+        assert_eq!((ledger.in_loop(), ledger.outstanding(), tally.places), (0, 0, 0));
+        assert_eq!(ledger.counts().lost, 0);
+    }
+
+    #[test]
+    fn forgotten_times_are_reported_and_answers_still_counted() {
+        let mut tally = Tally::new(Window { from: 0, to: 1000 }, 50, 2);
+        let mut ledger = SwitchLedger::default();
+        let first = send(&mut ledger, &mut tally, 1, 1);
+        for due in 2..5 {
+            send(&mut ledger, &mut tally, due, due);
+        }
+        assert_eq!(ledger.answer(&mut tally, first, 9), Answer::First { frees_place: true });
+        assert_eq!(ledger.answer(&mut tally, first, 10), Answer::Duplicate);
+        let counts = ledger.counts();
+        assert_eq!((counts.answered, counts.untimed, counts.duplicated), (1, 1, 1));
+        assert_eq!(tally.histograms.rtt_from_due.len(), 0);
+        assert_eq!(ledger.outstanding(), 3);
+    }
+
+    #[test]
+    fn giving_up_frees_places_once() {
+        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+        let first = send(&mut ledger, &mut tally, 100, 100);
+        let second = send(&mut ledger, &mut tally, 101, 101);
+        ledger.answer(&mut tally, second, 105);
+        send(&mut ledger, &mut tally, 130, 130);
+        assert_eq!(ledger.in_loop(), 2);
+        assert_eq!(ledger.give_up(120), 1);
+        assert_eq!(ledger.give_up(120), 0);
+        assert_eq!(ledger.in_loop(), 1);
+        assert_eq!(ledger.answer(&mut tally, first, 140), Answer::First { frees_place: false });
+        assert_eq!(ledger.in_loop(), 1);
+    }
+
+    #[test]
+    fn sequence_numbers_are_widened_to_the_latest_issued() {
+        let mut tally = Tally::new(Window { from: 0, to: 1 }, 1, 10);
+        let mut ledger = SwitchLedger::default();
+        assert_eq!(ledger.widen(0, 3), None);
+        for due in 0..21 {
+            send(&mut ledger, &mut tally, due, due);
+        }
+        assert_eq!(ledger.widen(4, 3), Some(20));
+        assert_eq!(ledger.widen(5, 3), Some(13));
+        assert_eq!(ledger.widen(0, 3), Some(16));
+    }
+
+    #[test]
+    fn in_order_matching_takes_the_oldest() {
+        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+        assert_eq!(ledger.answer_oldest(&mut tally, 99), (Answer::Unmatched, None));
+        send(&mut ledger, &mut tally, 100, 100);
+        send(&mut ledger, &mut tally, 101, 101);
+        assert_eq!(ledger.answer_oldest(&mut tally, 110).1, Some(0));
+        assert_eq!(ledger.answer_oldest(&mut tally, 111).1, Some(1));
+        assert_eq!(ledger.answer_oldest(&mut tally, 112), (Answer::Unmatched, None));
+    }
+}

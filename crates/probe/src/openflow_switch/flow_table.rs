@@ -1,0 +1,249 @@
+//! The flow entries that a controller installed in an emulated switch.
+//!
+//! The switch forwards nothing, so an entry is never hit and its idle timeout runs from its
+//! installation. Entries are kept since controllers read them back: ONOS, for one, installs again
+//! what it does not find. Times are nanoseconds on the trial's clock.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::hash::Hash;
+use std::time::Duration;
+
+/// A flow entry with the match, flags and instructions of one protocol version.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FlowEntry<M, F, I> {
+    pub(super) table: u8,
+    pub(super) priority: u16,
+    pub(super) rule: M,
+    pub(super) cookie: u64,
+    pub(super) idle_timeout: u16,
+    pub(super) hard_timeout: u16,
+    pub(super) flags: F,
+    pub(super) instructions: I,
+    pub(super) installed_at: u64,
+}
+
+impl<M, F, I> FlowEntry<M, F, I> {
+    pub(super) fn age(&self, now: u64) -> Duration {
+        Duration::from_nanos(now.saturating_sub(self.installed_at))
+    }
+
+    /// When the entry goes by itself, and why.
+    fn deadline(&self) -> Option<(u64, Expiry)> {
+        let at = |seconds: u16| self.installed_at + u64::from(seconds) * 1_000_000_000;
+        let idle = (self.idle_timeout > 0).then(|| (at(self.idle_timeout), Expiry::Idle));
+        let hard = (self.hard_timeout > 0).then(|| (at(self.hard_timeout), Expiry::Hard));
+        match (idle, hard) {
+            (Some(idle), Some(hard)) => Some(if idle.0 <= hard.0 { idle } else { hard }),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+/// Which timeout ended an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Expiry {
+    Idle,
+    Hard,
+}
+
+/// The table has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+/// Entries by what identifies them (table, priority and match).
+#[derive(Clone, Debug)]
+pub(super) struct FlowTable<K, E> {
+    entries: HashMap<K, (u64, E)>,
+    /// Counts insertions, for a stable order and to tell an entry from its successor.
+    next: u64,
+    deadlines: BinaryHeap<Reverse<(u64, u64)>>,
+    expiring: HashMap<u64, K>,
+    capacity: usize,
+}
+
+impl<K, M, F, I> FlowTable<K, FlowEntry<M, F, I>>
+where
+    K: Eq + Hash + Clone,
+{
+    pub(super) fn new(capacity: u32) -> Self {
+        Self {
+            entries: HashMap::new(),
+            next: 0,
+            deadlines: BinaryHeap::new(),
+            expiring: HashMap::new(),
+            capacity: capacity as usize,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Adds an entry, in the place of one with the same key.
+    pub(super) fn add(&mut self, key: K, entry: FlowEntry<M, F, I>) -> Result<(), Full> {
+        if self.entries.len() >= self.capacity && !self.entries.contains_key(&key) {
+            return Err(Full);
+        }
+        let number = self.next;
+        self.next += 1;
+        if let Some((at, _)) = entry.deadline() {
+            self.deadlines.push(Reverse((at, number)));
+            self.expiring.insert(number, key.clone());
+        }
+        self.entries.insert(key, (number, entry));
+        Ok(())
+    }
+
+    /// Gives the entries that `wanted` selects new instructions; returns how many.
+    pub(super) fn modify(
+        &mut self,
+        wanted: impl Fn(&K, &FlowEntry<M, F, I>) -> bool,
+        instructions: &I,
+    ) -> usize
+    where
+        I: Clone,
+    {
+        let mut changed = 0;
+        for (key, (_, entry)) in &mut self.entries {
+            if wanted(key, entry) {
+                entry.instructions = instructions.clone();
+                changed += 1;
+            }
+        }
+        changed
+    }
+
+    /// As [`FlowTable::modify`] for the one entry with this key.
+    pub(super) fn modify_exactly(&mut self, key: &K, instructions: &I) -> bool
+    where
+        I: Clone,
+    {
+        match self.entries.get_mut(key) {
+            Some((_, entry)) => {
+                entry.instructions = instructions.clone();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes out the entries that `wanted` selects, oldest first.
+    pub(super) fn remove(
+        &mut self,
+        wanted: impl Fn(&K, &FlowEntry<M, F, I>) -> bool,
+    ) -> Vec<FlowEntry<M, F, I>> {
+        let mut removed: Vec<_> =
+            self.entries.extract_if(|key, (_, entry)| wanted(key, entry)).collect();
+        removed.sort_unstable_by_key(|(_, (number, _))| *number);
+        removed.into_iter().map(|(_, (_, entry))| entry).collect()
+    }
+
+    /// Takes out the one entry with this key, if `wanted` agrees.
+    pub(super) fn remove_exactly(
+        &mut self,
+        key: &K,
+        wanted: impl Fn(&FlowEntry<M, F, I>) -> bool,
+    ) -> Option<FlowEntry<M, F, I>> {
+        let (_, entry) = self.entries.get(key)?;
+        if !wanted(entry) {
+            return None;
+        }
+        self.entries.remove(key).map(|(_, entry)| entry)
+    }
+
+    /// Takes out the entries whose time is over.
+    pub(super) fn expire(&mut self, now: u64) -> Vec<(FlowEntry<M, F, I>, Expiry)> {
+        let mut expired = Vec::new();
+        while let Some(Reverse((at, number))) = self.deadlines.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.deadlines.pop();
+            let Some(key) = self.expiring.remove(&number) else { continue };
+            // The entry may have been removed or replaced since.
+            if self.entries.get(&key).is_some_and(|(current, _)| *current == number)
+                && let Some((_, entry)) = self.entries.remove(&key)
+                && let Some((_, reason)) = entry.deadline()
+            {
+                expired.push((entry, reason));
+            }
+        }
+        expired
+    }
+
+    /// The entries that `wanted` selects, oldest first.
+    pub(super) fn select<'a>(
+        &'a self,
+        wanted: impl Fn(&FlowEntry<M, F, I>) -> bool,
+    ) -> Vec<&'a FlowEntry<M, F, I>> {
+        let mut selected: Vec<_> =
+            self.entries.values().filter(|(_, entry)| wanted(entry)).collect();
+        selected.sort_unstable_by_key(|(number, _)| *number);
+        selected.into_iter().map(|(_, entry)| entry).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Table = FlowTable<u16, FlowEntry<u16, (), u8>>;
+
+    fn entry(rule: u16, idle: u16, hard: u16, installed_at: u64) -> FlowEntry<u16, (), u8> {
+        FlowEntry {
+            table: 0,
+            priority: 1,
+            rule,
+            cookie: 0,
+            idle_timeout: idle,
+            hard_timeout: hard,
+            flags: (),
+            instructions: 0,
+            installed_at,
+        }
+    }
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_full_table_refuses_new_entries_and_still_replaces() {
+        let mut table = Table::new(2);
+        assert_eq!(table.add(1, entry(1, 0, 0, 0)), Ok(()));
+        assert_eq!(table.add(2, entry(2, 0, 0, 0)), Ok(()));
+        assert_eq!(table.add(3, entry(3, 0, 0, 0)), Err(Full));
+        assert_eq!(table.add(2, entry(2, 0, 0, 5)), Ok(()));
+        assert_eq!(table.len(), 2);
+    }
+
+    #[test]
+    fn the_earlier_timeout_ends_an_entry_and_a_replaced_one_does_not_end_its_successor() {
+        let mut table = Table::new(10);
+        assert_eq!(table.add(1, entry(1, 5, 2, 0)), Ok(()));
+        assert_eq!(table.add(2, entry(2, 1, 9, 0)), Ok(()));
+        assert_eq!(table.add(3, entry(3, 1, 0, 0)), Ok(()));
+        assert_eq!(table.add(3, entry(3, 0, 0, 0)), Ok(()));
+        assert!(table.expire(SECOND - 1).is_empty());
+        let reasons: Vec<_> =
+            table.expire(2 * SECOND).into_iter().map(|(entry, why)| (entry.rule, why)).collect();
+        assert_eq!(reasons, [(2, Expiry::Idle), (1, Expiry::Hard)]);
+        assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn selection_removal_and_change_keep_the_order_of_insertion() {
+        let mut table = Table::new(10);
+        for rule in [5, 1, 4] {
+            assert_eq!(table.add(rule, entry(rule, 0, 0, 0)), Ok(()));
+        }
+        assert_eq!(table.modify(|_, entry| entry.rule > 1, &7), 2);
+        let instructions: Vec<_> =
+            table.select(|_| true).iter().map(|e| (e.rule, e.instructions)).collect();
+        assert_eq!(instructions, [(5, 7), (1, 0), (4, 7)]);
+        assert!(table.modify_exactly(&1, &9) && !table.modify_exactly(&2, &9));
+        assert!(table.remove_exactly(&1, |entry| entry.cookie == 3).is_none());
+        assert_eq!(table.remove_exactly(&1, |_| true).map(|e| e.instructions), Some(9));
+        let removed: Vec<_> = table.remove(|_, _| true).into_iter().map(|e| e.rule).collect();
+        assert_eq!(removed, [5, 4]);
+    }
+}

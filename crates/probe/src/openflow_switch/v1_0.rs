@@ -1,0 +1,321 @@
+//! What an emulated switch answers in OpenFlow 1.0.
+
+use std::net::Ipv4Addr;
+
+use openflow::v1_0::{
+    Action, AggregateStats, DescStats, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved,
+    FlowRemovedReason, FlowStats, FlowStatsRequest, Match, Message, PhyPort, PortFeatures, PortNo,
+    PortStats, QueueGetConfigReply, StatsReplyBody, StatsRequestBody, TableStats, Wildcards,
+};
+use openflow::{ErrorReason, FixedText, Version, Xid};
+
+use super::flow_table::{Expiry, FlowEntry, FlowTable};
+use super::{DESCRIPTION, Received, SwitchOptions, hardware_address, port_name, refuse, sent};
+
+type Entry = FlowEntry<Match, FlowModFlags, Vec<Action>>;
+
+/// Key of a flow entry: priority and match.
+type Key = (u16, Match);
+
+/// State of the 1.0 side of a switch.
+#[derive(Debug)]
+pub(super) struct Personality {
+    flows: FlowTable<Key, Entry>,
+}
+
+impl Personality {
+    pub(super) fn new(options: &SwitchOptions) -> Self {
+        Self { flows: FlowTable::new(options.table_size) }
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        options: &SwitchOptions,
+        xid: Xid,
+        message: &Message,
+        request: &[u8],
+        now: u64,
+        out: &mut Vec<u8>,
+    ) -> Received {
+        match message {
+            Message::BarrierRequest => reply(&Message::BarrierReply, xid, out),
+            Message::FlowMod(flow_mod) => return self.flow_mod(xid, flow_mod, request, now, out),
+            Message::StatsRequest(stats) => match self.stats(options, &stats.body, now) {
+                Some(body) => {
+                    for part in body.into_parts() {
+                        reply(&Message::StatsReply(part), xid, out);
+                    }
+                }
+                None => {
+                    refuse(Version::V1_0, ErrorReason::BadRequestBadMultipart, xid, request, out)
+                }
+            },
+            Message::QueueGetConfigRequest(queue) => {
+                let answer = QueueGetConfigReply { port: queue.port, queues: Vec::new() };
+                reply(&Message::QueueGetConfigReply(answer), xid, out);
+            }
+            Message::PortMod(port_mod) => {
+                if !(1..=options.ports).contains(&port_mod.port_no.0) {
+                    refuse(Version::V1_0, ErrorReason::PortModBadPort, xid, request, out);
+                }
+            }
+            Message::Vendor { .. } => {
+                refuse(Version::V1_0, ErrorReason::BadRequestBadExperimenter, xid, request, out);
+            }
+            _ => {}
+        }
+        Received::Nothing
+    }
+
+    fn flow_mod(
+        &mut self,
+        xid: Xid,
+        flow_mod: &FlowMod,
+        request: &[u8],
+        now: u64,
+        out: &mut Vec<u8>,
+    ) -> Received {
+        let key = (flow_mod.priority, flow_mod.match_fields);
+        let sends = |entry: &Entry| sends_to(&entry.instructions, flow_mod.out_port);
+        match flow_mod.command {
+            FlowModCommand::ADD => self.add(xid, flow_mod, request, now, out),
+            FlowModCommand::MODIFY => {
+                let covers = |_: &Key, entry: &Entry| covers(&flow_mod.match_fields, &entry.rule);
+                match self.flows.modify(covers, &flow_mod.actions) {
+                    // A modification that finds nothing adds (OpenFlow 1.0.0, section 4.6).
+                    0 => self.add(xid, flow_mod, request, now, out),
+                    changed => Received::installed(changed),
+                }
+            }
+            FlowModCommand::MODIFY_STRICT => {
+                if self.flows.modify_exactly(&key, &flow_mod.actions) {
+                    Received::installed(1)
+                } else {
+                    self.add(xid, flow_mod, request, now, out)
+                }
+            }
+            FlowModCommand::DELETE => {
+                let wanted = |_: &Key, entry: &Entry| {
+                    covers(&flow_mod.match_fields, &entry.rule) && sends(entry)
+                };
+                let removed = self.flows.remove(wanted);
+                tell_removed(&removed, FlowRemovedReason::DELETE, now, out);
+                Received::removed(removed.len())
+            }
+            FlowModCommand::DELETE_STRICT => {
+                let removed: Vec<_> = self.flows.remove_exactly(&key, sends).into_iter().collect();
+                tell_removed(&removed, FlowRemovedReason::DELETE, now, out);
+                Received::removed(removed.len())
+            }
+            _ => {
+                refuse(Version::V1_0, ErrorReason::FlowModBadCommand, xid, request, out);
+                Received::refused()
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        xid: Xid,
+        flow_mod: &FlowMod,
+        request: &[u8],
+        now: u64,
+        out: &mut Vec<u8>,
+    ) -> Received {
+        let entry = Entry {
+            table: 0,
+            priority: flow_mod.priority,
+            rule: flow_mod.match_fields,
+            cookie: flow_mod.cookie,
+            idle_timeout: flow_mod.idle_timeout,
+            hard_timeout: flow_mod.hard_timeout,
+            flags: flow_mod.flags,
+            instructions: flow_mod.actions.clone(),
+            installed_at: now,
+        };
+        match self.flows.add((flow_mod.priority, flow_mod.match_fields), entry) {
+            Ok(()) => Received::installed(1),
+            Err(_full) => {
+                refuse(Version::V1_0, ErrorReason::FlowModTableFull, xid, request, out);
+                Received::refused()
+            }
+        }
+    }
+
+    pub(super) fn expire(&mut self, now: u64, out: &mut Vec<u8>) {
+        for (entry, expiry) in self.flows.expire(now) {
+            let reason = match expiry {
+                Expiry::Idle => FlowRemovedReason::IDLE_TIMEOUT,
+                Expiry::Hard => FlowRemovedReason::HARD_TIMEOUT,
+            };
+            tell_removed(&[entry], reason, now, out);
+        }
+    }
+
+    fn stats(
+        &self,
+        options: &SwitchOptions,
+        request: &StatsRequestBody,
+        now: u64,
+    ) -> Option<StatsReplyBody> {
+        let wanted = |request: &FlowStatsRequest| {
+            let request = request.clone();
+            let any_table = [0, 0xfe, FlowStatsRequest::ALL_TABLES].contains(&request.table_id);
+            move |entry: &Entry| {
+                any_table
+                    && covers(&request.match_fields, &entry.rule)
+                    && sends_to(&entry.instructions, request.out_port)
+            }
+        };
+        Some(match request {
+            StatsRequestBody::Desc => StatsReplyBody::Desc(Box::new(DescStats {
+                mfr_desc: FixedText::truncated(DESCRIPTION.manufacturer),
+                hw_desc: FixedText::truncated(DESCRIPTION.hardware),
+                sw_desc: FixedText::truncated(DESCRIPTION.software),
+                serial_num: FixedText::truncated(DESCRIPTION.serial),
+                dp_desc: FixedText::truncated(&options.datapath_id.to_string()),
+            })),
+            StatsRequestBody::Flow(request) => StatsReplyBody::Flow(
+                self.flows
+                    .select(wanted(request))
+                    .into_iter()
+                    .map(|e| flow_stats(e, now))
+                    .collect(),
+            ),
+            StatsRequestBody::Aggregate(request) => StatsReplyBody::Aggregate(AggregateStats {
+                packet_count: 0,
+                byte_count: 0,
+                flow_count: self.flows.select(wanted(request)).len() as u32,
+            }),
+            StatsRequestBody::Table => StatsReplyBody::Table(vec![TableStats {
+                table_id: 0,
+                name: FixedText::truncated("table0"),
+                wildcards: Wildcards::ALL,
+                max_entries: options.table_size,
+                active_count: self.flows.len() as u32,
+                lookup_count: 0,
+                matched_count: 0,
+            }]),
+            StatsRequestBody::Port(PortNo::NONE) => StatsReplyBody::Port(
+                (1..=options.ports).map(|port| port_stats(PortNo(port))).collect(),
+            ),
+            StatsRequestBody::Port(port) => StatsReplyBody::Port(
+                Some(*port)
+                    .filter(|port| (1..=options.ports).contains(&port.0))
+                    .map(port_stats)
+                    .into_iter()
+                    .collect(),
+            ),
+            StatsRequestBody::Queue(_) => StatsReplyBody::Queue(Vec::new()),
+            _ => return None,
+        })
+    }
+}
+
+pub(super) fn phy_port(options: &SwitchOptions, port: u16) -> PhyPort {
+    let speed = PortFeatures::GB10_FULL | PortFeatures::COPPER;
+    PhyPort {
+        port_no: PortNo(port),
+        hw_addr: hardware_address(options.datapath_id, port),
+        name: FixedText::truncated(&port_name(options.datapath_id, port)),
+        curr: speed,
+        supported: speed,
+        ..PhyPort::default()
+    }
+}
+
+fn port_stats(port: PortNo) -> PortStats {
+    PortStats { port_no: port, ..PortStats::default() }
+}
+
+fn flow_stats(entry: &Entry, now: u64) -> FlowStats {
+    let age = entry.age(now);
+    FlowStats {
+        table_id: entry.table,
+        match_fields: entry.rule,
+        duration_sec: u32::try_from(age.as_secs()).unwrap_or(u32::MAX),
+        duration_nsec: age.subsec_nanos(),
+        priority: entry.priority,
+        idle_timeout: entry.idle_timeout,
+        hard_timeout: entry.hard_timeout,
+        cookie: entry.cookie,
+        packet_count: 0,
+        byte_count: 0,
+        actions: entry.instructions.clone(),
+    }
+}
+
+fn tell_removed(entries: &[Entry], reason: FlowRemovedReason, now: u64, out: &mut Vec<u8>) {
+    for entry in entries.iter().filter(|e| e.flags.contains(FlowModFlags::SEND_FLOW_REM)) {
+        let age = entry.age(now);
+        let removed = FlowRemoved {
+            match_fields: entry.rule,
+            cookie: entry.cookie,
+            priority: entry.priority,
+            reason,
+            duration_sec: u32::try_from(age.as_secs()).unwrap_or(u32::MAX),
+            duration_nsec: age.subsec_nanos(),
+            idle_timeout: entry.idle_timeout,
+            packet_count: 0,
+            byte_count: 0,
+        };
+        reply(&Message::FlowRemoved(removed), Xid(0), out);
+    }
+}
+
+fn reply(message: &Message, xid: Xid, out: &mut Vec<u8>) {
+    sent(message.encode(xid, out));
+}
+
+fn sends_to(actions: &[Action], port: PortNo) -> bool {
+    port == PortNo::NONE
+        || actions.iter().any(|action| match action {
+            Action::Output { port: to, .. } | Action::Enqueue { port: to, .. } => *to == port,
+            _ => false,
+        })
+}
+
+/// Whether every packet that `narrow` describes is described by `wide` (OpenFlow 1.0.0, 4.6: a
+/// command without "strict" means all entries that its match covers).
+fn covers(wide: &Match, narrow: &Match) -> bool {
+    fn field<T: PartialEq>(wide: Option<T>, narrow: Option<T>) -> bool {
+        wide.is_none() || wide == narrow
+    }
+    fn prefix(wide: Option<(Ipv4Addr, u32)>, narrow: Option<(Ipv4Addr, u32)>) -> bool {
+        match (wide, narrow) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some((wide, length)), Some((narrow, narrow_length))) => {
+                let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
+                length <= narrow_length && (wide.to_bits() ^ narrow.to_bits()) & mask == 0
+            }
+        }
+    }
+    field(wide.in_port(), narrow.in_port())
+        && field(wide.dl_src(), narrow.dl_src())
+        && field(wide.dl_dst(), narrow.dl_dst())
+        && field(wide.dl_vlan(), narrow.dl_vlan())
+        && field(wide.dl_vlan_pcp(), narrow.dl_vlan_pcp())
+        && field(wide.dl_type(), narrow.dl_type())
+        && field(wide.nw_tos(), narrow.nw_tos())
+        && field(wide.nw_proto(), narrow.nw_proto())
+        && prefix(wide.nw_src(), narrow.nw_src())
+        && prefix(wide.nw_dst(), narrow.nw_dst())
+        && field(wide.tp_src(), narrow.tp_src())
+        && field(wide.tp_dst(), narrow.tp_dst())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_match_covers_a_narrow_one_and_not_the_other_way() {
+        let net = Match::any().with_dl_type(0x0800).with_nw_dst(Ipv4Addr::new(10, 1, 0, 0), 16);
+        let host = net.with_nw_dst(Ipv4Addr::new(10, 1, 2, 3), 32).with_in_port(PortNo(3));
+        assert!(covers(&Match::any(), &net) && covers(&net, &host));
+        assert!(!covers(&host, &net) && !covers(&net, &Match::any()));
+        let other = net.with_nw_dst(Ipv4Addr::new(10, 2, 2, 3), 32);
+        assert!(!covers(&net, &other));
+    }
+}

@@ -1,0 +1,113 @@
+//! The group table: kept and read back, never forwarded by.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use openflow::ErrorReason;
+use openflow::v1_3::{
+    Bucket, BucketCounter, GroupDesc, GroupId, GroupMod, GroupModCommand, GroupStats, GroupType,
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    groups: BTreeMap<GroupId, Group>,
+}
+
+#[derive(Debug)]
+struct Group {
+    group_type: GroupType,
+    buckets: Vec<Bucket>,
+    created_at: u64,
+}
+
+impl Groups {
+    pub(super) fn contains(&self, group: GroupId) -> bool {
+        self.groups.contains_key(&group)
+    }
+
+    /// Carries out a group-mod; names the group whose flow entries go with it, if it was deleted
+    /// ([`GroupId::ALL`] for every group).
+    pub(super) fn modify(
+        &mut self,
+        request: GroupMod,
+        now: u64,
+    ) -> Result<Option<GroupId>, ErrorReason> {
+        let id = request.group_id;
+        if id > GroupId::MAX && !(id == GroupId::ALL && request.command == GroupModCommand::DELETE)
+        {
+            return Err(ErrorReason::GroupModInvalidGroup);
+        }
+        let group = |request: GroupMod| Group {
+            group_type: request.group_type,
+            buckets: request.buckets,
+            created_at: now,
+        };
+        match request.command {
+            GroupModCommand::ADD | GroupModCommand::MODIFY => check(&request)?,
+            _ => {}
+        }
+        match request.command {
+            GroupModCommand::ADD if self.contains(id) => {
+                return Err(ErrorReason::GroupModGroupExists);
+            }
+            GroupModCommand::MODIFY if !self.contains(id) => {
+                return Err(ErrorReason::GroupModUnknownGroup);
+            }
+            GroupModCommand::ADD | GroupModCommand::MODIFY => {
+                self.groups.insert(id, group(request));
+            }
+            GroupModCommand::DELETE => {
+                // Deleting a group that is not there is no error (OpenFlow 1.3.5, 6.7).
+                match id {
+                    GroupId::ALL => self.groups.clear(),
+                    id => drop(self.groups.remove(&id)),
+                }
+                return Ok(Some(id));
+            }
+            _ => return Err(ErrorReason::GroupModBadCommand),
+        }
+        Ok(None)
+    }
+
+    pub(super) fn descriptions(&self) -> Vec<GroupDesc> {
+        self.groups
+            .iter()
+            .map(|(id, group)| GroupDesc {
+                group_type: group.group_type,
+                group_id: *id,
+                buckets: group.buckets.clone(),
+            })
+            .collect()
+    }
+
+    pub(super) fn statistics(&self, wanted: GroupId, now: u64) -> Vec<GroupStats> {
+        self.groups
+            .iter()
+            .filter(|(id, _)| wanted == GroupId::ALL || **id == wanted)
+            .map(|(id, group)| {
+                let age = Duration::from_nanos(now.saturating_sub(group.created_at));
+                GroupStats {
+                    group_id: *id,
+                    ref_count: 0,
+                    packet_count: 0,
+                    byte_count: 0,
+                    duration_sec: u32::try_from(age.as_secs()).unwrap_or(u32::MAX),
+                    duration_nsec: age.subsec_nanos(),
+                    buckets: vec![
+                        BucketCounter { packet_count: 0, byte_count: 0 };
+                        group.buckets.len()
+                    ],
+                }
+            })
+            .collect()
+    }
+}
+
+fn check(request: &GroupMod) -> Result<(), ErrorReason> {
+    match request.group_type {
+        GroupType::ALL | GroupType::SELECT | GroupType::FAST_FAILOVER => Ok(()),
+        GroupType::INDIRECT if request.buckets.len() == 1 => Ok(()),
+        GroupType::INDIRECT => Err(ErrorReason::GroupModBadBucket),
+        _ => Err(ErrorReason::GroupModBadType),
+    }
+}

@@ -1,0 +1,349 @@
+//! What an emulated switch answers in OpenFlow 1.3.
+
+mod features;
+mod groups;
+mod meters;
+mod statistics;
+
+use openflow::v1_3::{
+    Action, AsyncConfig, ControllerRole, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved,
+    FlowRemovedReason, GroupId, Instruction, Match, MatchKey, Message, MeterId, RoleMessage,
+    TableId,
+};
+use openflow::v1_3::{MultipartRequest, QueueGetConfigReply, RequestJoiner};
+use openflow::{ErrorReason, PortNumber, Version, Xid};
+
+use super::flow_table::{Expiry, FlowEntry, FlowTable};
+use super::{Received, SwitchOptions, refuse, sent};
+use groups::Groups;
+use meters::Meters;
+
+/// Tables that a switch has.
+pub(super) const TABLES: u8 = 64;
+
+/// Parts that a multipart request may come in.
+const REQUEST_PARTS: usize = 16;
+
+pub(super) type Entry = FlowEntry<Match, FlowModFlags, Vec<Instruction>>;
+
+/// Key of a flow entry: table, priority and match.
+type Key = (u8, u16, MatchKey);
+
+/// State of the 1.3 side of a switch.
+#[derive(Debug)]
+pub(super) struct Personality {
+    flows: FlowTable<Key, Entry>,
+    groups: Groups,
+    meters: Meters,
+    role: ControllerRole,
+    /// The largest generation id seen, since older ones are stale (OpenFlow 1.3.5, 6.3.6).
+    generation: Option<u64>,
+    asynchronous: AsyncConfig,
+    /// A multipart request of which further parts are to come.
+    partial: RequestJoiner,
+}
+
+impl Personality {
+    pub(super) fn new(options: &SwitchOptions) -> Self {
+        Self {
+            flows: FlowTable::new(options.table_size),
+            groups: Groups::default(),
+            meters: Meters::default(),
+            role: ControllerRole::EQUAL,
+            generation: None,
+            asynchronous: AsyncConfig::default(),
+            partial: RequestJoiner::new(REQUEST_PARTS),
+        }
+    }
+
+    /// What belongs to the connection ends with it.
+    pub(super) fn closed(&mut self) {
+        self.role = ControllerRole::EQUAL;
+        self.asynchronous = AsyncConfig::default();
+        self.partial = RequestJoiner::new(REQUEST_PARTS);
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        options: &SwitchOptions,
+        xid: Xid,
+        message: Message,
+        request: &[u8],
+        now: u64,
+        out: &mut Vec<u8>,
+    ) -> Received {
+        let refused = match message {
+            Message::FlowMod(flow_mod) => {
+                if self.role == ControllerRole::SLAVE {
+                    self.deny(xid, request, out);
+                    return Received::refused();
+                }
+                return match self.flow_mod(flow_mod, now, out) {
+                    Ok(received) => received,
+                    Err(reason) => {
+                        refuse(Version::V1_3, reason, xid, request, out);
+                        Received::refused()
+                    }
+                };
+            }
+            Message::GroupMod(group_mod) => self.groups.modify(group_mod, now).map(|removed| {
+                if let Some(group) = removed {
+                    self.remove_flows_of_group(group, now, out);
+                }
+            }),
+            Message::MeterMod(meter_mod) => self.meters.modify(meter_mod, now).map(|removed| {
+                if let Some(meter) = removed {
+                    self.flows.remove(|_, entry| uses_meter(entry, meter));
+                }
+            }),
+            Message::PortMod(port_mod) => {
+                known_port(options, port_mod.port_no, ErrorReason::PortModBadPort)
+            }
+            Message::TableMod(table_mod) => match table_mod.table_id {
+                TableId(table) if table < TABLES || TableId(table) == TableId::ALL => Ok(()),
+                _ => Err(ErrorReason::TableModBadTable),
+            },
+            Message::MultipartRequest(part) => self.multipart(options, xid, part, now, out),
+            Message::BarrierRequest => {
+                reply(&Message::BarrierReply, xid, out);
+                Ok(())
+            }
+            Message::QueueGetConfigRequest(port) => match port == PortNumber::ANY {
+                true => Ok(()),
+                false => known_port(options, port, ErrorReason::QueueOpBadPort),
+            }
+            .map(|()| {
+                let answer = QueueGetConfigReply { port, queues: Vec::new() };
+                reply(&Message::QueueGetConfigReply(answer), xid, out);
+            }),
+            Message::RoleRequest(role) => self.role_request(role).map(|answer| {
+                reply(&Message::RoleReply(answer), xid, out);
+            }),
+            Message::GetAsyncRequest => {
+                reply(&Message::GetAsyncReply(self.asynchronous), xid, out);
+                Ok(())
+            }
+            Message::SetAsync(config) => {
+                self.asynchronous = config;
+                Ok(())
+            }
+            Message::Experimenter(_) => Err(ErrorReason::BadRequestBadExperimenter),
+            _ => Ok(()),
+        };
+        match refused {
+            Ok(()) => Received::Nothing,
+            Err(reason) => {
+                refuse(Version::V1_3, reason, xid, request, out);
+                Received::Nothing
+            }
+        }
+    }
+
+    fn deny(&self, xid: Xid, request: &[u8], out: &mut Vec<u8>) {
+        refuse(Version::V1_3, ErrorReason::BadRequestIsSlave, xid, request, out);
+    }
+
+    fn flow_mod(
+        &mut self,
+        flow_mod: FlowMod,
+        now: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<Received, ErrorReason> {
+        let all_tables = flow_mod.table_id == TableId::ALL;
+        let deletes =
+            matches!(flow_mod.command, FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT);
+        if flow_mod.table_id.0 >= TABLES && !(deletes && all_tables) {
+            return Err(ErrorReason::FlowModBadTableId);
+        }
+        let wanted = |entry: &Entry| {
+            (all_tables || entry.table == flow_mod.table_id.0)
+                && entry.cookie & flow_mod.cookie_mask == flow_mod.cookie & flow_mod.cookie_mask
+        };
+        let sends = |entry: &Entry| {
+            wanted(entry) && sends_to(&entry.instructions, flow_mod.out_port, flow_mod.out_group)
+        };
+        let key = || {
+            let key = flow_mod.key();
+            (key.table_id.0, key.priority, key.match_key)
+        };
+        Ok(match flow_mod.command {
+            FlowModCommand::ADD => {
+                self.check_groups(&flow_mod)?;
+                let key = key();
+                self.add(key, flow_mod, now)?
+            }
+            FlowModCommand::MODIFY => {
+                self.check_groups(&flow_mod)?;
+                let covered = |_: &Key, entry: &Entry| {
+                    wanted(entry) && flow_mod.match_fields.covers(&entry.rule)
+                };
+                Received::installed(self.flows.modify(covered, &flow_mod.instructions))
+            }
+            FlowModCommand::MODIFY_STRICT => {
+                self.check_groups(&flow_mod)?;
+                let changed = self.flows.modify_exactly(&key(), &flow_mod.instructions);
+                Received::installed(usize::from(changed))
+            }
+            FlowModCommand::DELETE => {
+                let covered = |_: &Key, entry: &Entry| {
+                    sends(entry) && flow_mod.match_fields.covers(&entry.rule)
+                };
+                let removed = self.flows.remove(covered);
+                tell_removed(&removed, FlowRemovedReason::DELETE, now, out);
+                Received::removed(removed.len())
+            }
+            FlowModCommand::DELETE_STRICT => {
+                let (_, priority, match_key) = key();
+                let tables = match all_tables {
+                    true => 0..TABLES,
+                    false => flow_mod.table_id.0..flow_mod.table_id.0 + 1,
+                };
+                let removed: Vec<Entry> = tables
+                    .filter_map(|table| {
+                        let key = (table, priority, match_key.clone());
+                        self.flows.remove_exactly(&key, sends)
+                    })
+                    .collect();
+                tell_removed(&removed, FlowRemovedReason::DELETE, now, out);
+                Received::removed(removed.len())
+            }
+            _ => return Err(ErrorReason::FlowModBadCommand),
+        })
+    }
+
+    fn check_groups(&self, flow_mod: &FlowMod) -> Result<(), ErrorReason> {
+        let unknown = actions(&flow_mod.instructions)
+            .any(|action| matches!(action, Action::Group(group) if !self.groups.contains(*group)));
+        if unknown { Err(ErrorReason::BadActionBadOutGroup) } else { Ok(()) }
+    }
+
+    fn add(&mut self, key: Key, flow_mod: FlowMod, now: u64) -> Result<Received, ErrorReason> {
+        let entry = Entry {
+            table: flow_mod.table_id.0,
+            priority: flow_mod.priority,
+            rule: flow_mod.match_fields,
+            cookie: flow_mod.cookie,
+            idle_timeout: flow_mod.idle_timeout,
+            hard_timeout: flow_mod.hard_timeout,
+            flags: flow_mod.flags,
+            instructions: flow_mod.instructions,
+            installed_at: now,
+        };
+        match self.flows.add(key, entry) {
+            Ok(()) => Ok(Received::installed(1)),
+            Err(_full) => Err(ErrorReason::FlowModTableFull),
+        }
+    }
+
+    fn remove_flows_of_group(&mut self, group: GroupId, now: u64, out: &mut Vec<u8>) {
+        let removed = self.flows.remove(|_, entry| {
+            actions(&entry.instructions).any(|action| {
+                matches!(action, Action::Group(of) if *of == group || group == GroupId::ALL)
+            })
+        });
+        tell_removed(&removed, FlowRemovedReason::GROUP_DELETE, now, out);
+    }
+
+    fn role_request(&mut self, request: RoleMessage) -> Result<RoleMessage, ErrorReason> {
+        match request.role {
+            ControllerRole::NO_CHANGE => {}
+            ControllerRole::EQUAL => self.role = request.role,
+            ControllerRole::MASTER | ControllerRole::SLAVE => {
+                // Generation ids wrap around, so the signed distance says which is older.
+                if let Some(known) = self.generation
+                    && (request.generation_id.wrapping_sub(known) as i64) < 0
+                {
+                    return Err(ErrorReason::RoleRequestStale);
+                }
+                self.generation = Some(request.generation_id);
+                self.role = request.role;
+            }
+            _ => return Err(ErrorReason::RoleRequestBadRole),
+        }
+        let generation_id = self.generation.unwrap_or(u64::MAX);
+        Ok(RoleMessage { role: self.role, generation_id })
+    }
+
+    pub(super) fn expire(&mut self, now: u64, out: &mut Vec<u8>) {
+        for (entry, expiry) in self.flows.expire(now) {
+            let reason = match expiry {
+                Expiry::Idle => FlowRemovedReason::IDLE_TIMEOUT,
+                Expiry::Hard => FlowRemovedReason::HARD_TIMEOUT,
+            };
+            tell_removed(&[entry], reason, now, out);
+        }
+    }
+
+    fn multipart(
+        &mut self,
+        options: &SwitchOptions,
+        xid: Xid,
+        part: MultipartRequest,
+        now: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorReason> {
+        let joined = self.partial.push(part);
+        let Some(request) = joined.map_err(|_| ErrorReason::BadRequestMultipartBufferOverflow)?
+        else {
+            return Ok(());
+        };
+        let body = self.statistics(options, request, now)?;
+        statistics::send(body, xid, out);
+        Ok(())
+    }
+}
+
+fn known_port(
+    options: &SwitchOptions,
+    port: PortNumber,
+    unknown: ErrorReason,
+) -> Result<(), ErrorReason> {
+    if (1..=u32::from(options.ports)).contains(&port.0) { Ok(()) } else { Err(unknown) }
+}
+
+fn tell_removed(entries: &[Entry], reason: FlowRemovedReason, now: u64, out: &mut Vec<u8>) {
+    for entry in entries.iter().filter(|e| e.flags.contains(FlowModFlags::SEND_FLOW_REM)) {
+        let age = entry.age(now);
+        let removed = FlowRemoved {
+            cookie: entry.cookie,
+            priority: entry.priority,
+            reason,
+            table_id: TableId(entry.table),
+            duration_sec: u32::try_from(age.as_secs()).unwrap_or(u32::MAX),
+            duration_nsec: age.subsec_nanos(),
+            idle_timeout: entry.idle_timeout,
+            hard_timeout: entry.hard_timeout,
+            packet_count: 0,
+            byte_count: 0,
+            match_fields: entry.rule.clone(),
+        };
+        reply(&Message::FlowRemoved(removed), Xid(0), out);
+    }
+}
+
+fn reply(message: &Message, xid: Xid, out: &mut Vec<u8>) {
+    sent(message.encode(xid, out));
+}
+
+fn actions(instructions: &[Instruction]) -> impl Iterator<Item = &Action> {
+    instructions.iter().flat_map(|instruction| match instruction {
+        Instruction::WriteActions(actions) | Instruction::ApplyActions(actions) => {
+            actions.as_slice()
+        }
+        _ => &[],
+    })
+}
+
+fn sends_to(instructions: &[Instruction], port: PortNumber, group: GroupId) -> bool {
+    let to_port =
+        |action: &Action| matches!(action, Action::Output { port: to, .. } if *to == port);
+    let to_group = |action: &Action| matches!(action, Action::Group(to) if *to == group);
+    (port == PortNumber::ANY || actions(instructions).any(to_port))
+        && (group == GroupId::ANY || actions(instructions).any(to_group))
+}
+
+fn uses_meter(entry: &Entry, meter: MeterId) -> bool {
+    entry.instructions.iter().any(|instruction| {
+        matches!(instruction, Instruction::Meter(of) if *of == meter || meter == MeterId::ALL)
+    })
+}

@@ -1,0 +1,344 @@
+//! A whole run: the trials that the plan asks for, and what they add up to.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::io;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicBool};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::config::{Config, Mode, PlanKind, ProcessSelector, Protocol};
+use crate::engine::Live;
+use crate::host;
+use crate::outcome::{
+    Completion, ControllerFacts, Point, RunResult, SCHEMA, SCHEMA_VERSION, Trial,
+};
+use crate::search::{LossFreeSearch, Observation};
+use crate::statistics::summarize;
+use crate::thresholds::{self, Threshold};
+use crate::trial::{self, TrialError, TrialSetting};
+use crate::usage::{Sampler, UsageError};
+
+/// Why a run could not go on. Results so far are kept by whoever watched the run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A trial could not be set up.
+    #[error("{0}")]
+    Trial(#[from] TrialError),
+    /// A threshold is not understood.
+    #[error("{0}")]
+    Threshold(#[from] thresholds::ThresholdError),
+    /// The controller's process cannot be watched.
+    #[error("controller.process: {0}")]
+    Usage(#[from] UsageError),
+    /// The command between trials failed.
+    #[error("plan.between: `{command}` {outcome}")]
+    Between {
+        /// The command.
+        command: String,
+        /// How it ended.
+        outcome: String,
+    },
+}
+
+/// Hears of a run's progress.
+pub trait Watcher {
+    /// A trial is about to begin: its place among `planned` trials (which a search only
+    /// estimates), and what it is.
+    fn trial_begins(&mut self, number: u32, planned: Option<u32>, description: &str);
+    /// A trial ended; `result` holds everything so far, marked as partial.
+    fn trial_ended(&mut self, trial: &Trial, result: &RunResult);
+}
+
+/// What accompanies a run beside its configuration.
+#[derive(Debug)]
+pub struct RunContext {
+    /// The command line, for the record.
+    pub command: Vec<String>,
+    /// The configuration as resolved, for the record.
+    pub configuration: BTreeMap<String, String>,
+    /// Counters to watch.
+    pub live: Arc<Live>,
+    /// Ends the run soon when it becomes true.
+    pub interrupt: Arc<AtomicBool>,
+}
+
+/// Runs every trial that the configuration asks for.
+///
+/// # Errors
+///
+/// When a trial cannot be set up, or something around the trials fails. A controller that cannot
+/// be reached is no error but a result.
+pub fn run(
+    config: &Config,
+    context: RunContext,
+    watcher: &mut dyn Watcher,
+) -> Result<RunResult, RunError> {
+    let thresholds = config
+        .thresholds
+        .iter()
+        .map(|text| text.parse::<Threshold>())
+        .collect::<Result<Vec<_>, _>>()?;
+    // What cannot be watched now is known before anything runs; a listener is looked up later.
+    if let Some(selector) = &config.controller.process
+        && *selector != ProcessSelector::Listener
+    {
+        Sampler::new(selector, config.timing.sample)?;
+    }
+    let file_limit = host::raise_file_limit();
+    let mut runner = Runner {
+        started: Instant::now(),
+        result: empty_result(config, &context),
+        config,
+        context,
+        watcher,
+        trials: 0,
+        planned: None,
+    };
+    let wanted =
+        u64::from(largest(config)) * if config.protocol == Protocol::P4Runtime { 2 } else { 1 };
+    if wanted + 100 > file_limit {
+        runner.result.notes.push(format!(
+            "{wanted} sockets are needed, and this process may open {file_limit} files: raise the \
+             limit (ulimit -n)."
+        ));
+    }
+    match &config.plan.kind {
+        PlanKind::Point => runner.sweep(&[config.traffic.rate], &[config.switches.count])?,
+        PlanKind::Sweep { rates, switches } => runner.sweep(rates, switches)?,
+        PlanKind::Search { low, high, precision, loss } => {
+            let search = LossFreeSearch::new(*low, *high, *precision, *loss);
+            runner.search(search)?;
+        }
+    }
+    Ok(runner.finish(&thresholds))
+}
+
+fn largest(config: &Config) -> u32 {
+    match &config.plan.kind {
+        PlanKind::Sweep { switches, .. } => switches.iter().copied().max().unwrap_or(0),
+        _ => config.switches.count,
+    }
+}
+
+struct Runner<'a> {
+    config: &'a Config,
+    context: RunContext,
+    watcher: &'a mut dyn Watcher,
+    started: Instant,
+    result: RunResult,
+    trials: u32,
+    planned: Option<u32>,
+}
+
+impl Runner<'_> {
+    fn sweep(&mut self, rates: &[f64], switches: &[u32]) -> Result<(), RunError> {
+        let repetitions = self.config.plan.repetitions;
+        self.planned = u32::try_from(rates.len() * switches.len())
+            .ok()
+            .and_then(|points| points.checked_mul(repetitions));
+        for switches in switches {
+            for rate in rates {
+                self.point(*switches, *rate)?;
+                if self.is_interrupted() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn search(&mut self, mut search: LossFreeSearch) -> Result<(), RunError> {
+        let switches = self.config.switches.count;
+        while let Some(rate) = search.next_rate() {
+            if self.is_interrupted() {
+                break;
+            }
+            // The search speaks of all switches together.
+            let each = rate / f64::from(switches.max(1));
+            self.trial(switches, each)?;
+            let Some(trial) = self.point_at(switches, each).trials.last() else { break };
+            search.observe(Observation::of(trial));
+            if trial.handshake.ready == 0 {
+                break;
+            }
+        }
+        self.result.points.sort_by(|a, b| {
+            a.rate_per_switch.partial_cmp(&b.rate_per_switch).unwrap_or(Ordering::Equal)
+        });
+        self.result.search = Some(search.result());
+        Ok(())
+    }
+
+    /// All repetitions with one rate and number of switches.
+    fn point(&mut self, switches: u32, rate: f64) -> Result<(), RunError> {
+        for _ in 0..self.config.plan.repetitions {
+            if self.is_interrupted() {
+                return Ok(());
+            }
+            self.trial(switches, rate)?;
+        }
+        Ok(())
+    }
+
+    /// One trial more at a point.
+    fn trial(&mut self, switches: u32, rate: f64) -> Result<(), RunError> {
+        if self.trials > 0 {
+            self.between()?;
+        }
+        self.trials += 1;
+        let repetition = self.point_at(switches, rate).trials.len() as u32 + 1;
+        let description = format!(
+            "{switches} switches, {}, repetition {repetition}",
+            describe(&self.config.traffic.mode, rate),
+        );
+        self.watcher.trial_begins(self.trials, self.planned, &description);
+        let setting = TrialSetting {
+            switches,
+            rate,
+            repetition,
+            seed: self.config.seed.wrapping_add(u64::from(self.trials - 1)),
+        };
+        let context = &self.context;
+        let (trial, process) = trial::run(self.config, setting, &context.live, &context.interrupt)?;
+        self.result.controller.process = process.or(self.result.controller.process.take());
+        let point = self.point_at(switches, rate);
+        point.trials.push(trial);
+        point.summary = summarize(&point.trials);
+        self.result.elapsed_s = self.started.elapsed().as_secs_f64();
+        self.result.completion = Completion::Partial { reason: "the run is not over".into() };
+        let point = self.result.points.iter().find(|point| is_at(point, switches, rate));
+        if let Some(trial) = point.and_then(|point| point.trials.last()) {
+            self.watcher.trial_ended(trial, &self.result);
+        }
+        Ok(())
+    }
+
+    /// The point with this rate and number of switches, made if there is none yet.
+    fn point_at(&mut self, switches: u32, rate: f64) -> &mut Point {
+        let points = &mut self.result.points;
+        let index = match points.iter().position(|point| is_at(point, switches, rate)) {
+            Some(index) => index,
+            None => {
+                points.push(empty_point(self.config, switches, rate));
+                points.len() - 1
+            }
+        };
+        &mut points[index]
+    }
+
+    /// Runs the command between trials; an interrupt ends it.
+    fn between(&self) -> Result<(), RunError> {
+        let Some(command) = &self.config.plan.between else { return Ok(()) };
+        let failed = |outcome: String| RunError::Between { command: command.clone(), outcome };
+        let mut child = Command::new("sh")
+            .args(["-c", command])
+            .spawn()
+            .map_err(|error| failed(format!("could not be started: {error}")))?;
+        loop {
+            match child.try_wait().map_err(|error: io::Error| failed(error.to_string()))? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(failed(format!("ended with {status}"))),
+                None if self.is_interrupted() => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Ok(());
+                }
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.context.interrupt.load(atomic::Ordering::Relaxed)
+    }
+
+    fn finish(mut self, thresholds: &[Threshold]) -> RunResult {
+        self.result.points.retain(|point| !point.trials.is_empty());
+        self.result.thresholds = self
+            .result
+            .points
+            .iter()
+            .flat_map(|point| thresholds::evaluate(thresholds, point))
+            .collect();
+        self.result.elapsed_s = self.started.elapsed().as_secs_f64();
+        self.result.completion = completion(&self.result, self.is_interrupted());
+        self.result
+    }
+}
+
+fn is_at(point: &Point, switches: u32, rate: f64) -> bool {
+    point.switches == switches && point.rate_per_switch.is_none_or(|known| known == rate)
+}
+
+fn describe(mode: &Mode, rate: f64) -> String {
+    match mode {
+        Mode::Open => format!("{rate} packet-ins/s each"),
+        Mode::Closed { window, .. } => format!("{window} outstanding each"),
+        Mode::Flood => "flood".into(),
+    }
+}
+
+fn completion(result: &RunResult, interrupted: bool) -> Completion {
+    let trials: Vec<&Trial> = result.points.iter().flat_map(|point| &point.trials).collect();
+    let trouble = trials.iter().find_map(|trial| match &trial.completion {
+        Completion::Complete => None,
+        Completion::Partial { reason } | Completion::Failed { reason } => Some(reason.clone()),
+    });
+    let failed = trials.iter().all(|trial| matches!(trial.completion, Completion::Failed { .. }));
+    match trouble {
+        _ if trials.is_empty() => Completion::Failed { reason: "no trial was run".into() },
+        Some(reason) if failed => Completion::Failed { reason },
+        Some(reason) => Completion::Partial { reason },
+        None if interrupted => Completion::Partial { reason: "interrupted".into() },
+        None => Completion::Complete,
+    }
+}
+
+fn empty_result(config: &Config, context: &RunContext) -> RunResult {
+    RunResult {
+        schema: SCHEMA.into(),
+        schema_version: SCHEMA_VERSION,
+        planimeter_version: env!("CARGO_PKG_VERSION").into(),
+        started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        elapsed_s: 0.0,
+        command: context.command.clone(),
+        completion: Completion::Failed { reason: "no trial was run".into() },
+        host: host::facts(),
+        configuration: context.configuration.clone(),
+        controller: ControllerFacts { address: trial::address(config), process: None },
+        points: Vec::new(),
+        search: None,
+        thresholds: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn empty_point(config: &Config, switches: u32, rate: f64) -> Point {
+    let open = config.traffic.mode == Mode::Open;
+    Point {
+        protocol: match config.protocol {
+            Protocol::OpenFlow10 => "openflow10",
+            Protocol::OpenFlow13 => "openflow13",
+            Protocol::P4Runtime => "p4runtime",
+        }
+        .into(),
+        mode: match config.traffic.mode {
+            Mode::Open => "open",
+            Mode::Closed { .. } => "closed",
+            Mode::Flood => "flood",
+        }
+        .into(),
+        switches,
+        rate_per_switch: open.then_some(rate),
+        offered_rate: open.then_some(rate * f64::from(switches)),
+        window: match config.traffic.mode {
+            Mode::Closed { window, .. } => Some(window),
+            _ => None,
+        },
+        trials: Vec::new(),
+        summary: BTreeMap::new(),
+    }
+}

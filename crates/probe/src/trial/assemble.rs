@@ -1,0 +1,323 @@
+//! Puts the books of all engine threads together into one result.
+
+use std::collections::BTreeMap;
+
+use super::TrialSetting;
+use super::verdict::{Evidence, verdict, why_zero};
+use crate::config::{Config, Protocol};
+use crate::engine::recorder::{DETAIL_LIMIT, SwitchRecord};
+use crate::engine::{Books, SwitchHandshake, TrialPlan};
+use crate::ledger::Window;
+use crate::outcome::{
+    Completion, Counts, HandshakeOutcome, Histograms, Latency, Rates, Series, SwitchOutcome, Trial,
+    Usage,
+};
+use crate::statistics::jain_index;
+use crate::usage::Sample;
+
+/// Samples of the use of both hosts, at the moments at which outstanding packet-ins are sampled.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UsageSeries {
+    /// Nanoseconds since the start of traffic.
+    at: Vec<u64>,
+    controller: Vec<Option<Sample>>,
+    own: Vec<Option<Sample>>,
+}
+
+impl UsageSeries {
+    pub(super) fn len(&self) -> usize {
+        self.at.len()
+    }
+
+    pub(super) fn push(&mut self, at: u64, controller: Option<Sample>, own: Option<Sample>) {
+        self.at.push(at);
+        self.controller.push(controller);
+        self.own.push(own);
+    }
+
+    /// A sample speaks about the interval that it ends, so the first of the window is left out.
+    fn summary(&self, samples: &[Option<Sample>], window: Window) -> Option<Usage> {
+        let inside: Vec<Sample> = self
+            .at
+            .iter()
+            .zip(samples)
+            .filter(|(at, _)| **at > window.from && **at <= window.to)
+            .filter_map(|(_, sample)| *sample)
+            .collect();
+        (!inside.is_empty()).then(|| Usage::of(&inside))
+    }
+}
+
+pub(super) fn trial(
+    plan: &TrialPlan,
+    setting: TrialSetting,
+    completion: Completion,
+    books: Vec<Books>,
+    usage: UsageSeries,
+    ready_after_s: Option<f64>,
+) -> Trial {
+    let window = measured(plan.window(), &completion, &usage);
+    let seconds = (window.to.saturating_sub(window.from)) as f64 / 1e9;
+    let mut histograms = Histograms::default();
+    let mut series = series(plan, window, &usage);
+    let mut records: Vec<SwitchRecord> = Vec::new();
+    let mut handshakes: Vec<SwitchHandshake> = Vec::new();
+    for (recorder, shakes) in books {
+        merge(&mut histograms, &recorder.tally.histograms);
+        add_each(&mut series.sent_per_s, &recorder.sums.sent_per_s);
+        add_each(&mut series.received_per_s, &recorder.sums.received_per_s);
+        add_each(&mut series.rules_per_s, &recorder.sums.rules_per_s);
+        add_each(&mut series.outstanding, &recorder.sums.outstanding);
+        records.extend(recorder.switches);
+        handshakes.extend(shakes);
+    }
+    records.sort_by_key(|record| record.index);
+    let answers_in_window = records.iter().map(|record| record.ledger.answers_in_window()).sum();
+    let held_back = records.iter().map(|record| record.ledger.held_back()).sum();
+    let total_answered: u64 = records.iter().map(|record| record.ledger.total_answered()).sum();
+    let mut counts = Counts::default();
+    let per_switch: Vec<SwitchOutcome> = records
+        .into_iter()
+        .map(|record| {
+            let outcome = switch_outcome(&plan.config, record, seconds);
+            add_counts(&mut counts, &outcome.counts);
+            outcome
+        })
+        .collect();
+    let mut handshake = handshake_outcome(plan, &handshakes, ready_after_s);
+    handshake.why_zero =
+        why_zero(plan.config.protocol, &address(&plan.config), &handshake, &counts, total_answered);
+    let send_lag = Latency::of(&histograms.send_lag);
+    let probe_usage = usage.summary(&usage.own, window).unwrap_or_default();
+    let controller_usage = usage.summary(&usage.controller, window);
+    let verdict = verdict(&Evidence {
+        mode: plan.config.traffic.mode,
+        counts: &counts,
+        held_back,
+        send_lag: &send_lag,
+        answers_in_window,
+        outstanding: edges(&series),
+        probe_cpu_percent: probe_usage.cpu_percent,
+        threads: plan.threads,
+    });
+    Trial {
+        repetition: setting.repetition,
+        seed: setting.seed,
+        completion,
+        measured_s: seconds,
+        rates: rates(&counts, answers_in_window, seconds),
+        rtt_from_due: Latency::of(&histograms.rtt_from_due),
+        rtt_from_sent: Latency::of(&histograms.rtt_from_sent),
+        send_lag,
+        fairness: jain_index(per_switch.iter().map(|switch| switch.counts.answered as f64)),
+        series,
+        per_switch,
+        controller_usage,
+        probe_usage,
+        verdict,
+        handshake,
+        notes: notes(plan, &counts, held_back),
+        counts,
+        histograms,
+    }
+}
+
+/// The window as far as it was reached.
+fn measured(window: Window, completion: &Completion, usage: &UsageSeries) -> Window {
+    match completion {
+        Completion::Complete => window,
+        _ => {
+            let reached = usage.at.last().copied().unwrap_or(0);
+            Window { from: window.from, to: window.to.min(reached.max(window.from)) }
+        }
+    }
+}
+
+fn series(plan: &TrialPlan, window: Window, usage: &UsageSeries) -> Series {
+    let cpu = |samples: &[Option<Sample>]| {
+        samples.iter().map(|sample| sample.map(|sample| sample.cpu_percent)).collect()
+    };
+    let observed = usage.controller.iter().any(Option::is_some);
+    Series {
+        measure_from_s: window.from as f64 / 1e9,
+        measure_to_s: window.to as f64 / 1e9,
+        sample_interval_s: plan.config.timing.sample.as_secs_f64(),
+        controller_cpu_percent: if observed { cpu(&usage.controller) } else { Vec::new() },
+        controller_rss_bytes: match observed {
+            true => usage.controller.iter().map(|s| s.map(|s| s.rss_bytes)).collect(),
+            false => Vec::new(),
+        },
+        probe_cpu_percent: cpu(&usage.own),
+        ..Series::default()
+    }
+}
+
+/// Outstanding packet-ins at the start and at the end of the window.
+fn edges(series: &Series) -> (u64, u64) {
+    let at = |seconds: f64| {
+        let index = (seconds / series.sample_interval_s) as usize;
+        series.outstanding.get(index).or(series.outstanding.last()).copied().unwrap_or(0)
+    };
+    (at(series.measure_from_s), at(series.measure_to_s))
+}
+
+fn switch_outcome(config: &Config, record: SwitchRecord, seconds: f64) -> SwitchOutcome {
+    let counts = record.ledger.counts();
+    let rtt = record.ledger.rtt();
+    SwitchOutcome {
+        index: record.index,
+        id: config.switches.first_id.wrapping_add(u64::from(record.index)),
+        sent_rate: per_second(counts.sent, seconds),
+        received_rate: per_second(record.ledger.answers_in_window(), seconds),
+        rtt_mean_ns: rtt.map(|(mean, _)| mean),
+        rtt_max_ns: rtt.map(|(_, max)| max),
+        outstanding: record.outstanding,
+        sent_per_s: record.sent_per_s,
+        received_per_s: record.received_per_s,
+        counts,
+    }
+}
+
+fn rates(counts: &Counts, answers_in_window: u64, seconds: f64) -> Rates {
+    Rates {
+        offered: per_second(counts.due, seconds),
+        sent: per_second(counts.sent, seconds),
+        received: per_second(answers_in_window, seconds),
+        rules: per_second(counts.rules_installed, seconds),
+        loss: match counts.sent {
+            0 => 0.0,
+            sent => counts.lost as f64 / sent as f64,
+        },
+    }
+}
+
+fn per_second(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}
+
+fn handshake_outcome(
+    plan: &TrialPlan,
+    handshakes: &[SwitchHandshake],
+    ready_after_s: Option<f64>,
+) -> HandshakeOutcome {
+    let mut stages: BTreeMap<String, u32> = BTreeMap::new();
+    let mut errors: BTreeMap<String, u32> = BTreeMap::new();
+    for handshake in handshakes {
+        let stage = if handshake.ready { "ready" } else { handshake.stage.as_str() };
+        let stage = if stage.is_empty() { "not begun" } else { stage };
+        *stages.entry(stage.to_owned()).or_default() += 1;
+        if let Some(error) = &handshake.error {
+            *errors.entry(error.clone()).or_default() += 1;
+        }
+    }
+    HandshakeOutcome {
+        ready: handshakes.iter().filter(|handshake| handshake.ready).count() as u32,
+        wanted: plan.config.switches.count,
+        ready_after_s,
+        stages,
+        errors,
+        why_zero: None,
+    }
+}
+
+/// Where controller and switches meet, in words.
+pub(crate) fn address(config: &Config) -> String {
+    match config.protocol {
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => config.controller.address.clone(),
+        Protocol::P4Runtime => {
+            let p4runtime = &config.p4runtime;
+            let ports = config.switches.count.div_ceil(p4runtime.devices_per_port.max(1)).max(1);
+            let first = u32::from(p4runtime.first_port);
+            match ports {
+                1 => format!("{}:{first}", p4runtime.listen),
+                _ => format!("{}:{first} to :{}", p4runtime.listen, first + ports - 1),
+            }
+        }
+    }
+}
+
+fn notes(plan: &TrialPlan, counts: &Counts, held_back: u64) -> Vec<String> {
+    let mut notes: Vec<String> = plan.topology.notes().to_vec();
+    notes.extend_from_slice(plan.frames.notes());
+    if plan.config.switches.count > DETAIL_LIMIT {
+        notes.push(format!(
+            "Values over time are kept in sum only, since there are more than {DETAIL_LIMIT} \
+             switches."
+        ));
+    }
+    if counts.untimed > 0 {
+        notes.push(format!(
+            "{} answers came after the times of their packet-ins were forgotten: they are missing \
+             from the round-trip times. Raise --outstanding-limit.",
+            counts.untimed
+        ));
+    }
+    if held_back > 0 {
+        notes.push(format!(
+            "{held_back} packet-ins left late since the controller did not read its connection; \
+             the round-trip time from due includes that wait, the one from sent does not."
+        ));
+    }
+    if plan.config.traffic.mode == crate::config::Mode::Flood {
+        notes.push(
+            "Flood: packet-ins are prepared once and repeated, answers are counted and not \
+             matched, so there is no round-trip time."
+                .into(),
+        );
+    }
+    notes
+}
+
+fn merge(into: &mut Histograms, from: &Histograms) {
+    for (into, from) in [
+        (&mut into.rtt_from_due, &from.rtt_from_due),
+        (&mut into.rtt_from_sent, &from.rtt_from_sent),
+        (&mut into.send_lag, &from.send_lag),
+    ] {
+        // Both grow by themselves and have the same precision, so adding cannot fail.
+        let _ = into.add(from);
+    }
+}
+
+fn add_each(into: &mut Vec<u64>, from: &[u64]) {
+    into.resize(into.len().max(from.len()), 0);
+    for (sum, value) in into.iter_mut().zip(from) {
+        *sum += value;
+    }
+}
+
+fn add_counts(sum: &mut Counts, one: &Counts) {
+    // Spelled out without `..`, so that a new field cannot be forgotten.
+    let Counts {
+        due,
+        sent,
+        answered,
+        late,
+        lost,
+        duplicated,
+        unmatched,
+        untimed,
+        packet_outs,
+        rules_installed,
+        rules_removed,
+        rules_refused,
+        discovery_relayed,
+        disconnects,
+        malformed,
+    } = one;
+    sum.due += due;
+    sum.sent += sent;
+    sum.answered += answered;
+    sum.late += late;
+    sum.lost += lost;
+    sum.duplicated += duplicated;
+    sum.unmatched += unmatched;
+    sum.untimed += untimed;
+    sum.packet_outs += packet_outs;
+    sum.rules_installed += rules_installed;
+    sum.rules_removed += rules_removed;
+    sum.rules_refused += rules_refused;
+    sum.discovery_relayed += discovery_relayed;
+    sum.disconnects += disconnects;
+    sum.malformed += malformed;
+}

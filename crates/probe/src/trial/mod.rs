@@ -1,0 +1,428 @@
+//! One trial: connect, settle, warm up, measure, drain.
+//!
+//! The conductor runs on the caller's thread. It starts the engine threads, gives the orders,
+//! samples the use of both hosts and puts the books together at the end. Every wait looks at the
+//! interrupt flag, so that a trial ends within a fraction of a second when told to.
+
+mod assemble;
+mod verdict;
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::config::{Config, ProcessSelector, Protocol};
+use crate::engine::control::Phase;
+use crate::engine::{self, Books, Live, Orders, TrialPlan, nanos};
+use crate::netcfg::{self, NetcfgError};
+use crate::outcome::{Completion, Trial};
+use crate::topology::Topology;
+use crate::traffic::{FramePlan, Hosts, RunKey};
+use crate::usage::{self, Sampler};
+use assemble::UsageSeries;
+pub(crate) use assemble::address;
+
+/// What is particular to one trial of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TrialSetting {
+    pub(crate) switches: u32,
+    /// Packet-ins per second and switch.
+    pub(crate) rate: f64,
+    /// From 1.
+    pub(crate) repetition: u32,
+    pub(crate) seed: u64,
+}
+
+/// Why a trial could not even be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrialError {
+    /// The controller's address does not resolve.
+    #[error("controller.address: cannot resolve `{address}`: {cause}")]
+    Address {
+        /// As configured.
+        address: String,
+        /// What the resolver said.
+        cause: io::Error,
+    },
+    /// The topology does not fit the switches.
+    #[error("{0}")]
+    Topology(#[from] crate::topology::TopologyError),
+    /// The emulated hosts do not fit the switches.
+    #[error("{0}")]
+    Hosts(#[from] crate::traffic::HostsError),
+    /// The frames cannot be made.
+    #[error("{0}")]
+    Frames(#[from] crate::traffic::FrameError),
+    /// The schedule cannot be made.
+    #[error("{0}")]
+    Schedule(#[from] crate::schedule::ScheduleError),
+    /// A file that tells the controller of the switches cannot be written.
+    #[error("{file}: {cause}")]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// ONOS does not take the list of switches.
+    #[error("{0}")]
+    Announce(#[from] NetcfgError),
+    /// TLS cannot be set up.
+    #[error("{0}")]
+    Tls(String),
+    /// The engine did not start.
+    #[error("{0}")]
+    Engine(String),
+}
+
+/// Runs one trial to its end, or until `interrupt` becomes true. Returns the result, and the
+/// controller's process if it was watched.
+pub(crate) fn run(
+    config: &Config,
+    setting: TrialSetting,
+    live: &Arc<Live>,
+    interrupt: &AtomicBool,
+) -> Result<(Trial, Option<String>), TrialError> {
+    let mut config = config.clone();
+    config.switches.count = setting.switches;
+    config.traffic.rate = setting.rate;
+    let plan = Arc::new(plan(config, setting)?);
+    let orders = Arc::new(Orders::new());
+    live.begin(setting.switches);
+    live.enter(Phase::Connecting);
+    let threads = start(&plan, &orders, live)?;
+    if let Err(error) = announce(&plan.config, interrupt) {
+        orders.stop();
+        join(threads)?;
+        return Err(error);
+    }
+    let mut conductor = Conductor {
+        plan: &plan,
+        orders: &orders,
+        live,
+        interrupt,
+        controller: None,
+        own: Sampler::own().ok(),
+        usage: UsageSeries::default(),
+        ready_after: None,
+        notes: Vec::new(),
+    };
+    let completion = conductor.conduct();
+    let process = conductor.controller.as_ref().map(describe);
+    let Conductor { usage, ready_after, notes, .. } = conductor;
+    orders.stop();
+    let books = join(threads)?;
+    live.enter(Phase::Done);
+    let mut trial = assemble::trial(&plan, setting, completion, books, usage, ready_after);
+    trial.notes.extend(notes);
+    Ok((trial, process))
+}
+
+fn plan(config: Config, setting: TrialSetting) -> Result<TrialPlan, TrialError> {
+    let topology = Topology::build(&config.topology, config.switches.count, config.switches.ports)?;
+    let hosts = Hosts::new(&config.switches, &topology)?;
+    let schedule = match config.traffic.mode {
+        crate::config::Mode::Open => {
+            Some(crate::schedule::SchedulePlan::new(&config, setting.seed)?)
+        }
+        _ => None,
+    };
+    let group = match config.protocol {
+        Protocol::P4Runtime => config.p4runtime.devices_per_port.max(1),
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => 1,
+    };
+    Ok(TrialPlan {
+        threads: config.threads.clamp(1, config.switches.count.div_ceil(group).max(1) as usize),
+        group,
+        seed: setting.seed,
+        run_key: RunKey::new(setting.seed),
+        frames: FramePlan::new(&config.traffic, &config.switches)?,
+        config,
+        topology,
+        hosts,
+        schedule,
+    })
+}
+
+type Threads = Vec<JoinHandle<io::Result<Books>>>;
+
+fn start(
+    plan: &Arc<TrialPlan>,
+    orders: &Arc<Orders>,
+    live: &Arc<Live>,
+) -> Result<Threads, TrialError> {
+    match plan.config.protocol {
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
+            let address = &plan.config.controller.address;
+            let resolved = resolve(address)?;
+            let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
+            let tls = match &plan.config.tls {
+                None => None,
+                Some(tls) => Some(
+                    engine::openflow::client_config(tls, host.trim_matches(['[', ']']))
+                        .map_err(|error| TrialError::Tls(error.to_string()))?,
+                ),
+            };
+            let dialler = engine::openflow::Dialler { address: resolved, tls };
+            engine::openflow::start(plan, orders, live, &dialler)
+                .map_err(|error| TrialError::Engine(error.to_string()))
+        }
+        Protocol::P4Runtime => engine::p4runtime::start(plan, orders, live)
+            .map_err(|error| TrialError::Engine(error.to_string())),
+    }
+}
+
+fn resolve(address: &str) -> Result<SocketAddr, TrialError> {
+    let failed = |cause| TrialError::Address { address: address.to_owned(), cause };
+    address
+        .to_socket_addrs()
+        .map_err(failed)?
+        .next()
+        .ok_or_else(|| failed(io::Error::other("the name has no address")))
+}
+
+fn join(threads: Threads) -> Result<Vec<Books>, TrialError> {
+    threads
+        .into_iter()
+        .map(|thread| match thread.join() {
+            Ok(Ok(books)) => Ok(books),
+            Ok(Err(error)) => Err(TrialError::Engine(format!("an engine thread failed: {error}"))),
+            Err(_) => Err(TrialError::Engine("an engine thread panicked".into())),
+        })
+        .collect()
+}
+
+/// Leads a trial through its phases.
+struct Conductor<'a> {
+    plan: &'a TrialPlan,
+    orders: &'a Orders,
+    live: &'a Live,
+    interrupt: &'a AtomicBool,
+    controller: Option<Sampler>,
+    own: Option<Sampler>,
+    usage: UsageSeries,
+    ready_after: Option<f64>,
+    notes: Vec<String>,
+}
+
+/// How finely waits look for what they wait for.
+const POLL: Duration = Duration::from_millis(2);
+/// Head start for engine threads to notice when traffic begins.
+const HEAD_START: Duration = Duration::from_millis(50);
+
+impl Conductor<'_> {
+    fn conduct(&mut self) -> Completion {
+        if let Err(completion) = self.connect() {
+            return completion;
+        }
+        let timing = self.plan.config.timing;
+        self.watch_controller();
+        self.live.enter(Phase::Settling);
+        self.orders.settle();
+        let settled = self.orders.clock.now() + nanos(timing.settle);
+        if self.wait_until(settled, |_| false) == Wait::Interrupted {
+            return Completion::Failed { reason: "interrupted before traffic began".into() };
+        }
+        let start = self.orders.clock.now() + nanos(HEAD_START);
+        self.orders.start_traffic(start);
+        let window = self.plan.window();
+        self.sample(0);
+        let phases = [(Phase::WarmingUp, window.from), (Phase::Measuring, window.to)];
+        for (phase, end) in phases {
+            self.live.enter(phase);
+            if self.traffic_until(start, end) == Wait::Interrupted {
+                let at = self.orders.clock.now().saturating_sub(start);
+                let reason = format!("interrupted {:.1} s after traffic began", at as f64 / 1e9);
+                return Completion::Partial { reason };
+            }
+        }
+        self.live.enter(Phase::Draining);
+        let end = start + window.to + nanos(timing.drain);
+        // The counters that are watched lag by one housekeeping interval of the engine threads.
+        let earliest =
+            start + window.to + nanos(Duration::from_millis(300)).min(nanos(timing.drain));
+        let drained = self.wait_until(end, |conductor| {
+            conductor.orders.clock.now() >= earliest
+                && conductor.live.answered() >= conductor.live.sent()
+        });
+        match drained {
+            Wait::Interrupted => {
+                Completion::Partial { reason: "interrupted while draining".into() }
+            }
+            _ => self.completeness(),
+        }
+    }
+
+    fn completeness(&self) -> Completion {
+        let (ready, wanted) = (self.live.ready(), self.live.wanted());
+        if ready < wanted {
+            let reason =
+                format!("{} of {wanted} switches were not connected at the end", wanted - ready);
+            return Completion::Partial { reason };
+        }
+        Completion::Complete
+    }
+
+    fn connect(&mut self) -> Result<(), Completion> {
+        let timing = self.plan.config.timing;
+        let deadline = nanos(timing.connect_timeout);
+        let wait = self
+            .wait_until(deadline, |conductor| conductor.live.ready() >= conductor.live.wanted());
+        let (ready, wanted) = (self.live.ready(), self.live.wanted());
+        if ready >= wanted {
+            self.ready_after = Some(self.orders.clock.now() as f64 / 1e9);
+            return Ok(());
+        }
+        if wait == Wait::Interrupted {
+            return Err(Completion::Failed { reason: "interrupted while connecting".into() });
+        }
+        if ready > 0 && timing.allow_missing {
+            return Ok(());
+        }
+        let seconds = timing.connect_timeout.as_secs_f64();
+        Err(Completion::Failed {
+            reason: format!(
+                "{ready} of {wanted} switches were ready after {seconds} s; give more time with \
+                 --connect-timeout, or go on without them with --allow-missing"
+            ),
+        })
+    }
+
+    /// Begins to sample the controller's use of its host. It may have been restarted since the
+    /// trial before, so its process is looked up anew.
+    fn watch_controller(&mut self) {
+        let config = &self.plan.config;
+        let Some(selector) = &config.controller.process else { return };
+        let found = match selector {
+            ProcessSelector::Listener => listener(config),
+            other => Ok(other.clone()),
+        };
+        let sampler = found.and_then(|selector| {
+            Sampler::new(&selector, config.timing.sample).map_err(|error| error.to_string())
+        });
+        match sampler {
+            Ok(sampler) => self.controller = Some(sampler),
+            Err(error) => {
+                self.notes.push(format!("The controller's CPU and memory are unknown: {error}"));
+            }
+        }
+    }
+
+    /// Waits for a moment of traffic time, sampling the use of both hosts.
+    fn traffic_until(&mut self, start: u64, end: u64) -> Wait {
+        let spacing = nanos(self.plan.config.timing.sample).max(1);
+        loop {
+            let now = self.orders.clock.now();
+            let next = start.saturating_add(self.usage.len() as u64 * spacing);
+            let target = next.min(start.saturating_add(end));
+            if self.wait_until(target.max(now), |_| false) == Wait::Interrupted {
+                return Wait::Interrupted;
+            }
+            if target == next {
+                self.sample(next - start);
+            }
+            if self.orders.clock.now() >= start.saturating_add(end) {
+                return Wait::Elapsed;
+            }
+        }
+    }
+
+    fn sample(&mut self, at: u64) {
+        let now = Instant::now();
+        let controller = self.controller.as_mut().and_then(|sampler| sampler.sample(now));
+        let own = self.own.as_mut().and_then(|sampler| sampler.sample(now));
+        self.usage.push(at, controller, own);
+    }
+
+    fn wait_until(&self, moment: u64, done: impl Fn(&Self) -> bool) -> Wait {
+        loop {
+            if self.interrupt.load(Ordering::Relaxed) {
+                return Wait::Interrupted;
+            }
+            if done(self) {
+                return Wait::Done;
+            }
+            let left = moment.saturating_sub(self.orders.clock.now());
+            if left == 0 {
+                return Wait::Elapsed;
+            }
+            std::thread::sleep(POLL.min(Duration::from_nanos(left)));
+        }
+    }
+}
+
+/// The process at the other end of the control channel.
+fn listener(config: &Config) -> Result<ProcessSelector, String> {
+    let found = match config.protocol {
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
+            let address = resolve(&config.controller.address).map_err(|error| error.to_string())?;
+            usage::listeners_at(address)
+        }
+        Protocol::P4Runtime => {
+            let port = config.p4runtime.first_port;
+            usage::diallers_of(SocketAddr::new(config.p4runtime.listen, port))
+        }
+    };
+    let processes = found.map_err(|error| error.to_string())?;
+    let first = processes.first().ok_or("no process was found")?;
+    Ok(ProcessSelector::Pid(*first))
+}
+
+fn describe(sampler: &Sampler) -> String {
+    let names: Vec<String> =
+        sampler.processes().iter().map(|(pid, name)| format!("{name} ({pid})")).collect();
+    names.join(", ")
+}
+
+/// Makes the switches known to the controller, where it dials them.
+fn announce(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialError> {
+    if config.protocol != Protocol::P4Runtime {
+        return Ok(());
+    }
+    let devices = engine::p4runtime::addresses(config);
+    let controller = &config.controller;
+    let write = |file: &Option<PathBuf>, text: String| match file {
+        Some(file) => std::fs::write(file, text)
+            .map_err(|cause| TrialError::File { file: file.clone(), cause }),
+        None => Ok(()),
+    };
+    let netcfg = netcfg::onos_netcfg(
+        &devices,
+        config.switches.ports,
+        &controller.onos_driver,
+        &controller.onos_pipeconf,
+    );
+    write(&controller.netcfg_file, format!("{netcfg:#}\n"))?;
+    write(&controller.list_file, netcfg::list(&devices))?;
+    let Some(base) = &controller.onos_rest else { return Ok(()) };
+    let (user, password) = &controller.onos_credentials;
+    let deadline = Instant::now() + config.timing.connect_timeout;
+    loop {
+        let posted = netcfg::post_to_onos(base, (user, password), &netcfg, PATIENCE);
+        match posted {
+            // A controller that was just restarted takes a while to listen.
+            Err(
+                NetcfgError::Unreachable { .. } | NetcfgError::Refused { status: 404 | 503, .. },
+            ) if Instant::now() < deadline && !interrupt.load(Ordering::Relaxed) => {
+                std::thread::sleep(Duration::from_millis(500));
+            }
+            result => return Ok(result?),
+        }
+    }
+}
+
+/// Patience with one answer of the controller's REST interface.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    Elapsed,
+    Done,
+    Interrupted,
+}

@@ -1,0 +1,279 @@
+//! Which side was the limit, and why nothing was answered.
+//!
+//! The rules are few and stated in the sentence that goes with each verdict, so that a reader can
+//! disagree. The probe is checked first: when it fell behind its own schedule, nothing else that
+//! was measured speaks about the controller.
+
+use crate::config::{Mode, Protocol};
+use crate::outcome::{Counts, HandshakeOutcome, Latency, Saturated, Verdict};
+
+/// What a verdict rests on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence<'a> {
+    pub(crate) mode: Mode,
+    pub(crate) counts: &'a Counts,
+    /// Packet-ins that left late since the controller did not read its connection.
+    pub(crate) held_back: u64,
+    pub(crate) send_lag: &'a Latency,
+    /// First answers that arrived in the window, whenever their packet-in was due.
+    pub(crate) answers_in_window: u64,
+    /// Packet-ins outstanding at the start and at the end of the window.
+    pub(crate) outstanding: (u64, u64),
+    /// The probe's CPU, percent of one core, and its engine threads.
+    pub(crate) probe_cpu_percent: f64,
+    pub(crate) threads: usize,
+}
+
+/// Send lag beyond which the schedule counts as missed.
+const LAG_LIMIT_NS: u64 = 1_000_000;
+/// Share of packets whose absence is more than an edge of the window.
+const NOTABLE: f64 = 0.01;
+
+pub(crate) fn verdict(evidence: &Evidence<'_>) -> Verdict {
+    match evidence.mode {
+        Mode::Open => open_loop(evidence),
+        Mode::Closed { window, .. } => closed_loop(evidence, window),
+        Mode::Flood => flood(evidence),
+    }
+}
+
+fn open_loop(evidence: &Evidence<'_>) -> Verdict {
+    let Evidence { counts, send_lag, .. } = *evidence;
+    if counts.due == 0 {
+        return judge(Saturated::Unknown, "No packet-in was due in the measure window.".into());
+    }
+    let share = |count: u64| count as f64 / counts.due as f64;
+    let unsent = counts.due.saturating_sub(counts.sent);
+    if share(evidence.held_back.saturating_add(unsent)) > NOTABLE && evidence.held_back > unsent / 2
+    {
+        return judge(
+            Saturated::Controller,
+            format!(
+                "It did not read its connections fast enough: {} of {} packet-ins were held back \
+                 by flow control.",
+                evidence.held_back.saturating_add(unsent),
+                counts.due
+            ),
+        );
+    }
+    if send_lag.p99_ns > LAG_LIMIT_NS || share(unsent) > NOTABLE {
+        return judge(
+            Saturated::Probe,
+            format!(
+                "It fell behind its own schedule: the 99th percentile of send lag is {:.3} ms, and \
+                 {unsent} of {} packet-ins that were due did not leave.",
+                send_lag.p99_ns as f64 / 1e6,
+                counts.due
+            ),
+        );
+    }
+    let missing = counts.sent.saturating_sub(evidence.answers_in_window);
+    let (before, after) = evidence.outstanding;
+    let grown = after.saturating_sub(before);
+    if missing.min(grown) as f64 > NOTABLE * counts.sent as f64 {
+        return judge(
+            Saturated::Controller,
+            format!(
+                "Everything left on time, but only {} answers came in the window for {} \
+                 packet-ins, and {grown} more were outstanding at its end than at its start.",
+                evidence.answers_in_window, counts.sent
+            ),
+        );
+    }
+    if counts.lost as f64 > NOTABLE * counts.sent as f64 {
+        return judge(
+            Saturated::Controller,
+            format!(
+                "Everything left on time, but {} of {} packet-ins were never answered.",
+                counts.lost, counts.sent
+            ),
+        );
+    }
+    judge(
+        Saturated::Neither,
+        format!(
+            "Everything left on time (99th percentile of send lag {:.1} us) and {:.3} % was \
+             answered.",
+            send_lag.p99_ns as f64 / 1e3,
+            100.0 * counts.answered as f64 / counts.sent.max(1) as f64
+        ),
+    )
+}
+
+fn closed_loop(evidence: &Evidence<'_>, window: u32) -> Verdict {
+    let busy = evidence.probe_cpu_percent / (100.0 * evidence.threads.max(1) as f64);
+    if evidence.counts.answered == 0 {
+        return judge(Saturated::Unknown, "Nothing was answered.".into());
+    }
+    if busy > 0.9 {
+        return judge(
+            Saturated::Probe,
+            format!("Its threads were {:.0} % busy: the controller may take more.", busy * 100.0),
+        );
+    }
+    judge(
+        Saturated::Controller,
+        format!(
+            "Its answers set the pace with {window} packet-ins outstanding per switch; the probe's \
+             threads were {:.0} % busy.",
+            busy * 100.0
+        ),
+    )
+}
+
+fn flood(evidence: &Evidence<'_>) -> Verdict {
+    let busy = evidence.probe_cpu_percent / (100.0 * evidence.threads.max(1) as f64);
+    if evidence.counts.answered == 0 {
+        return judge(Saturated::Unknown, "Nothing was answered.".into());
+    }
+    let side = if busy > 0.9 { Saturated::Probe } else { Saturated::Controller };
+    let sense = match side {
+        Saturated::Probe => "so the controller may take more",
+        _ => "waiting for the controller to read",
+    };
+    judge(side, format!("The probe's threads were {:.0} % busy, {sense}.", busy * 100.0))
+}
+
+fn judge(saturated: Saturated, because: String) -> Verdict {
+    Verdict { saturated, because }
+}
+
+/// Says why nothing was answered; `None` if something was.
+pub(crate) fn why_zero(
+    protocol: Protocol,
+    address: &str,
+    handshake: &HandshakeOutcome,
+    counts: &Counts,
+    answered: u64,
+) -> Option<String> {
+    if answered > 0 {
+        return None;
+    }
+    let errors = match handshake.errors.iter().max_by_key(|(_, count)| **count) {
+        Some((error, count)) => format!(" Most common error ({count} switches): {error}."),
+        None => String::new(),
+    };
+    if handshake.ready == 0 {
+        let stages: Vec<String> =
+            handshake.stages.iter().map(|(stage, count)| format!("{count} {stage}")).collect();
+        let advice = match protocol {
+            Protocol::P4Runtime => format!(
+                "The controller must dial the switches at {address}; is it configured with their \
+                 addresses (see --netcfg-file and --list-file)?"
+            ),
+            _ => format!("Is an OpenFlow controller listening at {address}?"),
+        };
+        return Some(format!(
+            "No switch completed its handshake ({}).{errors} {advice}",
+            stages.join(", ")
+        ));
+    }
+    if counts.sent == 0 {
+        return Some(format!("No packet-in left during the measure window.{errors}"));
+    }
+    if counts.unmatched > 0 {
+        return Some(format!(
+            "{} packet-outs came back, but none carried the id of a packet-in: the controller \
+             sends its own payload. Try --matching order.",
+            counts.unmatched
+        ));
+    }
+    if counts.rules_installed > 0 {
+        return Some(format!(
+            "The controller installed {} rules but sent no packet-out: it answers with rules \
+             alone. Look at the rate of rules, or let switches buffer (--buffers).",
+            counts.rules_installed
+        ));
+    }
+    Some(format!(
+        "{} packet-ins left and nothing at all came back: is a forwarding application active in \
+         the controller?{errors}",
+        counts.sent
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence<'a>(counts: &'a Counts, send_lag: &'a Latency) -> Evidence<'a> {
+        Evidence {
+            mode: Mode::Open,
+            counts,
+            held_back: 0,
+            send_lag,
+            answers_in_window: counts.answered,
+            outstanding: (0, 0),
+            probe_cpu_percent: 10.0,
+            threads: 1,
+        }
+    }
+
+    fn counts(due: u64, sent: u64, answered: u64) -> Counts {
+        Counts { due, sent, answered, lost: sent - answered, ..Counts::default() }
+    }
+
+    #[test]
+    fn open_loop_verdicts() {
+        let on_time = Latency { samples: 1, p99_ns: 20_000, ..Latency::default() };
+        let late = Latency { p99_ns: 5_000_000, ..on_time };
+        let full = counts(1000, 1000, 1000);
+        assert_eq!(verdict(&evidence(&full, &on_time)).saturated, Saturated::Neither);
+        assert_eq!(verdict(&evidence(&full, &late)).saturated, Saturated::Probe);
+        let held = Evidence { held_back: 500, ..evidence(&full, &late) };
+        assert_eq!(verdict(&held).saturated, Saturated::Controller);
+        let lossy = counts(1000, 1000, 900);
+        assert_eq!(verdict(&evidence(&lossy, &on_time)).saturated, Saturated::Controller);
+        let behind =
+            Evidence { answers_in_window: 600, outstanding: (0, 400), ..evidence(&full, &on_time) };
+        assert_eq!(verdict(&behind).saturated, Saturated::Controller);
+        let unsent = counts(1000, 700, 700);
+        assert_eq!(verdict(&evidence(&unsent, &on_time)).saturated, Saturated::Probe);
+        let none = counts(0, 0, 0);
+        assert_eq!(verdict(&evidence(&none, &on_time)).saturated, Saturated::Unknown);
+    }
+
+    #[test]
+    fn a_steady_backlog_does_not_accuse_the_controller() {
+        let on_time = Latency { samples: 1, p99_ns: 20_000, ..Latency::default() };
+        let counts = counts(1000, 1000, 1000);
+        let steady = Evidence {
+            answers_in_window: 950,
+            outstanding: (50, 50),
+            ..evidence(&counts, &on_time)
+        };
+        assert_eq!(verdict(&steady).saturated, Saturated::Neither);
+    }
+
+    #[test]
+    fn closed_loop_and_flood_judge_by_the_probes_own_cpu() {
+        let lag = Latency::default();
+        let counts = counts(10, 10, 10);
+        let closed = Mode::Closed { window: 1, give_up: std::time::Duration::from_secs(1) };
+        for (mode, cpu, expected) in [
+            (closed, 20.0, Saturated::Controller),
+            (closed, 99.0, Saturated::Probe),
+            (Mode::Flood, 50.0, Saturated::Controller),
+            (Mode::Flood, 100.0, Saturated::Probe),
+        ] {
+            let evidence = Evidence { mode, probe_cpu_percent: cpu, ..evidence(&counts, &lag) };
+            assert_eq!(verdict(&evidence).saturated, expected, "{mode:?} at {cpu} %");
+        }
+    }
+
+    #[test]
+    fn a_zero_is_explained() {
+        let mut handshake = HandshakeOutcome { wanted: 2, ..HandshakeOutcome::default() };
+        handshake.stages.insert("dialled, no connection yet".into(), 2);
+        handshake.errors.insert("Connection refused".into(), 2);
+        let none = Counts::default();
+        let text = why_zero(Protocol::OpenFlow13, "10.0.0.1:6653", &handshake, &none, 0);
+        let text = text.unwrap_or_default();
+        assert!(text.contains("10.0.0.1:6653") && text.contains("refused"), "{text}");
+        handshake.ready = 2;
+        let foreign = Counts { sent: 5, unmatched: 5, ..none };
+        let text = why_zero(Protocol::OpenFlow13, "a", &handshake, &foreign, 0);
+        assert!(text.is_some_and(|text| text.contains("--matching order")));
+        assert_eq!(why_zero(Protocol::OpenFlow13, "a", &handshake, &foreign, 1), None);
+    }
+}
