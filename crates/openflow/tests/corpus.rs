@@ -7,6 +7,7 @@
 
 use std::env;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use openflow::framing::Framer;
@@ -82,7 +83,8 @@ fn corpus() -> Option<PathBuf> {
     );
     let required = env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
     assert!(!required, "{missing}");
-    eprintln!("SKIPPED: {missing}");
+    // Written past the test harness, which keeps the output of a test that passes to itself.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {missing}");
     None
 }
 
