@@ -5,7 +5,8 @@
 //! the bracket is halved until it is narrow enough. A single trial is a coin with a bias, since a
 //! garbage collection can make a good rate look bad and luck a bad one good. Therefore both ends
 //! of the final bracket must be seen twice, a contradiction is settled by a third trial, and an
-//! end that turns out wrong reopens the bracket. The number of trials is bounded in any case.
+//! end that turns out wrong reopens the bracket. Every repetition at a rate is a vote on it. The
+//! number of rates tried is bounded in any case.
 //!
 //! The knee is the rate with the most *power*, the ratio of answered rate to response time
 //! (L. Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
@@ -15,13 +16,16 @@
 //! wherever one looks.
 
 use crate::metrics::Metric;
-use crate::outcome::{Saturated, SearchOutcome, Trial};
+use crate::outcome::{Point, Saturated, SearchOutcome, Trial};
 
-/// Trials after which a search ends with what it knows. Twelve doublings, ten halvings and the
+/// Points after which a search ends with what it knows. Twelve doublings, ten halvings and the
 /// confirmations take fewer than half of that.
-const MOST_TRIALS: usize = 60;
+const MOST_POINTS: usize = 60;
+/// Rates that differ by less, as a fraction, are one point of the curve: random arrivals make
+/// repetitions of a trial differ a little.
+const SAME_RATE: f64 = 0.01;
 
-/// What was observed at one offered rate.
+/// What one trial observed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// Packet-ins offered per second, all switches together, as measured.
@@ -50,8 +54,7 @@ impl Observation {
     }
 }
 
-/// A search for the highest rate without loss. All rates are packet-ins per second of all
-/// switches together.
+/// A search for the highest rate without loss. Rates are packet-ins per second and switch.
 #[derive(Clone, Debug)]
 pub struct LossFreeSearch {
     low: f64,
@@ -60,6 +63,7 @@ pub struct LossFreeSearch {
     loss: f64,
     /// Ascending by rate.
     tallies: Vec<Tally>,
+    points: usize,
     observations: Vec<Observation>,
 }
 
@@ -101,13 +105,14 @@ impl LossFreeSearch {
             precision: precision.clamp(0.001, 1.0),
             loss: loss.clamp(0.0, 1.0),
             tallies: Vec::new(),
+            points: 0,
             observations: Vec::new(),
         }
     }
 
     /// The rate to try next; nothing once the search has ended.
     pub fn next_rate(&self) -> Option<f64> {
-        if self.observations.len() >= MOST_TRIALS {
+        if self.points >= MOST_POINTS {
             return None;
         }
         if let Some(tie) = self.tallies.iter().find(|tally| tally.undecided()) {
@@ -130,36 +135,42 @@ impl LossFreeSearch {
         }
     }
 
-    /// Tells what was observed at the rate that [`LossFreeSearch::next_rate`] named. The rate
-    /// measured may differ from it, as random arrivals do. After the end of the search an
-    /// observation adds to the knee alone.
-    pub fn observe(&mut self, observation: Observation) {
-        let named = self.next_rate();
-        self.observations.push(observation);
-        let Some(rate) = named else { return };
-        let passed =
-            !observation.limited_by_probe && observation.loss.is_some_and(|loss| loss <= self.loss);
+    /// Tells what the trials at a rate that [`LossFreeSearch::next_rate`] named observed. A trial
+    /// that failed is a vote against the rate; a point without trials counts for nothing.
+    pub fn observe(&mut self, rate: f64, point: &Point) {
+        let observations: Vec<Observation> = point.trials.iter().map(Observation::of).collect();
+        self.take(rate, &observations);
+    }
+
+    fn take(&mut self, rate: f64, observations: &[Observation]) {
+        self.points += 1;
+        self.observations.extend_from_slice(observations);
         let at = self.tallies.partition_point(|tally| tally.rate < rate);
         if self.tallies.get(at).is_none_or(|tally| tally.rate > rate) {
             self.tallies.insert(at, Tally { rate, passes: 0, fails: 0, by_probe: 0 });
         }
-        if let Some(tally) = self.tallies.get_mut(at) {
+        let Some(tally) = self.tallies.get_mut(at) else { return };
+        for observation in observations {
+            let passed = !observation.limited_by_probe
+                && observation.loss.is_some_and(|loss| loss <= self.loss);
             tally.passes += u32::from(passed);
             tally.fails += u32::from(!passed);
             tally.by_probe += u32::from(observation.limited_by_probe);
         }
     }
 
-    /// What is known so far; final once [`LossFreeSearch::next_rate`] names no rate.
-    pub fn result(&self) -> SearchOutcome {
+    /// What is known so far, for all of a number of switches together; final once
+    /// [`LossFreeSearch::next_rate`] names no rate.
+    pub fn result(&self, switches: u32) -> SearchOutcome {
+        let total = |tally: &Tally| tally.rate * f64::from(switches);
         let lossy = self.lossy();
         let by_probe = lossy.is_some_and(|lossy| 2 * lossy.by_probe >= lossy.fails);
         let received = self.observations.iter().map(|observation| observation.received_rate);
         let knee = knee(&self.observations);
         SearchOutcome {
-            loss_free_rate: self.loss_free().map(|tally| tally.rate),
+            loss_free_rate: self.loss_free().map(total),
             // What the probe could not offer says nothing about the controller.
-            lossy_rate: lossy.filter(|_| !by_probe).map(|tally| tally.rate),
+            lossy_rate: lossy.filter(|_| !by_probe).map(total),
             maximum_received_rate: received.fold(0.0, f64::max),
             knee_rate: knee.rate,
             knee_method: knee.method,
@@ -240,7 +251,7 @@ fn powers(observations: &[Observation]) -> Vec<Power> {
         .collect();
     logarithms.sort_by(|a, b| a.rate.total_cmp(&b.rate));
     logarithms
-        .chunk_by(|a, b| b.rate - a.rate < 1e-6)
+        .chunk_by(|a, b| b.rate - a.rate < SAME_RATE)
         .map(|same| {
             let n = same.len() as f64;
             Power {
@@ -297,7 +308,7 @@ mod tests {
         let mut rates = Vec::new();
         while let Some(rate) = search.next_rate() {
             rates.push(rate);
-            search.observe(controller(rate));
+            search.take(rate, &[controller(rate)]);
         }
         rates
     }
@@ -307,10 +318,38 @@ mod tests {
         let mut search = LossFreeSearch::new(100.0, 100_000.0, 0.1, 0.0);
         let rates = run(&mut search, capacity(700.0));
         assert_eq!(rates, [100.0, 200.0, 400.0, 800.0, 600.0, 700.0, 750.0, 700.0, 750.0],);
-        let result = search.result();
+        let result = search.result(1);
         assert_eq!((result.loss_free_rate, result.lossy_rate), (Some(700.0), Some(750.0)));
         assert_eq!(result.maximum_received_rate, 700.0);
         assert!(!result.limited_by_probe);
+    }
+
+    #[test]
+    fn repetitions_vote_and_totals_are_over_all_switches() {
+        let mut search = LossFreeSearch::new(100.0, 100_000.0, 0.1, 0.0);
+        let mut controller = capacity(700.0);
+        let mut rates = Vec::new();
+        while let Some(rate) = search.next_rate() {
+            rates.push(rate);
+            // One repetition of three goes wrong at every rate.
+            let good = controller(rate);
+            search.take(rate, &[good, observation(rate, 0.9), good]);
+        }
+        assert_eq!(rates, [100.0, 200.0, 400.0, 800.0, 600.0, 700.0, 750.0]);
+        let result = search.result(16);
+        assert_eq!((result.loss_free_rate, result.lossy_rate), (Some(11_200.0), Some(12_000.0)));
+    }
+
+    #[test]
+    fn points_without_trials_end_the_search_in_bounds() {
+        let mut search = LossFreeSearch::new(100.0, 1000.0, 0.1, 0.0);
+        let mut points = 0;
+        while let Some(rate) = search.next_rate() {
+            search.take(rate, &[]);
+            points += 1;
+        }
+        assert_eq!(points, MOST_POINTS);
+        assert_eq!(search.result(1).loss_free_rate, None);
     }
 
     #[test]
@@ -324,7 +363,7 @@ mod tests {
             Observation { offered_rate: 1.03 * rate, ..observed }
         });
         assert_eq!(rates, tried);
-        assert_eq!(inexact.result().loss_free_rate, Some(700.0));
+        assert_eq!(inexact.result(1).loss_free_rate, Some(700.0));
     }
 
     #[test]
@@ -346,6 +385,13 @@ mod tests {
             limited_by_probe: true,
         };
         assert_eq!(observed, expected);
+        let point = crate::metrics::tests::point_of(vec![trial.clone(), trial.clone()]);
+        let mut search = LossFreeSearch::new(62.5, 1000.0, 0.1, 0.1);
+        search.observe(62.5, &point);
+        let result = search.result(16);
+        assert_eq!((result.loss_free_rate, result.limited_by_probe), (None, true));
+        assert_eq!(result.maximum_received_rate, 900.0);
+        assert_eq!(search.next_rate(), None);
         trial.completion = crate::outcome::Completion::Failed { reason: "refused".to_owned() };
         assert_eq!(Observation::of(&trial).loss, None);
     }
@@ -354,7 +400,7 @@ mod tests {
     fn tolerated_loss_is_no_loss() {
         let mut search = LossFreeSearch::new(100.0, 100_000.0, 0.01, 0.1);
         run(&mut search, capacity(900.0));
-        let rate = search.result().loss_free_rate.expect("found");
+        let rate = search.result(1).loss_free_rate.expect("found");
         assert!((990.0..=1000.0).contains(&rate), "{rate}");
     }
 
@@ -363,7 +409,7 @@ mod tests {
         let mut search = LossFreeSearch::new(100.0, 1000.0, 0.1, 0.0);
         let rates = run(&mut search, capacity(1e9));
         assert_eq!(rates, [100.0, 200.0, 400.0, 800.0, 1000.0, 1000.0]);
-        let result = search.result();
+        let result = search.result(1);
         assert_eq!((result.loss_free_rate, result.lossy_rate), (Some(1000.0), None));
     }
 
@@ -371,7 +417,7 @@ mod tests {
     fn a_controller_that_takes_nothing_is_given_up_after_two_trials() {
         let mut search = LossFreeSearch::new(100.0, 1000.0, 0.1, 0.0);
         assert_eq!(run(&mut search, capacity(10.0)), [100.0, 100.0]);
-        let result = search.result();
+        let result = search.result(1);
         assert_eq!((result.loss_free_rate, result.lossy_rate), (None, Some(100.0)));
     }
 
@@ -379,7 +425,7 @@ mod tests {
     fn a_trial_without_packets_is_no_success() {
         let mut search = LossFreeSearch::new(100.0, 1000.0, 0.1, 1.0);
         run(&mut search, |rate| Observation { loss: None, ..observation(rate, 0.0) });
-        assert_eq!(search.result().loss_free_rate, None);
+        assert_eq!(search.result(1).loss_free_rate, None);
     }
 
     #[test]
@@ -392,7 +438,7 @@ mod tests {
                 trial += 1;
                 if trial - 1 == bad { observation(rate, 0.5) } else { controller(rate) }
             });
-            let rate = search.result().loss_free_rate.expect("found");
+            let rate = search.result(1).loss_free_rate.expect("found");
             assert!((665.0..=700.0).contains(&rate), "bad trial {bad}: {rate}");
         }
     }
@@ -407,7 +453,7 @@ mod tests {
                 trial += 1;
                 if trial - 1 == lucky { observation(rate, 0.0) } else { controller(rate) }
             });
-            let rate = search.result().loss_free_rate.expect("found");
+            let rate = search.result(1).loss_free_rate.expect("found");
             assert!((665.0..=700.0).contains(&rate), "lucky trial {lucky}: {rate}");
         }
     }
@@ -419,7 +465,7 @@ mod tests {
             limited_by_probe: rate > 500.0,
             ..observation(rate, 0.0)
         });
-        let result = search.result();
+        let result = search.result(1);
         assert!(result.limited_by_probe);
         assert_eq!(result.lossy_rate, None);
         let rate = result.loss_free_rate.expect("found");
@@ -477,7 +523,7 @@ mod tests {
                 false => Observation { rtt_mean: Some(1.0), ..observation(rate, 1.0 - 1.0 / load) },
             }
         });
-        let result = search.result();
+        let result = search.result(1);
         let knee = result.knee_rate.expect("a knee");
         assert!((knee / 5000.0 - 1.0).abs() < 0.1, "{knee}");
         assert!(result.knee_method.contains("Kleinrock"), "{}", result.knee_method);
@@ -515,7 +561,7 @@ mod tests {
             low in 1.0f64..1e4,
             factor in 1.0f64..1e4,
             precision in 0.0f64..1.0,
-            luck in proptest::collection::vec(any::<bool>(), MOST_TRIALS),
+            luck in proptest::collection::vec(any::<bool>(), MOST_POINTS),
         ) {
             let high = low * factor;
             let mut search = LossFreeSearch::new(low, high, precision, 0.0);
@@ -523,11 +569,11 @@ mod tests {
             let rates = run(&mut search, |rate| {
                 observation(rate, if luck.next().unwrap_or(true) { 0.0 } else { 0.1 })
             });
-            prop_assert!(rates.len() <= MOST_TRIALS);
+            prop_assert!(rates.len() <= MOST_POINTS);
             for rate in &rates {
                 prop_assert!((low..=high).contains(rate));
             }
-            let result = search.result();
+            let result = search.result(1);
             if let (Some(free), Some(lossy)) = (result.loss_free_rate, result.lossy_rate) {
                 prop_assert!(free < lossy);
             }
@@ -540,8 +586,8 @@ mod tests {
         ) {
             let mut search = LossFreeSearch::new(100.0, 1e5, precision, 0.0);
             let rates = run(&mut search, capacity(capacity_of));
-            prop_assert!(rates.len() < MOST_TRIALS / 2);
-            let result = search.result();
+            prop_assert!(rates.len() < MOST_POINTS / 2);
+            let result = search.result(1);
             let free = result.loss_free_rate.expect("above the lowest rate");
             let lossy = result.lossy_rate.expect("below the highest rate");
             prop_assert!(free <= capacity_of && capacity_of < lossy);
