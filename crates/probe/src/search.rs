@@ -16,7 +16,7 @@
 //! wherever one looks.
 
 use crate::metrics::Metric;
-use crate::outcome::{Point, Saturated, SearchOutcome, Trial};
+use crate::outcome::{Saturated, SearchOutcome, Trial};
 
 /// Points after which a search ends with what it knows. Twelve doublings, ten halvings and the
 /// confirmations take fewer than half of that.
@@ -136,9 +136,9 @@ impl LossFreeSearch {
     }
 
     /// Tells what the trials at a rate that [`LossFreeSearch::next_rate`] named observed. A trial
-    /// that failed is a vote against the rate; a point without trials counts for nothing.
-    pub fn observe(&mut self, rate: f64, point: &Point) {
-        let observations: Vec<Observation> = point.trials.iter().map(Observation::of).collect();
+    /// that failed is a vote against the rate.
+    pub fn observe(&mut self, rate: f64, trials: &[Trial]) {
+        let observations: Vec<Observation> = trials.iter().map(Observation::of).collect();
         self.take(rate, &observations);
     }
 
@@ -385,9 +385,8 @@ mod tests {
             limited_by_probe: true,
         };
         assert_eq!(observed, expected);
-        let point = crate::metrics::tests::point_of(vec![trial.clone(), trial.clone()]);
         let mut search = LossFreeSearch::new(62.5, 1000.0, 0.1, 0.1);
-        search.observe(62.5, &point);
+        search.observe(62.5, &[trial.clone(), trial.clone()]);
         let result = search.result(16);
         assert_eq!((result.loss_free_rate, result.limited_by_probe), (None, true));
         assert_eq!(result.maximum_received_rate, 900.0);
