@@ -9,11 +9,10 @@ use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::meter::{Meter, ProcessTimes, Snapshot, Units};
-use super::sockets::{diallers_of, listeners_at};
-use super::{ControlChannel, Sample, UsageError};
+use super::{Sample, UsageError};
 use crate::config::ProcessSelector;
 
-/// How often all processes are looked at; in between only those that matched are read.
+/// How often all processes are looked at for a name; in between only those that matched are read.
 const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The chosen processes.
@@ -32,23 +31,17 @@ enum Choice {
         text: String,
         /// This process and those that it descends from.
         ours: HashSet<u32>,
-        found: Found,
+        matching: Vec<u32>,
+        scanned: Option<Instant>,
     },
-    Channel {
-        channel: ControlChannel,
-        found: Found,
-    },
-}
-
-/// The processes that matched when all were looked at.
-#[derive(Debug, Default)]
-struct Found {
-    pids: Vec<u32>,
-    at: Option<Instant>,
 }
 
 impl Processes {
     pub(super) fn new(selector: &ProcessSelector) -> Result<Self, UsageError> {
+        let own = std::process::id();
+        if let Err(source) = read_times(own) {
+            return Err(UsageError::Proc { path: format!("/proc/{own}/stat"), source });
+        }
         let choice = match selector {
             ProcessSelector::Pid(pid) => {
                 read_times(*pid).map_err(|_| UsageError::NoProcess { pid: *pid })?;
@@ -59,25 +52,14 @@ impl Processes {
             }
             ProcessSelector::Name(text) => Choice::Name {
                 text: text.clone(),
-                ours: with_ancestors(std::process::id()),
-                found: Found::default(),
+                ours: with_ancestors(own),
+                matching: Vec::new(),
+                scanned: None,
             },
             ProcessSelector::Listener | ProcessSelector::Ssh { .. } => {
                 return Err(UsageError::Unresolved);
             }
         };
-        Self::of(choice)
-    }
-
-    pub(super) fn on_channel(channel: ControlChannel) -> Result<Self, UsageError> {
-        Self::of(Choice::Channel { channel, found: Found::default() })
-    }
-
-    fn of(choice: Choice) -> Result<Self, UsageError> {
-        let own = std::process::id();
-        if let Err(source) = read_times(own) {
-            return Err(UsageError::Proc { path: format!("/proc/{own}/stat"), source });
-        }
         let units = Units {
             ticks_per_second: clock_ticks_per_second() as f64,
             page_bytes: u64::try_from(page_size()).unwrap_or(4096),
@@ -108,43 +90,19 @@ impl Choice {
     fn pids(&mut self, now: Instant) -> &[u32] {
         match self {
             Self::Pid(pid) => std::slice::from_ref(pid),
-            Self::Name { text, ours, found } => {
-                found.renew(now, || {
-                    all_pids().filter(|pid| !ours.contains(pid) && matches(*pid, text)).collect()
-                });
-                &found.pids
-            }
-            Self::Channel { channel, found } => {
-                // A process keeps its sockets, and looking for them is dear.
-                let alive =
-                    !found.pids.is_empty() && found.pids.iter().all(|pid| read_times(*pid).is_ok());
-                if !alive {
-                    found.renew(now, || holders(*channel));
+            Self::Name { text, ours, matching, scanned } => {
+                let due =
+                    scanned.is_none_or(|then| now.saturating_duration_since(then) >= SCAN_INTERVAL);
+                if due {
+                    *scanned = Some(now);
+                    *matching = all_pids()
+                        .filter(|pid| !ours.contains(pid) && matches(*pid, text))
+                        .collect();
                 }
-                &found.pids
+                matching
             }
         }
     }
-}
-
-impl Found {
-    /// Looks again, if the last time is long enough ago.
-    fn renew(&mut self, now: Instant, look: impl FnOnce() -> Vec<u32>) {
-        let due = self.at.is_none_or(|then| now.saturating_duration_since(then) >= SCAN_INTERVAL);
-        if due {
-            self.at = Some(now);
-            self.pids = look();
-        }
-    }
-}
-
-/// The processes at the other end of the control channel; none if they cannot be found.
-fn holders(channel: ControlChannel) -> Vec<u32> {
-    let found = match channel {
-        ControlChannel::ListensAt(address) => listeners_at(address),
-        ControlChannel::Dials(address) => diallers_of(address),
-    };
-    found.unwrap_or_default()
 }
 
 /// Whether the name or the command line of a process contains a text. Arguments are taken with a

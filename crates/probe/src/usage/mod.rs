@@ -15,7 +15,6 @@ mod remote;
 mod sockets;
 
 use std::io;
-use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -38,18 +37,7 @@ pub struct Sample {
 /// Reads the CPU and memory of some processes again and again.
 #[derive(Debug)]
 pub struct Sampler {
-    /// Which processes, in words.
-    what: String,
     source: Source,
-}
-
-/// A TCP connection between the controller and us, by which its process is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ControlChannel {
-    /// The controller listens there (OpenFlow).
-    ListensAt(SocketAddr),
-    /// The controller dials our server there (P4Runtime).
-    Dials(SocketAddr),
 }
 
 #[derive(Debug)]
@@ -71,8 +59,8 @@ pub enum UsageError {
     /// The text to look for is empty.
     #[error("controller.process names a process by an empty text; every process would match")]
     EmptyName,
-    /// The process that holds the control channel was asked for without saying which that is (see
-    /// [`Sampler::on_channel`]), or on another host.
+    /// The process that holds the control channel must be looked up first (see [`listeners_at`]
+    /// and [`diallers_of`]), which works on this host only.
     #[error(
         "the process that holds the control channel can be found on this host only; name it in \
          controller.process"
@@ -149,7 +137,7 @@ impl Sampler {
     /// # Errors
     ///
     /// When a process id does not exist, when the other host cannot be reached, and for
-    /// [`ProcessSelector::Listener`], for which there is [`Sampler::on_channel`].
+    /// [`ProcessSelector::Listener`], which [`listeners_at`] or [`diallers_of`] must resolve first.
     pub fn new(selector: &ProcessSelector, interval: Duration) -> Result<Self, UsageError> {
         match selector {
             ProcessSelector::Ssh { target, process } => {
@@ -158,29 +146,8 @@ impl Sampler {
                 ssh.arg(target).arg("exec sh -s");
                 Self::over(ssh, target, process, interval, Duration::from_secs(15))
             }
-            local => {
-                let processes = local::Processes::new(local)?;
-                Ok(Self { what: described(local), source: Source::Local(processes) })
-            }
+            local => Ok(Self { source: Source::Local(local::Processes::new(local)?) }),
         }
-    }
-
-    /// Watches the processes of this host, other than this one, that hold the other end of the
-    /// control channel. They are looked for again whenever they are gone, so that the controller
-    /// may be started later, or again.
-    ///
-    /// # Errors
-    ///
-    /// When `/proc` cannot be read.
-    pub fn on_channel(channel: ControlChannel) -> Result<Self, UsageError> {
-        let what = match channel {
-            ControlChannel::ListensAt(address) => format!("the process that listens on {address}"),
-            ControlChannel::Dials(address) => {
-                format!("the process that is connected to {address}")
-            }
-        };
-        let processes = local::Processes::on_channel(channel)?;
-        Ok(Self { what, source: Source::Local(processes) })
     }
 
     /// Watches this process.
@@ -201,8 +168,7 @@ impl Sampler {
         patience: Duration,
     ) -> Result<Self, UsageError> {
         let remote = remote::Remote::start(shell, target, process, interval, patience)?;
-        let what = format!("{} on {target}", described(process));
-        Ok(Self { what, source: Source::Remote(remote) })
+        Ok(Self { source: Source::Remote(remote) })
     }
 
     /// The sample at `now`, which must not go backwards. Never waits.
@@ -224,37 +190,12 @@ impl Sampler {
         }
     }
 
-    /// Which processes are watched, in words; with their ids and names once there was a sample.
-    pub fn description(&self) -> String {
-        let seen = self.processes();
-        if seen.is_empty() {
-            return self.what.clone();
-        }
-        // A name may match many.
-        const MOST: usize = 5;
-        let mut shown: Vec<String> =
-            seen.iter().take(MOST).map(|(pid, name)| format!("{pid} ({name})")).collect();
-        if seen.len() > MOST {
-            shown.push(format!("{} more", seen.len() - MOST));
-        }
-        format!("{}: {}", self.what, shown.join(", "))
-    }
-
     /// Why samples stopped coming, if they did: the SSH connection broke.
     pub fn failure(&self) -> Option<String> {
         match &self.source {
             Source::Local(_) => None,
             Source::Remote(remote) => remote.failure(),
         }
-    }
-}
-
-fn described(selector: &ProcessSelector) -> String {
-    match selector {
-        ProcessSelector::Pid(pid) => format!("process {pid}"),
-        ProcessSelector::Name(text) => format!("processes with \"{text}\" in their name"),
-        ProcessSelector::Listener => "the process that holds the control channel".to_owned(),
-        ProcessSelector::Ssh { target, process } => format!("{} on {target}", described(process)),
     }
 }
 
