@@ -35,6 +35,9 @@ pub enum Stage {
     /// The controller asked the switch for its features and waits for them.
     FeaturesRequested(Version),
     /// The features are exchanged: the session is open.
+    ///
+    /// Controllers may have more questions before they listen: over 1.3, os-ken ignores packet-ins
+    /// until its request for port descriptions is answered.
     Ready(Version),
 }
 
