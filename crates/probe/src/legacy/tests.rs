@@ -1,8 +1,10 @@
 use std::fs;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::*;
+use crate::config::{Arrivals, Origin, Protocol, Settings, TopologySource};
 
 /// A folder with a `config.ini` and other files.
 fn folder(config: &str, others: &[(&str, &str)]) -> TempDir {
@@ -397,4 +399,41 @@ fn bad_distributions_are_refused() {
 fn a_file_that_is_absent_is_named() {
     let error = read(Path::new("no/such/config.ini")).expect_err("absent");
     assert!(error.to_string().starts_with("cannot read no/such/config.ini: "));
+}
+
+/// What the configuration makes of a file, as the command would.
+fn resolved(folder: &TempDir) -> crate::config::Config {
+    let mut settings = Settings::new();
+    for LegacySetting { key, value, file, line } in read_in(folder).expect("read").settings {
+        settings.set(key, &value, Origin::Legacy { file, line });
+    }
+    settings.resolve().expect("a configuration that can be run").config
+}
+
+#[test]
+fn what_is_read_can_be_run() {
+    let config = resolved(&folder("", &[]));
+    assert_eq!((config.protocol, config.traffic.rate), (Protocol::OpenFlow10, 5000.0));
+    assert_eq!(config.timing.measure, Duration::from_millis(60_500));
+
+    let p4runtime = "config.southbound_protocol = p4runtime\nconfig.switchesAddress = 192.0.2.1\n
+        trafficGenConfig.iatType = 1\ntrafficGenConfig.iatDistribution = Gamma
+        trafficGenConfig.iatDistributionParamter1 = 2\n
+        trafficGenConfig.iatDistributionParamter2 = 0.5\n";
+    let config = resolved(&folder(p4runtime, &[]));
+    assert_eq!(config.protocol, Protocol::P4Runtime);
+    assert_eq!(config.traffic.arrivals, Arrivals::Gamma { shape: 2.0 });
+    assert_eq!(config.controller.onos_pipeconf, "p4-tutorial-pipeconf");
+
+    let links = "config.hasTopology = true\nconfig.switchCount = 3
+        trafficGenConfig.arpEnabled = true\ntrafficGenConfig.onlyTopologyPayloads = true
+        config.checkForIndividualSwitchSettings = true\n";
+    let switches = "001.iat=50\n002.start=2000\n002.stop=8000\n003.pcapFile=cap.pcap\n";
+    let others = [("topology.ini", LINKS), ("ofSwitch.ini", switches), ("cap.pcap", "")];
+    let config = resolved(&folder(links, &others));
+    assert!(matches!(config.topology, TopologySource::Links(_)));
+    assert!(config.traffic.arp_first && config.traffic.addresses.known_destinations);
+    assert_eq!(config.switches.overrides.len(), 3);
+    let second = config.switches.overrides.get(1).expect("three");
+    assert_eq!(second.stop_delay, Some(Duration::from_millis(52_500)));
 }
