@@ -13,6 +13,8 @@ mod catalog;
 pub mod data;
 mod ids;
 mod objects;
+#[cfg(test)]
+mod tests;
 pub mod text;
 
 use std::sync::Arc;

@@ -150,12 +150,12 @@ fn canonical_group(
 
     let max_size = u64::try_from(group.max_size)
         .map_err(|_| EntityError::invalid(format!("max_size {} is negative", group.max_size)))?;
-    if let Some(limit) = profile.max_group_size {
-        if max_size == 0 || max_size > u64::from(limit) {
-            return Err(EntityError::invalid(format!(
-                "max_size is {max_size}, but must be in 1..={limit} (max_group_size of the selector)"
-            )));
-        }
+    if let Some(limit) = profile.max_group_size
+        && (max_size == 0 || max_size > u64::from(limit))
+    {
+        return Err(EntityError::invalid(format!(
+            "max_size is {max_size}, but must be in 1..={limit} (max_group_size of the selector)"
+        )));
     }
     let mut ids = HashSet::new();
     let mut size = Size::new(profile.size_semantics, profile);

@@ -86,7 +86,8 @@ fn meter(
 
 #[test]
 fn meters() {
-    let config = Some(v1::MeterConfig { cir: 1, cburst: 2, pir: 3, pburst: 4, eburst: 0 });
+    let rates = v1::MeterConfig { cir: 1, cburst: 2, pir: 3, pburst: 4, eburst: 0 };
+    let config = Some(rates);
     let mut switch = Switch::new();
     let read = |switch: &Switch| switch.read(meter(TWO_RATE, None, None)).unwrap();
     let cells = |configs: [Option<v1::MeterConfig>; 2]| {
@@ -99,7 +100,7 @@ fn meters() {
     assert_eq!(switch.modify(meter(TWO_RATE, at(2), config)), Err(Code::OutOfRange));
     assert_eq!(switch.insert(meter(TWO_RATE, at(1), config)), INVALID);
     assert_eq!(switch.modify(meter(77, at(1), config)), INVALID);
-    let negative = Some(v1::MeterConfig { cir: -1, ..config.unwrap() });
+    let negative = Some(v1::MeterConfig { cir: -1, ..rates });
     assert_eq!(switch.modify(meter(TWO_RATE, at(1), negative)), INVALID);
 
     let asking =

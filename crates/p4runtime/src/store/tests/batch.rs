@@ -102,7 +102,7 @@ fn any_update() -> impl Strategy<Value = v1::Update> {
             if table == EXACT {
                 entry.idle_timeout_ns = number;
                 entry.counter_data =
-                    (number > 1).then(|| v1::CounterData { byte_count: number, packet_count: 1 });
+                    (number > 1).then_some(v1::CounterData { byte_count: number, packet_count: 1 });
             }
             if default && key == 1 {
                 entry.r#match.clear();

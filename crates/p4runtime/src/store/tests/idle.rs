@@ -31,7 +31,7 @@ fn an_entry_expires_again_and_again_until_it_is_hit() {
     assert_eq!(switch.store.next_expiry(), Some(T0.after(100)));
     assert_eq!(expired(&mut switch, T0.after(99)), []);
     let notified = v1::TableEntry { action: None, ..aging(1, 100) };
-    assert_eq!(expired(&mut switch, T0.after(100)), [notified.clone()]);
+    assert_eq!(expired(&mut switch, T0.after(100)), std::slice::from_ref(&notified));
     assert_eq!(expired(&mut switch, T0.after(100)), []);
     assert_eq!(switch.store.next_expiry(), Some(T0.after(200)));
     assert_eq!(elapsed(&switch, 1, T0.after(150)), 150, "a notification is not a hit");

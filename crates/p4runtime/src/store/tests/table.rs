@@ -284,7 +284,8 @@ fn initial_entries_are_constant_one_by_one() {
 #[test]
 fn direct_resources_are_written_with_the_entry() {
     let counter = Some(v1::CounterData { byte_count: 128, packet_count: 2 });
-    let meter = Some(v1::MeterConfig { cir: 1, cburst: 2, pir: 3, pburst: 4, eburst: 0 });
+    let rates = v1::MeterConfig { cir: 1, cburst: 2, pir: 3, pburst: 4, eburst: 0 };
+    let meter = Some(rates);
     let asked = v1::TableEntry {
         counter_data: Some(v1::CounterData::default()),
         meter_config: Some(v1::MeterConfig::default()),
@@ -305,7 +306,7 @@ fn direct_resources_are_written_with_the_entry() {
     assert_eq!(switch.modify(exact_entry(1)), Ok(()));
     assert_eq!(direct(&switch), (counter, None));
 
-    let burst = Some(v1::MeterConfig { eburst: 1, ..meter.unwrap() });
+    let burst = Some(v1::MeterConfig { eburst: 1, ..rates });
     assert_eq!(switch.modify(v1::TableEntry { meter_config: burst, ..entry.clone() }), INVALID);
     let negative = Some(v1::CounterData { byte_count: -1, packet_count: 0 });
     assert_eq!(switch.modify(v1::TableEntry { counter_data: negative, ..entry.clone() }), INVALID);
