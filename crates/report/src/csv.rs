@@ -9,6 +9,8 @@ use std::io::{self, Write};
 use probe::metrics::{Metric, Unit};
 use probe::outcome::{Point, RunResult, Trial};
 
+use crate::verdict;
+
 /// What every row starts with.
 const POINT: &str = "point,protocol,mode,switches,rate_per_switch_per_s,window";
 
@@ -28,7 +30,7 @@ pub(crate) fn summary(writer: &mut dyn Write, result: &RunResult) -> io::Result<
             Cell(point.offered_rate),
             point.trials.len()
         )?;
-        write!(writer, "{}", Text(&crate::verdict::of_point(point).word()))?;
+        write!(writer, "{}", Text(verdict::word(verdict::of_point(point).side)))?;
         for metric in Metric::all() {
             match point.summary.get(metric.name) {
                 Some(estimate) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use probe::outcome::{Completion, Point, RunResult};
 
-use crate::format::{duration, figure, plural, printable};
+use crate::format::{duration, plural, printable, setting};
 use probe::metrics::Unit;
 
 /// The name of a protocol as people write it.
@@ -20,7 +20,7 @@ pub(crate) fn protocol(name: &str) -> String {
 /// What a switch does at a point: `100/s each`, `window 16`, `flood`.
 pub(crate) fn load(point: &Point) -> String {
     match (point.rate_per_switch, point.window) {
-        (Some(rate), _) => format!("{} each", figure(rate, Unit::PerSecond)),
+        (Some(rate), _) => format!("{} each", setting(rate, Unit::PerSecond)),
         (None, Some(window)) => format!("window {window}"),
         (None, None) => printable(&point.mode),
     }
@@ -52,7 +52,7 @@ pub(crate) fn run(result: &RunResult) -> String {
     let rates: Vec<_> = points.iter().filter_map(|p| p.rate_per_switch).collect();
     if !rates.is_empty() {
         let (least, most) = range(rates.into_iter());
-        let (from, to) = (figure(least, Unit::PerSecond), figure(most, Unit::PerSecond));
+        let (from, to) = (setting(least, Unit::PerSecond), setting(most, Unit::PerSecond));
         parts.push(if least == most {
             format!("{to} each")
         } else {
@@ -80,7 +80,10 @@ pub(crate) fn effort(result: &RunResult) -> String {
     let each: Vec<usize> = result.points.iter().map(|p| p.trials.len()).collect();
     let same = each.iter().all(|n| *n == each[0]);
     let lengths = range(trials.iter().map(|t| t.measured_s));
-    let length = if lengths.1 - lengths.0 < 0.05 * lengths.1 {
+    if lengths.1 <= 0.0 {
+        return format!("{}, nothing measured", plural(trials.len() as u64, "trial", "trials"));
+    }
+    let length = if lengths.1 - lengths.0 <= 0.05 * lengths.1 {
         duration(lengths.1)
     } else {
         format!("{} to {}", duration(lengths.0), duration(lengths.1))

@@ -3,6 +3,7 @@
 //! Most stand in the summary already; those of which the summary keeps no mean are made here, in
 //! the same way: mean over trials with a 95 % confidence interval.
 
+use probe::metrics::Unit;
 use probe::outcome::{Completion, Counts, Estimate, Latency, Point, Trial};
 
 /// Which latency.
@@ -68,14 +69,67 @@ impl Kind {
     }
 }
 
+/// The latencies of a point that have samples, with the name of each.
+pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
+    let kinds = [
+        (Kind::FromDue, "RTT from due"),
+        (Kind::FromSent, "RTT from sent"),
+        (Kind::Lag, "behind schedule"),
+    ];
+    kinds.into_iter().filter(|(kind, _)| kind.samples(point) > 0).collect()
+}
+
+/// Rates and load of a point, in the order of reports. What does not apply is left out.
+pub(crate) fn rates(point: &Point) -> Vec<(&'static str, &Estimate, Unit)> {
+    let rules = metric(point, "rules_rate").is_some_and(|rules| rules.max > 0.0);
+    let rows = [
+        ("offered", "offered_rate", Unit::PerSecond, point.offered_rate.is_some()),
+        ("sent", "sent_rate", Unit::PerSecond, true),
+        ("received", "received_rate", Unit::PerSecond, true),
+        ("loss", "loss", Unit::Fraction, true),
+        ("rules installed", "rules_rate", Unit::PerSecond, rules),
+        ("outstanding, most", "outstanding.max", Unit::Count, true),
+        ("fairness over switches", "fairness", Unit::Index, point.switches > 1),
+        ("controller CPU", "controller.cpu", Unit::CpuPercent, true),
+        ("controller memory", "controller.rss", Unit::Bytes, true),
+        ("probe CPU", "probe.cpu", Unit::CpuPercent, true),
+        ("probe memory", "probe.rss", Unit::Bytes, true),
+    ];
+    let applying = rows.into_iter().filter(|row| row.3);
+    applying
+        .filter_map(|(label, name, unit, _)| Some((label, metric(point, name)?, unit)))
+        .collect()
+}
+
+/// Counts of a point over its trials, in the order of reports. Rare things that did not happen are
+/// left out.
+pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
+    const ALWAYS: usize = 7;
+    let total = |of: fn(&Counts) -> u64| point.trials.iter().map(|t| of(&t.counts)).sum::<u64>();
+    let rows = [
+        ("due", total(|c| c.due)),
+        ("sent", total(|c| c.sent)),
+        ("answered", total(|c| c.answered)),
+        ("late", total(|c| c.late)),
+        ("lost", total(|c| c.lost)),
+        ("duplicated", total(|c| c.duplicated)),
+        ("unmatched", total(|c| c.unmatched)),
+        ("untimed", total(|c| c.untimed)),
+        ("packet-outs", total(|c| c.packet_outs)),
+        ("rules installed", total(|c| c.rules_installed)),
+        ("rules removed", total(|c| c.rules_removed)),
+        ("rules refused", total(|c| c.rules_refused)),
+        ("discovery frames relayed", total(|c| c.discovery_relayed)),
+        ("disconnects", total(|c| c.disconnects)),
+        ("malformed messages", total(|c| c.malformed)),
+    ];
+    let rows = rows.into_iter().enumerate();
+    rows.filter(|(place, row)| *place < ALWAYS || row.1 > 0).map(|(_, row)| row).collect()
+}
+
 /// A metric of the summary.
 pub(crate) fn metric<'a>(point: &'a Point, name: &str) -> Option<&'a Estimate> {
     point.summary.get(name)
-}
-
-/// A count summed over the trials.
-pub(crate) fn total(point: &Point, count: impl Fn(&Counts) -> u64) -> u64 {
-    point.trials.iter().map(|trial| count(&trial.counts)).sum()
 }
 
 /// Trials that measured something.

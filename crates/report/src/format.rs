@@ -50,13 +50,18 @@ fn decimals(value: f64, significant: i32, most: i32) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
     }
-    let before = value.abs().log10().floor() as i32 + 1;
+    // 0.9997 will be rounded up to 1.
+    let before = (value.abs() * (1.0 + 0.5e-3)).log10().floor() as i32 + 1;
     (significant - before).clamp(0, most) as usize
 }
 
 /// A number and its unit, with a thin distance between: `4.98 k/s`.
 fn join(number: &str, suffix: &str) -> String {
-    if suffix.is_empty() { number.to_owned() } else { format!("{number} {suffix}") }
+    match suffix {
+        "" => number.to_owned(),
+        "/s" => format!("{number}/s"),
+        suffix => format!("{number} {suffix}"),
+    }
 }
 
 /// One figure with its unit: `4.98 k/s`, `873 µs`, `0.013 %`. A figure that is no number is a dash.
@@ -83,6 +88,22 @@ pub(crate) fn figure(value: f64, unit: Unit) -> String {
     join(&format!("{scaled:.digits$}"), scale.suffix)
 }
 
+/// A figure that was asked for rather than measured, without digits that say nothing: `100/s`,
+/// `2.5 k/s`.
+pub(crate) fn setting(value: f64, unit: Unit) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let scale = scaling(unit, value);
+    let number = format!("{:.3}", value / scale.divisor);
+    join(trim_zeros(&number), scale.suffix)
+}
+
+/// A number without zeros at the end of its fraction.
+pub(crate) fn trim_zeros(number: &str) -> &str {
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
+}
+
 /// One figure if there is one, else a dash.
 pub(crate) fn optional(value: Option<f64>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| figure(value, unit))
@@ -94,6 +115,9 @@ pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     let Some(ci) = estimate.ci95.filter(|ci| ci.is_finite()) else {
         return figure(estimate.mean, unit);
     };
+    if estimate.min == 0.0 && estimate.max == 0.0 {
+        return figure(0.0, unit);
+    }
     if !estimate.mean.is_finite() {
         return "–".to_owned();
     }
@@ -105,6 +129,8 @@ pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
 pub(crate) fn mean_and_interval(mean: f64, ci: f64, unit: Unit) -> (String, String, &'static str) {
     let scale = scaling(unit, if mean == 0.0 { ci } else { mean });
     let (mean, ci) = (mean / scale.divisor, ci / scale.divisor);
+    // What is left of a difference of equal numbers is no interval.
+    let ci = if ci < mean.abs() * 1e-9 { 0.0 } else { ci };
     let digits = if matches!(unit, Unit::Index) {
         4
     } else if ci == 0.0 {
@@ -129,13 +155,15 @@ pub(crate) fn whole(value: u64) -> String {
     text
 }
 
-/// A length of time for people: `850 ms`, `42.0 s`, `6 min 12 s`, `2 h 5 min`.
+/// A length of time for people: `850 ms`, `42 s`, `6 min 12 s`, `2 h 5 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return "–".to_owned();
     }
     if seconds < 99.95 {
-        return figure(seconds, Unit::Seconds);
+        let text = figure(seconds, Unit::Seconds);
+        let (number, suffix) = text.split_once(' ').unwrap_or((&text, ""));
+        return join(trim_zeros(number), suffix);
     }
     let whole = seconds.round() as u64;
     let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
@@ -145,6 +173,12 @@ pub(crate) fn duration(seconds: f64) -> String {
 /// `1 switch`, `50 switches`.
 pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", whole(count), if count == 1 { one } else { many })
+}
+
+/// Text with a capital at its beginning.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Text from outside on one line, without control characters. A replacement character stands for
@@ -201,6 +235,14 @@ mod tests {
     }
 
     #[test]
+    fn settings_have_no_idle_digits() {
+        assert_eq!(setting(100.0, Unit::PerSecond), "100/s");
+        assert_eq!(setting(2_500.0, Unit::PerSecond), "2.5 k/s");
+        assert_eq!(setting(0.25, Unit::PerSecond), "0.25/s");
+        assert_eq!(setting(20e6, Unit::PerSecond), "20 M/s");
+    }
+
+    #[test]
     fn a_small_loss_is_never_rounded_to_none_nor_a_large_one_to_all() {
         assert_eq!(figure(0.0, Unit::Fraction), "0 %");
         assert_eq!(figure(1e-7, Unit::Fraction), "<0.001 %");
@@ -216,7 +258,8 @@ mod tests {
         assert_eq!(estimate(&of(1_471.0, Some(410.0)), Unit::PerSecond), "1.47 ± 0.41 k/s");
         assert_eq!(estimate(&of(20.1, Some(1.3)), Unit::Seconds), "20.1 ± 1.3 s");
         assert_eq!(estimate(&of(4_980.0, None), Unit::PerSecond), "4.98 k/s");
-        assert_eq!(estimate(&of(0.0, Some(0.0)), Unit::Fraction), "0 ± 0 %");
+        assert_eq!(estimate(&of(10.0, Some(1e-15)), Unit::PerSecond), "10.0 ± 0.0/s");
+        assert_eq!(estimate(&of(0.0, Some(0.0)), Unit::Fraction), "0 %");
     }
 
     #[test]
@@ -225,7 +268,8 @@ mod tests {
         assert_eq!(whole(999), "999");
         assert_eq!(whole(1_234_567), "1,234,567");
         assert_eq!(duration(0.85), "850 ms");
-        assert_eq!(duration(42.0), "42.0 s");
+        assert_eq!(duration(60.0), "60 s");
+        assert_eq!(duration(26.512), "26.5 s");
         assert_eq!(duration(372.0), "6 min 12 s");
         assert_eq!(duration(7_500.0), "2 h 5 min");
         assert_eq!(plural(1, "switch", "switches"), "1 switch");

@@ -46,7 +46,7 @@ pub fn to_json(result: &RunResult) -> Result<String, serde_json::Error> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Indented::default());
     result.serialize(&mut serializer)?;
     bytes.push(b'\n');
-    String::from_utf8(bytes).map_err(|error| serde::ser::Error::custom(error))
+    String::from_utf8(bytes).map_err(serde::ser::Error::custom)
 }
 
 /// Reads a `result.json`. The raw histograms are in files of their own and stay empty.

@@ -3,112 +3,153 @@
 //! Trials of one point may disagree. The most serious verdict then stands for all: a point at which
 //! the probe fell behind in one trial of five is a point at which the probe fell behind.
 
-use std::collections::BTreeMap;
+use probe::outcome::{Completion, Point, RunResult, Saturated};
 
-use probe::outcome::{Completion, Point, RunResult, Saturated, Trial};
+use crate::describe;
+use crate::format::{capital, printable};
 
-/// Verdicts of some trials.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Verdicts {
+/// Sides by how much they weigh.
+const BY_WEIGHT: [Saturated; 4] =
+    [Saturated::Probe, Saturated::Controller, Saturated::Unknown, Saturated::Neither];
+
+/// The verdict of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PointVerdict {
+    /// The most serious verdict of any trial.
+    pub(crate) side: Saturated,
+    /// How many trials gave it.
+    times: usize,
     trials: usize,
-    neither: usize,
-    unknown: usize,
-    controller: usize,
-    probe: usize,
 }
 
-/// Those of a point.
-pub(crate) fn of_point(point: &Point) -> Verdicts {
-    let mut verdicts = Verdicts::default();
-    point.trials.iter().for_each(|trial| verdicts.add(trial));
-    verdicts
-}
-
-/// Those of a whole run.
-pub(crate) fn of_run(result: &RunResult) -> Verdicts {
-    let mut verdicts = Verdicts::default();
-    result.points.iter().flat_map(|point| &point.trials).for_each(|trial| verdicts.add(trial));
-    verdicts
-}
-
-/// What the trials say in explanation of `side`, each once, most frequent first.
-pub(crate) fn reasons<'a>(
-    trials: impl Iterator<Item = &'a Trial>,
-    side: Saturated,
-) -> Vec<&'a str> {
-    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-    for trial in trials.filter(|t| t.verdict.saturated == side && !t.verdict.because.is_empty()) {
-        *reasons.entry(trial.verdict.because.as_str()).or_default() += 1;
-    }
-    let mut reasons: Vec<_> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-    reasons.into_iter().map(|(reason, _)| reason).collect()
-}
-
-impl Verdicts {
-    fn add(&mut self, trial: &Trial) {
+/// The verdict of a point.
+pub(crate) fn of_point(point: &Point) -> PointVerdict {
+    let sides = point.trials.iter().map(|trial| match trial.completion {
         // Nothing can be said of a trial that measured nothing.
-        let saturated = match trial.completion {
-            Completion::Failed { .. } => Saturated::Unknown,
-            _ => trial.verdict.saturated,
-        };
-        self.trials += 1;
-        *match saturated {
-            Saturated::Neither => &mut self.neither,
-            Saturated::Unknown => &mut self.unknown,
-            Saturated::Controller => &mut self.controller,
-            Saturated::Probe => &mut self.probe,
-        } += 1;
+        Completion::Failed { .. } => Saturated::Unknown,
+        _ => trial.verdict.saturated,
+    });
+    PointVerdict::of(&sides.collect::<Vec<_>>())
+}
+
+impl PointVerdict {
+    fn of(sides: &[Saturated]) -> Self {
+        let times = |side: Saturated| sides.iter().filter(|other| **other == side).count();
+        let side =
+            BY_WEIGHT.into_iter().find(|side| times(*side) > 0).unwrap_or(Saturated::Unknown);
+        Self { side, times: times(side), trials: sides.len() }
     }
 
-    /// The most serious verdict, and in how many trials it was given.
-    pub(crate) fn worst(&self) -> (Saturated, usize) {
-        let by_weight = [
-            (Saturated::Probe, self.probe),
-            (Saturated::Controller, self.controller),
-            (Saturated::Unknown, self.unknown),
-            (Saturated::Neither, self.neither),
-        ];
-        by_weight.into_iter().find(|(_, times)| *times > 0).unwrap_or((Saturated::Unknown, 0))
-    }
-
-    /// The most serious verdict in a word.
-    pub(crate) fn word(&self) -> &'static str {
-        word(self.worst().0)
-    }
-
-    /// The same, with the number of trials if they disagree: `controller 3/5`.
-    pub(crate) fn short(&self) -> String {
-        match self.worst() {
-            (side, times) if times == self.trials => word(side).to_owned(),
-            (side, times) => format!("{} {times}/{}", word(side), self.trials),
+    /// The side, with the number of trials if they disagree: `controller 3/5`.
+    pub(crate) fn short(self) -> String {
+        if self.times == self.trials {
+            word(self.side).to_owned()
+        } else {
+            format!("{} {}/{}", word(self.side), self.times, self.trials)
         }
     }
 
-    /// The same as a sentence.
-    pub(crate) fn sentence(&self) -> String {
-        let (side, times) = self.worst();
-        let share = match (times, self.trials) {
+    fn sentence(self) -> String {
+        let share = match (self.times, self.trials) {
             (_, 0) => return "Nothing was measured.".to_owned(),
             (_, 1) => String::new(),
             (times, trials) if times == trials => format!(" in all {trials} trials"),
             (times, trials) => format!(" in {times} of {trials} trials"),
         };
-        match side {
+        match self.side {
+            // This one is given only if all trials agree.
             Saturated::Neither => {
-                format!(
-                    "Neither side was saturated{share}: what was offered was sent on time and answered."
-                )
+                let any = if self.trials > 1 { " in any trial" } else { "" };
+                format!("Neither side was saturated{any}: {NEITHER}.")
             }
             Saturated::Controller => format!("The controller was the limit{share}."),
             Saturated::Probe => {
-                format!(
-                    "The probe itself was the limit{share}: its figures say nothing about the controller."
-                )
+                format!("The probe itself was the limit{share}: {PROBE}.")
             }
             Saturated::Unknown => format!("Which side was the limit could not be told{share}."),
         }
     }
+}
+
+const NEITHER: &str = "what was offered was sent on time and answered";
+const PROBE: &str = "such figures say nothing about the controller";
+
+/// The verdict of a run in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RunVerdict {
+    /// The most serious verdict of any trial.
+    pub(crate) side: Saturated,
+    /// The verdict in a sentence.
+    pub(crate) sentence: String,
+    /// What else there is to say, a sentence or two each.
+    pub(crate) further: Vec<String>,
+}
+
+/// The verdict of a run; none if there is no point.
+pub(crate) fn of_run(result: &RunResult) -> Option<RunVerdict> {
+    match result.points.as_slice() {
+        [] => None,
+        [point] => {
+            let verdict = of_point(point);
+            let further = reasons(point, verdict.side).into_iter().take(2).collect();
+            Some(RunVerdict { side: verdict.side, sentence: verdict.sentence(), further })
+        }
+        points => Some(of_points(points)),
+    }
+}
+
+fn of_points(points: &[Point]) -> RunVerdict {
+    let verdicts: Vec<_> = points.iter().map(|point| (point, of_point(point).side)).collect();
+    let total = points.len();
+    let mut sentences = Vec::new();
+    let mut worst = None;
+    for side in BY_WEIGHT {
+        let at: Vec<&Point> = verdicts.iter().filter(|v| v.1 == side).map(|v| v.0).collect();
+        let Some(first) = at.first() else { continue };
+        worst = worst.or(Some(side));
+        let n = at.len();
+        let where_at = format!("at {n} of {total} points");
+        sentences.push(match side {
+            Saturated::Probe => format!("The probe itself was the limit {where_at}: {PROBE}."),
+            Saturated::Controller => format!("The controller was the limit {where_at}."),
+            Saturated::Unknown => {
+                format!("Which side was the limit could not be told {where_at}.")
+            }
+            Saturated::Neither if n == total => {
+                format!("Neither side was saturated at any of {total} points: {NEITHER}.")
+            }
+            Saturated::Neither => format!("Neither side was saturated at the other {n}."),
+        });
+        if side != Saturated::Neither {
+            sentences.push(places(&at));
+            if let Some(reason) = reasons(first, side).first() {
+                sentences.push(format!("For example {}: {reason}", describe::point(first)));
+            }
+        }
+    }
+    let sentence = if sentences.is_empty() { String::new() } else { sentences.remove(0) };
+    RunVerdict { side: worst.unwrap_or(Saturated::Unknown), sentence, further: sentences }
+}
+
+/// The points by name, as many as one reads.
+fn places(points: &[&Point]) -> String {
+    const NAMED: usize = 4;
+    let mut names: Vec<_> = points.iter().take(NAMED).map(|point| describe::point(point)).collect();
+    if points.len() > NAMED {
+        names.push(format!("and {} more", points.len() - NAMED));
+    }
+    names.join("; ") + "."
+}
+
+/// What the trials of a point say in explanation of `side`, each once.
+fn reasons(point: &Point, side: Saturated) -> Vec<String> {
+    let said =
+        point.trials.iter().filter(|t| t.verdict.saturated == side).map(|t| &t.verdict.because);
+    let reasons = said.filter(|because| !because.is_empty()).map(|because| {
+        let text = capital(&printable(because));
+        if text.ends_with('.') { text } else { text + "." }
+    });
+    describe::distinct(reasons)
 }
 
 /// A side in a word.
@@ -124,31 +165,26 @@ pub(crate) fn word(side: Saturated) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn verdicts(neither: usize, unknown: usize, controller: usize, probe: usize) -> Verdicts {
-        Verdicts {
-            trials: neither + unknown + controller + probe,
-            neither,
-            unknown,
-            controller,
-            probe,
-        }
-    }
+    use Saturated::{Controller, Neither, Probe, Unknown};
 
     #[test]
     fn the_most_serious_verdict_stands_for_all() {
-        assert_eq!(verdicts(4, 0, 0, 1).short(), "probe 1/5");
-        assert_eq!(verdicts(3, 0, 2, 0).short(), "controller 2/5");
-        assert_eq!(verdicts(3, 0, 0, 0).short(), "neither");
-        assert_eq!(verdicts(0, 0, 0, 0).word(), "unknown");
-        assert_eq!(
-            verdicts(0, 0, 5, 0).sentence(),
-            "The controller was the limit in all 5 trials."
-        );
-        assert_eq!(verdicts(0, 0, 1, 0).sentence(), "The controller was the limit.");
-        assert_eq!(verdicts(0, 0, 0, 0).sentence(), "Nothing was measured.");
+        let of = PointVerdict::of;
+        assert_eq!(of(&[Neither, Neither, Probe, Controller, Neither]).short(), "probe 1/5");
+        assert_eq!(of(&[Controller, Neither, Controller, Neither]).short(), "controller 2/4");
+        assert_eq!(of(&[Neither, Neither]).short(), "neither");
+        assert_eq!(of(&[]).side, Unknown);
+    }
+
+    #[test]
+    fn sentences_say_in_how_many_trials() {
+        let sentence = |sides: &[Saturated]| PointVerdict::of(sides).sentence();
+        assert_eq!(sentence(&[Controller]), "The controller was the limit.");
+        assert_eq!(sentence(&[Controller; 5]), "The controller was the limit in all 5 trials.");
+        assert_eq!(sentence(&[]), "Nothing was measured.");
+        assert!(sentence(&[Neither, Probe]).contains("in 1 of 2 trials: such figures say nothing"));
         assert!(
-            verdicts(1, 0, 0, 1).sentence().contains("in 1 of 2 trials: its figures say nothing")
+            sentence(&[Neither, Neither]).starts_with("Neither side was saturated in any trial")
         );
     }
 }

@@ -73,27 +73,20 @@ struct Group<'a> {
 /// All plots for which there is data.
 pub(super) fn figures(result: &RunResult) -> Vec<Figure> {
     let mut figures = Vec::new();
-    for against in [Against::Offered, Against::Switches] {
+    for against in [Against::Switches, Against::Offered] {
         let groups = groups(&result.points, against);
-        if groups.is_empty() {
-            continue;
+        for protocol in describe::distinct(groups.iter().map(|g| g.protocol.clone())) {
+            let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.protocol == protocol).collect();
+            figures.push(packets(result, against, &own, &protocol));
         }
-        let protocols = describe::distinct(groups.iter().map(|g| g.protocol.clone()));
-        for protocol in &protocols {
-            let of_one: Vec<&Group<'_>> =
-                groups.iter().filter(|g| g.protocol == *protocol).collect();
-            figures.push(packets(result, against, &of_one, protocol));
-        }
-        let trials = "Mean over trials; bars are 95 % confidence intervals.";
-        figures.extend([
-            one_metric(result, against, &groups, &RTT_MEAN, "From due to answered. Mean over trials; bars are 95 % confidence intervals."),
-            one_metric(result, against, &groups, &RTT_P99, "From due to answered. Mean over trials; bars are 95 % confidence intervals."),
-            one_metric(result, against, &groups, &LOSS, trials),
-            one_metric(result, against, &groups, &CPU, "In percent of one core, so that four busy cores are 400. Mean over trials; bars are 95 % confidence intervals."),
-        ]);
+        let metrics = [&RTT_MEAN, &RTT_P99, &LOSS, &CPU];
+        figures.extend(metrics.map(|shown| one_metric(result, against, &groups, shown)));
     }
     figures
 }
+
+/// What every plot of a sweep is made of.
+const MEANS: &str = "Mean over trials; bars are 95 % confidence intervals.";
 
 /// A metric that has a plot of its own.
 struct Shown {
@@ -101,6 +94,7 @@ struct Shown {
     unit: Unit,
     title: &'static str,
     label: &'static str,
+    remark: &'static str,
     logarithmic: bool,
     /// Not drawn if all values are zero.
     needs_some: bool,
@@ -111,6 +105,7 @@ const RTT_MEAN: Shown = Shown {
     unit: Unit::Seconds,
     title: "Mean round-trip time",
     label: "mean round-trip time",
+    remark: "From due to answered.",
     logarithmic: true,
     needs_some: true,
 };
@@ -119,6 +114,7 @@ const RTT_P99: Shown = Shown {
     unit: Unit::Seconds,
     title: "99th percentile of the round-trip time",
     label: "round-trip time, p99",
+    remark: "From due to answered.",
     logarithmic: true,
     needs_some: true,
 };
@@ -127,6 +123,7 @@ const LOSS: Shown = Shown {
     unit: Unit::Fraction,
     title: "Loss",
     label: "packet-ins without an answer",
+    remark: "Share of the packet-ins sent.",
     logarithmic: false,
     needs_some: true,
 };
@@ -134,7 +131,8 @@ const CPU: Shown = Shown {
     name: "controller.cpu",
     unit: Unit::CpuPercent,
     title: "CPU of the controller",
-    label: "CPU, percent of one core",
+    label: "CPU of one core",
+    remark: "Four busy cores are 400 %.",
     logarithmic: false,
     needs_some: false,
 };
@@ -171,62 +169,64 @@ fn packets(result: &RunResult, against: Against, groups: &[&Group<'_>], protocol
     let mut lines = Vec::new();
     let all = || groups.iter().flat_map(|g| g.points.iter());
     let xs = || all().map(|(x, _)| *x);
-    let several = groups.len() > 1;
     if against == Against::Offered {
         let (low, high) = describe::range(xs());
-        lines.push(Line {
-            name: "all that is offered".to_owned(),
-            points: vec![Dot::new(low, low), Dot::new(high, high)],
-            style: Style::guide(),
-            tip: None,
-        });
+        let ends = vec![Dot::new(low, low), Dot::new(high, high)];
+        lines.push(Line::new("all that is offered", ends, Style::guide()));
     }
-    for group in groups {
-        let name =
-            |what: &str| if several { format!("{what}, {}", group.kept) } else { what.to_owned() };
-        // With one group, sent and received differ by colour too.
-        let (sent, received) = if several { (group.hue, group.hue) } else { (1, 0) };
+    let mut keys = Vec::new();
+    let (mut title, sent, received) = (String::new(), "sent_rate", "received_rate");
+    if let [group] = groups {
+        // Nothing else is to be told apart, so sent and received differ by colour too.
+        title = format!(" ({})", group.kept);
+        let styles = (Style::series(1).hollow(), Style::series(0).filled());
+        lines.push(line("sent".to_owned(), group, against, sent, Unit::PerSecond, styles.0));
         lines.push(line(
-            name("sent"),
+            "received".to_owned(),
             group,
             against,
-            "sent_rate",
+            received,
             Unit::PerSecond,
-            Style::series(sent).hollow(),
+            styles.1,
         ));
-        lines.push(line(
-            name("received"),
-            group,
-            against,
-            "received_rate",
-            Unit::PerSecond,
-            Style::series(received).filled(),
-        ));
+        lines.iter_mut().for_each(|line| line.legend.clone_from(&line.name));
+    } else {
+        keys.extend([
+            ("sent".to_owned(), Style::key().hollow()),
+            ("received".to_owned(), Style::key().filled()),
+        ]);
+        for group in groups {
+            let style = Style::series(group.hue);
+            let name = |what: &str| format!("{what}, {}", group.kept);
+            let hollow = style.hollow();
+            lines.push(line(name("sent"), group, against, sent, Unit::PerSecond, hollow));
+            let filled = style.filled();
+            let received =
+                line(name("received"), group, against, received, Unit::PerSecond, filled);
+            lines.push(Line { legend: group.kept.clone(), ..received });
+        }
     }
-    let rates = all().flat_map(|(_, p)| ["sent_rate", "received_rate"].map(|name| metric(p, name)));
+    let rates = || all().flat_map(|(_, point)| [sent, received].map(|name| metric(point, name)));
     let wide = against == Against::Offered
         && plot::spans_decades(xs())
-        && plot::spans_decades(rates.flatten().map(|e| e.mean));
+        && plot::spans_decades(rates().flatten().map(|e| e.mean));
     let axis = |label: &str, unit| {
         if wide { Axis::logarithmic(label, unit) } else { Axis::linear(label, unit) }
     };
-    let common = if several {
-        String::new()
-    } else {
-        format!(" ({})", groups.first().map_or("", |g| &g.kept))
-    };
+    let against_what = against.title();
     Figure {
         plot: Plot {
-            title: format!("{protocol}: packets sent and received against {}{common}", against.title()),
+            title: format!("{protocol}: packets sent and received against {against_what}{title}"),
             description: describe_packets(groups),
             x: axis(against.label(), against.unit()),
-            y: axis("packets per second", Unit::PerSecond),
+            y: axis("packets, all switches", Unit::PerSecond),
             lines,
             areas: Vec::new(),
             span: None,
             marks: marks(result, against),
+            keys,
         },
-        remark: "Packet-ins sent and answers received per second, all switches together. Mean over trials; bars are 95 % confidence intervals.".to_owned(),
+        remark: MEANS.to_owned(),
         data: Data::Points,
     }
 }
@@ -242,60 +242,61 @@ fn describe_packets(groups: &[&Group<'_>]) -> String {
 }
 
 /// One metric, a line per group.
-fn one_metric(
-    result: &RunResult,
-    against: Against,
-    groups: &[Group<'_>],
-    shown: &Shown,
-    remark: &str,
-) -> Figure {
-    let protocols = describe::distinct(groups.iter().map(|g| g.protocol.clone()));
-    let values =
-        || groups.iter().flat_map(|g| g.points.iter().filter_map(|(_, p)| metric(p, shown.name)));
+fn one_metric(result: &RunResult, against: Against, groups: &[Group<'_>], shown: &Shown) -> Figure {
+    let protocols = describe::distinct(groups.iter().map(|g| g.protocol.as_str()));
+    let all = || groups.iter().flat_map(|g| g.points.iter());
+    let values = || all().filter_map(|(_, point)| metric(point, shown.name));
     let empty = shown.needs_some && !values().any(|e| e.mean > 0.0);
     let mut lines = Vec::new();
     for (number, group) in groups.iter().enumerate().filter(|_| !empty) {
-        let name = if protocols.len() > 1 {
-            format!("{}, {}", group.protocol, group.kept)
-        } else {
-            group.kept.clone()
+        let full = format!("{}, {}", group.protocol, group.kept);
+        // One protocol, or two: the colour says the load and dashes the protocol. More protocols,
+        // or one line of each, are told apart by colour.
+        let (name, legend, style) = match protocols.as_slice() {
+            [_, _] if groups.len() == 2 => (full.clone(), full, Style::series(number).filled()),
+            [_] => (group.kept.clone(), group.kept.clone(), Style::series(group.hue).filled()),
+            [_, second] if group.protocol == *second => {
+                (full, String::new(), Style::series(group.hue).hollow())
+            }
+            [_, _] => (full, group.kept.clone(), Style::series(group.hue).filled()),
+            _ => (full.clone(), full, Style::series(number).filled()),
         };
-        // Two protocols: the colour says the load, dashes the protocol.
-        let style = match protocols.iter().position(|p| *p == group.protocol) {
-            Some(1) if protocols.len() == 2 => Style::series(group.hue).hollow(),
-            _ if protocols.len() <= 2 => Style::series(group.hue).filled(),
-            _ => Style::series(number).filled(),
-        };
-        lines.push(line(name, group, against, shown.name, shown.unit, style));
+        let line = line(name, group, against, shown.name, shown.unit, style);
+        if !line.points.is_empty() {
+            lines.push(Line { legend, ..line });
+        }
     }
-    lines.retain(|l| !l.points.is_empty());
-    let xs = || groups.iter().flat_map(|g| g.points.iter().map(|p| p.0));
+    let mut keys = Vec::new();
+    if let [first, second] = protocols.as_slice()
+        && groups.len() > 2
+    {
+        let styles = [Style::key().filled(), Style::key().hollow()];
+        keys.extend([(*first).to_owned(), (*second).to_owned()].into_iter().zip(styles));
+    }
     let (low, high) = describe::range(values().map(|e| e.mean));
-    let y = if shown.logarithmic {
-        Axis::logarithmic(shown.label, shown.unit)
-    } else {
-        Axis::linear(shown.label, shown.unit)
+    let (least, most) = (figure(low, shown.unit), figure(high, shown.unit));
+    let y = match shown.logarithmic {
+        true => Axis::logarithmic(shown.label, shown.unit),
+        false => Axis::linear(shown.label, shown.unit),
     };
     Figure {
         plot: Plot {
             title: format!("{} against {}", shown.title, against.title()),
-            description: format!(
-                "From {} to {}.",
-                figure(low, shown.unit),
-                figure(high, shown.unit)
-            ),
-            x: Axis::fitting(against.label(), against.unit(), xs()),
+            description: format!("From {least} to {most}."),
+            x: Axis::fitting(against.label(), against.unit(), all().map(|(x, _)| *x)),
             y,
             lines,
             areas: Vec::new(),
             span: None,
             marks: marks(result, against),
+            keys,
         },
-        remark: remark.to_owned(),
+        remark: format!("{} {MEANS}", shown.remark),
         data: Data::Points,
     }
 }
 
+/// A line without an entry in the legend.
 fn line(
     name: String,
     group: &Group<'_>,
@@ -306,15 +307,11 @@ fn line(
 ) -> Line {
     let points = group.points.iter().filter_map(|(x, point)| {
         let value = metric(point, metric_name)?;
-        Some(Dot {
-            x: *x,
-            y: value.mean,
-            interval: value.ci95,
-            tip: Some(tip(*x, against, &name, value, unit)),
-        })
+        let tip = Some(tip(*x, against, &name, value, unit));
+        Some(Dot { x: *x, y: value.mean, interval: value.ci95, tip })
     });
     let points = points.collect();
-    Line { name, points, style, tip: None }
+    Line { name, legend: String::new(), points, style }
 }
 
 fn tip(x: f64, against: Against, name: &str, value: &Estimate, unit: Unit) -> String {

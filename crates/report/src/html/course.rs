@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use probe::metrics::Unit;
-use probe::outcome::{Histograms, Latency, Point, Trial};
+use probe::outcome::{Histograms, Latency, Point, SwitchOutcome, Trial};
 
 use super::figure::{Data, Figure};
 use crate::describe;
@@ -48,20 +48,16 @@ fn over_time(title: &str, description: String, y: Axis, lines: Vec<Line>, trial:
         areas: Vec::new(),
         span,
         marks: Vec::new(),
+        keys: Vec::new(),
     }
 }
 
 fn rates(trial: &Trial, which: &str) -> Figure {
     let series = &trial.series;
-    let per_second = |name: &str, values: &[u64], style: Style| Line {
-        name: name.to_owned(),
-        points: values
-            .iter()
-            .enumerate()
-            .map(|(second, n)| Dot::new(second as f64 + 0.5, *n as f64))
-            .collect(),
-        style,
-        tip: None,
+    let per_second = |name: &str, values: &[u64], style: Style| {
+        let seconds = values.iter().enumerate();
+        let dots = seconds.map(|(second, n)| Dot::new(second as f64 + 0.5, *n as f64));
+        Line::new(name, dots.collect(), style)
     };
     let mut lines = vec![
         per_second("sent", &series.sent_per_s, Style { dashed: true, ..Style::series(1) }),
@@ -89,91 +85,79 @@ fn rates(trial: &Trial, which: &str) -> Figure {
 }
 
 fn outstanding(trial: &Trial, which: &str) -> Figure {
-    let interval = trial.series.sample_interval_s;
-    let drawn: Vec<_> = trial.per_switch.iter().filter(|s| !s.outstanding.is_empty()).collect();
-    let course = |name: String, values: &mut dyn Iterator<Item = f64>, style: Style| Line {
-        name,
-        points: values.enumerate().map(|(i, n)| Dot::new(i as f64 * interval, n)).collect(),
-        style,
-        tip: None,
+    let switches: Vec<_> = trial.per_switch.iter().filter(|s| !s.outstanding.is_empty()).collect();
+    let (title, remark) = match switches.len() {
+        0 => ("Packet-ins outstanding, all switches together", "Sent and not answered yet."),
+        1..=DRAWN => {
+            ("Packet-ins outstanding, per switch", "Sent and not answered yet, a line per switch.")
+        }
+        _ => (
+            "Packet-ins outstanding, per switch",
+            "Sent and not answered yet. So many switches are shown as bands.",
+        ),
     };
-    let length = drawn.iter().map(|s| s.outstanding.len()).max().unwrap_or(0);
-    let at = |sample: usize| {
-        drawn.iter().filter_map(move |s| s.outstanding.get(sample)).map(|n| f64::from(*n))
-    };
-    let mut areas = Vec::new();
-    let mut lines = Vec::new();
-    let (title, remark);
-    if drawn.is_empty() {
-        title = "Packet-ins outstanding, all switches together";
-        remark = "Sent and not answered yet.";
-        let mut values = trial.series.outstanding.iter().map(|n| *n as f64);
-        lines.push(course("all switches".to_owned(), &mut values, Style::series(0)));
+    let last: Vec<f64> =
+        switches.iter().filter_map(|s| s.outstanding.last()).map(|n| f64::from(*n)).collect();
+    let description = if last.is_empty() {
+        String::new()
     } else {
-        title = "Packet-ins outstanding, per switch";
-        if drawn.len() <= DRAWN {
-            remark = "Sent and not answered yet, a line per switch.";
-            for (number, switch) in drawn.iter().enumerate() {
-                let mut values = switch.outstanding.iter().map(|n| f64::from(*n));
-                let own = format!("switch {}", switch.index);
-                let (name, style) = if drawn.len() <= NAMED {
-                    (own.clone(), Style::series(number))
-                } else {
-                    (format!("each of {} switches", drawn.len()), Style::series(0).faint())
-                };
-                lines.push(Line { tip: Some(own), ..course(name, &mut values, style) });
-            }
-        } else {
-            remark = "Sent and not answered yet. So many switches are shown as bands.";
-            let quantiles = |low: f64, high: f64| {
-                let band = (0..length).map(|sample| {
-                    let mut values: Vec<f64> = at(sample).collect();
-                    values.sort_by(f64::total_cmp);
-                    (sample as f64 * interval, quantile(&values, low), quantile(&values, high))
-                });
-                band.collect::<Vec<_>>()
-            };
-            areas.push(Area {
-                name: "least to most".to_owned(),
-                points: quantiles(0.0, 1.0),
-                hue: 0,
-            });
-            areas.push(Area {
-                name: "middle 80 %".to_owned(),
-                points: quantiles(0.1, 0.9),
-                hue: 0,
-            });
-        }
-        if drawn.len() > NAMED {
-            let mut means = (0..length).map(|sample| {
-                let (sum, n) =
-                    at(sample).fold((0.0, 0_u32), |(sum, n), value| (sum + value, n + 1));
-                sum / f64::from(n.max(1))
-            });
-            lines.push(course(
-                format!("mean of {} switches", drawn.len()),
-                &mut means,
-                Style::series(1),
-            ));
-        }
-    }
-    let last: Vec<f64> = length.checked_sub(1).map_or_else(Vec::new, |last| at(last).collect());
-    let description = match last.as_slice() {
-        [] => String::new(),
-        last => {
-            let (least, most) = describe::range(last.iter().copied());
-            format!("At the end between {least} and {most} per switch.")
-        }
+        let (least, most) = describe::range(last.into_iter());
+        format!("At the end between {least} and {most} per switch.")
     };
-    let mut plot = over_time(
-        title,
-        description,
-        Axis::linear("packet-ins outstanding", Unit::Count),
-        lines,
-        trial,
-    );
-    plot.areas = areas;
+    let axis = Axis::linear("packet-ins outstanding", Unit::Count);
+    let (lines, areas) = waiting(trial, &switches);
+    let plot = Plot { areas, ..over_time(title, description, axis, lines, trial) };
     Figure { plot, remark: format!("{remark} {which}"), data: Data::Extremes }
+}
+
+/// Outstanding packet-ins: a line per switch, bands if there are too many, and their mean if they
+/// are too many to be told apart.
+fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>) {
+    let interval = trial.series.sample_interval_s;
+    if switches.is_empty() {
+        let all = trial.series.outstanding.iter().map(|n| Some(*n as f64));
+        let line = Line::new("all switches", samples(all, interval), Style::series(0));
+        return (vec![line], Vec::new());
+    }
+    let length = switches.iter().map(|s| s.outstanding.len()).max().unwrap_or(0);
+    let at = |sample: usize| {
+        let of_each = switches.iter().filter_map(move |s| s.outstanding.get(sample));
+        of_each.map(|n| f64::from(*n))
+    };
+    let (mut lines, mut areas) = (Vec::new(), Vec::new());
+    if switches.len() <= DRAWN {
+        for (number, switch) in switches.iter().enumerate() {
+            let course = switch.outstanding.iter().map(|n| Some(f64::from(*n)));
+            let name = format!("switch {}", switch.index);
+            let line = Line::new(name, samples(course, interval), Style::series(number));
+            lines.push(if switches.len() <= NAMED {
+                line
+            } else {
+                let legend = format!("each of {} switches", switches.len());
+                Line { legend, style: Style::series(0).faint(), ..line }
+            });
+        }
+    } else {
+        let band = |low: f64, high: f64| {
+            let edges = (0..length).map(|sample| {
+                let mut values: Vec<f64> = at(sample).collect();
+                values.sort_by(f64::total_cmp);
+                (sample as f64 * interval, quantile(&values, low), quantile(&values, high))
+            });
+            edges.collect()
+        };
+        areas.push(Area { name: "least to most".to_owned(), points: band(0.0, 1.0), hue: 0 });
+        areas.push(Area { name: "middle 80 %".to_owned(), points: band(0.1, 0.9), hue: 0 });
+    }
+    if switches.len() > NAMED {
+        let means = (0..length).map(|sample| {
+            let (sum, n) = at(sample).fold((0.0, 0_u32), |(sum, n), value| (sum + value, n + 1));
+            Some(sum / f64::from(n.max(1)))
+        });
+        let name = format!("mean of {} switches", switches.len());
+        lines.push(Line::new(name, samples(means, interval), Style::series(1)));
+    }
+    (lines, areas)
 }
 
 /// The value at or below which a share of the values lies; `sorted` must be.
@@ -184,11 +168,8 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 fn cpu(trial: &Trial, which: &str) -> Figure {
     let series = &trial.series;
-    let course = |name: &str, values: &[Option<f64>], style| Line {
-        name: name.to_owned(),
-        points: samples(values.iter().copied(), series.sample_interval_s),
-        style,
-        tip: None,
+    let course = |name: &str, values: &[Option<f64>], style| {
+        Line::new(name, samples(values.iter().copied(), series.sample_interval_s), style)
     };
     let lines = vec![
         course("controller", &series.controller_cpu_percent, Style::series(0)),
@@ -211,12 +192,7 @@ fn cpu(trial: &Trial, which: &str) -> Figure {
 fn memory(trial: &Trial, which: &str) -> Figure {
     let series = &trial.series;
     let values = series.controller_rss_bytes.iter().map(|b| b.map(|b| b as f64));
-    let line = Line {
-        name: "controller".to_owned(),
-        points: samples(values, series.sample_interval_s),
-        style: Style::series(0),
-        tip: None,
-    };
+    let line = Line::new("controller", samples(values, series.sample_interval_s), Style::series(0));
     let most = series.controller_rss_bytes.iter().flatten().max().map_or(0.0, |most| *most as f64);
     let axis = Axis::linear("resident memory", Unit::Bytes);
     let description = format!("At most {}.", figure(most, Unit::Bytes));
@@ -237,11 +213,9 @@ fn samples(values: impl Iterator<Item = Option<f64>>, interval: f64) -> Vec<Dot>
 
 fn switches(trial: &Trial, which: &str) -> Figure {
     let per_switch = if trial.per_switch.len() > 1 { trial.per_switch.as_slice() } else { &[] };
-    let dots = |name: &str, rate: fn(&probe::outcome::SwitchOutcome) -> f64, hue| Line {
-        name: name.to_owned(),
-        points: per_switch.iter().map(|s| Dot::new(f64::from(s.index), rate(s))).collect(),
-        style: Style::series(hue).dots(),
-        tip: None,
+    let dots = |name: &str, rate: fn(&SwitchOutcome) -> f64, hue| {
+        let dots = per_switch.iter().map(|s| Dot::new(f64::from(s.index), rate(s)));
+        Line::new(name, dots.collect(), Style::series(hue).dots())
     };
     let fairness = trial
         .fairness
@@ -256,6 +230,7 @@ fn switches(trial: &Trial, which: &str) -> Figure {
             areas: Vec::new(),
             span: None,
             marks: Vec::new(),
+            keys: Vec::new(),
         },
         remark: format!("{fairness} {which}"),
         data: Data::Extremes,
@@ -318,6 +293,7 @@ fn curve(title: &str, label: &str, lines: Vec<Line>, point: &Point, kind: Kind) 
             areas: Vec::new(),
             span: None,
             marks: Vec::new(),
+            keys: Vec::new(),
         },
         remark: format!("{samples}{trials}."),
         data: Data::Elsewhere,
@@ -338,28 +314,25 @@ fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
         return Vec::new();
     }
     let lines = usable(point).take(DRAWN).map(|trial| Line {
-        name: String::new(),
+        name: format!("trial {}", trial.repetition),
+        legend: String::new(),
         points: curve_of(histogram(kind, &trial.histograms), &[kind.of(trial)]),
         style: Style::series(hue).faint(),
-        tip: Some(format!("trial {}", trial.repetition)),
     });
     lines.collect()
 }
 
 /// One line over all trials.
 fn pooled(point: &Point, kind: Kind, name: &str, style: Style) -> Line {
-    let mut trials = usable(point).map(|trial| histogram(kind, &trial.histograms));
-    let pool = trials.next().map(|first| {
-        let mut pool = first.clone();
-        for histogram in trials {
-            // It resizes, or has the same range already.
-            let _ = pool.add(histogram);
-        }
-        pool
-    });
+    let mut histograms = usable(point).map(|trial| histogram(kind, &trial.histograms));
+    let mut pool = histograms.next().cloned().unwrap_or_else(|| Histograms::default().send_lag);
+    pool.auto(true);
+    for histogram in histograms {
+        // A histogram that resizes takes any other.
+        let _ = pool.add(histogram);
+    }
     let latencies: Vec<&Latency> = usable(point).map(|trial| kind.of(trial)).collect();
-    let points = pool.map_or_else(Vec::new, |pool| curve_of(&pool, &latencies));
-    Line { name: name.to_owned(), points, style, tip: None }
+    Line::new(name, curve_of(&pool, &latencies), style)
 }
 
 /// The curve of a histogram; of a result read back from `result.json`, which has none, that of the

@@ -55,13 +55,8 @@ pub(super) fn row(figures: Vec<Figure>, numbering: &mut Numbering) -> String {
     if out.is_empty() { out } else { format!("<div class=\"figures\">\n{out}</div>\n") }
 }
 
-/// A line that tells something of its own: named, and not a guide.
-fn told(line: &&Line) -> bool {
-    !line.name.is_empty() && !line.style.is_guide()
-}
-
 fn points_table(plot: &Plot, number: usize) -> String {
-    let lines: Vec<&Line> = plot.lines.iter().filter(told).collect();
+    let lines: Vec<&Line> = plot.lines.iter().filter(|line| !line.style.is_guide()).collect();
     let mut across: Vec<f64> = lines.iter().flat_map(|l| l.points.iter().map(|p| p.x)).collect();
     across.sort_by(f64::total_cmp);
     across.dedup();
@@ -98,7 +93,7 @@ fn extremes_table(plot: &Plot, number: usize) -> String {
          <th scope=\"col\">greatest</th><th scope=\"col\">values</th></tr></thead><tbody>\n",
     );
     for line in plot.lines.iter().filter(|line| !line.style.is_guide()) {
-        let name = line.tip.as_deref().unwrap_or(&line.name);
+        let name = &line.name;
         let values: Vec<f64> = line.points.iter().map(|p| p.y).filter(|y| y.is_finite()).collect();
         if values.is_empty() || name.is_empty() {
             continue;

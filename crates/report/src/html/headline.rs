@@ -1,11 +1,11 @@
 //! The first screen.
 
 use probe::metrics::Unit;
-use probe::outcome::{Estimate, Point, RunResult, Saturated};
+use probe::outcome::{Estimate, Point, RunResult, Saturated, SearchOutcome};
 
 use super::escape;
-use crate::estimates::{Kind, metric, usable};
-use crate::format::{command_line, duration, estimate, figure, optional, printable};
+use crate::estimates::{Kind, metric};
+use crate::format::{command_line, duration, estimate, figure, optional, printable, setting};
 use crate::put::put;
 use crate::terminal::threshold_value;
 use crate::{describe, verdict};
@@ -15,17 +15,18 @@ pub(super) fn of(result: &RunResult, title: &str) -> String {
     let mut out = String::new();
     put!(
         out,
-        "<header>\n<p class=\"kicker\">Planimeter {} · controller benchmark</p>\n<h1>{}</h1>\n<p class=\"facts\">Controller <b>{}</b>",
+        "<header>\n<p class=\"kicker\">Planimeter {} · controller benchmark</p>\n<h1>{}</h1>\n",
         escape(&printable(&result.planimeter_version)),
         escape(title),
-        escape(&printable(&result.controller.address)),
     );
+    let address = printable(&result.controller.address);
+    put!(out, "<p class=\"facts\"><span>Controller <b>{}</b>", escape(&address));
     if let Some(process) = &result.controller.process {
         put!(out, " ({})", escape(&printable(process)));
     }
     put!(
         out,
-        " · {} · started <time>{}</time>, took {}</p>\n",
+        "</span> · <span>{}</span> · <span>started <time>{}</time>, took {}</span></p>\n",
         escape(&describe::effort(result)),
         escape(&printable(&result.started_at)),
         escape(&duration(result.elapsed_s)),
@@ -72,12 +73,8 @@ fn why_zero(result: &RunResult) -> String {
 }
 
 fn verdict_card(result: &RunResult) -> String {
-    if result.points.is_empty() {
-        return String::new();
-    }
-    let verdicts = verdict::of_run(result);
-    let side = verdicts.worst().0;
-    let (class, sign) = match side {
+    let Some(verdict) = verdict::of_run(result) else { return String::new() };
+    let (class, sign) = match verdict.side {
         Saturated::Neither => ("good", "✓"),
         Saturated::Controller => ("plain", "◆"),
         Saturated::Unknown => ("warn", "?"),
@@ -85,19 +82,10 @@ fn verdict_card(result: &RunResult) -> String {
     };
     let mut out = format!(
         "<div class=\"card {class}\"><p><span class=\"sign\" aria-hidden=\"true\">{sign}</span><b>{}</b></p>\n",
-        escape(&verdicts.sentence())
+        escape(&verdict.sentence)
     );
-    let trials = result.points.iter().flat_map(|point| &point.trials);
-    let reasons = verdict::reasons(trials, side);
-    for reason in reasons.iter().take(3) {
-        put!(out, "<p>{}</p>\n", escape(&printable(reason)));
-    }
-    if reasons.len() > 3 {
-        put!(
-            out,
-            "<p class=\"remark\">{} further observations with the single points.</p>\n",
-            reasons.len() - 3
-        );
+    for sentence in &verdict.further {
+        put!(out, "<p>{}</p>\n", escape(sentence));
     }
     out + "</div>\n"
 }
@@ -113,12 +101,18 @@ fn tiles(result: &RunResult) -> String {
     let tiles = match result.points.as_slice() {
         [] => Vec::new(),
         [point] => of_point(point),
-        points => of_sweep(points),
+        points => of_sweep(points, result.search.as_ref()),
     };
     if tiles.is_empty() {
         return String::new();
     }
-    let mut out = String::from("<dl class=\"tiles\">\n");
+    // Full rows look best.
+    let columns = match tiles.len() {
+        n @ 1..=4 => n,
+        5 | 6 | 9 => 3,
+        _ => 4,
+    };
+    let mut out = format!("<dl class=\"tiles\" style=\"--columns:{columns}\">\n");
     for tile in tiles {
         put!(
             out,
@@ -177,7 +171,7 @@ fn of_point(point: &Point) -> Vec<Tile> {
     tiles.into_iter().flatten().collect()
 }
 
-fn of_sweep(points: &[Point]) -> Vec<Tile> {
+fn of_sweep(points: &[Point], search: Option<&SearchOutcome>) -> Vec<Tile> {
     let mut tiles = Vec::new();
     let protocols = describe::distinct(points.iter().map(|p| p.protocol.as_str()));
     let largest =
@@ -194,24 +188,33 @@ fn of_sweep(points: &[Point]) -> Vec<Tile> {
             tiles.push(Tile {
                 name: format!("Highest rate answered{suffix}"),
                 value: estimate(value, Unit::PerSecond),
-                remark: format!("{}; {}", place(point, &protocols), confidence(value)),
+                remark: format!("{}; {}", place(point, &[protocol]), confidence(value)),
             });
         }
-        // A point counts as loss-free only if no trial of it lost anything.
-        let loss_free = own().filter(|p| {
+        // What a search found is more exact than the points that it went through.
+        if search.is_some() {
+            continue;
+        }
+        let sustained = own().filter(|p| {
             metric(p, "loss").is_some_and(|loss| loss.max == 0.0)
-                && verdict::of_point(p).worst().0 != Saturated::Probe
-                && usable(p).count() == p.trials.len()
+                && verdict::of_point(p).side == Saturated::Neither
         });
         let found =
-            largest(&mut loss_free.filter_map(|p| Some((p.offered_rate?, place(p, &protocols)))));
+            largest(&mut sustained.filter_map(|p| Some((p.offered_rate?, place(p, &[protocol])))));
         if let Some((rate, at)) = found {
             tiles.push(Tile {
-                name: format!("Highest rate without loss{suffix}"),
-                value: figure(rate, Unit::PerSecond),
-                remark: format!("offered; {at}"),
+                name: format!("Highest rate sustained{suffix}"),
+                value: setting(rate, Unit::PerSecond),
+                remark: format!("offered, all answered, neither side saturated; {at}"),
             });
         }
+    }
+    if let Some(rate) = search.and_then(|search| search.loss_free_rate) {
+        tiles.push(Tile {
+            name: "Highest loss-free rate".to_owned(),
+            value: figure(rate, Unit::PerSecond),
+            remark: "found by search; all switches together".to_owned(),
+        });
     }
     let medians = || points.iter().filter_map(|p| metric(p, "rtt.p50")).map(|e| e.mean);
     let (least, most) = describe::range(medians());
@@ -242,7 +245,7 @@ fn of_sweep(points: &[Point]) -> Vec<Tile> {
         });
     }
     let limited =
-        points.iter().filter(|p| verdict::of_point(p).worst().0 == Saturated::Controller).count();
+        points.iter().filter(|p| verdict::of_point(p).side == Saturated::Controller).count();
     tiles.push(Tile {
         name: "Controller saturated".to_owned(),
         value: format!("{limited} of {}", points.len()),
@@ -291,8 +294,9 @@ fn thresholds(result: &RunResult) -> String {
         return String::new();
     }
     let mut out = String::from(
-        "<h2>Thresholds</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">held</th><th scope=\"col\">condition</th>\
-         <th scope=\"col\">measured</th><th scope=\"col\">point</th></tr></thead><tbody>\n",
+        "<h2>Thresholds</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\" class=\"text\">held</th>\
+         <th scope=\"col\" class=\"text\">condition</th><th scope=\"col\">measured</th>\
+         <th scope=\"col\" class=\"text\">point</th></tr></thead><tbody>\n",
     );
     for threshold in &result.thresholds {
         let (class, word) = if threshold.held { ("good", "✓ pass") } else { ("bad", "✗ FAIL") };

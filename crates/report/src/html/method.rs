@@ -5,6 +5,7 @@ use probe::outcome::{RunResult, Trial};
 
 use super::escape;
 use crate::describe;
+use crate::estimates::usable;
 use crate::format::{command_line, duration, figure, optional, plural, printable};
 use crate::put::put;
 
@@ -114,7 +115,7 @@ pub(super) fn of(result: &RunResult, configuration: &str) -> String {
 fn trials(result: &RunResult) -> String {
     let all: Vec<&Trial> = result.points.iter().flat_map(|p| &p.trials).collect();
     let mut rows = vec![("Trials", describe::effort(result))];
-    if let Some(first) = all.first() {
+    if let Some(first) = result.points.iter().flat_map(usable).next() {
         let series = &first.series;
         rows.push((
             "Measure window",

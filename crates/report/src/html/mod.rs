@@ -14,10 +14,10 @@ mod headline;
 mod method;
 mod tables;
 
-use probe::outcome::RunResult;
+use probe::outcome::{Point, RunResult};
 
+use crate::format::capital;
 use crate::put::put;
-use crate::terminal::capital;
 use crate::{describe, plot};
 pub(crate) use escape::escape;
 use figure::Numbering;
@@ -46,42 +46,49 @@ pub fn document(result: &RunResult, configuration: &str) -> String {
     match result.points.as_slice() {
         [] => {}
         [point] => {
-            out.push_str("<section id=\"figures\"><h2>Figures</h2>\n");
-            out.push_str(&tables::of_point(point));
-            out.push_str(&figure::row(course::figures(point), &mut numbering));
-            out.push_str(&tables::switches(point));
-            out.push_str("</section>\n");
+            let figures = figure::row(course::figures(point), &mut numbering);
+            section(&mut out, "figures", "Figures", &figures);
+            let tables = tables::of_point(point) + &tables::switches(point);
+            section(&mut out, "tables", "Tables", &tables);
         }
         points => {
-            out.push_str("<section id=\"figures\"><h2>Figures</h2>\n");
-            out.push_str(&tables::of_sweep(points));
-            out.push_str(&figure::row(against::figures(result), &mut numbering));
-            out.push_str("</section>\n<section id=\"points\"><h2>Single points</h2>\n");
-            for (position, point) in points.iter().enumerate().take(POINTS_IN_DETAIL) {
-                put!(
-                    out,
-                    "<details class=\"point\" id=\"point-{}\"><summary>{}. {}</summary>\n",
-                    position + 1,
-                    position + 1,
-                    escape(&describe::point(point))
-                );
-                out.push_str(&tables::of_point(point));
-                out.push_str(&figure::row(course::figures(point), &mut numbering));
-                out.push_str(&tables::switches(point));
-                out.push_str("</details>\n");
-            }
-            if points.len() > POINTS_IN_DETAIL {
-                put!(
-                    out,
-                    "<p>The course of the other {} points is in <code>per_second.csv</code> and \
-                     <code>samples.csv</code>.</p>\n",
-                    points.len() - POINTS_IN_DETAIL
-                );
-            }
-            out.push_str("</section>\n");
+            let figures = figure::row(against::figures(result), &mut numbering);
+            section(&mut out, "figures", "Figures", &figures);
+            section(&mut out, "tables", "Points", &tables::of_sweep(points));
+            section(&mut out, "points", "Single points", &single_points(points, &mut numbering));
         }
     }
     out.push_str(&method::of(result, configuration));
     out.push_str("</main>\n</body>\n</html>\n");
+    out
+}
+
+/// A section, unless it is empty.
+fn section(out: &mut String, id: &str, title: &str, content: &str) {
+    if !content.is_empty() {
+        put!(out, "<section id=\"{id}\"><h2>{title}</h2>\n{content}</section>\n");
+    }
+}
+
+/// Each point of a sweep, folded.
+fn single_points(points: &[Point], numbering: &mut Numbering) -> String {
+    let mut out = String::new();
+    for (position, point) in points.iter().enumerate().take(POINTS_IN_DETAIL) {
+        let (number, name) = (position + 1, describe::point(point));
+        put!(out, "<details class=\"point\" id=\"point-{number}\">");
+        put!(out, "<summary>{number}. {}</summary>\n", escape(&name));
+        out.push_str(&figure::row(course::figures(point), numbering));
+        out.push_str(&tables::of_point(point));
+        out.push_str(&tables::switches(point));
+        out.push_str("</details>\n");
+    }
+    if points.len() > POINTS_IN_DETAIL {
+        put!(
+            out,
+            "<p>The course of the other {} points is in <code>per_second.csv</code> and \
+             <code>samples.csv</code>.</p>\n",
+            points.len() - POINTS_IN_DETAIL
+        );
+    }
     out
 }

@@ -1,11 +1,11 @@
 //! Tables of points, of times and of switches.
 
 use probe::metrics::Unit;
-use probe::outcome::{Counts, Estimate, Point, SwitchOutcome};
+use probe::outcome::{Estimate, Point, Saturated, SwitchOutcome};
 
 use super::escape;
-use crate::estimates::{Kind, STATISTICS, metric, total, usable};
-use crate::format::{estimate, figure, optional, plural, printable, whole};
+use crate::estimates::{self, STATISTICS, metric, usable};
+use crate::format::{duration, estimate, figure, optional, plural, printable, setting, whole};
 use crate::put::put;
 use crate::{describe, verdict};
 
@@ -17,62 +17,79 @@ fn mean(value: Option<&Estimate>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| estimate(value, unit))
 }
 
-/// One row per point.
+/// One row per point, with the rows of a protocol together.
 pub(super) fn of_sweep(points: &[Point]) -> String {
     let mut out = String::from(
-        "<div class=\"wide\"><table><caption>Points: means over trials with 95 % confidence intervals; \
-         round-trip times from due; CPU in percent of one core</caption><thead><tr>",
+        "<div class=\"wide\"><table class=\"points\"><caption>All points</caption><thead><tr>\
+         <th></th><th scope=\"col\">switches</th><th scope=\"col\" class=\"text\">load</th>",
     );
     let heads = [
-        "",
-        "protocol",
-        "switches",
-        "load",
-        "offered",
-        "sent",
-        "received",
-        "loss",
-        "RTT mean",
-        "RTT p50",
-        "RTT p99",
-        "behind schedule p99",
-        "controller CPU",
-        "n",
-        "limit",
+        "offered", "sent", "received", "loss", "RTT mean", "RTT p50", "RTT p99", "lag p99", "CPU",
+        "trials",
     ];
     for head in heads {
         put!(out, "<th scope=\"col\">{head}</th>");
     }
-    out.push_str("</tr></thead><tbody>\n");
-    for (position, point) in points.iter().enumerate() {
-        let of = |name: &str, unit| mean(metric(point, name), unit);
-        let verdicts = verdict::of_point(point);
-        put!(
-            out,
-            "<tr><td><a href=\"#point-{0}\">{0}</a></td><td class=\"text\">{1}</td><td>{2}</td><td class=\"text\">{3}</td>",
-            position + 1,
-            escape(&describe::protocol(&point.protocol)),
-            whole(u64::from(point.switches)),
-            escape(&describe::load(point)),
-        );
-        let cells = [
-            optional(point.offered_rate, Unit::PerSecond),
-            of("sent_rate", Unit::PerSecond),
-            of("received_rate", Unit::PerSecond),
-            of("loss", Unit::Fraction),
-            of("rtt.mean", Unit::Seconds),
-            of("rtt.p50", Unit::Seconds),
-            of("rtt.p99", Unit::Seconds),
-            of("lag.p99", Unit::Seconds),
-            of("controller.cpu", Unit::CpuPercent),
-            usable(point).count().to_string(),
-        ];
-        for cell in cells {
-            put!(out, "<td>{}</td>", escape(&cell));
+    put!(out, "<th scope=\"col\" class=\"text\">limit</th></tr></thead>\n");
+    let kind = |point: &Point| {
+        format!("{}, {}", describe::protocol(&point.protocol), describe::mode(&point.mode))
+    };
+    for group in describe::distinct(points.iter().map(kind)) {
+        let columns = heads.len() + 4;
+        let name = escape(&group);
+        put!(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"{columns}\">{name}</th></tr>\n");
+        let own = points.iter().enumerate().filter(|(_, point)| kind(point) == group);
+        for (position, point) in own {
+            sweep_row(&mut out, position + 1, point);
         }
-        put!(out, "<td class=\"text\">{}</td></tr>\n", escape(&verdicts.short()));
+        out.push_str("</tbody>\n");
     }
-    out + "</tbody></table></div>\n"
+    out.push_str(
+        "</table></div>\n<p class=\"remark\">Means over trials ± 95 % confidence interval. \
+         Round-trip times from due. Lag: delay behind the schedule. CPU of the controller, in \
+         percent of one core.</p>\n",
+    );
+    out
+}
+
+fn sweep_row(out: &mut String, number: usize, point: &Point) {
+    put!(
+        out,
+        "<tr><td><a href=\"#point-{number}\">{number}</a></td><td>{}</td><td class=\"text\">{}</td>",
+        whole(u64::from(point.switches)),
+        escape(&describe::load(point)),
+    );
+    let of = |name: &str, unit| mean(metric(point, name), unit);
+    let short = |name: &str, unit| optional(metric(point, name).map(|e| e.mean), unit);
+    let offered =
+        point.offered_rate.map_or_else(|| "–".to_owned(), |r| setting(r, Unit::PerSecond));
+    let cells = [
+        offered,
+        short("sent_rate", Unit::PerSecond),
+        of("received_rate", Unit::PerSecond),
+        of("loss", Unit::Fraction),
+        of("rtt.mean", Unit::Seconds),
+        short("rtt.p50", Unit::Seconds),
+        of("rtt.p99", Unit::Seconds),
+        short("lag.p99", Unit::Seconds),
+        of("controller.cpu", Unit::CpuPercent),
+        usable(point).count().to_string(),
+    ];
+    for cell in cells {
+        put!(out, "<td>{}</td>", escape(&cell));
+    }
+    let verdict = verdict::of_point(point);
+    put!(out, "<td class=\"text {}\">{}</td></tr>\n", class(verdict.side), verdict.short());
+}
+
+/// How a verdict stands out.
+fn class(side: Saturated) -> &'static str {
+    match side {
+        Saturated::Probe => "bad",
+        Saturated::Unknown => "warn",
+        Saturated::Controller => "strong",
+        Saturated::Neither => "",
+    }
 }
 
 /// Rates, times, counts, handshake and verdicts of a point.
@@ -83,37 +100,18 @@ pub(super) fn of_point(point: &Point) -> String {
         out.push_str(&times(point));
         out.push_str(&counts(point));
     }
-    out.push_str(&trials(point));
     out.push_str(&handshake(point));
+    out.push_str(&trials(point));
     out + "</div>\n"
 }
 
 fn rates(point: &Point) -> String {
-    let rows = [
-        ("offered", "offered_rate", Unit::PerSecond, point.offered_rate.is_some()),
-        ("sent", "sent_rate", Unit::PerSecond, true),
-        ("received", "received_rate", Unit::PerSecond, true),
-        ("loss", "loss", Unit::Fraction, true),
-        (
-            "rules installed",
-            "rules_rate",
-            Unit::PerSecond,
-            metric(point, "rules_rate").is_some_and(|e| e.max > 0.0),
-        ),
-        ("outstanding, most", "outstanding.max", Unit::Count, true),
-        ("fairness over switches (Jain)", "fairness", Unit::Index, point.switches > 1),
-        ("controller CPU", "controller.cpu", Unit::CpuPercent, true),
-        ("controller memory", "controller.rss", Unit::Bytes, true),
-        ("probe CPU", "probe.cpu", Unit::CpuPercent, true),
-        ("probe memory", "probe.rss", Unit::Bytes, true),
-    ];
     let mut out = String::from(
         "<table><caption>Rates and load; CPU in percent of one core</caption><thead><tr><td></td>\
-         <th scope=\"col\">mean ± 95 % CI</th><th scope=\"col\">least</th><th scope=\"col\">most</th>\
-         <th scope=\"col\">n</th></tr></thead><tbody>\n",
+         <th scope=\"col\">mean ± 95 % CI</th><th scope=\"col\">least</th>\
+         <th scope=\"col\">most</th><th scope=\"col\">n</th></tr></thead><tbody>\n",
     );
-    for (label, name, unit, shown) in rows {
-        let Some(value) = metric(point, name).filter(|_| shown) else { continue };
+    for (label, value, unit) in estimates::rates(point) {
         put!(
             out,
             "<tr><th scope=\"row\">{label}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
@@ -127,12 +125,7 @@ fn rates(point: &Point) -> String {
 }
 
 fn times(point: &Point) -> String {
-    let kinds = [
-        (Kind::FromDue, "round trip from due"),
-        (Kind::FromSent, "round trip from sent"),
-        (Kind::Lag, "behind schedule"),
-    ];
-    let kinds: Vec<_> = kinds.into_iter().filter(|(kind, _)| kind.samples(point) > 0).collect();
+    let kinds = estimates::kinds(point);
     if kinds.is_empty() {
         return String::new();
     }
@@ -146,11 +139,8 @@ fn times(point: &Point) -> String {
     for statistic in STATISTICS {
         put!(out, "<tr><th scope=\"row\">{}</th>", statistic.name);
         for (kind, _) in &kinds {
-            put!(
-                out,
-                "<td>{}</td>",
-                escape(&mean(kind.estimate(point, statistic).as_ref(), Unit::Seconds))
-            );
+            let value = mean(kind.estimate(point, statistic).as_ref(), Unit::Seconds);
+            put!(out, "<td>{}</td>", escape(&value));
         }
         out.push_str("</tr>\n");
     }
@@ -162,30 +152,9 @@ fn times(point: &Point) -> String {
 }
 
 fn counts(point: &Point) -> String {
-    let count = |of: fn(&Counts) -> u64| total(point, of);
-    let rows = [
-        ("due", count(|c| c.due)),
-        ("sent", count(|c| c.sent)),
-        ("answered", count(|c| c.answered)),
-        ("answered late", count(|c| c.late)),
-        ("lost", count(|c| c.lost)),
-        ("duplicated answers", count(|c| c.duplicated)),
-        ("unmatched packet-outs", count(|c| c.unmatched)),
-        ("answered, time forgotten", count(|c| c.untimed)),
-        ("packet-outs", count(|c| c.packet_outs)),
-        ("rules installed", count(|c| c.rules_installed)),
-        ("rules removed", count(|c| c.rules_removed)),
-        ("rules refused", count(|c| c.rules_refused)),
-        ("discovery frames relayed", count(|c| c.discovery_relayed)),
-        ("disconnects", count(|c| c.disconnects)),
-        ("malformed messages", count(|c| c.malformed)),
-    ];
-    let n = usable(point).count() as u64;
-    let mut out = format!(
-        "<table><caption>Counts, sum of {}</caption><tbody>\n",
-        plural(n, "trial", "trials")
-    );
-    for (label, value) in rows {
+    let trials = plural(usable(point).count() as u64, "trial", "trials");
+    let mut out = format!("<table><caption>Counts, sum of {trials}</caption><tbody>\n");
+    for (label, value) in estimates::counts(point) {
         put!(out, "<tr><th scope=\"row\">{label}</th><td>{}</td></tr>\n", whole(value));
     }
     out + "</tbody></table>\n"
@@ -194,18 +163,22 @@ fn counts(point: &Point) -> String {
 /// What each trial came to, and why it says so.
 fn trials(point: &Point) -> String {
     let mut out = String::from(
-        "<table class=\"text\"><caption>Trials</caption><thead><tr><th scope=\"col\">trial</th><th scope=\"col\">seed</th>\
-         <th scope=\"col\">measured</th><th scope=\"col\">limit</th><th scope=\"col\">because</th></tr></thead><tbody>\n",
+        "<table><caption>Trials</caption><thead><tr><th scope=\"col\">trial</th>\
+         <th scope=\"col\">seed</th><th scope=\"col\">measured</th>\
+         <th scope=\"col\" class=\"text\">limit</th><th scope=\"col\" class=\"text\">because</th>\
+         </tr></thead><tbody>\n",
     );
     for trial in &point.trials {
         let state = describe::incomplete(&trial.completion)
             .map_or_else(String::new, |(state, reason)| format!("{state}: {reason}. "));
         put!(
             out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td class=\"text\">{}</td><td class=\"text prose\">{}{}</td></tr>\n",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"text {}\">{}</td>\
+             <td class=\"text prose\">{}{}</td></tr>\n",
             trial.repetition,
             trial.seed,
-            escape(&crate::format::duration(trial.measured_s)),
+            escape(&duration(trial.measured_s)),
+            class(trial.verdict.saturated),
             verdict::word(trial.verdict.saturated),
             escape(&state),
             escape(&printable(&trial.verdict.because)),
@@ -223,7 +196,7 @@ fn handshake(point: &Point) -> String {
         .ready_after_s
         .map_or_else(String::new, |s| format!(", the last after {}", figure(s, Unit::Seconds)));
     let mut out = format!(
-        "<table><caption>Handshake: {} of {} ready{}</caption><thead><tr><th scope=\"col\">last stage reached, or error met</th>\
+        "<table><caption>Handshake: {} of {} ready{}</caption><thead><tr><th scope=\"col\" class=\"text\">last stage reached, or error met</th>\
          <th scope=\"col\">switches</th></tr></thead><tbody>\n",
         whole(worst.ready.into()),
         plural(worst.wanted.into(), "switch", "switches"),

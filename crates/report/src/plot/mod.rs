@@ -35,19 +35,29 @@ pub(crate) struct Plot {
     pub(crate) span: Option<Span>,
     /// Upright marks at single values.
     pub(crate) marks: Vec<Mark>,
+    /// Entries of the legend that say what a style means on all lines.
+    pub(crate) keys: Vec<(String, Style)>,
 }
 
 /// A line through points.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// Name in the legend. Lines of one name share an entry; an empty name has none.
+    /// What it shows; a pointer over the line reads it, and tables use it.
     pub(crate) name: String,
+    /// Its entry in the legend. Lines with the same share one; an empty one is none.
+    pub(crate) legend: String,
     /// Points, left to right. A point that is no number interrupts the line.
     pub(crate) points: Vec<Point>,
     /// How it is drawn.
     pub(crate) style: Style,
-    /// What a pointer over the line reads, if that is not its name.
-    pub(crate) tip: Option<String>,
+}
+
+impl Line {
+    /// A line whose legend is its name.
+    pub(crate) fn new(name: impl Into<String>, points: Vec<Point>, style: Style) -> Self {
+        let name = name.into();
+        Self { legend: name.clone(), name, points, style }
+    }
 }
 
 /// A point of a line.
@@ -112,6 +122,11 @@ impl Style {
     /// Whether it is such a guide.
     pub(crate) fn is_guide(self) -> bool {
         self.hue == Hue::Muted
+    }
+
+    /// In the colour of the axes, to stand for lines of every colour in a legend.
+    pub(crate) fn key() -> Self {
+        Self { hue: Hue::Muted, dashed: false, marker: Marker::None, faint: false }
     }
 
     /// A dashed guide in the colour of the axes.

@@ -193,6 +193,8 @@ fn draw_axes(svg: &mut String, frame: &Frame, x: &Scale, y: &Scale) {
     let mut free_from = f64::NEG_INFINITY;
     for tick in x.ticks().iter().filter(|t| !t.label.is_empty()) {
         let (at, half) = (frame.x(x, tick.value), tick.label.chars().count() as f64 * LETTER / 2.0);
+        // Nor may the last leave the drawing.
+        let at = at.min(WIDTH - half - 1.0);
         if at - half < free_from {
             continue;
         }
@@ -218,9 +220,8 @@ fn draw_axes(svg: &mut String, frame: &Frame, x: &Scale, y: &Scale) {
 fn draw_line(svg: &mut String, line: &Line, frame: &Frame, x: &Scale, y: &Scale, most: usize) {
     let points = thin(&line.points, most);
     put!(svg, "<g class=\"{}\">", class(line.style));
-    let tip = line.tip.as_deref().unwrap_or(&line.name);
-    if !tip.is_empty() {
-        put!(svg, "<title>{}</title>", escape(tip));
+    if !line.name.is_empty() {
+        put!(svg, "<title>{}</title>", escape(&line.name));
     }
     svg.push_str(if line.style.marker == Marker::Dot {
         "<path class=\"dot\" d=\""
@@ -284,7 +285,8 @@ fn draw_intervals<'a>(
 fn class(style: Style) -> String {
     let mut class = match style.hue {
         Hue::Series(number) => format!("s{}", number % SERIES),
-        Hue::Muted => "guide".to_owned(),
+        Hue::Muted if style == Style::guide() => "muted guide".to_owned(),
+        Hue::Muted => "muted".to_owned(),
     };
     if style.dashed {
         class.push_str(" dashed");
@@ -328,10 +330,11 @@ enum Sample {
 impl<'a> Legend<'a> {
     fn of(plot: &'a Plot) -> Self {
         let mut entries: Vec<(&str, Sample)> = Vec::new();
-        let lines = plot.lines.iter().map(|l| (l.name.as_str(), Sample::Line(l.style)));
+        let keys = plot.keys.iter().map(|(name, style)| (name.as_str(), Sample::Line(*style)));
+        let lines = plot.lines.iter().map(|l| (l.legend.as_str(), Sample::Line(l.style)));
         let areas = plot.areas.iter().map(|a| (a.name.as_str(), Sample::Area(a.hue)));
         let span = plot.span.iter().map(|s| (s.name.as_str(), Sample::Span));
-        for (name, sample) in lines.chain(areas).chain(span) {
+        for (name, sample) in keys.chain(lines).chain(areas).chain(span) {
             if !name.is_empty() && !entries.iter().any(|e| e.0 == name) {
                 entries.push((name, sample));
             }
@@ -449,11 +452,12 @@ mod tests {
             areas: Vec::new(),
             span: None,
             marks: Vec::new(),
+            keys: Vec::new(),
         }
     }
 
     fn line(name: &str, points: Vec<Point>) -> Line {
-        Line { name: name.to_owned(), points, style: Style::series(0).filled(), tip: None }
+        Line::new(name, points, Style::series(0).filled())
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use probe::metrics::Unit;
 
-use crate::format::{figure, scaling, whole};
+use crate::format::{figure, scaling, trim_zeros, whole};
 
 /// How values are spread over an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl Scale {
         {
             let (divisor, suffix) = if largest >= 1e7 { (1e6, "M") } else { (1e3, "k") };
             let text = format!("{:.3}", value / divisor);
-            return format!("{} {suffix}", text.trim_end_matches('0').trim_end_matches('.'));
+            return format!("{} {suffix}", trim_zeros(&text));
         }
         if decimals == 0 && value >= 0.0 {
             whole(value.round() as u64)
@@ -220,7 +220,8 @@ impl Scale {
         self.high = self.high.max(10.0);
         // The last nine that is shown in full, plus room for the largest value.
         let mut value = 10.0;
-        self.ticks.push(Tick { value: 1.0, label: "0 %".to_owned() });
+        // 0 % would run into 50 %.
+        self.ticks.push(Tick { value: 1.0, label: String::new() });
         self.ticks.push(Tick { value: 2.0, label: "50 %".to_owned() });
         let mut nines = 1_usize;
         while value <= self.high * 1.000_001 && nines <= 12 {
@@ -272,11 +273,7 @@ fn logarithmic_label(value: f64, unit: Unit) -> String {
     let unit = if unit == Unit::PerSecond { Unit::Count } else { unit };
     let text = figure(value, unit);
     let (number, suffix) = text.split_once(' ').unwrap_or((&text, ""));
-    let number = if number.contains('.') {
-        number.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        number
-    };
+    let number = trim_zeros(number);
     let hide = matches!(unit, Unit::CpuPercent | Unit::Fraction);
     if suffix.is_empty() || hide { number.to_owned() } else { format!("{number} {suffix}") }
 }
@@ -330,7 +327,7 @@ mod tests {
     fn each_nine_takes_the_same_room() {
         let scale = Scale::fit(&Axis::quantile("percentile"), [1.0, 1e4].into_iter(), 6);
         let labels: Vec<_> = scale.ticks().iter().map(|t| t.label.as_str()).collect();
-        assert_eq!(labels, ["0 %", "50 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
+        assert_eq!(labels, ["", "50 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
         assert!((scale.position(100.0) - 0.5).abs() < 1e-9);
     }
 

@@ -1,11 +1,11 @@
 //! All figures of one point.
 
 use probe::metrics::Unit;
-use probe::outcome::{Estimate, Point};
+use probe::outcome::Point;
 
 use super::{Cell, Column, Grid, Layout, Paint};
 use crate::describe;
-use crate::estimates::{Kind, STATISTICS, metric, total, usable};
+use crate::estimates::{self, STATISTICS, metric, usable};
 use crate::format::{estimate, figure, optional, printable, whole};
 use crate::put::put;
 
@@ -15,8 +15,11 @@ pub(super) fn of(point: &Point, layout: Layout) -> String {
     let mut out = String::new();
     for trial in &point.trials {
         if let Some((state, reason)) = describe::incomplete(&trial.completion) {
-            let text = format!("trial {} is {}: {reason}", trial.repetition, state.to_lowercase());
-            out.push_str(&layout.paragraph("", &text, Paint::Bad));
+            // A run of one trial has said so already.
+            if point.trials.len() > 1 {
+                let text = format!("Trial {} {}: {reason}", trial.repetition, state.to_lowercase());
+                out.push_str(&layout.paragraph("", &text, Paint::Bad));
+            }
         }
     }
     if n > 0 {
@@ -38,8 +41,7 @@ fn rates(point: &Point, n: usize, layout: Layout) -> String {
         columns.extend([Column::right("least"), Column::right("most"), Column::right("n")]);
     }
     let mut grid = Grid::new(columns);
-    let mut row = |name: &str, value: Option<&Estimate>, unit| {
-        let Some(value) = value else { return };
+    for (name, value, unit) in estimates::rates(point) {
         let mut cells = vec![Cell::new(name), Cell::new(estimate(value, unit))];
         if several {
             cells.extend([
@@ -49,27 +51,7 @@ fn rates(point: &Point, n: usize, layout: Layout) -> String {
             ]);
         }
         grid.row(cells);
-    };
-    let rules = metric(point, "rules_rate").filter(|rules| rules.max > 0.0);
-    row(
-        "offered",
-        metric(point, "offered_rate").filter(|_| point.offered_rate.is_some()),
-        Unit::PerSecond,
-    );
-    row("sent", metric(point, "sent_rate"), Unit::PerSecond);
-    row("received", metric(point, "received_rate"), Unit::PerSecond);
-    row("loss", metric(point, "loss"), Unit::Fraction);
-    row("rules installed", rules, Unit::PerSecond);
-    row("outstanding, most", metric(point, "outstanding.max"), Unit::Count);
-    row(
-        "fairness over switches",
-        metric(point, "fairness").filter(|_| point.switches > 1),
-        Unit::Index,
-    );
-    row("controller CPU", metric(point, "controller.cpu"), Unit::CpuPercent);
-    row("controller memory", metric(point, "controller.rss"), Unit::Bytes);
-    row("probe CPU", metric(point, "probe.cpu"), Unit::CpuPercent);
-    row("probe memory", metric(point, "probe.rss"), Unit::Bytes);
+    }
     let heading = if several {
         format!("Rates and load, over {n} trials (CPU in percent of one core)")
     } else {
@@ -80,12 +62,7 @@ fn rates(point: &Point, n: usize, layout: Layout) -> String {
 }
 
 fn times(point: &Point, n: usize, layout: Layout) -> String {
-    let kinds = [
-        (Kind::FromDue, "RTT from due"),
-        (Kind::FromSent, "RTT from sent"),
-        (Kind::Lag, "behind schedule"),
-    ];
-    let kinds: Vec<_> = kinds.into_iter().filter(|(kind, _)| kind.samples(point) > 0).collect();
+    let kinds = estimates::kinds(point);
     if kinds.is_empty() {
         return String::new();
     }
@@ -111,34 +88,10 @@ fn times(point: &Point, n: usize, layout: Layout) -> String {
     layout.heading(&format!("Times{of}")) + &grid.render(layout)
 }
 
-/// Counts in a flowing line, so that many fit; zeros of rare things are left out.
+/// Counts in a flowing line, so that many fit.
 fn counts(point: &Point, n: usize, layout: Layout) -> String {
-    let count = |of: fn(&probe::outcome::Counts) -> u64| total(point, of);
-    let always = [
-        ("due", count(|c| c.due)),
-        ("sent", count(|c| c.sent)),
-        ("answered", count(|c| c.answered)),
-        ("late", count(|c| c.late)),
-        ("lost", count(|c| c.lost)),
-        ("duplicated", count(|c| c.duplicated)),
-        ("unmatched", count(|c| c.unmatched)),
-    ];
-    let rare = [
-        ("untimed", count(|c| c.untimed)),
-        ("packet-outs", count(|c| c.packet_outs)),
-        ("rules installed", count(|c| c.rules_installed)),
-        ("rules removed", count(|c| c.rules_removed)),
-        ("rules refused", count(|c| c.rules_refused)),
-        ("discovery frames relayed", count(|c| c.discovery_relayed)),
-        ("disconnects", count(|c| c.disconnects)),
-        ("malformed messages", count(|c| c.malformed)),
-    ];
-    let rare = rare.into_iter().filter(|(_, value)| *value > 0);
-    let text: Vec<_> = always
-        .into_iter()
-        .chain(rare)
-        .map(|(name, value)| format!("{name} {}", whole(value)))
-        .collect();
+    let counts = estimates::counts(point).into_iter();
+    let text: Vec<_> = counts.map(|(name, value)| format!("{name} {}", whole(value))).collect();
     let of = if n > 1 { format!(", sum of {n} trials") } else { String::new() };
     layout.heading(&format!("Counts{of}")) + &layout.paragraph("  ", &text.join(", "), Paint::Plain)
 }

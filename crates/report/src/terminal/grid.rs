@@ -76,7 +76,14 @@ impl Cell {
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Row>,
+}
+
+/// A row of cells, or a line across all columns.
+#[derive(Clone, Debug)]
+enum Row {
+    Cells(Vec<Cell>),
+    Section(String),
 }
 
 /// Room between columns.
@@ -89,7 +96,12 @@ impl Grid {
 
     /// Adds a row. Cells that are missing are empty.
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
-        self.rows.push(cells);
+        self.rows.push(Row::Cells(cells));
+    }
+
+    /// Adds a line across all columns, for what the rows below have in common.
+    pub(crate) fn section(&mut self, text: impl Into<String>) {
+        self.rows.push(Row::Section(text.into()));
     }
 
     /// The rows as lines that fit.
@@ -103,14 +115,20 @@ impl Grid {
             self.line(&mut out, &titles, &shown, &widths, layout);
         }
         for row in &self.rows {
-            self.line(&mut out, row, &shown, &widths, layout);
+            match row {
+                Row::Cells(cells) => self.line(&mut out, cells, &shown, &widths, layout),
+                Row::Section(text) => out.push_str(&layout.paragraph("", text, Paint::Strong)),
+            }
         }
         out
     }
 
     /// Width of a column without its indent. A column without any text needs no room.
     fn width(&self, column: usize) -> usize {
-        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        let cells = self.rows.iter().filter_map(|row| match row {
+            Row::Cells(cells) => cells.get(column),
+            Row::Section(_) => None,
+        });
         let widest = cells.map(|cell| cell.text.chars().count()).max().unwrap_or(0);
         widest.max(self.columns[column].title.chars().count())
     }

@@ -11,7 +11,7 @@ mod sweep;
 use probe::metrics::{Metric, Unit};
 use probe::outcome::{RunResult, Saturated};
 
-use crate::format::{duration, figure, optional, printable};
+use crate::format::{capital, duration, figure, optional, printable};
 use crate::{describe, verdict};
 pub(crate) use grid::{Cell, Column, Grid, Paint, wrap};
 
@@ -96,15 +96,12 @@ fn head(result: &RunResult, layout: Layout) -> String {
             Paint::Bad,
         ));
     }
-    if !result.points.is_empty() {
-        let verdicts = verdict::of_run(result);
-        let side = verdicts.worst().0;
+    if let Some(verdict) = verdict::of_run(result) {
         out.push('\n');
-        out.push_str(&layout.paragraph("Verdict  ", &verdicts.sentence(), paint_of(side)));
-        let trials = result.points.iter().flat_map(|point| &point.trials);
-        // All reasons of a sweep would fill the screen; the report has them.
-        for reason in verdict::reasons(trials, side).into_iter().take(2) {
-            out.push_str(&layout.paragraph("         ", &printable(reason), Paint::Plain));
+        let paint = paint_of(verdict.side);
+        out.push_str(&layout.paragraph("Verdict  ", &verdict.sentence, paint));
+        for sentence in &verdict.further {
+            out.push_str(&layout.paragraph("         ", sentence, Paint::Plain));
         }
     }
     for (reason, points) in describe::why_zero(result) {
@@ -211,9 +208,4 @@ pub(crate) fn paint_of(side: Saturated) -> Paint {
         Saturated::Unknown => Paint::Warn,
         Saturated::Probe => Paint::Bad,
     }
-}
-
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -5,48 +5,52 @@ use probe::outcome::{Completion, Point};
 
 use super::{Cell, Column, Grid, Layout, Paint, paint_of};
 use crate::estimates::{metric, usable};
-use crate::format::{estimate, figure, optional, whole};
+use crate::format::{estimate, optional, setting, whole};
 use crate::{describe, verdict};
 
 /// The rows of a sweep.
 pub(super) fn of(points: &[Point], layout: Layout) -> String {
-    let several = |values: Vec<String>| values.len() > 1;
-    let protocols = several(describe::distinct(points.iter().map(|p| p.protocol.clone())));
-    let modes = several(describe::distinct(points.iter().map(|p| p.mode.clone())));
+    // Protocol and mode are the same over many rows, which they share as a heading.
+    let kinds = describe::distinct(points.iter().map(kind));
     let trials = describe::distinct(points.iter().map(|p| usable(p).count()));
-    let windows = points.iter().any(|p| p.window.is_some());
-    // A column that says the same in every row, or nothing, is left away.
-    let offered = points.iter().any(|p| p.offered_rate.is_some());
-    let columns = vec![
-        Column::left(if protocols { "protocol" } else { "" }),
-        Column::left(if modes { "mode" } else { "" }),
+    let shown = Shown {
+        offered: points.iter().any(|p| p.offered_rate.is_some()),
+        window: points.iter().any(|p| p.window.is_some()),
+        trials: trials.len() > 1,
+    };
+    // Columns without a title have no content either, and take no room.
+    let title = |shown: bool, title: &'static str| if shown { title } else { "" };
+    let mut grid = Grid::new(vec![
         Column::right("switches"),
-        Column::right(if offered { "each" } else { "" }),
-        Column::right(if windows { "window" } else { "" }),
-        Column::right(if offered { "offered" } else { "" }).rank(4),
-        Column::right("sent").rank(7),
+        Column::right(title(shown.offered, "each")),
+        Column::right(title(shown.window, "window")),
+        Column::right(title(shown.offered, "offered")).rank(3),
+        Column::right("sent").rank(8),
         Column::right("received"),
         Column::right("loss"),
-        Column::right("RTT mean").rank(5),
-        Column::right("p50").rank(6),
-        Column::right("p99"),
-        Column::right("lag p99").rank(3),
+        Column::right("RTT mean").rank(4),
+        Column::right("RTT p50").rank(6),
+        Column::right("RTT p99"),
+        Column::right("lag p99").rank(5),
         Column::right("CPU").rank(2),
-        Column::right("probe").rank(8),
-        Column::right(if trials.len() > 1 { "n" } else { "" }).rank(1),
+        Column::right("probe CPU").rank(7),
+        Column::right(title(shown.trials, "n")).rank(1),
         Column::left("limit"),
-    ];
-    let mut grid = Grid::new(columns);
-    for point in points {
-        grid.row(row(point, protocols, modes, offered, windows, trials.len() > 1));
+    ]);
+    for name in &kinds {
+        if kinds.len() > 1 {
+            grid.section(name.as_str());
+        }
+        for point in points.iter().filter(|p| kind(p) == *name) {
+            grid.row(row(point, &shown));
+        }
     }
     let n = match trials.as_slice() {
-        [1] => "one trial each, so without confidence intervals".to_owned(),
-        [n] => format!("mean ± 95 % confidence interval over {n} trials"),
-        _ => "mean ± 95 % confidence interval over n trials".to_owned(),
+        [1] => "one trial each, no confidence intervals".to_owned(),
+        [n] => format!("mean ± 95 % CI of {n} trials"),
+        _ => "mean ± 95 % CI of n trials".to_owned(),
     };
-    let explained =
-        format!("Points ({n}; RTT from due; CPU of the controller in percent of one core)");
+    let explained = format!("Points: {n}; RTT from due; CPU in percent of one core");
     let mut out = String::from("\n");
     out.push_str(&layout.paragraph("", &explained, Paint::Strong));
     out.push_str(&grid.render(layout));
@@ -54,42 +58,43 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
     out
 }
 
-fn row(
-    point: &Point,
-    protocols: bool,
-    modes: bool,
+/// Columns that are not always there.
+struct Shown {
     offered: bool,
-    windows: bool,
-    counted: bool,
-) -> Vec<Cell> {
+    window: bool,
+    trials: bool,
+}
+
+fn kind(point: &Point) -> String {
+    format!("{}, {}", describe::protocol(&point.protocol), describe::mode(&point.mode))
+}
+
+fn row(point: &Point, shown: &Shown) -> Vec<Cell> {
     let mean = |name: &str, unit| optional(metric(point, name).map(|e| e.mean), unit);
-    let verdicts = verdict::of_point(point);
-    let n = usable(point).count();
-    let text = |shown: bool, text: String| Cell::new(if shown { text } else { String::new() });
+    let interval = |name: &str, unit| {
+        metric(point, name).map_or_else(|| "–".to_owned(), |e| estimate(e, unit))
+    };
+    let asked = |rate: Option<f64>| {
+        rate.map_or_else(|| "–".to_owned(), |rate| setting(rate, Unit::PerSecond))
+    };
+    let verdict = verdict::of_point(point);
+    let cell = |shown: bool, text: String| Cell::new(if shown { text } else { String::new() });
     vec![
-        text(protocols, describe::protocol(&point.protocol)),
-        text(modes, describe::mode(&point.mode)),
         Cell::new(whole(u64::from(point.switches))),
-        text(offered, optional(point.rate_per_switch, Unit::PerSecond)),
-        text(windows, point.window.map_or_else(|| "–".to_owned(), |w| w.to_string())),
-        text(offered, optional(point.offered_rate, Unit::PerSecond)),
+        cell(shown.offered, asked(point.rate_per_switch)),
+        cell(shown.window, point.window.map_or_else(|| "–".to_owned(), |w| w.to_string())),
+        cell(shown.offered, asked(point.offered_rate)),
         Cell::new(mean("sent_rate", Unit::PerSecond)),
-        Cell::new(
-            metric(point, "received_rate")
-                .map_or_else(|| "–".to_owned(), |e| estimate(e, Unit::PerSecond)),
-        ),
+        Cell::new(interval("received_rate", Unit::PerSecond)),
         Cell::new(mean("loss", Unit::Fraction)),
-        Cell::new(
-            metric(point, "rtt.mean")
-                .map_or_else(|| "–".to_owned(), |e| estimate(e, Unit::Seconds)),
-        ),
+        Cell::new(interval("rtt.mean", Unit::Seconds)),
         Cell::new(mean("rtt.p50", Unit::Seconds)),
         Cell::new(mean("rtt.p99", Unit::Seconds)),
         Cell::new(mean("lag.p99", Unit::Seconds)),
         Cell::new(mean("controller.cpu", Unit::CpuPercent)),
         Cell::new(mean("probe.cpu", Unit::CpuPercent)),
-        text(counted, n.to_string()),
-        Cell::painted(verdicts.short(), paint_of(verdicts.worst().0)),
+        cell(shown.trials, usable(point).count().to_string()),
+        Cell::painted(verdict.short(), paint_of(verdict.side)),
     ]
 }
 
@@ -113,7 +118,7 @@ fn failures(points: &[Point], layout: Layout) -> String {
             let text = format!(
                 "{}: {} of {} switches never became ready",
                 describe::point(point),
-                figure(f64::from(missing), Unit::Count),
+                whole(u64::from(missing)),
                 whole(u64::from(point.switches)),
             );
             out.push_str(&layout.paragraph("  ", &text, Paint::Bad));
