@@ -27,7 +27,6 @@ use crate::{
         get_forwarding_pipeline_config_request::ResponseType, p4_runtime_client::P4RuntimeClient,
         set_forwarding_pipeline_config_request::Action, write_request::Atomicity,
     },
-    status,
 };
 
 /// The URI scheme does not matter to the wire, only to whether TLS is expected.
@@ -279,7 +278,7 @@ impl Client {
     /// # Errors
     ///
     /// When the call fails; what was read until then is lost. The details of a failed batch are
-    /// in [`status::batch_errors`].
+    /// in [`crate::status::batch_errors`].
     pub async fn read(
         &mut self,
         entities: Vec<v1::Entity>,

@@ -159,13 +159,6 @@ pub(crate) struct OutboxReader<T> {
     batch: VecDeque<T>,
 }
 
-impl<T> OutboxReader<T> {
-    /// The writing side.
-    pub(crate) fn outbox(&self) -> &Arc<Outbox<T>> {
-        &self.outbox
-    }
-}
-
 impl<T: Unpin> Stream for OutboxReader<T> {
     type Item = Result<T, Status>;
 

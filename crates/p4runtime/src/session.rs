@@ -263,11 +263,8 @@ impl Device {
         now: Nanos,
         effects: &mut Vec<Effect>,
     ) {
-        let Some(config) = self.committed.as_ref().and_then(|loaded| loaded.digest(digest_id))
-        else {
-            self.digests.disable(digest_id);
-            return;
-        };
+        let config = self.committed.as_ref().and_then(|loaded| loaded.digest(digest_id));
+        let Some(config) = config else { return };
         if let Some(list) = self.digests.learn(digest_id, &config, data, now) {
             self.send_digest(list, effects);
         }

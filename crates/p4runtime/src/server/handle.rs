@@ -234,15 +234,24 @@ impl DeviceHandle {
 
     /// Carries out a change of the state machine and what follows from it.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Device, &mut Vec<Effect>) -> T) -> T {
+        let (result, effects) = self.change_untold(change);
+        self.tell(effects);
+        result
+    }
+
+    /// As [`DeviceHandle::change`], but the owner has yet to be told of the effects.
+    fn change_untold<T>(
+        &self,
+        change: impl FnOnce(&mut Device, &mut Vec<Effect>) -> T,
+    ) -> (T, Vec<Effect>) {
         let mut effects = Vec::new();
         let mut session = self.session();
         let result = change(&mut session.device, &mut effects);
         let deadline = session.device.deadline();
         self.apply(&mut session, &mut effects);
         drop(session);
-        self.tell(effects);
         self.shared.timer.set(self, deadline);
-        result
+        (result, effects)
     }
 
     /// The first message of a stream: enters its outbox, then arbitrates.
@@ -259,13 +268,14 @@ impl DeviceHandle {
             outbox.push_always(Outgoing::Pipeline(Arc::clone(pipeline)));
         }
         drop(session);
-        let accepted = self.change(|device, effects| {
+        let (accepted, effects) = self.change_untold(|device, effects| {
             device.stream_message(stream, request, effects);
             device.arbitration().role_of(stream).is_some()
         });
         if accepted {
             self.shared.observer.stream_opened(self, stream);
         }
+        self.tell(effects);
     }
 
     /// The end of a stream that was opened.

@@ -37,7 +37,7 @@ const MESSAGES_PER_TURN: usize = 4096;
 
 /// What a stream sends.
 #[derive(Debug)]
-pub struct OutgoingStream {
+pub(super) struct OutgoingStream {
     reader: OutboxReader<Outgoing>,
     device: Option<DeviceHandle>,
     pipeline: Option<Arc<Pipeline>>,

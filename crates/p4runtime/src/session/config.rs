@@ -8,13 +8,14 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use bytes::Bytes;
 use prost::Message as _;
 use tonic::Code;
 
 use super::{Device, Effect, Pipeline, Reconcile, no_pipeline};
 use crate::{
     arbitration::RoleKey,
-    p4info::DigestId,
+    p4info::{DigestId, Schema},
     proto::v1::{
         self, entity::Entity as Kind, forwarding_pipeline_config::Cookie,
         get_forwarding_pipeline_config_request::ResponseType,
@@ -129,6 +130,18 @@ impl Device {
         Ok(())
     }
 
+    /// Commits a configuration on behalf of the device's owner, so that it is there before any
+    /// controller comes.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be realised; the device is then as it was.
+    pub fn preload(&mut self, config: v1::ForwardingPipelineConfig) -> Result<(), EntityError> {
+        let loaded = self.load(Some(config))?;
+        self.commit(loaded, &mut Vec::new());
+        Ok(())
+    }
+
     /// Answers a GetForwardingPipelineConfig request with the pipeline that the device runs.
     ///
     /// # Errors
@@ -154,9 +167,11 @@ impl Device {
         let pipeline = &loaded.pipeline;
         let config = v1::ForwardingPipelineConfig {
             p4info: p4info.then(|| pipeline.p4info().clone()),
-            p4_device_config: device_config
-                .then(|| pipeline.device_config().clone())
-                .unwrap_or_default(),
+            p4_device_config: if device_config {
+                pipeline.device_config().clone()
+            } else {
+                Bytes::new()
+            },
             cookie: loaded.cookie,
         };
         Ok(v1::GetForwardingPipelineConfigResponse { config: Some(config) })
@@ -190,36 +205,49 @@ fn reconcile(
     policy: Reconcile,
     now: Nanos,
 ) -> Result<(), EntityError> {
+    let refuse = |error: EntityError| match policy {
+        Reconcile::Refuse => Err(invalid(format!("The device's entities cannot be kept: {error}"))),
+        Reconcile::Drop => Ok(()),
+    };
     let fresh = Store::new(Arc::clone(from.schema()));
-    for (update_type, request) in everything() {
+    for (update_type, request) in everything(from.schema()) {
         // What a store holds that nobody wrote to: default entries, counters at zero.
         let mut untouched = HashSet::new();
-        fresh.read(&request, now, &mut |found| {
-            untouched.insert(found.encode_to_vec());
-        })?;
         let mut written = Vec::new();
-        from.read(&request, now, &mut |found| {
-            if !untouched.contains(&found.encode_to_vec()) {
-                written.push(found);
-            }
-        })?;
+        let read = fresh
+            .read(&request, now, &mut |found| {
+                untouched.insert(without_index(found).encode_to_vec());
+            })
+            .and_then(|()| {
+                from.read(&request, now, &mut |found| {
+                    if !untouched.contains(&without_index(found.clone()).encode_to_vec()) {
+                        written.push(found);
+                    }
+                })
+            });
+        // An array that is too large to be read as a whole cannot be carried over either.
+        read.or_else(refuse)?;
         for entity in written {
             let update = v1::Update { r#type: update_type as i32, entity: Some(entity) };
-            match (to.write(&update, now), policy) {
-                (Ok(()), _) | (Err(_), Reconcile::Drop) => {}
-                (Err(error), Reconcile::Refuse) => {
-                    return Err(invalid(format!(
-                        "The new pipeline cannot hold an entity that the device has: {error}"
-                    )));
-                }
-            }
+            to.write(&update, now).or_else(refuse)?;
         }
     }
     Ok(())
 }
 
+/// Makes the untouched cells of an array equal to each other, so that one stands for all.
+fn without_index(mut entity: v1::Entity) -> v1::Entity {
+    match &mut entity.entity {
+        Some(Kind::MeterEntry(entry)) => entry.index = None,
+        Some(Kind::CounterEntry(entry)) => entry.index = None,
+        Some(Kind::RegisterEntry(entry)) => entry.index = None,
+        _ => {}
+    }
+    entity
+}
+
 /// A wildcard read for every kind of entity, and the update that restores what it finds.
-fn everything() -> impl Iterator<Item = (UpdateType, v1::Entity)> {
+fn everything(schema: &Schema) -> Vec<(UpdateType, v1::Entity)> {
     let replication = |r#type| {
         let entry = v1::PacketReplicationEngineEntry { r#type: Some(r#type) };
         Kind::PacketReplicationEngineEntry(entry)
@@ -231,26 +259,32 @@ fn everything() -> impl Iterator<Item = (UpdateType, v1::Entity)> {
         ..v1::TableEntry::default()
     };
     let defaults = v1::TableEntry { is_default_action: true, ..entries.clone() };
-    let kinds = [
-        (UpdateType::Insert, Kind::ActionProfileMember(v1::ActionProfileMember::default())),
-        (UpdateType::Insert, Kind::ActionProfileGroup(v1::ActionProfileGroup::default())),
-        (
-            UpdateType::Insert,
-            replication(Replication::MulticastGroupEntry(v1::MulticastGroupEntry::default())),
-        ),
-        (
-            UpdateType::Insert,
-            replication(Replication::CloneSessionEntry(v1::CloneSessionEntry::default())),
-        ),
-        (UpdateType::Insert, Kind::TableEntry(entries)),
-        (UpdateType::Modify, Kind::TableEntry(defaults)),
-        (UpdateType::Modify, Kind::MeterEntry(v1::MeterEntry::default())),
-        (UpdateType::Modify, Kind::CounterEntry(v1::CounterEntry::default())),
-        (UpdateType::Modify, Kind::RegisterEntry(v1::RegisterEntry::default())),
-        (UpdateType::Modify, Kind::ValueSetEntry(v1::ValueSetEntry::default())),
-        (UpdateType::Insert, Kind::DigestEntry(v1::DigestEntry::default())),
+    let multicast = replication(Replication::MulticastGroupEntry(Default::default()));
+    let clones = replication(Replication::CloneSessionEntry(Default::default()));
+    let inserted = [
+        Kind::ActionProfileMember(v1::ActionProfileMember::default()),
+        Kind::ActionProfileGroup(v1::ActionProfileGroup::default()),
+        multicast,
+        clones,
+        Kind::TableEntry(entries),
+        Kind::DigestEntry(v1::DigestEntry::default()),
     ];
-    kinds.into_iter().map(|(update, kind)| (update, v1::Entity { entity: Some(kind) }))
+    let mut modified =
+        vec![Kind::TableEntry(defaults), Kind::ValueSetEntry(v1::ValueSetEntry::default())];
+    // One by one, so that one array which is too large does not stand in the way of the others.
+    modified.extend(schema.meters().iter().map(|meter| {
+        Kind::MeterEntry(v1::MeterEntry { meter_id: meter.id.0, ..Default::default() })
+    }));
+    modified.extend(schema.counters().iter().map(|counter| {
+        Kind::CounterEntry(v1::CounterEntry { counter_id: counter.id.0, ..Default::default() })
+    }));
+    modified.extend(schema.registers().iter().map(|register| {
+        Kind::RegisterEntry(v1::RegisterEntry { register_id: register.id.0, ..Default::default() })
+    }));
+    let inserted = inserted.into_iter().map(|kind| (UpdateType::Insert, kind));
+    let modified = modified.into_iter().map(|kind| (UpdateType::Modify, kind));
+    let entity = |(update, kind)| (update, v1::Entity { entity: Some(kind) });
+    inserted.chain(modified).map(entity).collect()
 }
 
 fn invalid(message: impl Into<String>) -> EntityError {

@@ -83,13 +83,12 @@ impl Digests {
         else {
             return;
         };
-        if let Some(index) = buffer.unacknowledged.iter().position(|one| one.list_id == ack.list_id)
+        let lists = &mut buffer.unacknowledged;
+        let index = lists.iter().position(|sent| sent.list_id == ack.list_id);
+        for data in
+            index.and_then(|index| lists.remove(index)).into_iter().flat_map(|sent| sent.data)
         {
-            if let Some(sent) = buffer.unacknowledged.remove(index) {
-                sent.data.iter().for_each(|data| {
-                    buffer.known.remove(data);
-                });
-            }
+            buffer.known.remove(&data);
         }
     }
 
@@ -124,9 +123,9 @@ impl Digests {
         }
     }
 
-    /// Forgets a digest that the controller has disabled.
-    pub(crate) fn disable(&mut self, digest_id: u32) {
-        self.buffers.retain(|buffer| buffer.digest_id != digest_id);
+    /// Forgets the digests that the controller has disabled, and what was buffered of them.
+    pub(crate) fn retain(&mut self, enabled: impl Fn(u32) -> bool) {
+        self.buffers.retain(|buffer| enabled(buffer.digest_id));
     }
 
     fn buffer(&mut self, digest_id: u32, config: &Config) -> usize {
@@ -273,7 +272,7 @@ mod tests {
         let config = config(100, 10, 100);
         digests.learn(DIGEST, &config, data(1), at(0));
         digests.learn(DIGEST + 1, &config, data(1), at(0));
-        digests.disable(DIGEST);
+        digests.retain(|digest_id| digest_id != DIGEST);
         assert_eq!(digests.due(at(100)).len(), 1);
         digests.learn(DIGEST, &config, data(1), at(0));
         digests.clear();

@@ -49,10 +49,16 @@ impl Device {
         };
         let access = self.access(&role).cloned();
         let loaded = self.current_mut().ok_or_else(no_pipeline)?;
-        Ok(match access {
+        let outcomes = match access {
             None => loaded.store.write_batch(&request.updates, atomicity, now),
             Some(access) => write_narrowed(loaded, &access, &request.updates, atomicity, now),
-        })
+        };
+        if request.updates.iter().any(configures_digest) {
+            let committed = self.committed.as_ref();
+            let enabled = |digest_id| committed.is_some_and(|one| one.digest(digest_id).is_some());
+            self.digests.retain(enabled);
+        }
+        Ok(outcomes)
     }
 
     /// Answers a Read request, which needs neither a stream nor an election id.
@@ -99,6 +105,11 @@ impl Device {
     fn current_mut(&mut self) -> Option<&mut Loaded> {
         self.saved.as_mut().or(self.committed.as_mut())
     }
+}
+
+fn configures_digest(update: &v1::Update) -> bool {
+    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+    matches!(entity, Some(v1::entity::Entity::DigestEntry(_)))
 }
 
 /// A batch of a role that may not write everything.

@@ -1,0 +1,163 @@
+use prost_types::Any;
+
+use super::*;
+
+#[test]
+fn the_first_message_must_be_an_arbitration() {
+    let messages = [
+        Request::Packet(v1::PacketOut::default()),
+        Request::DigestAck(v1::DigestListAck::default()),
+        Request::Other(Any::default()),
+    ];
+    for message in messages {
+        let mut switch = Switch::new(DeviceOptions::default());
+        switch.message(1, message);
+        let closed = switch.closed();
+        assert_eq!(closed.len(), 1);
+        assert_eq!((closed[0].0, closed[0].1), (1, Code::FailedPrecondition));
+    }
+}
+
+#[test]
+fn a_stream_for_another_device_is_closed() {
+    let mut switch = Switch::new(DeviceOptions::default());
+    let mut update = arbitration("", id(1));
+    update.device_id = DEVICE + 1;
+    switch.message(1, Request::Arbitration(update));
+    assert_eq!(switch.closed()[0].1, Code::NotFound);
+}
+
+#[test]
+fn an_election_id_in_use_closes_the_stream_with_the_text_that_clients_match() {
+    let mut switch = Switch::new(DeviceOptions::default());
+    switch.arbitrate(1, "", 10);
+    switch.arbitrate(2, "", 10);
+    let expected = (2, Code::InvalidArgument, "Election id already exists".to_owned());
+    assert_eq!(switch.closed(), [expected]);
+}
+
+#[test]
+fn the_owner_hears_who_is_primary() {
+    let mut switch = Switch::new(DeviceOptions::default());
+    let heard = |switch: &mut Switch| {
+        let heard: Vec<_> = switch
+            .effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Primary { role: RoleKey::Default, stream } => Some(stream.map(|one| one.0)),
+                _ => None,
+            })
+            .collect();
+        switch.effects.clear();
+        heard
+    };
+    switch.arbitrate(1, "", 10);
+    assert_eq!(heard(&mut switch), [Some(1)]);
+    switch.arbitrate(2, "", 9);
+    assert_eq!(heard(&mut switch), []);
+    switch.arbitrate(2, "", 11);
+    assert_eq!(heard(&mut switch), [Some(2)]);
+    switch.device.stream_closed(StreamId(1), &mut switch.effects);
+    assert_eq!(heard(&mut switch), []);
+    switch.device.stream_closed(StreamId(2), &mut switch.effects);
+    assert_eq!(heard(&mut switch), [None]);
+}
+
+#[test]
+fn others_hear_not_found_when_the_primary_leaves() {
+    let mut switch = Switch::new(DeviceOptions::default());
+    switch.arbitrate(1, "", 10);
+    switch.arbitrate(2, "", 9);
+    switch.effects.clear();
+    switch.device.stream_closed(StreamId(1), &mut switch.effects);
+    let sent = switch.sent();
+    let [(2, Response::Arbitration(update))] = sent.as_slice() else { panic!("{sent:?}") };
+    assert_eq!(update.status.as_ref().map(|status| status.code), Some(Code::NotFound as i32));
+    assert_eq!(update.election_id, id(10));
+}
+
+/// A `stranger` configuration is remembered and told; Stratum's is read.
+fn with_config(name: &str, election_id: u128, type_url: &str, value: &[u8]) -> Request {
+    let mut update = arbitration(name, id(election_id));
+    let config = Any { type_url: type_url.to_owned(), value: value.to_vec() };
+    update.role = Some(v1::Role { name: name.to_owned(), config: Some(config), id: 0 });
+    Request::Arbitration(update)
+}
+
+const STRATUM: &str = "type.googleapis.com/stratum.P4RoleConfig";
+
+#[test]
+fn a_role_configuration_comes_back_to_every_controller_of_the_role() {
+    let mut switch = Switch::new(DeviceOptions::default());
+    switch.message(1, with_config("a", 5, "example.org/stranger", b"opaque"));
+    switch.arbitrate(2, "a", 4);
+    let configs: Vec<_> = switch
+        .sent()
+        .into_iter()
+        .filter_map(|(_, response)| match response {
+            Response::Arbitration(update) => update.role.and_then(|role| role.config),
+            _ => None,
+        })
+        .collect();
+    let expected = Any { type_url: "example.org/stranger".to_owned(), value: b"opaque".to_vec() };
+    assert_eq!(configs, [expected.clone(), expected]);
+}
+
+#[test]
+fn impossible_role_configurations_close_the_stream() {
+    let mut switch = Switch::new(DeviceOptions::default());
+    switch.message(1, with_config("a", 1, STRATUM, &[0xff]));
+    assert_eq!(switch.closed()[0].1, Code::InvalidArgument);
+    switch.message(1, with_config("", 1, STRATUM, &[]));
+    assert_eq!(switch.closed()[0].1, Code::InvalidArgument);
+    // exclusive_p4_ids: 1, in two roles.
+    switch.message(1, with_config("a", 1, STRATUM, &[0x08, 1]));
+    assert_eq!(switch.closed(), []);
+    switch.message(2, with_config("b", 1, STRATUM, &[0x08, 1]));
+    assert_eq!(switch.closed()[0].1, Code::InvalidArgument);
+    switch.message(1, with_config("a", 2, STRATUM, &[0x08, 1]));
+    assert_eq!(switch.closed(), []);
+}
+
+#[test]
+fn a_narrowed_role_writes_and_reads_what_is_its_own() {
+    let mut switch = Switch::ready(DeviceOptions::default());
+    // exclusive_p4_ids: TABLE (as a varint), no packet-ins, no pipeline.
+    let config = [0x08, 0x81, 0x80, 0x80, 0x10];
+    switch.message(2, with_config("a", 7, STRATUM, &config));
+    assert_eq!(switch.closed(), []);
+
+    let both = || vec![insert(host(TABLE, 1, 1)), insert(host(OTHER_TABLE, 2, 1))];
+    assert_eq!(switch.write_as("a", 7, both()), Ok(vec![Code::Ok, Code::PermissionDenied]));
+    assert_eq!(switch.write(both()), Ok(vec![Code::AlreadyExists, Code::Ok]));
+    let all = || vec![table(0)];
+    assert_eq!(switch.read("", all()).map(|found| found.len()), Ok(2));
+    assert_eq!(switch.read("a", all()), Ok(vec![host(TABLE, 1, 1)]));
+
+    let atomic = v1::WriteRequest {
+        device_id: DEVICE,
+        role: "a".to_owned(),
+        election_id: id(7),
+        updates: vec![insert(host(TABLE, 3, 1)), insert(host(OTHER_TABLE, 3, 1))],
+        atomicity: v1::write_request::Atomicity::RollbackOnError as i32,
+        ..Default::default()
+    };
+    let outcome = switch.write_request(&atomic);
+    assert_eq!(outcome, Ok(vec![Code::Aborted, Code::PermissionDenied]));
+    assert_eq!(switch.read("a", all()).map(|found| found.len()), Ok(1));
+
+    let push = v1::SetForwardingPipelineConfigRequest {
+        device_id: DEVICE,
+        role: "a".to_owned(),
+        election_id: id(7),
+        action: v1::set_forwarding_pipeline_config_request::Action::VerifyAndCommit as i32,
+        config: Some(pipeline(p4info(), 2)),
+        ..Default::default()
+    };
+    let refused = switch.device.set_pipeline(push, T0, &mut switch.effects);
+    assert_eq!(refused.map_err(|error| error.code()), Err(Code::PermissionDenied));
+
+    // With a new primary that sends no configuration the role is a full one again.
+    switch.arbitrate(3, "a", 8);
+    assert_eq!(switch.read("a", all()).map(|found| found.len()), Ok(2));
+}
