@@ -46,7 +46,7 @@ use crate::status::{Code, EntityError};
 
 /// The most cells that a wildcard read of one counter, meter or register array answers; a larger
 /// array is RESOURCE_EXHAUSTED and has to be read by index.
-pub const MAX_WILDCARD_CELLS: u64 = 1 << 24;
+pub const MAX_WILDCARD_CELLS: u64 = 1 << 20;
 
 /// A point in time, in nanoseconds since an epoch of the caller's choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -2,7 +2,7 @@
 //!
 //! A fixed number of seeded mutations of valid messages, so that every run is the same.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use p4runtime::p4info::{Schema, text};
@@ -55,7 +55,8 @@ impl Random {
 }
 
 fn schema() -> Arc<Schema> {
-    Schema::new(text::parse(EVERYTHING).unwrap()).unwrap()
+    static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
+    Arc::clone(SCHEMA.get_or_init(|| Schema::new(text::parse(EVERYTHING).unwrap()).unwrap()))
 }
 
 /// Valid entities of every kind.

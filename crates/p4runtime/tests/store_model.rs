@@ -6,7 +6,7 @@
 //! number of leading zeros.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use p4runtime::p4info::{Schema, text};
@@ -249,7 +249,10 @@ fn any_op() -> impl Strategy<Value = Op> {
 }
 
 fn schema() -> Arc<Schema> {
-    Schema::new(text::parse(include_str!("data/everything.p4info.txtpb")).unwrap()).unwrap()
+    static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
+    Arc::clone(SCHEMA.get_or_init(|| {
+        Schema::new(text::parse(include_str!("data/everything.p4info.txtpb")).unwrap()).unwrap()
+    }))
 }
 
 fn code(outcome: &Result<(), p4runtime::status::EntityError>) -> Code {

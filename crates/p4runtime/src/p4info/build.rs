@@ -495,16 +495,20 @@ fn action_profile(
     Ok((id, profile))
 }
 
-/// The actions of the tables that the profile implements.
+/// The actions of the tables that the profile implements, on whichever side P4Info says so.
 fn actions_of_profile(
     profile: &ActionProfile,
     tables: &Catalog<TableId, Table>,
 ) -> Result<Vec<ActionRef>, SchemaError> {
-    let mut actions = Vec::new();
     for id in &profile.tables {
-        let table = exists(tables, *id, "table", || format!("action profile '{}'", profile.name))?;
-        actions.extend_from_slice(&table.actions);
+        exists(tables, *id, "table", || format!("action profile '{}'", profile.name))?;
     }
+    let implemented = |table: &&Table| {
+        profile.tables.contains(&table.id)
+            || table.implementation == Some(Implementation::ActionProfile(profile.id))
+    };
+    let mut actions: Vec<ActionRef> =
+        tables.iter().filter(implemented).flat_map(|table| table.actions.iter().copied()).collect();
     actions.sort_by_key(|action| action.id);
     actions.dedup_by_key(|action| action.id);
     Ok(actions)

@@ -89,6 +89,24 @@ fn a_translated_width_stands_in_for_a_missing_one() {
 }
 
 #[test]
+fn members_may_use_the_actions_of_the_tables_behind_them() {
+    let schema = everything();
+    let actions: Vec<u32> = schema
+        .action_profiles()
+        .by_name("by_weight")
+        .unwrap()
+        .actions
+        .iter()
+        .map(|action| action.id.0)
+        .collect();
+    assert_eq!(actions, [0x0100_0001, 0x0100_0002]);
+    let p4info = "actions { preamble { id: 1 name: 'a' } } action_profiles { preamble { id: 2 name: 'p' } }
+                  tables { preamble { id: 3 name: 't' } action_refs { id: 1 } implementation_id: 2 }";
+    let schema = Schema::new(text::parse(p4info).unwrap()).unwrap();
+    assert_eq!(schema.action_profiles().by_name("p").unwrap().actions.len(), 1);
+}
+
+#[test]
 fn identifiers_are_there_and_unique() {
     assert_eq!(refused("tables {}"), "a table without preamble has no id");
     assert_eq!(refused("actions { preamble { name: 'a' } }"), "action 'a' has no id");

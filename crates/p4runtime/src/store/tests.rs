@@ -8,7 +8,7 @@ mod profile;
 mod read;
 mod table;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
@@ -45,8 +45,12 @@ pub(super) const BY_MEMBERS: u32 = 0x1100_0003;
 pub(super) const T0: Nanos = Nanos(1_000);
 
 pub(super) fn schema() -> Arc<Schema> {
-    let text = include_str!("../../tests/data/everything.p4info.txtpb");
-    Schema::new(text::parse(text).unwrap()).unwrap()
+    static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
+    let schema = SCHEMA.get_or_init(|| {
+        let text = include_str!("../../tests/data/everything.p4info.txtpb");
+        Schema::new(text::parse(text).unwrap()).unwrap()
+    });
+    Arc::clone(schema)
 }
 
 /// A store and short forms of its operations.
