@@ -1,4 +1,14 @@
-//! P4Runtime and P4Info: protos, entity encoding, arbitration, a thin server and client.
+//! P4Runtime (specification 1.5) and P4Info, for both ends of the wire.
+//!
+//! The crate is built in layers, and only the uppermost knows sockets and a clock:
+//!
+//! * [`proto`]: the messages and services, compiled from protos of our own.
+//! * [`value`], [`status`]: byte strings in canonical form; errors as the protocol reports them.
+//! * [`p4info`]: a P4Info checked and indexed once, then shared by any number of switches.
+//! * [`store`]: what a switch keeps of what it is told: table entries, action profiles, counters,
+//!   meters, registers and the rest, validated, read back, undone when a batch fails.
+//! * [`arbitration`], [`packet_io`], [`session`]: who may write, and what a switch answers.
+//! * [`server`], [`client`]: the two ends over gRPC.
 
 pub mod arbitration;
 pub mod client;

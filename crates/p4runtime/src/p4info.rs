@@ -11,6 +11,7 @@
 mod build;
 mod catalog;
 pub mod data;
+mod error;
 mod ids;
 mod objects;
 #[cfg(test)]
@@ -19,8 +20,8 @@ pub mod text;
 
 use std::sync::Arc;
 
-pub use self::build::SchemaError;
 pub use self::catalog::Catalog;
+pub use self::error::SchemaError;
 pub use self::ids::*;
 pub use self::objects::*;
 use crate::proto::config::P4Info;

@@ -1,90 +1,18 @@
 //! From a P4Info message to a [`Schema`].
 
+mod table;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroU32;
 
+use self::table::{Lookup, match_fields, table};
 use super::catalog::{Catalog, Names};
 use super::data::Resolver;
 use super::objects::*;
-use super::{Schema, ids::*};
+use super::{Schema, SchemaError, ids::*};
 use crate::proto::config::{self, P4Info};
-use crate::proto::v1;
-use crate::status::{Code, EntityError};
 use crate::value::ValueType;
-
-/// Why a P4Info cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SchemaError {
-    /// An object, field or parameter has no identifier.
-    #[error("{object} has no id")]
-    NoId {
-        /// The object.
-        object: String,
-    },
-    /// Two objects, or two fields of one object, have the same identifier.
-    #[error("id {id} is used twice: by {first} and by {second}")]
-    DuplicateId {
-        /// The identifier, as it prints for its kind.
-        id: String,
-        /// The object that had it first.
-        first: String,
-        /// The object that has it too.
-        second: String,
-    },
-    /// An object refers to one that does not exist.
-    #[error("{object} refers to {kind} {id:#010x}, which is not in the P4Info")]
-    Dangling {
-        /// The object that refers.
-        object: String,
-        /// What the reference should lead to.
-        kind: &'static str,
-        /// The identifier that leads nowhere.
-        id: u32,
-    },
-    /// A number is outside what it can be.
-    #[error("{object}: {field} is {value}, which is not possible")]
-    Number {
-        /// The object.
-        object: String,
-        /// The field of the P4Info message.
-        field: &'static str,
-        /// Its value.
-        value: i64,
-    },
-    /// An enumeration is unset or a value it needs is missing.
-    #[error("{object}: {field} is unset")]
-    Unset {
-        /// The object.
-        object: String,
-        /// The field of the P4Info message.
-        field: &'static str,
-    },
-    /// A type does not resolve.
-    #[error("{object}: {message}")]
-    Type {
-        /// The object.
-        object: String,
-        /// What is wrong with the type.
-        message: String,
-    },
-    /// A value does not fit its type.
-    #[error("{object}: {error}")]
-    Value {
-        /// The object.
-        object: String,
-        /// What is wrong with the value.
-        error: EntityError,
-    },
-}
-
-impl SchemaError {
-    /// The canonical code that a SetForwardingPipelineConfig with such a P4Info fails with.
-    pub fn code(&self) -> Code {
-        Code::InvalidArgument
-    }
-}
 
 /// Checks `p4info` and indexes it.
 pub(super) fn schema(p4info: P4Info) -> Result<Schema, SchemaError> {
@@ -101,9 +29,8 @@ pub(super) fn schema(p4info: P4Info) -> Result<Schema, SchemaError> {
         catalog(direct_counters, [|counter| &counter.name, |counter| &counter.alias])?;
     let direct_meters = collect(&p4info.direct_meters, |meter| direct_meter(meter, &mut ids))?;
     let direct_meters = catalog(direct_meters, [|meter| &meter.name, |meter| &meter.alias])?;
-    let action_profiles =
+    let mut action_profiles =
         collect(&p4info.action_profiles, |profile| action_profile(profile, &mut ids))?;
-    let mut action_profiles = action_profiles;
 
     let lookup = Lookup {
         types: &types,
@@ -113,7 +40,7 @@ pub(super) fn schema(p4info: P4Info) -> Result<Schema, SchemaError> {
         direct_meters: &direct_meters,
         action_profiles: action_profiles.iter().map(|(id, _)| *id).collect(),
     };
-    let tables = collect(&p4info.tables, |table| self::table(table, &lookup, &mut ids))?;
+    let tables = collect(&p4info.tables, |message| table(message, &lookup, &mut ids))?;
     let tables = catalog(tables, [|table| &table.name, |table| &table.alias])?;
 
     for (_, profile) in &mut action_profiles {
@@ -266,179 +193,6 @@ impl<'a> Types<'a> {
             Representation::OriginalType(_) => None,
         }
     }
-}
-
-/// What a table may refer to.
-struct Lookup<'a> {
-    types: &'a Types<'a>,
-    actions: &'a Catalog<ActionId, Action>,
-    externs: &'a Catalog<ExternId, ExternInstance>,
-    direct_counters: &'a Catalog<DirectCounterId, DirectCounter>,
-    direct_meters: &'a Catalog<DirectMeterId, DirectMeter>,
-    action_profiles: Vec<ActionProfileId>,
-}
-
-fn table(
-    table: &config::Table,
-    lookup: &Lookup<'_>,
-    ids: &mut Ids,
-) -> Result<(TableId, Table), SchemaError> {
-    let preamble = ids.take("table", table.preamble.as_ref())?;
-    let id = TableId(preamble.id);
-    let (name, alias) = preamble.names();
-    let match_fields = match_fields(&table.match_fields, &preamble, lookup.types)?;
-    let actions = action_refs(table, &preamble, lookup)?;
-    let implementation = implementation(table.implementation_id, &preamble, lookup)?;
-    let mut direct_counter = None;
-    let mut direct_meter = None;
-    for resource in &table.direct_resource_ids {
-        if lookup.direct_counters.get(DirectCounterId(*resource)).is_some() {
-            direct_counter = Some(DirectCounterId(*resource));
-        } else if lookup.direct_meters.get(DirectMeterId(*resource)).is_some() {
-            direct_meter = Some(DirectMeterId(*resource));
-        } else if lookup.externs.get(ExternId(*resource)).is_none() {
-            return Err(SchemaError::Dangling {
-                object: preamble.to_string(),
-                kind: "direct resource",
-                id: *resource,
-            });
-        }
-    }
-    let default_action = default_action(table, &actions, &preamble, lookup)?;
-    let needs_priority = match_fields.iter().any(|field| {
-        matches!(field.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
-    });
-    let table = Table {
-        id,
-        name,
-        alias,
-        match_fields,
-        actions,
-        default_action,
-        default_is_const: table.const_default_action_id != 0 || implementation.is_some(),
-        implementation,
-        direct_counter,
-        direct_meter,
-        size: size(table.size, &preamble)?,
-        idle_timeout: table.idle_timeout_behavior()
-            != config::table::IdleTimeoutBehavior::NoTimeout,
-        is_const: table.is_const_table,
-        has_initial_entries: table.has_initial_entries,
-        needs_priority,
-    };
-    Ok((id, table))
-}
-
-fn action_refs(
-    table: &config::Table,
-    preamble: &Preamble<'_>,
-    lookup: &Lookup<'_>,
-) -> Result<Vec<ActionRef>, SchemaError> {
-    let mut actions = Vec::with_capacity(table.action_refs.len());
-    for reference in &table.action_refs {
-        let id = ActionId(reference.id);
-        exists(lookup.actions, id, "action", || preamble.to_string())?;
-        actions.push(ActionRef { id, scope: reference.scope() });
-    }
-    actions.sort_by_key(|action| action.id);
-    actions.dedup_by_key(|action| action.id);
-    Ok(actions)
-}
-
-fn implementation(
-    id: u32,
-    preamble: &Preamble<'_>,
-    lookup: &Lookup<'_>,
-) -> Result<Option<Implementation>, SchemaError> {
-    if id == 0 {
-        return Ok(None);
-    }
-    if lookup.action_profiles.contains(&ActionProfileId(id)) {
-        return Ok(Some(Implementation::ActionProfile(ActionProfileId(id))));
-    }
-    exists(lookup.externs, ExternId(id), "action profile or extern", || preamble.to_string())?;
-    Ok(Some(Implementation::Extern(ExternId(id))))
-}
-
-/// The initial default action: as stated, else the constant one, else `NoAction`.
-///
-/// Compilers before P4Runtime 1.4 do not state it.
-fn default_action(
-    table: &config::Table,
-    actions: &[ActionRef],
-    preamble: &Preamble<'_>,
-    lookup: &Lookup<'_>,
-) -> Result<Option<v1::Action>, SchemaError> {
-    let bare = |id: ActionId| v1::Action { action_id: id.0, params: Vec::new() };
-    if let Some(call) = &table.initial_default_action {
-        let id = ActionId(call.action_id);
-        let action = exists(lookup.actions, id, "action", || preamble.to_string())?;
-        let mut params = Vec::with_capacity(call.arguments.len());
-        for argument in &call.arguments {
-            let place = || format!("{preamble}, initial default action");
-            let param = action.param(ParamId(argument.param_id)).ok_or_else(|| {
-                SchemaError::Dangling { object: place(), kind: "parameter", id: argument.param_id }
-            })?;
-            let value = param
-                .value
-                .canonical(&argument.value)
-                .map_err(|error| SchemaError::Value { object: place(), error: error.into() })?;
-            params.push(v1::action::Param {
-                param_id: argument.param_id,
-                value: bytes::Bytes::copy_from_slice(value),
-            });
-        }
-        return Ok(Some(v1::Action { action_id: id.0, params }));
-    }
-    if table.const_default_action_id != 0 {
-        let id = ActionId(table.const_default_action_id);
-        exists(lookup.actions, id, "action", || preamble.to_string())?;
-        return Ok(Some(bare(id)));
-    }
-    let no_action = actions.iter().find(|reference| {
-        lookup
-            .actions
-            .get(reference.id)
-            .is_some_and(|action| action.name == "NoAction" && action.params.is_empty())
-    });
-    Ok(no_action.map(|reference| bare(reference.id)))
-}
-
-fn match_fields(
-    fields: &[config::MatchField],
-    owner: &Preamble<'_>,
-    types: &Types<'_>,
-) -> Result<Vec<MatchField>, SchemaError> {
-    use config::match_field::{Match, MatchType};
-
-    let mut checked = Vec::with_capacity(fields.len());
-    for field in fields {
-        let object = || format!("field '{}' of {owner}", field.name);
-        let kind = match &field.r#match {
-            Some(Match::OtherMatchType(kind)) => MatchKind::Other(kind.clone()),
-            Some(Match::MatchType(number)) => match MatchType::try_from(*number) {
-                Ok(MatchType::Exact) => MatchKind::Exact,
-                Ok(MatchType::Lpm) => MatchKind::Lpm,
-                Ok(MatchType::Ternary) => MatchKind::Ternary,
-                Ok(MatchType::Range) => MatchKind::Range,
-                Ok(MatchType::Optional) => MatchKind::Optional,
-                Ok(MatchType::Unspecified) => {
-                    return Err(SchemaError::Unset { object: object(), field: "match_type" });
-                }
-                Err(_) => MatchKind::Other(number.to_string()),
-            },
-            None => return Err(SchemaError::Unset { object: object(), field: "match" }),
-        };
-        let value = types.value(field.bitwidth, field.type_name.as_ref(), object)?;
-        checked.push(MatchField {
-            id: MatchFieldId(field.id),
-            name: field.name.clone(),
-            kind,
-            value,
-        });
-    }
-    unique(&checked, owner, |field| (field.id, &field.name))?;
-    Ok(checked)
 }
 
 fn action(
