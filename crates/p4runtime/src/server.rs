@@ -39,6 +39,9 @@ pub struct ServerOptions {
     pub queue_limit: usize,
     /// The largest request in bytes. Device configurations of real targets are megabytes.
     pub request_limit: usize,
+    /// How often a silent client is asked whether it is still there; `None` never asks, so that a
+    /// client whose machine has gone stays primary until TCP notices.
+    pub keepalive: Option<Duration>,
     /// How long a shutdown waits for clients to go before it leaves them alone.
     pub grace: Duration,
     /// Hears of connections.
@@ -51,6 +54,7 @@ impl Default for ServerOptions {
             tls: None,
             queue_limit: 65_536,
             request_limit: 64 << 20,
+            keepalive: None,
             grace: Duration::from_secs(2),
             observer: None,
         }
@@ -149,7 +153,10 @@ impl Server {
         let mut server = transport::Server::builder()
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_frame_size(MAX_FRAME);
+            .max_frame_size(MAX_FRAME)
+            // One connection may carry the streams of any number of devices.
+            .max_concurrent_streams(None)
+            .http2_keepalive_interval(self.options.keepalive);
         if let Some(tls) = self.tls {
             server = server.tls_config(tls).map_err(ServeError::Tls)?;
         }

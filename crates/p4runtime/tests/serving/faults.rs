@@ -1,0 +1,176 @@
+//! Peers that leave, say nothing, say nonsense; and a server that goes.
+
+use p4runtime::{
+    arbitration::ElectionId,
+    client::{ArbitrationFailure, Client, ClientOptions, ConnectError, Standing},
+    proto::v1,
+    server::ServerOptions,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+use tonic::Code;
+
+use crate::support::{Heard, PATIENCE, Served, soon};
+
+#[tokio::test]
+async fn nobody_there_is_said_with_the_address() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    drop(listener);
+    let error = soon(Client::connect(&address, 1, &ClientOptions::default())).await;
+    let error = error.expect_err("nobody there");
+    let text = error.to_string();
+    assert!(text.contains(&address) && text.contains("refused"), "{text}");
+
+    let error = soon(Client::connect("not an address", 1, &ClientOptions::default())).await;
+    assert!(matches!(error, Err(ConnectError::Address { .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    let _silent = tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok(connection) = listener.accept().await {
+            open.push(connection);
+        }
+    });
+    let mut client =
+        soon(Client::connect(&address, 1, &ClientOptions::default())).await.expect("connected");
+    let patience = std::time::Duration::from_millis(50);
+    let outcome = soon(client.become_primary("", ElectionId(1), patience)).await;
+    assert!(matches!(outcome, Err(ArbitrationFailure::NoAnswer { .. })), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_controller_that_disappears_leaves_no_primary_behind() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let mut backup = served.client().await;
+    let (_sender, mut receiver) = backup.open_stream("", None, None).await.expect("open");
+    let first = soon(receiver.arbitrated()).await.expect("told");
+    assert_eq!(first, Standing::NoPrimary { highest: None });
+
+    // In a runtime of its own, which goes without saying goodbye.
+    let address = served.address.clone();
+    let gone = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let mut client =
+                Client::connect(&address, 1, &ClientOptions::default()).await.expect("connected");
+            let stream = client.become_primary("", ElectionId(1), PATIENCE).await;
+            assert!(stream.is_ok());
+            std::mem::forget((client, stream));
+        });
+    });
+    let highest = Some(ElectionId(1));
+    assert_eq!(soon(receiver.arbitrated()).await.expect("told"), Standing::Backup { highest });
+    assert_eq!(soon(receiver.arbitrated()).await.expect("told"), Standing::NoPrimary { highest });
+    served.log.wait_for(Heard::StreamClosed).await;
+    served.log.wait_for(Heard::ConnectionClosed).await;
+    gone.join().expect("no panic");
+}
+
+#[tokio::test]
+async fn garbage_closes_its_connection_and_nothing_else() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let (mut client, _sender, _receiver) = served.primary().await;
+    for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 4096], &[0xff; 100], b""] {
+        let mut stream = TcpStream::connect(&served.address).await.expect("accepted");
+        stream.write_all(garbage).await.expect("written");
+        stream.shutdown().await.expect("half closed");
+        let mut answer = Vec::new();
+        // Reset or closed: either is an end.
+        let _ = soon(stream.read_to_end(&mut answer)).await;
+    }
+    let closed = |heard: &[Heard]| {
+        let count = heard.iter().filter(|one| **one == Heard::ConnectionClosed).count();
+        (count == 4).then_some(())
+    };
+    served.log.wait(closed).await;
+    assert_eq!(client.capabilities().await.expect("still there"), "1.5.0");
+}
+
+#[tokio::test]
+async fn a_stream_that_does_not_begin_with_arbitration_is_refused() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let channel = tonic::transport::Endpoint::from_shared(format!("http://{}", served.address));
+    let channel = channel.expect("address").connect().await.expect("connected");
+    let mut raw = v1::p4_runtime_client::P4RuntimeClient::new(channel);
+    let packet = v1::stream_message_request::Update::Packet(v1::PacketOut::default());
+    let request = v1::StreamMessageRequest { update: Some(packet) };
+    let responses = soon(raw.stream_channel(tokio_stream(request))).await;
+    let status = soon(responses.expect("a stream").into_inner().message()).await;
+    assert_eq!(status.expect_err("refused").code(), Code::FailedPrecondition);
+    assert_eq!(served.log.heard(), [Heard::ConnectionOpened]);
+}
+
+/// A stream that says one thing and then stays open.
+fn tokio_stream(
+    request: v1::StreamMessageRequest,
+) -> impl futures_core::Stream<Item = v1::StreamMessageRequest> {
+    struct Once(Option<v1::StreamMessageRequest>);
+    impl futures_core::Stream for Once {
+        type Item = v1::StreamMessageRequest;
+
+        fn poll_next(
+            mut self: std::pin::Pin<&mut Self>,
+            _context: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Self::Item>> {
+            match self.0.take() {
+                Some(request) => std::task::Poll::Ready(Some(request)),
+                None => std::task::Poll::Pending,
+            }
+        }
+    }
+    Once(Some(request))
+}
+
+#[tokio::test]
+async fn a_shutdown_ends_streams_and_frees_the_port() {
+    let mut served = Served::new(1, ServerOptions::default()).await;
+    let (client, sender, mut receiver) = served.primary().await;
+    served.stop();
+    let status = soon(receiver.next()).await.expect_err("ended");
+    assert_eq!(status.code(), Code::Unavailable);
+    soon(async {
+        while !sender.is_closed() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    drop((client, sender, receiver));
+    let address = served.address.clone();
+    let log = std::sync::Arc::clone(&served.log);
+    served.stopped().await.expect("stopped");
+    TcpListener::bind(&address).await.expect("the port is free");
+    log.wait_for(Heard::StreamClosed).await;
+}
+
+#[tokio::test]
+async fn a_shutdown_does_not_wait_for_ever() {
+    let options =
+        ServerOptions { grace: std::time::Duration::from_millis(20), ..ServerOptions::default() };
+    let mut served = Served::new(1, options).await;
+    // Connected, but never says a word of HTTP/2.
+    let _silent = TcpStream::connect(&served.address).await.expect("accepted");
+    served.log.wait_for(Heard::ConnectionOpened).await;
+    served.stop();
+    served.stopped().await.expect("stopped");
+}
+
+#[tokio::test]
+async fn many_listeners_live_in_one_runtime() {
+    let mut all = Vec::new();
+    for _ in 0..100 {
+        all.push(Served::new(1, ServerOptions::default()).await);
+    }
+    let mut sessions = Vec::new();
+    for served in &all {
+        sessions.push(served.primary().await);
+    }
+    let open = all.iter().filter(|served| served.log.heard().contains(&Heard::Primary(true)));
+    assert_eq!(open.count(), 100);
+}

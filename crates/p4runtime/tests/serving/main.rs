@@ -1,0 +1,7 @@
+//! Server and client in one process, over loopback: what only a real transport can show.
+
+mod faults;
+mod packets;
+mod rpcs;
+mod support;
+mod tls;

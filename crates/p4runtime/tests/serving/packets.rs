@@ -1,0 +1,153 @@
+//! Packets, digests and their order on a real stream.
+
+use bytes::Bytes;
+use p4runtime::{
+    proto::v1::{self, stream_message_response::Update as Response, write_request::Atomicity},
+    server::{PacketInError, ServerOptions},
+};
+
+use crate::support::{DIGEST, Heard, Served, packet_in, soon};
+
+fn field(metadata_id: u32, value: &'static [u8]) -> v1::PacketMetadata {
+    v1::PacketMetadata { metadata_id, value: Bytes::from_static(value) }
+}
+
+#[tokio::test]
+async fn a_packet_in_has_the_form_of_the_pipeline() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let device = &served.devices[0];
+    assert_eq!(device.send(packet_in("early", 0)), Err(PacketInError::NoPipeline(1)));
+    let (client, sender, mut receiver) = served.primary().await;
+    assert_eq!(device.send(packet_in("frame", 9)), Ok(1));
+    let received = soon(receiver.next()).await.expect("open");
+    let expected = v1::PacketIn {
+        payload: Bytes::from_static(b"frame"),
+        metadata: vec![field(1, &[5]), field(2, &[0])],
+    };
+    assert_eq!(received, Some(Response::Packet(expected)));
+    served.log.wait_for(Heard::Sent(9)).await;
+
+    drop((sender, receiver, client));
+    served.log.wait_for(Heard::Primary(false)).await;
+    assert_eq!(device.send(packet_in("late", 0)), Err(PacketInError::NoPrimary(1)));
+}
+
+#[tokio::test]
+async fn many_packet_ins_arrive_complete_and_in_order() {
+    const COUNT: u64 = 50_000;
+    let served = Served::new(1, ServerOptions::default()).await;
+    let (_client, _sender, mut receiver) = served.primary().await;
+    let packets = |range: std::ops::Range<u64>| {
+        range.map(|number| packet_in(Bytes::copy_from_slice(&number.to_be_bytes()), number))
+    };
+    // One large batch, then many small ones behind it.
+    assert_eq!(served.devices[0].send_batch(packets(0..COUNT / 2)), Ok(COUNT as usize / 2));
+    for start in (COUNT / 2..COUNT).step_by(10) {
+        assert_eq!(served.devices[0].send_batch(packets(start..start + 10)), Ok(10));
+    }
+    let mut messages = Vec::new();
+    let mut expected = 0;
+    while expected < COUNT {
+        soon(receiver.next_batch(&mut messages, 1000)).await.expect("open");
+        for message in messages.drain(..) {
+            let Response::Packet(packet) = message else { panic!("{message:?}") };
+            assert_eq!(packet.payload.as_ref(), expected.to_be_bytes());
+            expected += 1;
+        }
+    }
+    let sent: Vec<_> = served
+        .log
+        .heard()
+        .into_iter()
+        .filter_map(|heard| match heard {
+            Heard::Sent(tag) => Some(tag),
+            _ => None,
+        })
+        .collect();
+    assert!(sent.iter().copied().eq(0..COUNT));
+}
+
+#[tokio::test]
+async fn many_packet_outs_arrive_complete_and_in_order() {
+    const COUNT: u32 = 50_000;
+    let served = Served::new(1, ServerOptions::default()).await;
+    let (_client, sender, _receiver) = served.primary().await;
+    let packet = |number: u32| v1::PacketOut {
+        payload: Bytes::copy_from_slice(&number.to_be_bytes()),
+        metadata: vec![field(1, &[0, 5])],
+    };
+    assert_eq!(sender.packet_outs((0..COUNT).map(packet)), COUNT as usize);
+    let is_packet = |heard: &&Heard| matches!(heard, Heard::PacketOut(_));
+    served
+        .log
+        .wait(|heard| {
+            let count = heard.iter().filter(is_packet).count();
+            (count >= COUNT as usize).then_some(())
+        })
+        .await;
+    let heard = served.log.heard();
+    let packets: Vec<_> = heard.into_iter().filter(|heard| is_packet(&heard)).collect();
+    assert!(packets.into_iter().eq((0..COUNT).map(|number| Heard::PacketOut(packet(number)))));
+}
+
+#[tokio::test]
+async fn a_bad_packet_out_is_answered_and_the_rest_goes_through() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let (_client, sender, mut receiver) = served.primary().await;
+    let bad = v1::PacketOut { payload: Bytes::new(), metadata: vec![field(7, &[1])] };
+    let good = v1::PacketOut { payload: Bytes::new(), metadata: vec![field(1, &[1])] };
+    sender.packet_outs([bad.clone(), good.clone()]);
+    served.log.wait_for(Heard::PacketOut(good)).await;
+    let Some(Response::Error(error)) = soon(receiver.next()).await.expect("open") else {
+        panic!("no error")
+    };
+    assert_eq!(error.canonical_code, tonic::Code::InvalidArgument as i32);
+    let details = v1::PacketOutError { packet_out: Some(bad) };
+    assert_eq!(error.details, Some(v1::stream_error::Details::PacketOut(details)));
+}
+
+#[tokio::test]
+async fn packet_ins_beyond_the_queue_are_not_taken() {
+    let options = ServerOptions { queue_limit: 100, ..ServerOptions::default() };
+    let served = Served::new(1, options).await;
+    let (_client, _sender, _receiver) = served.primary().await;
+    // No await in between: the stream has no chance to send any.
+    let taken = served.devices[0].send_batch((0..1000).map(|tag| packet_in("x", tag)));
+    let taken = taken.expect("there is a primary");
+    assert!((90..=100).contains(&taken), "{taken}");
+    assert_eq!(served.devices[0].send(packet_in("x", 0)), Ok(0));
+}
+
+#[tokio::test]
+async fn digests_are_sent_when_their_time_has_come() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let (mut client, sender, mut receiver) = served.primary().await;
+    let config = v1::digest_entry::Config {
+        max_timeout_ns: 2_000_000,
+        max_list_size: 0,
+        ack_timeout_ns: i64::MAX,
+    };
+    let entry = v1::DigestEntry { digest_id: DIGEST, config: Some(config) };
+    let update = v1::Update {
+        r#type: v1::update::Type::Insert as i32,
+        entity: Some(v1::Entity { entity: Some(v1::entity::Entity::DigestEntry(entry)) }),
+    };
+    client.write(vec![update], Atomicity::ContinueOnError).await.expect("written");
+    let data = |number: u8| v1::P4Data {
+        data: Some(v1::p4_data::Data::Bitstring(Bytes::copy_from_slice(&[number]))),
+    };
+    for round in 1..=2 {
+        for number in [1, 2, 1] {
+            served.devices[0].digest(DIGEST, data(number));
+        }
+        let Some(Response::Digest(list)) = soon(receiver.next()).await.expect("open") else {
+            panic!("no digest")
+        };
+        assert_eq!((list.list_id, &list.data), (round, &vec![data(1), data(2)]));
+        sender.acknowledge(&list);
+        // A message that is answered: once the answer is there, so was the acknowledgement.
+        sender.packet_outs([v1::PacketOut::default()]);
+        let answer = soon(receiver.next()).await.expect("open");
+        assert!(matches!(answer, Some(Response::Error(_))), "{answer:?}");
+    }
+}

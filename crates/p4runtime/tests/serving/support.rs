@@ -1,0 +1,254 @@
+//! A served device that writes down what it hears.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use p4runtime::{
+    arbitration::{ElectionId, RoleKey, StreamId},
+    client::{Client, ClientOptions, StreamReceiver, StreamSender},
+    p4info::text,
+    proto::v1::{self, forwarding_pipeline_config::Cookie},
+    server::{
+        ConnectionObserver, DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata, ServeError,
+        Server, ServerOptions,
+    },
+    session::{Device, DeviceOptions, Pipeline, PipelineRegistry},
+    status::EntityError,
+};
+use tokio::{
+    net::TcpListener,
+    sync::{Notify, oneshot},
+    task::JoinHandle,
+};
+
+pub(crate) const TABLE: u32 = 0x0200_0001;
+pub(crate) const DIGEST: u32 = 0x1700_0001;
+/// Longer than anything here takes; only a failing test waits for it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+const P4INFO: &str = r#"
+    tables {
+      preamble { id: 0x02000001 name: "ingress.hosts" alias: "hosts" }
+      match_fields { id: 1 name: "address" bitwidth: 32 match_type: EXACT }
+      action_refs { id: 0x01000001 }
+      size: 5000
+    }
+    actions { preamble { id: 0x01000001 name: "ingress.drop" alias: "drop" } }
+    digests {
+      preamble { id: 0x17000001 name: "learn" alias: "learn" }
+      type_spec { bitstring { bit { bitwidth: 48 } } }
+    }
+    controller_packet_metadata {
+      preamble { id: 0x04000001 name: "packet_in" alias: "packet_in" }
+      metadata { id: 1 name: "ingress_port" bitwidth: 9 }
+      metadata { id: 2 name: "_pad" bitwidth: 7 }
+    }
+    controller_packet_metadata {
+      preamble { id: 0x04000002 name: "packet_out" alias: "packet_out" }
+      metadata { id: 1 name: "egress_port" bitwidth: 9 }
+    }
+"#;
+
+pub(crate) fn pipeline(cookie: u64) -> v1::ForwardingPipelineConfig {
+    v1::ForwardingPipelineConfig {
+        p4info: Some(text::parse(P4INFO).expect("valid text")),
+        p4_device_config: Bytes::from_static(b"device"),
+        cookie: Some(Cookie { cookie }),
+    }
+}
+
+pub(crate) fn host(address: u32) -> v1::Update {
+    let value = Bytes::copy_from_slice(&(0x0a00_0000 + address).to_be_bytes());
+    let exact = v1::field_match::Exact { value };
+    let field = v1::FieldMatch {
+        field_id: 1,
+        field_match_type: Some(v1::field_match::FieldMatchType::Exact(exact)),
+    };
+    let action = v1::Action { action_id: 0x0100_0001, params: Vec::new() };
+    let entry = v1::TableEntry {
+        table_id: TABLE,
+        r#match: vec![field],
+        action: Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) }),
+        ..Default::default()
+    };
+    v1::Update {
+        r#type: v1::update::Type::Insert as i32,
+        entity: Some(v1::Entity { entity: Some(v1::entity::Entity::TableEntry(entry)) }),
+    }
+}
+
+pub(crate) fn packet_in(payload: impl Into<Bytes>, tag: u64) -> PacketIn {
+    PacketIn { payload: payload.into(), metadata: PacketInMetadata::IngressPort(5), tag }
+}
+
+/// What an owner hears, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Heard {
+    ConnectionOpened,
+    ConnectionClosed,
+    StreamOpened,
+    StreamClosed,
+    Primary(bool),
+    Pipeline,
+    /// Updates, and how many of them succeeded.
+    Written(usize, usize),
+    PacketOut(v1::PacketOut),
+    Sent(u64),
+}
+
+#[derive(Default)]
+pub(crate) struct Log {
+    heard: Mutex<Vec<Heard>>,
+    more: Notify,
+}
+
+impl Log {
+    fn push(&self, heard: Heard) {
+        self.heard.lock().expect("lock").push(heard);
+        self.more.notify_one();
+    }
+
+    pub(crate) fn heard(&self) -> Vec<Heard> {
+        self.heard.lock().expect("lock").clone()
+    }
+
+    /// Waits until `wanted` finds what it looks for.
+    pub(crate) async fn wait<T>(&self, wanted: impl Fn(&[Heard]) -> Option<T>) -> T {
+        let waiting = async {
+            loop {
+                if let Some(found) = wanted(&self.heard.lock().expect("lock")) {
+                    return found;
+                }
+                self.more.notified().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting)
+            .await
+            .unwrap_or_else(|_| panic!("{:?}", self.heard()))
+    }
+
+    pub(crate) async fn wait_for(&self, heard: Heard) {
+        self.wait(|all| all.contains(&heard).then_some(())).await;
+    }
+}
+
+impl DeviceObserver for Log {
+    fn stream_opened(&self, _device: &DeviceHandle, _stream: StreamId) {
+        self.push(Heard::StreamOpened);
+    }
+
+    fn stream_closed(&self, _device: &DeviceHandle, _stream: StreamId) {
+        self.push(Heard::StreamClosed);
+    }
+
+    fn primary_changed(&self, _device: &DeviceHandle, _role: &RoleKey, stream: Option<StreamId>) {
+        self.push(Heard::Primary(stream.is_some()));
+    }
+
+    fn pipeline_committed(&self, _device: &DeviceHandle, _pipeline: &Arc<Pipeline>) {
+        self.push(Heard::Pipeline);
+    }
+
+    fn written(
+        &self,
+        _device: &DeviceHandle,
+        request: &v1::WriteRequest,
+        outcomes: &[Result<(), EntityError>],
+    ) {
+        let succeeded = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        self.push(Heard::Written(request.updates.len(), succeeded));
+    }
+
+    fn packet_outs(
+        &self,
+        _device: &DeviceHandle,
+        _stream: StreamId,
+        packets: &mut Vec<v1::PacketOut>,
+    ) {
+        packets.drain(..).for_each(|packet| self.push(Heard::PacketOut(packet)));
+    }
+
+    fn packet_in_sent(&self, tag: u64) {
+        self.push(Heard::Sent(tag));
+    }
+}
+
+impl ConnectionObserver for Log {
+    fn connection_opened(&self, _peer: SocketAddr) {
+        self.push(Heard::ConnectionOpened);
+    }
+
+    fn connection_closed(&self, _peer: SocketAddr) {
+        self.push(Heard::ConnectionClosed);
+    }
+}
+
+/// A server with its devices, numbered from 1.
+pub(crate) struct Served {
+    pub(crate) address: String,
+    pub(crate) devices: Vec<DeviceHandle>,
+    pub(crate) log: Arc<Log>,
+    stop: Option<oneshot::Sender<()>>,
+    running: JoinHandle<Result<(), ServeError>>,
+}
+
+impl Served {
+    pub(crate) async fn new(count: u64, options: ServerOptions) -> Self {
+        let log = Arc::new(Log::default());
+        let registry = Arc::new(PipelineRegistry::new());
+        let device = |id| {
+            let device = Device::new(id, DeviceOptions::default(), Arc::clone(&registry));
+            DeviceHandle::new(device, Arc::clone(&log) as _)
+        };
+        let devices: Vec<_> = (1..=count).map(device).collect();
+        let options = ServerOptions { observer: Some(Arc::clone(&log) as _), ..options };
+        let server = Server::new(devices.clone(), options).expect("distinct ids");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async {
+            // A server whose test has failed is dropped with its runtime.
+            if stopped.await.is_err() {
+                std::future::pending().await
+            }
+        };
+        let running = tokio::spawn(server.serve(listener, stopped));
+        Self { address, devices, log, stop: Some(stop), running }
+    }
+
+    pub(crate) async fn client(&self) -> Client {
+        let options = ClientOptions::default();
+        Client::connect(&self.address, 1, &options).await.expect("connected")
+    }
+
+    /// A client that is primary, with the pipeline pushed.
+    pub(crate) async fn primary(&self) -> (Client, StreamSender, StreamReceiver) {
+        let mut client = self.client().await;
+        let (sender, receiver) =
+            client.become_primary("", ElectionId(1), PATIENCE).await.expect("primary");
+        client.ensure_pipeline(pipeline(1)).await.expect("pushed");
+        self.log.wait_for(Heard::Pipeline).await;
+        (client, sender, receiver)
+    }
+
+    /// Asks the server to stop.
+    pub(crate) fn stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            stop.send(()).expect("the server runs");
+        }
+    }
+
+    pub(crate) async fn stopped(self) -> Result<(), ServeError> {
+        let running = tokio::time::timeout(PATIENCE, self.running);
+        running.await.expect("in time").expect("no panic")
+    }
+}
+
+/// Fails the test instead of hanging it.
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("in time")
+}
