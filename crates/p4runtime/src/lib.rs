@@ -13,8 +13,8 @@
 pub mod arbitration;
 pub mod client;
 mod outbox;
-pub mod packet_io;
 pub mod p4info;
+pub mod packet_io;
 pub mod proto;
 pub mod server;
 pub mod session;
