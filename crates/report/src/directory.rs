@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime};
 use probe::outcome::{Point, RunResult};
 
 use crate::histogram_files::{write_distribution, write_interval_log};
-use crate::{csv, html, json, time};
+use crate::{csv, html, json};
 
 /// The directory that a run leaves behind.
 #[derive(Debug)]
@@ -273,7 +273,8 @@ fn claim(path: &Path) -> Result<PathBuf, CreateError> {
 fn claim_new(base: &Path, now: SystemTime) -> Result<PathBuf, CreateError> {
     let io = |path: &Path, source| CreateError::Io { path: path.to_owned(), source };
     fs::create_dir_all(base).map_err(|source| io(base, source))?;
-    let stamp = time::compact(now);
+    // RFC 3339 without the characters that some file systems refuse.
+    let stamp = humantime::format_rfc3339_seconds(now).to_string().replace(['-', ':'], "");
     let mut path = base.join(format!("{stamp}-probe"));
     let mut number = 1_u32;
     loop {

@@ -21,7 +21,6 @@ pub mod json;
 mod plot;
 mod put;
 pub mod terminal;
-pub mod time;
 mod verdict;
 
 pub use compare::compare;

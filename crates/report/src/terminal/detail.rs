@@ -53,10 +53,9 @@ fn rates(point: &Point, n: usize, layout: Layout) -> String {
         grid.row(cells);
     }
     let heading = if several {
-        format!("Rates and load, over {n} trials (CPU in percent of one core)")
+        format!("Rates and load, over {n} trials; CPU in percent of one core")
     } else {
-        "Rates and load, one trial, so without confidence interval (CPU in percent of one core)"
-            .to_owned()
+        "Rates and load, one trial (no confidence interval); CPU in percent of one core".to_owned()
     };
     layout.heading(&heading) + &grid.render(layout)
 }

@@ -99,6 +99,11 @@ impl Grid {
         self.rows.push(Row::Cells(cells));
     }
 
+    /// Whether it has no row.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Adds a line across all columns, for what the rows below have in common.
     pub(crate) fn section(&mut self, text: impl Into<String>) {
         self.rows.push(Row::Section(text.into()));

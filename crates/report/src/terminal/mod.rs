@@ -37,7 +37,7 @@ impl Layout {
 
     /// A heading above figures.
     pub(crate) fn heading(self, text: &str) -> String {
-        format!("\n{}\n", self.paint(text, Paint::Strong))
+        format!("\n{}", self.paragraph("", text, Paint::Strong))
     }
 
     /// Wrapped text with a hanging indent: `lead` stands before the first line.

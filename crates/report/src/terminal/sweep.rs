@@ -14,7 +14,9 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
     let kinds = describe::distinct(points.iter().map(kind));
     let trials = describe::distinct(points.iter().map(|p| usable(p).count()));
     let shown = Shown {
-        offered: points.iter().any(|p| p.offered_rate.is_some()),
+        each: points.iter().any(|p| p.rate_per_switch.is_some()),
+        // What one switch offers is all that is offered.
+        offered: points.iter().any(|p| p.offered_rate.is_some() && p.switches > 1),
         window: points.iter().any(|p| p.window.is_some()),
         trials: trials.len() > 1,
     };
@@ -22,7 +24,7 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
     let title = |shown: bool, title: &'static str| if shown { title } else { "" };
     let mut grid = Grid::new(vec![
         Column::right("switches"),
-        Column::right(title(shown.offered, "each")),
+        Column::right(title(shown.each, "each")),
         Column::right(title(shown.window, "window")),
         Column::right(title(shown.offered, "offered")).rank(3),
         Column::right("sent").rank(8),
@@ -46,7 +48,7 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
         }
     }
     let n = match trials.as_slice() {
-        [1] => "one trial each, no confidence intervals".to_owned(),
+        [1] => "one trial each (no CI)".to_owned(),
         [n] => format!("mean ± 95 % CI of {n} trials"),
         _ => "mean ± 95 % CI of n trials".to_owned(),
     };
@@ -60,6 +62,7 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
 
 /// Columns that are not always there.
 struct Shown {
+    each: bool,
     offered: bool,
     window: bool,
     trials: bool,
@@ -81,7 +84,7 @@ fn row(point: &Point, shown: &Shown) -> Vec<Cell> {
     let cell = |shown: bool, text: String| Cell::new(if shown { text } else { String::new() });
     vec![
         Cell::new(whole(u64::from(point.switches))),
-        cell(shown.offered, asked(point.rate_per_switch)),
+        cell(shown.each, asked(point.rate_per_switch)),
         cell(shown.window, point.window.map_or_else(|| "–".to_owned(), |w| w.to_string())),
         cell(shown.offered, asked(point.offered_rate)),
         Cell::new(mean("sent_rate", Unit::PerSecond)),

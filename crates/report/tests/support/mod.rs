@@ -28,6 +28,8 @@ pub(crate) struct Scenario {
     pub(crate) drain_s: u32,
     pub(crate) sample_s: f64,
     pub(crate) repetitions: u32,
+    /// Times drawn per sample interval; each stands for its share of the packets.
+    pub(crate) draws: u64,
     /// Percent of one core per 1,000 answers per second.
     pub(crate) cpu_per_thousand: f64,
 }
@@ -45,6 +47,7 @@ impl Default for Scenario {
             drain_s: 2,
             sample_s: 0.25,
             repetitions: 1,
+            draws: 20,
             cpu_per_thousand: 7.0,
         }
     }
@@ -153,8 +156,7 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
             received_in_window += served;
             counts.rules_installed += received / 4;
             counts.packet_outs += received;
-            // A hundred draws stand for all packets of the step.
-            let draws = sent.clamp(1, 100);
+            let draws = sent.clamp(1, scenario.draws);
             for draw in 0..draws {
                 let weight = sent / draws + u64::from(draw < sent % draws);
                 let load = (offered / capacity).min(0.97);
@@ -322,7 +324,7 @@ pub(crate) fn run(points: Vec<Point>) -> RunResult {
 
 /// One point, one trial.
 pub(crate) fn single() -> RunResult {
-    let mut result = run(vec![point(&Scenario::default())]);
+    let mut result = run(vec![point(&Scenario { draws: 100, ..Scenario::default() })]);
     result.thresholds = vec![
         threshold("rtt.p99 < 5ms", Some(0.003_1), true),
         threshold("loss == 0", Some(0.0), true),
@@ -361,6 +363,7 @@ pub(crate) fn sweep() -> RunResult {
                     drain_s: 10,
                     sample_s: 0.5,
                     repetitions: 5,
+                    draws: 20,
                     cpu_per_thousand: cpu,
                 }));
             }
@@ -406,6 +409,7 @@ pub(crate) fn figure_7() -> RunResult {
         drain_s: 10,
         sample_s: 0.5,
         repetitions: 3,
+        draws: 100,
         cpu_per_thousand: 220.0,
     };
     let mut result = run(vec![point(&scenario)]);
@@ -530,4 +534,60 @@ pub(crate) fn closed() -> RunResult {
         points.push(closed);
     }
     run(points)
+}
+
+/// Both protocols over a few numbers of switches, as Fig. 5 and 6 of the paper.
+pub(crate) fn sweep_of_switches() -> RunResult {
+    let mut points = Vec::new();
+    for (protocol, capacity) in [("openflow13", 42_000.0), ("p4runtime", 1_200.0)] {
+        for rate in [50.0, 100.0] {
+            for switches in [1, 10, 50] {
+                points.push(point(&Scenario {
+                    protocol,
+                    switches,
+                    rate,
+                    capacity,
+                    repetitions: 3,
+                    measure_s: 5,
+                    ..Scenario::default()
+                }));
+            }
+        }
+    }
+    run(points)
+}
+
+/// Number of strings in [`hostile`].
+pub(crate) const HOSTILE_STRINGS: usize = 18;
+
+/// Everything that a run takes from outside, made to break a page or a terminal.
+pub(crate) fn hostile() -> RunResult {
+    let mut used = 0;
+    let mut evil = || {
+        let text = format!("<img src=x onerror=alert({used})> \u{1b}[2J\u{7}\u{202e}\"&");
+        used += 1;
+        text
+    };
+    let mut result = partial();
+    result.planimeter_version = evil();
+    result.started_at = evil();
+    result.command.push(evil());
+    result.host.hostname = evil();
+    result.host.kernel = evil();
+    result.host.cpu_model = evil();
+    result.configuration.insert(evil(), evil());
+    result.controller.address = evil();
+    result.controller.process = Some(evil());
+    result.notes.push(evil());
+    result.thresholds.push(threshold(&evil(), None, false));
+    result.completion = Completion::Partial { reason: evil() };
+    let trial = &mut result.points[0].trials[1];
+    trial.notes.push(evil());
+    trial.verdict.because = evil();
+    trial.verdict.saturated = Saturated::Controller;
+    trial.handshake.errors.insert(evil(), 2);
+    trial.handshake.stages.insert(evil(), 2);
+    trial.handshake.why_zero = Some(evil());
+    assert_eq!(used, HOSTILE_STRINGS);
+    result
 }

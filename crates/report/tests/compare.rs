@@ -1,0 +1,51 @@
+//! Results side by side, as people see them.
+
+mod support;
+
+use report::compare::Candidate;
+use report::{Layout, compare};
+
+const LAYOUT: Layout = Layout { width: 100, colour: false };
+
+#[test]
+fn one_point_before_and_after_a_change() {
+    let scenario = support::Scenario {
+        rate: 2_000.0,
+        repetitions: 5,
+        measure_s: 5,
+        ..support::Scenario::default()
+    };
+    let before = support::run(vec![support::point(&scenario)]);
+    let after = support::run(vec![support::point(&support::Scenario {
+        capacity: 28_000.0,
+        cpu_per_thousand: 6.0,
+        ..scenario.clone()
+    })]);
+    let candidates = [
+        Candidate { name: "runs/before", result: &before },
+        Candidate { name: "runs/after", result: &after },
+    ];
+    insta::assert_snapshot!(compare(&candidates, LAYOUT));
+}
+
+#[test]
+fn sweeps_are_compared_point_by_point() {
+    let (whole, mut part) = (support::rates(), support::rates());
+    part.points.truncate(3);
+    let candidates =
+        [Candidate { name: "whole", result: &whole }, Candidate { name: "part", result: &part }];
+    let text = compare(&candidates, LAYOUT);
+    assert!(text.contains("12 points that only one of both has are left out"), "{text}");
+    assert!(text.contains("no difference shown") && !text.contains("higher"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn what_is_not_comparable_is_said() {
+    let (whole, mut other) = (support::closed(), support::rates());
+    other.points.truncate(2);
+    let candidates =
+        [Candidate { name: "a", result: &whole }, Candidate { name: "b", result: &other }];
+    assert!(compare(&candidates, LAYOUT).contains("no point in common"));
+    assert_eq!(compare(&[], LAYOUT), "nothing to compare\n");
+}
