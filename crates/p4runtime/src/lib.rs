@@ -12,6 +12,7 @@
 
 pub mod arbitration;
 pub mod client;
+pub mod gnmi;
 mod outbox;
 pub mod p4info;
 pub mod packet_io;

@@ -9,6 +9,7 @@
 mod clock;
 mod handle;
 mod incoming;
+mod routes;
 mod service;
 mod shutdown;
 mod stream;
@@ -27,8 +28,11 @@ pub use self::{
     handle::{DeviceHandle, DeviceObserver, NoObserver, PacketIn, PacketInError, PacketInMetadata},
     incoming::ConnectionObserver,
 };
-use self::{incoming::Incoming, service::Service, shutdown::Streams};
-use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
+use self::{incoming::Incoming, routes::Routes, service::Service, shutdown::Streams};
+use crate::{
+    gnmi::{GnmiServer, Ports},
+    proto::v1::p4_runtime_server::P4RuntimeServer,
+};
 
 /// How a server is run.
 #[derive(Clone)]
@@ -97,6 +101,15 @@ impl Devices {
             Status::not_found(format!("Device id {device_id} is not known to this server."))
         })
     }
+
+    /// The ports of the device with this id, or without one of the device with the lowest id.
+    fn ports(&self, target: &str) -> Option<Arc<Ports>> {
+        let id = match target {
+            "" => *self.0.keys().min()?,
+            target => target.parse().ok()?,
+        };
+        self.0.get(&id).map(DeviceHandle::ports)
+    }
 }
 
 /// A P4Runtime server for one listener.
@@ -162,8 +175,12 @@ impl Server {
         }
         let incoming = Incoming::new(listener, self.options.observer);
         let streams = Arc::clone(&self.service.streams);
-        let service = P4RuntimeServer::new(self.service)
-            .max_decoding_message_size(self.options.request_limit);
+        let devices = Arc::clone(&self.service.devices);
+        let service = Routes {
+            p4runtime: P4RuntimeServer::new(self.service)
+                .max_decoding_message_size(self.options.request_limit),
+            gnmi: GnmiServer::new(Arc::new(move |target| devices.ports(target)), clock::timestamp),
+        };
 
         let (ended, end) = tokio::sync::oneshot::channel();
         let signal = async {

@@ -17,3 +17,8 @@ pub(super) fn now() -> Nanos {
     // Enough until the year 2554.
     Nanos(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
 }
+
+/// The same for messages that carry time as a signed number.
+pub(super) fn timestamp() -> i64 {
+    i64::try_from(now().0).unwrap_or(i64::MAX)
+}

@@ -16,6 +16,7 @@ use tonic::Status;
 use super::{clock, timer::Timer};
 use crate::{
     arbitration::{RoleKey, StreamId},
+    gnmi::{Port, Ports},
     outbox::Outbox,
     proto::v1,
     session::{Device, Effect, PacketFilter, Pipeline, ReadOutcome},
@@ -124,6 +125,7 @@ struct Shared {
     session: Mutex<Session>,
     packet_in: Mutex<PacketInPath>,
     timer: Timer,
+    ports: Arc<Ports>,
 }
 
 struct Session {
@@ -163,6 +165,7 @@ impl DeviceHandle {
                 session: Mutex::new(Session { device, streams: Vec::new() }),
                 packet_in: Mutex::new(packet_in),
                 timer: Timer::default(),
+                ports: Arc::default(),
             }),
         }
     }
@@ -230,6 +233,20 @@ impl DeviceHandle {
     /// Hands in what the data plane learned; see [`Device::digest`].
     pub fn digest(&self, digest_id: u32, data: v1::P4Data) {
         self.change(|device, effects| device.digest(digest_id, data, clock::now(), effects));
+    }
+
+    /// Tells the ports of the device to clients that ask for them over gNMI.
+    pub fn set_ports(&self, ports: Vec<Port>) {
+        self.shared.ports.set(ports);
+    }
+
+    /// Tells gNMI subscribers that a port went up or down; false if there is no such port.
+    pub fn set_port_up(&self, number: u32, up: bool) -> bool {
+        self.shared.ports.set_up(number, up, clock::timestamp())
+    }
+
+    pub(super) fn ports(&self) -> Arc<Ports> {
+        Arc::clone(&self.shared.ports)
     }
 
     /// Carries out a change of the state machine and what follows from it.

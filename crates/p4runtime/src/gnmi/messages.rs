@@ -1,0 +1,161 @@
+//! The messages of gNMI that are used, with the field numbers of `gnmi.proto` 0.7.
+
+use std::collections::HashMap;
+
+use prost::{Enumeration, Message, Oneof};
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct PathElem {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(map = "string, string", tag = "2")]
+    pub(crate) key: HashMap<String, String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Path {
+    #[prost(string, tag = "2")]
+    pub(crate) origin: String,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) elem: Vec<PathElem>,
+    #[prost(string, tag = "4")]
+    pub(crate) target: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TypedValue {
+    #[prost(oneof = "Value", tags = "1, 3, 4")]
+    pub(crate) value: Option<Value>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(crate) enum Value {
+    #[prost(string, tag = "1")]
+    Text(String),
+    #[prost(uint64, tag = "3")]
+    Number(u64),
+    #[prost(bool, tag = "4")]
+    Flag(bool),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Update {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) path: Option<Path>,
+    #[prost(message, optional, tag = "3")]
+    pub(crate) val: Option<TypedValue>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Notification {
+    #[prost(int64, tag = "1")]
+    pub(crate) timestamp: i64,
+    #[prost(message, repeated, tag = "4")]
+    pub(crate) update: Vec<Update>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct GetRequest {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) prefix: Option<Path>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) path: Vec<Path>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct GetResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) notification: Vec<Notification>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SubscribeRequest {
+    #[prost(oneof = "Request", tags = "1, 3")]
+    pub(crate) request: Option<Request>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(crate) enum Request {
+    #[prost(message, tag = "1")]
+    Subscribe(SubscriptionList),
+    #[prost(message, tag = "3")]
+    Poll(Poll),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Poll {}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub(crate) enum Mode {
+    Stream = 0,
+    Once = 1,
+    Poll = 2,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SubscriptionList {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) prefix: Option<Path>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) subscription: Vec<Subscription>,
+    #[prost(enumeration = "Mode", tag = "5")]
+    pub(crate) mode: i32,
+    #[prost(bool, tag = "9")]
+    pub(crate) updates_only: bool,
+}
+
+/// How changes are told (on change, sampled) is left to the server here: always on change.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Subscription {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) path: Option<Path>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SubscribeResponse {
+    #[prost(oneof = "Response", tags = "1, 3")]
+    pub(crate) response: Option<Response>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(crate) enum Response {
+    #[prost(message, tag = "1")]
+    Update(Notification),
+    #[prost(bool, tag = "3")]
+    Sync(bool),
+}
+
+impl SubscribeResponse {
+    pub(crate) fn update(notification: Notification) -> Self {
+        Self { response: Some(Response::Update(notification)) }
+    }
+
+    pub(crate) fn sync() -> Self {
+        Self { response: Some(Response::Sync(true)) }
+    }
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct CapabilityRequest {}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct CapabilityResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) supported_models: Vec<ModelData>,
+    /// Values of `gnmi.Encoding`.
+    #[prost(int32, repeated, tag = "2")]
+    pub(crate) supported_encodings: Vec<i32>,
+    #[prost(string, tag = "3")]
+    pub(crate) version: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ModelData {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(string, tag = "2")]
+    pub(crate) organization: String,
+    #[prost(string, tag = "3")]
+    pub(crate) version: String,
+}

@@ -1,0 +1,227 @@
+//! The RPCs of gNMI. They are few enough to be dispatched by hand.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_core::Stream;
+use tonic::{
+    Request, Response, Status, Streaming,
+    body::Body,
+    codegen::{BoxFuture, Service, http},
+    server::{Grpc, StreamingService, UnaryService},
+};
+use tonic_prost::ProstCodec;
+
+use super::{
+    Port, Ports,
+    messages::{self, Mode, Path, SubscribeRequest, SubscribeResponse},
+    tree,
+};
+use crate::outbox::{Outbox, OutboxReader};
+
+/// Updates that may wait for a subscriber before it is cut off.
+const QUEUE: usize = 4096;
+/// `gnmi.Encoding.PROTO`: scalars as typed values.
+const PROTO: i32 = 2;
+
+/// Which ports a request is about: those of the device that its target names by id, or of the
+/// first one.
+pub(crate) type FindPorts = dyn Fn(&str) -> Option<Arc<Ports>> + Send + Sync;
+
+/// The gNMI service of a server.
+#[derive(Clone)]
+pub(crate) struct GnmiServer {
+    ports: Arc<FindPorts>,
+    now: fn() -> i64,
+}
+
+impl GnmiServer {
+    /// `now` is in nanoseconds since the Unix epoch.
+    pub(crate) fn new(ports: Arc<FindPorts>, now: fn() -> i64) -> Self {
+        Self { ports, now }
+    }
+
+    fn find(&self, paths: &[Path]) -> Result<Arc<Ports>, Status> {
+        let target =
+            paths.iter().map(|path| path.target.as_str()).find(|target| !target.is_empty());
+        let target = target.unwrap_or_default();
+        (self.ports)(target)
+            .ok_or_else(|| Status::not_found(format!("There is no target {target:?}.")))
+    }
+
+    fn select(
+        &self,
+        ports: &[Port],
+        paths: &[Path],
+    ) -> Result<Vec<messages::Notification>, Status> {
+        tree::select(ports, paths, (self.now)()).ok_or_else(|| {
+            Status::invalid_argument("A path leads nowhere; interfaces/interface is what there is.")
+        })
+    }
+
+    fn get(&self, request: &messages::GetRequest) -> Result<messages::GetResponse, Status> {
+        let paths: Vec<_> =
+            request.path.iter().map(|path| tree::join(request.prefix.as_ref(), path)).collect();
+        let ports = self.find(&paths)?.get();
+        Ok(messages::GetResponse { notification: self.select(&ports, &paths)? })
+    }
+
+    /// Sends the current values and says that these were all.
+    fn synchronize(
+        &self,
+        ports: &Ports,
+        paths: &[Path],
+        updates_only: bool,
+        outbox: &Outbox<SubscribeResponse>,
+    ) -> Result<(), Status> {
+        if !updates_only {
+            for notification in self.select(&ports.get(), paths)? {
+                outbox.push_always(SubscribeResponse::update(notification));
+            }
+        }
+        outbox.push_always(SubscribeResponse::sync());
+        Ok(())
+    }
+}
+
+impl Service<http::Request<Body>> for GnmiServer {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Self::Error>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let server = self.clone();
+        match request.uri().path() {
+            "/gnmi.gNMI/Get" => Box::pin(async {
+                Ok(Grpc::new(ProstCodec::new()).unary(Get(server), request).await)
+            }),
+            "/gnmi.gNMI/Subscribe" => Box::pin(async {
+                Ok(Grpc::new(ProstCodec::new()).streaming(Subscribe(server), request).await)
+            }),
+            "/gnmi.gNMI/Capabilities" => Box::pin(async {
+                Ok(Grpc::new(ProstCodec::new()).unary(Capabilities, request).await)
+            }),
+            _ => Box::pin(async { Ok(Status::unimplemented("").into_http()) }),
+        }
+    }
+}
+
+type Answer<T> = BoxFuture<Response<T>, Status>;
+
+struct Get(GnmiServer);
+
+impl UnaryService<messages::GetRequest> for Get {
+    type Response = messages::GetResponse;
+    type Future = Answer<Self::Response>;
+
+    fn call(&mut self, request: Request<messages::GetRequest>) -> Self::Future {
+        let answer = self.0.get(request.get_ref()).map(Response::new);
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+struct Capabilities;
+
+impl UnaryService<messages::CapabilityRequest> for Capabilities {
+    type Response = messages::CapabilityResponse;
+    type Future = Answer<Self::Response>;
+
+    fn call(&mut self, _request: Request<messages::CapabilityRequest>) -> Self::Future {
+        let interfaces = messages::ModelData {
+            name: "openconfig-interfaces".to_owned(),
+            organization: "OpenConfig working group".to_owned(),
+            version: "2.4.1".to_owned(),
+        };
+        let answer = messages::CapabilityResponse {
+            supported_models: vec![interfaces],
+            supported_encodings: vec![PROTO],
+            version: "0.7.0".to_owned(),
+        };
+        Box::pin(std::future::ready(Ok(Response::new(answer))))
+    }
+}
+
+struct Subscribe(GnmiServer);
+
+impl StreamingService<SubscribeRequest> for Subscribe {
+    type Response = SubscribeResponse;
+    type ResponseStream = OutboxReader<SubscribeResponse>;
+    type Future = Answer<Self::ResponseStream>;
+
+    fn call(&mut self, request: Request<Streaming<SubscribeRequest>>) -> Self::Future {
+        let (outbox, reader) = Outbox::new(QUEUE);
+        let server = self.0.clone();
+        tokio::spawn(async move {
+            let ended = subscribed(&server, request.into_inner(), &outbox).await;
+            outbox.end(ended.err());
+        });
+        Box::pin(std::future::ready(Ok(Response::new(reader))))
+    }
+}
+
+/// Reads what a subscriber sends until it leaves.
+async fn subscribed(
+    server: &GnmiServer,
+    mut requests: Streaming<SubscribeRequest>,
+    outbox: &Arc<Outbox<SubscribeResponse>>,
+) -> Result<(), Status> {
+    let first = next(&mut requests, outbox).await?.and_then(|request| request.request);
+    let Some(messages::Request::Subscribe(list)) = first else {
+        return Err(Status::invalid_argument("The first message must be a subscription list."));
+    };
+    let whole = Path::default();
+    let paths: Vec<_> = list
+        .subscription
+        .iter()
+        .map(|one| tree::join(list.prefix.as_ref(), one.path.as_ref().unwrap_or(&whole)))
+        .collect();
+    let ports = server.find(&paths)?;
+    let mode = Mode::try_from(list.mode);
+    if mode == Ok(Mode::Stream) {
+        // First, so that no change is lost between the two.
+        ports.subscribe(outbox, paths.clone());
+    }
+    server.synchronize(&ports, &paths, list.updates_only, outbox)?;
+    if mode == Ok(Mode::Once) {
+        return Ok(());
+    }
+    while let Some(request) = next(&mut requests, outbox).await? {
+        match (request.request, mode) {
+            (Some(messages::Request::Poll(_)), Ok(Mode::Poll)) => {
+                server.synchronize(&ports, &paths, list.updates_only, outbox)?;
+            }
+            _ => return Err(Status::invalid_argument("A second subscription is not possible.")),
+        }
+    }
+    Ok(())
+}
+
+/// The next request, or `None` when either side of the stream has ended.
+async fn next(
+    requests: &mut Streaming<SubscribeRequest>,
+    outbox: &Outbox<SubscribeResponse>,
+) -> Result<Option<SubscribeRequest>, Status> {
+    struct Next<'a>(&'a mut Streaming<SubscribeRequest>, &'a Outbox<SubscribeResponse>);
+
+    impl Future for Next<'_> {
+        type Output = Result<Option<SubscribeRequest>, Status>;
+
+        fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+            if let Poll::Ready(request) = Pin::new(&mut *self.0).poll_next(context) {
+                return Poll::Ready(request.transpose());
+            }
+            self.1.poll_closed(context).map(|()| Ok(None))
+        }
+    }
+
+    Next(requests, outbox).await
+}

@@ -1,0 +1,205 @@
+//! gNMI over loopback, with a client of raw messages.
+
+use std::{collections::VecDeque, time::Duration};
+
+use futures_core::Stream;
+use tokio::net::TcpListener;
+use tonic::{
+    Code, Request, Status, Streaming, client::Grpc, codegen::http::uri::PathAndQuery,
+    transport::Channel,
+};
+use tonic_prost::ProstCodec;
+
+use super::{
+    Port,
+    messages::{
+        CapabilityRequest, CapabilityResponse, GetRequest, GetResponse, Mode, Path, PathElem, Poll,
+        Request as Kind, Response, SubscribeRequest, SubscribeResponse, Subscription,
+        SubscriptionList, Value,
+    },
+};
+use crate::{
+    server::{DeviceHandle, NoObserver, Server, ServerOptions},
+    session::{Device, DeviceOptions},
+};
+
+struct Served {
+    devices: Vec<DeviceHandle>,
+    grpc: Grpc<Channel>,
+}
+
+impl Served {
+    async fn new() -> Self {
+        let device = |id: u64| {
+            let device = Device::new(id, DeviceOptions::default(), Default::default());
+            let device = DeviceHandle::new(device, std::sync::Arc::new(NoObserver));
+            let port = |number| Port { number, name: format!("d{id}-eth{number}"), up: true };
+            device.set_ports((1..=2).map(port).collect());
+            device
+        };
+        let devices = vec![device(4), device(9)];
+        let server = Server::new(devices.clone(), ServerOptions::default()).expect("two ids");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        tokio::spawn(server.serve(listener, std::future::pending()));
+        let channel = Channel::from_shared(format!("http://{address}")).expect("an address");
+        let grpc = Grpc::new(channel.connect().await.expect("connected"));
+        Self { devices, grpc }
+    }
+
+    async fn unary<Q, R>(&mut self, path: &'static str, request: Q) -> Result<R, Status>
+    where
+        Q: prost::Message + 'static,
+        R: prost::Message + Default + 'static,
+    {
+        self.grpc.ready().await.expect("ready");
+        let codec = ProstCodec::<Q, R>::new();
+        let uri = PathAndQuery::from_static(path);
+        Ok(soon(self.grpc.unary(Request::new(request), uri, codec)).await?.into_inner())
+    }
+
+    async fn get(&mut self, target: &str, path: &str) -> Result<GetResponse, Status> {
+        let request = GetRequest { prefix: None, path: vec![parse(target, path)] };
+        self.unary("/gnmi.gNMI/Get", request).await
+    }
+
+    async fn subscribe(
+        &mut self,
+        requests: impl IntoIterator<Item = Kind>,
+    ) -> Streaming<SubscribeResponse> {
+        let request = |request| SubscribeRequest { request: Some(request) };
+        let requests = Requests(requests.into_iter().map(request).collect());
+        let codec = ProstCodec::<SubscribeRequest, SubscribeResponse>::new();
+        let uri = PathAndQuery::from_static("/gnmi.gNMI/Subscribe");
+        self.grpc.ready().await.expect("ready");
+        let responses = soon(self.grpc.streaming(Request::new(requests), uri, codec)).await;
+        responses.expect("a stream").into_inner()
+    }
+}
+
+/// Requests after which the stream stays open.
+struct Requests(VecDeque<SubscribeRequest>);
+
+impl Stream for Requests {
+    type Item = SubscribeRequest;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        _context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        match self.0.pop_front() {
+            Some(request) => std::task::Poll::Ready(Some(request)),
+            None => std::task::Poll::Pending,
+        }
+    }
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), future).await.expect("in time")
+}
+
+fn parse(target: &str, text: &str) -> Path {
+    let elem = |name: &str| PathElem { name: name.to_owned(), ..PathElem::default() };
+    Path { target: target.to_owned(), elem: text.split('/').map(elem).collect(), ..Path::default() }
+}
+
+fn list(mode: Mode, path: &str) -> Kind {
+    let subscription = vec![Subscription { path: Some(parse("", path)) }];
+    Kind::Subscribe(SubscriptionList { subscription, mode: mode as i32, ..Default::default() })
+}
+
+/// What a subscriber is told next: the texts of an update, or nothing for "these were all".
+async fn told(responses: &mut Streaming<SubscribeResponse>) -> Option<Vec<String>> {
+    let message = soon(responses.message()).await.expect("no error").expect("not the end");
+    match message.response.expect("a response") {
+        Response::Sync(all) => {
+            assert!(all);
+            None
+        }
+        Response::Update(notification) => {
+            assert!(notification.timestamp > 0);
+            let text = |update: &super::messages::Update| match update.val.clone()?.value? {
+                Value::Text(text) => Some(text),
+                _ => None,
+            };
+            Some(notification.update.iter().filter_map(text).collect())
+        }
+    }
+}
+
+const STATUS: &str = "interfaces/interface/state/oper-status";
+
+#[tokio::test]
+async fn get_answers_for_the_device_that_is_the_target() {
+    let mut served = Served::new().await;
+    let first_name = |response: GetResponse| {
+        let value = response.notification[0].update[0].val.clone().expect("a value").value;
+        assert_eq!(response.notification.len(), 2);
+        value
+    };
+    for (target, name) in [("", "d4-eth1"), ("4", "d4-eth1"), ("9", "d9-eth1")] {
+        let response = served.get(target, "interfaces/interface/state/name").await;
+        let name = Some(Value::Text(name.to_owned()));
+        assert_eq!(first_name(response.expect("known")), name);
+    }
+    let status = served.get("5", "interfaces").await.expect_err("no such device");
+    assert_eq!(status.code(), Code::NotFound);
+    let status = served.get("", "system").await.expect_err("no such path");
+    assert_eq!(status.code(), Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn a_stream_tells_changes() {
+    let mut served = Served::new().await;
+    let mut responses = served.subscribe([list(Mode::Stream, STATUS)]).await;
+    let up = Some(vec!["UP".to_owned()]);
+    let down = Some(vec!["DOWN".to_owned()]);
+    assert_eq!(told(&mut responses).await, up);
+    assert_eq!(told(&mut responses).await, up);
+    assert_eq!(told(&mut responses).await, None);
+    assert!(served.devices[0].set_port_up(2, false));
+    assert!(served.devices[0].set_port_up(2, false));
+    assert!(served.devices[0].set_port_up(2, true));
+    assert!(!served.devices[0].set_port_up(7, true));
+    assert_eq!(told(&mut responses).await, down);
+    assert_eq!(told(&mut responses).await, up);
+}
+
+#[tokio::test]
+async fn once_ends_and_poll_repeats() {
+    let mut served = Served::new().await;
+    let mut once = served.subscribe([list(Mode::Once, STATUS)]).await;
+    for expected in [true, true, false] {
+        assert_eq!(told(&mut once).await.is_some(), expected);
+    }
+    assert_eq!(soon(once.message()).await.expect("no error"), None);
+
+    let polls = [list(Mode::Poll, STATUS), Kind::Poll(Poll {})];
+    let mut polled = served.subscribe(polls).await;
+    for expected in [true, true, false, true, true, false] {
+        assert_eq!(told(&mut polled).await.is_some(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_that_makes_no_sense_is_refused() {
+    let mut served = Served::new().await;
+    let twice = [list(Mode::Stream, "interfaces/none"), list(Mode::Stream, STATUS)];
+    for requests in [vec![Kind::Poll(Poll {})], twice.to_vec()] {
+        let mut responses = served.subscribe(requests).await;
+        let status = soon(responses.message()).await.expect_err("refused");
+        assert_eq!(status.code(), Code::InvalidArgument);
+    }
+}
+
+#[tokio::test]
+async fn capabilities_say_what_there_is_and_set_is_not() {
+    let mut served = Served::new().await;
+    let response = served.unary("/gnmi.gNMI/Capabilities", CapabilityRequest {}).await;
+    let response: CapabilityResponse = response.expect("answered");
+    assert_eq!(response.version, "0.7.0");
+
+    let response = served.unary("/gnmi.gNMI/Set", CapabilityRequest {}).await;
+    let status = response.map(|_: CapabilityResponse| ()).expect_err("not served");
+    assert_eq!(status.code(), Code::Unimplemented);
+}
