@@ -1,5 +1,7 @@
 //! Values that are possible each by itself but not together.
 //!
+//! Messages are written for a TOML file; where a flag is at fault, keys become flags.
+//!
 //! Every check names the keys that it looks at. One of them that somebody set is blamed, and the
 //! check is silent if one of them was refused already.
 
@@ -16,6 +18,10 @@ use crate::traffic::check_frame_bytes;
 /// Addresses of hosts: those of 10.0.0.0/8 but the first and the last.
 const MOST_HOSTS: u64 = (1 << 24) - 2;
 
+/// Most links of a generated topology, each of which takes memory; a hundred per switch in the
+/// largest run.
+const MOST_LINKS: u64 = 10_000_000;
+
 /// Runs every check.
 pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
     mode(draft, report);
@@ -31,13 +37,21 @@ pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
     outputs(draft, report);
 }
 
+/// The key that says how many switches there are.
+fn count_key(draft: &Draft) -> &'static str {
+    match draft.plan.kind {
+        PlanName::Sweep if !draft.plan.switches.0.is_empty() => "plan.switches",
+        _ => "switches.count",
+    }
+}
+
 fn mode(draft: &Draft, report: &mut Report<'_>) {
     let p4runtime = draft.protocol == Protocol::P4Runtime;
     if draft.traffic.mode == ModeName::Flood && p4runtime {
         report.conflict(
             &["traffic.mode", "protocol"],
             "flood needs OpenFlow, and protocol is p4runtime".to_owned(),
-            "closed with a large traffic.window, or another protocol".to_owned(),
+            "traffic.mode = \"closed\" with a large traffic.window, or another protocol".to_owned(),
         );
     }
     if draft.traffic.matching == Matching::Xid && p4runtime {
@@ -45,14 +59,14 @@ fn mode(draft: &Draft, report: &mut Report<'_>) {
             &["traffic.matching", "protocol"],
             "xid needs OpenFlow, and protocol is p4runtime, which has no transaction ids"
                 .to_owned(),
-            "auto".to_owned(),
+            "traffic.matching = \"auto\"".to_owned(),
         );
     }
     let outstanding = u64::from(draft.traffic.window) * u64::from(draft.most_switches());
     let limit = draft.traffic.outstanding_limit;
     if draft.traffic.mode == ModeName::Closed && outstanding > limit as u64 {
         report.conflict(
-            &["traffic.window", "traffic.outstanding-limit", "switches.count", "plan.switches"],
+            &["traffic.window", "traffic.outstanding-limit", count_key(draft)],
             format!(
                 "{} packet-ins at each of {} switches are {outstanding} unanswered ones, but only \
                  {limit} are remembered",
@@ -121,7 +135,22 @@ fn topology(draft: &Draft, report: &mut Report<'_>) {
     if draft.switches.topology == TopologySource::None {
         return;
     }
-    let keys = &["switches.topology", "switches.ports", "switches.count", "plan.switches"];
+    let keys = &["switches.topology", "switches.ports", count_key(draft)];
+    if let TopologySource::LeafSpine { spines } = draft.switches.topology {
+        let leaves = draft.most_switches().saturating_sub(spines);
+        let links = u64::from(spines) * u64::from(leaves);
+        if links > MOST_LINKS {
+            report.conflict(
+                keys,
+                format!(
+                    "{spines} spines and {leaves} leaves have {links} links; {MOST_LINKS} are the \
+                     most"
+                ),
+                "fewer spines or fewer switches".to_owned(),
+            );
+            return;
+        }
+    }
     for count in [draft.most_switches(), draft.least_switches()] {
         let message = match Topology::build(&draft.switches.topology, count, draft.switches.ports) {
             Err(error) => error.to_string(),
@@ -145,8 +174,7 @@ fn switch_without_host_port(topology: &Topology, count: u32) -> Option<u32> {
 }
 
 fn ids(draft: &Draft, report: &mut Report<'_>) {
-    let keys: &[&'static str] =
-        &["switches.first-id", "protocol", "switches.count", "plan.switches"];
+    let keys: &[&'static str] = &["switches.first-id", "protocol", count_key(draft)];
     let first = draft.switches.first_id;
     if first.checked_add(u64::from(draft.most_switches()).saturating_sub(1)).is_none() {
         report.conflict(
@@ -188,7 +216,7 @@ fn delays(draft: &Draft, report: &mut Report<'_>) {
                 duration_text(timing.sample),
                 duration_text(timing.measure)
             ),
-            format!("timing.sample = {} or less", duration_text(timing.measure)),
+            format!("timing.sample = \"{}\" or less", duration_text(timing.measure)),
         );
     }
 }
@@ -201,7 +229,7 @@ fn overrides(draft: &Draft, report: &mut Report<'_>) {
             report.conflict_at(
                 "switch",
                 index,
-                &["switches.count", "plan.switches", "plan.kind"],
+                &[count_key(draft), "plan.kind"],
                 format!("there is no switch {}: {count} are counted from 0", one.last),
                 format!("an index up to {}", count.saturating_sub(1)),
             );
@@ -248,7 +276,7 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
                     "rates can be set in open mode only, and traffic.mode is {}",
                     draft.traffic.mode.text()
                 ),
-                "traffic.mode = open, or plan.switches alone".to_owned(),
+                "traffic.mode = \"open\", or plan.switches alone".to_owned(),
             );
         }
     }
@@ -260,7 +288,7 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
                     "a search varies the rate, and traffic.mode {} has none",
                     draft.traffic.mode.text()
                 ),
-                "traffic.mode = open".to_owned(),
+                "traffic.mode = \"open\"".to_owned(),
             );
         }
         if plan.low >= plan.high {
@@ -283,8 +311,8 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
         if report.is_given(key) {
             report.conflict(
                 &[key],
-                format!("is given, but plan.kind is point, which does not use it"),
-                format!("plan.kind = {kind}"),
+                "is given, but plan.kind is point, which does not use it".to_owned(),
+                format!("plan.kind = \"{kind}\""),
             );
         }
     }
@@ -296,14 +324,14 @@ fn p4runtime(draft: &Draft, report: &mut Report<'_>) {
         report.conflict(
             &["p4runtime.device-config", "p4runtime.p4info"],
             "a device configuration means nothing without its P4Info".to_owned(),
-            "p4runtime.p4info = FILE as well".to_owned(),
+            "p4runtime.p4info = \"FILE\" as well".to_owned(),
         );
     }
     if own.cookie != 0 && own.p4info.0.is_none() {
         report.conflict(
             &["p4runtime.cookie", "p4runtime.p4info"],
             "a cookie means nothing without its P4Info".to_owned(),
-            "p4runtime.p4info = FILE as well".to_owned(),
+            "p4runtime.p4info = \"FILE\" as well".to_owned(),
         );
     }
     if own.port_bytes.0 == Some(1) && draft.switches.ports > 255 {
@@ -348,7 +376,7 @@ fn p4runtime(draft: &Draft, report: &mut Report<'_>) {
         report.conflict(
             &["p4runtime.advertise", "p4runtime.listen"],
             format!("{told} is no address that a controller can dial"),
-            "p4runtime.advertise = ADDRESS, one of this host's own".to_owned(),
+            "p4runtime.advertise = \"ADDRESS\", one of this host's own".to_owned(),
         );
     }
 }
@@ -359,12 +387,12 @@ fn tls(draft: &Draft, report: &mut Report<'_>) {
         (Some(_), None) => report.conflict(
             &["tls.certificate", "tls.key"],
             "a certificate needs its private key".to_owned(),
-            "tls.key = FILE as well".to_owned(),
+            "tls.key = \"FILE\" as well".to_owned(),
         ),
         (None, Some(_)) => report.conflict(
             &["tls.key", "tls.certificate"],
             "a private key needs its certificate".to_owned(),
-            "tls.certificate = FILE as well".to_owned(),
+            "tls.certificate = \"FILE\" as well".to_owned(),
         ),
         _ => {}
     }
@@ -372,7 +400,7 @@ fn tls(draft: &Draft, report: &mut Report<'_>) {
         report.conflict(
             &["tls.server-name"],
             "a name to expect means nothing without TLS".to_owned(),
-            "tls.ca = FILE as well".to_owned(),
+            "tls.ca = \"FILE\" as well".to_owned(),
         );
     }
     if !tls.wanted() {
@@ -383,13 +411,13 @@ fn tls(draft: &Draft, report: &mut Report<'_>) {
             report.conflict(
                 &["tls.ca", "tls.insecure", "tls.certificate", "tls.key", "protocol"],
                 "P4Runtime switches are TLS servers, which need a certificate".to_owned(),
-                "tls.certificate = FILE and tls.key = FILE".to_owned(),
+                "tls.certificate = \"FILE\" and tls.key = \"FILE\"".to_owned(),
             );
         }
         if tls.insecure {
             report.conflict(
                 &["tls.insecure", "protocol"],
-                "P4Runtime switches do not check the controller's certificate unless tls.ca is given"
+                "P4Runtime switches check the controller's certificate only if tls.ca is given"
                     .to_owned(),
                 "tls.insecure = false".to_owned(),
             );
@@ -400,7 +428,7 @@ fn tls(draft: &Draft, report: &mut Report<'_>) {
                 &["tls.certificate", "tls.key", "tls.ca", "tls.insecure", "protocol"],
                 "OpenFlow switches have nothing to check the controller's certificate against"
                     .to_owned(),
-                "tls.ca = FILE, or tls.insecure = true".to_owned(),
+                "tls.ca = \"FILE\", or tls.insecure = true".to_owned(),
             );
         }
         if tls.ca.0.is_some() && tls.insecure {

@@ -16,6 +16,7 @@ use super::error::{ConfigError, Origin, Problem};
 use super::setting::{Kind, Setting};
 use super::value::Rejection;
 use super::{Config, toml};
+use crate::legacy::{self, LegacyError, LegacyFault, LegacySetting};
 
 /// Longest configuration file that is read: far beyond any that a person writes.
 const LONGEST_FILE: u64 = 16 << 20;
@@ -25,6 +26,7 @@ const LONGEST_FILE: u64 = 16 << 20;
 pub struct Settings {
     given: BTreeMap<&'static str, Given>,
     problems: Vec<Problem>,
+    notes: Vec<String>,
 }
 
 /// What the highest source so far gave for a key: one value, or the elements of a list.
@@ -120,6 +122,27 @@ impl Settings {
         toml::read(self, text, file);
     }
 
+    /// Reads a `config.ini` of OFCProbe or P4RCProbe and the files that it names. What is wrong
+    /// with it is reported by [`Settings::resolve`]; what has no counterpart becomes a note.
+    pub fn read_legacy(&mut self, path: &Path) {
+        let whole =
+            |origin, message| Problem { origin, name: String::new(), message, remedy: None };
+        match legacy::read(path) {
+            Ok(read) => {
+                for LegacySetting { key, value, file, line } in read.settings {
+                    self.set(key, &value, Origin::Legacy { file, line });
+                }
+                self.notes.extend(read.notes);
+            }
+            Err(LegacyError::Invalid { faults }) => {
+                for LegacyFault { file, line, message } in faults {
+                    self.complain(whole(Origin::Legacy { file, line }, message));
+                }
+            }
+            Err(error) => self.complain(whole(Origin::Default, error.to_string())),
+        }
+    }
+
     /// The text that a key is set to, if it is set at all; of a list the last element.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.given.get(key)?.entries.last().map(|entry| entry.text.as_str())
@@ -139,7 +162,8 @@ impl Settings {
             report.fill(setting, &mut draft);
         }
         checks::check(&draft, &mut report);
-        let problems = report.problems;
+        let mut problems = report.problems;
+        problems.sort_by(|a, b| place(&a.origin).cmp(&place(&b.origin)));
         if !problems.is_empty() {
             return Err(ConfigError { problems });
         }
@@ -149,7 +173,7 @@ impl Settings {
                 (setting, ResolvedValue { text: slot.text(), elements: slot.elements() })
             })
             .collect();
-        Ok(Resolved { config: draft.into_config(), values })
+        Ok(Resolved { config: draft.into_config(), notes: self.notes, values })
     }
 }
 
@@ -160,6 +184,14 @@ fn rank(origin: &Origin) -> u8 {
         Origin::Legacy { .. } => 1,
         Origin::File { .. } => 2,
         Origin::Flag => 3,
+    }
+}
+
+/// Where a user looks for a problem: flags first, then files from top to bottom.
+fn place(origin: &Origin) -> (&Path, usize) {
+    match origin {
+        Origin::Default | Origin::Flag => (Path::new(""), 0),
+        Origin::Legacy { file, line } | Origin::File { file, line } => (file, *line),
     }
 }
 
@@ -208,6 +240,14 @@ impl Report<'_> {
             if let Err(rejection) = result {
                 self.faulty.insert(setting.key);
                 self.problems.push(rejected(setting, entry.origin.clone(), rejection));
+            }
+        }
+        // The checks that follow still compute with it: an absurd number must not reach them.
+        if self.faulty.contains(setting.key) {
+            slot.clear();
+            if !setting.kind.repeats() {
+                // A default is never refused; a test reads them all.
+                let _ = slot.read(setting.default, Path::new(""));
             }
         }
     }
@@ -263,6 +303,10 @@ impl Report<'_> {
             entry.map_or(&given.origin, |entry| &entry.origin).clone()
         });
         let name = name_of(blamed, &origin);
+        let (message, remedy) = match origin {
+            Origin::Flag => (as_flags(&message), remedy.as_deref().map(as_flags)),
+            _ => (message, remedy),
+        };
         self.problems.push(Problem { origin, name, message, remedy });
     }
 }
@@ -283,17 +327,41 @@ fn name_of(key: &str, origin: &Origin) -> String {
     }
 }
 
-/// A value that could not be read. Where the value itself does not say what to write, the example
-/// of the setting does.
-pub(super) fn rejected(setting: &Setting, origin: Origin, rejection: Rejection) -> Problem {
-    Problem {
-        name: name_of(setting.key, &origin),
-        origin,
-        message: rejection.message,
-        remedy: Some(
-            rejection.remedy.unwrap_or_else(|| format!("for instance {}", setting.example)),
-        ),
+/// `tls.key = "FILE" as well` in terms of flags: `--tls-key FILE as well`.
+fn as_flags(text: &str) -> String {
+    let mut shown = Vec::new();
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        let key = word.trim_end_matches([',', ';', ')']).trim_start_matches('(');
+        match Setting::by_key(key).filter(|_| key.contains('.')) {
+            None => shown.push(word.to_owned()),
+            Some(setting) => {
+                shown.push(word.replace(key, &format!("--{}", setting.flag)));
+                if words.next_if_eq(&"=").is_some() {
+                    // A boolean takes its value with an equals sign only.
+                    let value = words.next().unwrap_or_default().replace('"', "");
+                    match (setting.kind, shown.last_mut()) {
+                        (Kind::Flag, Some(flag)) => flag.push_str(&format!("={value}")),
+                        _ => shown.push(value),
+                    }
+                }
+            }
+        }
     }
+    shown.join(" ")
+}
+
+/// A value that could not be read.
+pub(super) fn rejected(setting: &Setting, origin: Origin, rejection: Rejection) -> Problem {
+    let remedy = match &origin {
+        Origin::File { .. } => rejection.remedy(&toml::example(setting)),
+        Origin::Flag | Origin::Default => {
+            rejection.remedy(setting.example).as_deref().map(as_flags)
+        }
+        // The values of such a file are not written in our syntax.
+        Origin::Legacy { .. } => None,
+    };
+    Problem { name: name_of(setting.key, &origin), origin, message: rejection.message, remedy }
 }
 
 /// A configuration that can be run, and all settings that it was made of.
@@ -301,6 +369,8 @@ pub(super) fn rejected(setting: &Setting, origin: Origin, rejection: Rejection) 
 pub struct Resolved {
     /// What the engines read.
     pub config: Config,
+    /// What a peer's file asked for that is not or differently done.
+    pub notes: Vec<String>,
     values: Vec<(&'static Setting, ResolvedValue)>,
 }
 

@@ -96,9 +96,19 @@ impl Limits {
         match self {
             Self::Seconds(..) => std::time::Duration::try_from_secs_f64(magnitude)
                 .map_or_else(|_| magnitude.to_string(), duration_text),
-            _ => magnitude.to_string(),
+            Self::Free | Self::Number(..) => number_text(magnitude),
         }
     }
+}
+
+/// A number as a person would write it: `100M`, `100k`, `65279`.
+fn number_text(number: f64) -> String {
+    for (scale, suffix) in [(1e6, "M"), (1e3, "k")] {
+        if number >= scale && number % scale == 0.0 {
+            return format!("{}{suffix}", number / scale);
+        }
+    }
+    number.to_string()
 }
 
 impl Setting {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, Document, Item, Key, TableLike, Value};
 
-use super::collection::{Entry, ResolvedValue, Settings, base_of, is_tables, rejected};
+use super::collection::{Entry, ResolvedValue, Settings, base_of, is_tables};
 use super::error::{Origin, Problem};
 use super::setting::{Kind, Section, Setting};
 use super::value::{OverrideField, alternatives, check_override_field};
@@ -114,7 +114,7 @@ impl Reader<'_> {
 
     fn wrong_type(&mut self, setting: &Setting, found: &str, origin: Origin) {
         let message = format!("takes a single value, not {}", with_article(found));
-        let remedy = format!("for instance {}", setting.example);
+        let remedy = format!("for instance {}", example(setting));
         self.complain(origin, setting.key, message, Some(remedy));
     }
 
@@ -172,11 +172,13 @@ impl Reader<'_> {
             let Some(text) = item.as_value().and_then(scalar) else {
                 let message =
                     format!("takes a single value, not {}", with_article(item.type_name()));
-                entry.problems.push(problem(message, format!("{name} = \"...\"")));
+                entry.problems.push(problem(message, field_example(field)));
                 continue;
             };
             if let Err(rejection) = check_override_field(field, &text, base_of(&at)) {
-                entry.problems.push(Problem { name: key, ..rejected(setting, at, rejection) });
+                let remedy = rejection.remedy(&field_example(field));
+                let message = rejection.message;
+                entry.problems.push(Problem { origin: at, name: key, message, remedy });
                 continue;
             }
             match field {
@@ -204,6 +206,16 @@ impl Reader<'_> {
     }
 }
 
+/// The example of a setting as a line of a file.
+pub(super) fn example(setting: &Setting) -> String {
+    let name = setting.key.rsplit('.').next().unwrap_or_default();
+    format!("{name} = {}", literal(setting.example))
+}
+
+fn field_example(field: OverrideField) -> String {
+    format!("{} = {}", field.name(), literal(field.example()))
+}
+
 fn tables_remedy(setting: &Setting) -> String {
     format!("[[{}]] on a line of its own, and index = \"0-9\" below it", setting.key)
 }
@@ -226,12 +238,12 @@ fn scalar(value: &Value) -> Option<String> {
 
 /// A key that does not exist, with the one that was meant if that can be guessed.
 pub(super) fn unknown_key(key: &str, origin: Origin) -> Problem {
-    Problem {
-        origin,
-        name: key.to_owned(),
-        message: "unknown key".to_owned(),
-        remedy: nearest(key),
-    }
+    let remedy = nearest(key);
+    let message = match remedy {
+        Some(_) => "unknown key",
+        None => "unknown key; planimeter probe --help lists all",
+    };
+    Problem { origin, name: key.to_owned(), message: message.to_owned(), remedy }
 }
 
 /// The known key that is most like an unknown one.

@@ -46,20 +46,40 @@ pub(super) trait Value {
 pub(super) struct Rejection {
     /// What is wrong.
     pub(super) message: String,
-    /// What to write instead, where the example of the setting would not help.
-    pub(super) remedy: Option<String>,
+    /// What to write instead.
+    pub(super) remedy: Remedy,
+}
+
+/// What to write instead of a text that is not a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// Something like the example of the setting.
+    Example,
+    /// This.
+    Write(String),
+    /// The message says it already.
+    Said,
 }
 
 impl Rejection {
     /// With something to write instead.
     fn write(message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { message: message.into(), remedy: Some(remedy.into()) }
+        Self { message: message.into(), remedy: Remedy::Write(remedy.into()) }
+    }
+
+    /// What to write instead, with the example for those that need one.
+    pub(super) fn remedy(&self, example: &str) -> Option<String> {
+        match &self.remedy {
+            Remedy::Example => Some(format!("for instance {example}")),
+            Remedy::Write(text) => Some(text.clone()),
+            Remedy::Said => None,
+        }
     }
 }
 
 impl From<String> for Rejection {
     fn from(message: String) -> Self {
-        Self { message, remedy: None }
+        Self { message, remedy: Remedy::Example }
     }
 }
 

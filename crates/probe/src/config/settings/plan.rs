@@ -97,8 +97,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "0.05",
         example: "0.01",
         summary: "A search stops when it knows the rate to this fraction",
-        manual: "Each halving costs one more point. Five per cent is about how much the same \
-            controller differs from trial to trial.",
+        manual: "Each halving costs one more point. Much below five per cent the search follows \
+            the chance of single trials unless plan.repetitions is raised too.",
         limits: Limits::Number(0.001, 0.5),
         slot: |draft| &mut draft.plan.precision,
         ..BASE

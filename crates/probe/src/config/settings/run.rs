@@ -15,8 +15,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
             switches dial the controller, as real ones do. p4runtime switches are gRPC servers \
             that the controller dials; see the section P4Runtime for where they listen and the \
             section Controller for how it learns of them. Short names: of10, of13, of (which is \
-            1.3) and p4rt. OpenFlow 1.3 is the default because every maintained controller speaks \
-            it.",
+            1.3) and p4rt. OpenFlow 1.3 is the default because most controllers speak it.",
         slot: |draft| &mut draft.protocol,
         ..BASE
     },
@@ -40,10 +39,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "auto",
         example: "4",
         summary: "Engine threads, each with its share of the switches",
-        manual: "auto takes two threads, or one on a host with one core. Two keep up with several \
-            hundred thousand packet-ins per second and leave the other cores to the controller, \
-            which often shares the host. A run that was limited by the probe says so: then raise \
-            this number.",
+        manual: "auto takes two threads, or one on a host with one core. Two leave the other \
+            cores to the controller, which often shares the host. A run that was limited by the \
+            probe says so: then raise this number.",
         limits: Limits::Number(1.0, 256.0),
         slot: |draft| &mut draft.threads,
         ..BASE

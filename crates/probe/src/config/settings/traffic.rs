@@ -33,9 +33,10 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "100",
         example: "1.5k",
         summary: "Packet-ins per second and switch, in open mode",
-        manual: "The whole network offers this times the number of switches: 1,600 per second by \
-            default, which every controller that is in use takes. The suffixes k, M and G \
-            multiply by a thousand, a million, a thousand million.",
+        manual: "The whole network offers this times the number of switches. By default that is \
+            1,600 per second, a light load for an OpenFlow controller and about as much as has \
+            been published as the limit of ONOS over P4Runtime. The suffixes k, M and G multiply \
+            by a thousand, a million, a thousand million.",
         limits: Limits::Number(0.001, MOST_RATE),
         slot: |draft| &mut draft.traffic.rate,
         ..BASE
@@ -116,7 +117,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "traffic.mac",
-        flag: "mac",
+        flag: "mac-addresses",
         value_name: "GENERATOR",
         default: "hosts",
         example: "random",
@@ -129,7 +130,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "traffic.ip",
-        flag: "ip",
+        flag: "ip-addresses",
         value_name: "GENERATOR",
         default: "hosts",
         example: "serial",
@@ -140,7 +141,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "traffic.port",
-        flag: "port",
+        flag: "l4-ports",
         value_name: "GENERATOR",
         default: "serial",
         example: "random",

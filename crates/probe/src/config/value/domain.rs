@@ -114,7 +114,8 @@ impl Value for Arrivals {
                 let deviation = parse_number(deviation)?;
                 if !(deviation > 0.0 && deviation <= 1.0) {
                     let message = format!(
-                        "a normal distribution's deviation {deviation} is not above 0 and at most 1 (it is relative to the mean)"
+                        "a normal distribution's deviation {deviation}, which is relative to the \
+                         mean, is not above 0 and at most 1"
                     );
                     return Err(Rejection::write(message, "normal:0.2"));
                 }
@@ -124,7 +125,8 @@ impl Value for Arrivals {
                 let shape = parse_number(shape)?;
                 if !(1.01..=1000.0).contains(&shape) {
                     let message = format!(
-                        "a Pareto distribution's shape {shape} is outside 1.01 to 1000 (at 1 and below there is no mean)"
+                        "a Pareto distribution's shape {shape} is outside 1.01 to 1000 (at 1 and \
+                         below there is no mean)"
                     );
                     return Err(Rejection::write(message, "pareto:2.5"));
                 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::scalar::{narrow, parse_number};
-use super::{Rejection, Value, quoted, switch_override};
+use super::{Rejection, Remedy, Value, quoted, switch_override};
 use crate::config::SwitchOverride;
 use crate::thresholds::Threshold;
 
@@ -149,7 +149,8 @@ impl Value for Thresholds {
     fn read(&mut self, text: &str, _: &Path) -> Result<(), Rejection> {
         for condition in text.split(';').map(str::trim) {
             let threshold = condition.parse::<Threshold>();
-            threshold.map_err(|error| Rejection::from(error.to_string()))?;
+            threshold
+                .map_err(|error| Rejection { message: error.to_string(), remedy: Remedy::Said })?;
             self.0.push(condition.to_owned());
         }
         Ok(())

@@ -77,7 +77,7 @@ fn split_suffix(text: &str) -> (&str, u32) {
 
 /// A whole number such as `16`, `10k`, `1.5M` or `0x1f`.
 pub(super) fn parse_whole(text: &str) -> Result<u128, Rejection> {
-    let not_whole = || format!("{} is no whole number", quoted(text));
+    let not_whole = || format!("{} is no whole number from 0 on", quoted(text));
     if let Some(digits) = text.strip_prefix("0x") {
         let plain = digits.starts_with(|c: char| c.is_ascii_hexdigit());
         return plain
@@ -204,8 +204,11 @@ pub(in crate::config) fn duration_text(duration: Duration) -> String {
     if nanoseconds == 0 {
         return "0s".to_owned();
     }
-    let (unit, scale) =
-        UNITS.iter().find(|(_, scale)| nanoseconds % scale == 0).copied().unwrap_or(("ns", 1));
+    let (unit, scale) = UNITS
+        .iter()
+        .find(|(_, scale)| nanoseconds.is_multiple_of(*scale))
+        .copied()
+        .unwrap_or(("ns", 1));
     format!("{}{unit}", nanoseconds / scale)
 }
 
@@ -228,8 +231,7 @@ impl Value for Unsettable {
 #[derive(Debug, Default)]
 pub(in crate::config) struct Threads(pub(in crate::config) usize);
 
-/// Threads that `auto` takes at most. One thread serves a million OpenFlow packets per second;
-/// two leave the controller, which often shares the host, the rest of it.
+/// Threads that `auto` takes at most: the controller often shares the host and needs the rest.
 const MOST_AUTOMATIC_THREADS: usize = 2;
 
 impl Value for Threads {
@@ -365,6 +367,6 @@ mod tests {
     fn a_duration_without_unit_is_told_which_units_there_are() {
         let rejection = parse_duration("10").expect_err("no unit");
         assert_eq!(rejection.message, "\"10\" has no unit");
-        assert!(rejection.remedy.is_some_and(|remedy| remedy.contains("10ms")));
+        assert!(rejection.remedy("").is_some_and(|remedy| remedy.contains("10ms")));
     }
 }

@@ -38,6 +38,18 @@ impl Field {
         }
     }
 
+    /// A value as a user might write it.
+    pub(in crate::config) fn example(self) -> &'static str {
+        match self {
+            Self::Index => "0-9",
+            Self::Rate => "500",
+            Self::Arrivals => "exponential",
+            Self::StartDelay => "2s",
+            Self::StopDelay => "500ms",
+            Self::Replay => "replay.pcap",
+        }
+    }
+
     /// The field with a name.
     pub(in crate::config) fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|field| field.name() == name)
@@ -108,7 +120,7 @@ pub(super) fn parse(text: &str, base: &Path) -> Result<SwitchOverride, Rejection
     for (name, value) in split_fields(fields) {
         let Some(field) = Field::by_name(name).filter(|field| *field != Field::Index) else {
             let names: Vec<_> = Field::ALL[1..].iter().map(|field| field.name()).collect();
-            let message = format!("{} can not differ between switches", quoted(name));
+            let message = format!("{} cannot differ between switches", quoted(name));
             return Err(Rejection::write(message, alternatives(&names)));
         };
         if seen.contains(&field) {
@@ -204,12 +216,12 @@ mod tests {
             ("5", "lacks what differs"),
             ("x:rate=1", "\"x\" is no whole number"),
             ("9-0:rate=1", "ends before it begins"),
-            ("0:", "\"\" can not differ"),
+            ("0:", "\"\" cannot differ"),
             ("0:rate", "rate lacks its value"),
             ("0:rate=0", "the rate 0 is outside"),
             ("0:rate=1,rate=2", "rate is given twice"),
-            ("0:ports=4", "\"ports\" can not differ"),
-            ("0:index=4", "\"index\" can not differ"),
+            ("0:ports=4", "\"ports\" cannot differ"),
+            ("0:index=4", "\"index\" cannot differ"),
             ("0:start-delay=4", "has no unit"),
             ("0:replay=", "the name of a file is missing"),
         ] {

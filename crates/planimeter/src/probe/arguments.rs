@@ -1,0 +1,268 @@
+//! The arguments of `planimeter probe`: the manual, and from flags to a configuration.
+//!
+//! Flags are not written down here but made from the table of settings, one per key. clap only
+//! parts words; what they mean is judged together with the files, so that a user sees everything
+//! that is wrong at once.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use probe::config::{Kind, Origin, Resolved, Section, Setting, Settings};
+use probe::metrics::Metric;
+
+use crate::failure::Failure;
+
+/// Columns of the manual, where the terminal has as many.
+const WIDTH: usize = 100;
+/// What recorded command lines say in place of a password.
+const HIDDEN: &str = "(hidden)";
+/// The flag whose value is never recorded.
+const SECRET_KEY: &str = "controller.onos-password";
+
+const ABOUT: &str = "Benchmark an SDN controller with emulated switches";
+
+const LONG_ABOUT: &str = "\
+Benchmark an SDN controller with emulated switches.
+
+Emulates OpenFlow or P4Runtime switches, each with a connection of its own, sends packet-ins from \
+them and measures how many the controller answers, how soon, and at what cost in CPU and memory. \
+An answer is a packet-out that carries the packet back; rules that the controller installs are \
+counted apart.
+
+A trial has five phases. The switches connect and finish their handshakes; it is quiet while the \
+controller settles; traffic warms it up; traffic is measured; and answers that are still missing \
+are awaited. A run is one trial, repetitions of it, a sweep over rates and numbers of switches, or \
+a search for the highest rate without loss. In open mode, the default, every packet-in has a due \
+time that is fixed before the trial begins, and response times count from it: a controller that \
+stalls cannot hide it by slowing the benchmark down.
+
+Settings come from flags, from the TOML file of --config, from the .ini file of --legacy and from \
+defaults; the first that has a setting wins. Everything is checked before anything starts.";
+
+const SHORT_END: &str = "\
+Examples:
+  planimeter probe -c 127.0.0.1:6653 -n 16 -r 1k
+  planimeter probe --config probe.toml --threshold 'rtt.p99 < 5ms'
+
+Defaults are in brackets. The manual, with every setting explained: planimeter probe --help";
+
+const VALUES: &str = "\
+Values:
+  durations     500ms, 5s, 1m30s, 100us; units are h, m, s, ms, us and ns
+  rates         1000, 100k, 1.5M, per second
+  numbers       16, 10k; ids also 0x1f
+  booleans      the flag alone, or --flag=true and --flag=false
+  lists         100,200,500, ranges 100..1000:100 and 10..10k:x10, or the flag several times
+  files         relative to the current folder, in a TOML file relative to the folder of that file
+  unset         an empty value, such as --p4info ''";
+
+const TOML: &str = "\
+The TOML file:
+  Keys are those named with each flag; a whole file is printed by --print-config.
+
+    protocol = \"openflow13\"
+
+    [controller]
+    address = \"192.0.2.7:6653\"
+
+    [switches]
+    count = 64
+    topology = \"leaf-spine:4\"
+    ports = 62
+
+    [traffic]
+    rate = \"1.5k\"
+    arrivals = \"exponential\"
+
+    [plan]
+    repetitions = 10
+    thresholds = [\"loss == 0\", \"rtt.p99 < 5ms\"]
+
+    [[switch]]
+    index = \"0-9\"
+    rate = 5000
+    start-delay = \"2s\"";
+
+const EXAMPLES: &str = "\
+Examples:
+  Sixteen OpenFlow 1.3 switches on a controller on this host, 1,000 packet-ins per second each:
+    planimeter probe -n 16 -r 1k
+
+  The latency of an idle controller, as cbench measures it, and its throughput:
+    planimeter probe --mode closed --window 1
+    planimeter probe --mode closed --window 1000
+
+  The highest rate without loss, with the controller restarted before every trial:
+    planimeter probe --plan search --between 'systemctl restart onos && sleep 60'
+
+  A sweep with confidence intervals, into a folder of its own:
+    planimeter probe --plan sweep --sweep-rates 100..1000:100 --sweep-switches 1,16,64 \\
+        --repetitions 10 -o runs/sweep
+
+  P4Runtime switches that ONOS is told to dial:
+    planimeter probe -p p4runtime -n 100 --onos-rest http://127.0.0.1:8181
+
+  A check in continuous integration:
+    planimeter probe --config probe.toml -t 'loss == 0' -t 'rtt.p99 < 5ms'
+
+  From P4RCProbe to a TOML file:
+    planimeter probe --legacy config.ini --print-config > probe.toml";
+
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  done
+  1  a threshold does not hold, or nothing could be measured
+  2  the configuration is wrong; every fault is named with its flag, or with file, line and key";
+
+/// The verb with all its flags.
+pub(crate) fn command() -> Command {
+    let command = Command::new("probe")
+        .about(ABOUT)
+        .long_about(LONG_ABOUT)
+        .after_help(SHORT_END)
+        .after_long_help([VALUES, TOML, &metrics(), EXAMPLES, EXIT_STATUS].join("\n\n"))
+        .max_term_width(WIDTH)
+        .args(sources());
+    let settings = Section::ALL
+        .iter()
+        .flat_map(|section| section.settings().iter().map(|setting| argument(setting, *section)));
+    command.args(settings)
+}
+
+/// Where settings come from, and where they may go instead of into a run.
+fn sources() -> [Arg; 3] {
+    let file = |name: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .help_heading("Configuration")
+    };
+    [
+        file("config").help("TOML file with settings").long_help(
+            "TOML file with settings; see \"The TOML file\" below. A key that does not exist is an \
+             error, so that a slip of the pen cannot go unnoticed.",
+        ),
+        file("legacy").help("Configuration file of OFCProbe or P4RCProbe").long_help(
+            "config.ini of OFCProbe or P4RCProbe. The files that it names (topology.ini, GraphML, \
+             ofSwitch.ini) are looked for in its folder. What has no counterpart is said when the \
+             run starts.",
+        ),
+        Arg::new("print-config")
+            .long("print-config")
+            .action(ArgAction::SetTrue)
+            .help_heading("Configuration")
+            .help("Check everything, print every setting as TOML, and end"),
+    ]
+}
+
+fn argument(setting: &'static Setting, section: Section) -> Arg {
+    let default = match setting.default {
+        "" => String::new(),
+        default => format!(" [{default}]"),
+    };
+    let argument = Arg::new(setting.key)
+        .long(setting.flag)
+        .value_name(setting.value_name)
+        .help_heading(section.heading())
+        .help(format!("{}{default}", setting.summary))
+        .long_help(format!("{}.\n\n{}\n\n{}", setting.summary, setting.manual, setting.facts()))
+        .allow_negative_numbers(true);
+    let argument = match setting.short {
+        Some(short) => argument.short(short),
+        None => argument,
+    };
+    // Whoever knows the key need not look up the flag.
+    let argument = if setting.key == setting.flag { argument } else { argument.alias(setting.key) };
+    match setting.kind {
+        Kind::Value => argument.action(ArgAction::Set),
+        Kind::Flag => argument
+            .action(ArgAction::Set)
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true"),
+        Kind::List | Kind::Tables => argument.action(ArgAction::Append),
+    }
+}
+
+/// What thresholds can compare.
+fn metrics() -> String {
+    let mut text = String::from("Metrics for thresholds, with their units:");
+    let name_width = Metric::all().map(|metric| metric.name.len()).max().unwrap_or_default();
+    let indent = name_width + 4;
+    for metric in Metric::all() {
+        let what = format!("{} ({})", metric.summary, metric.unit.text());
+        // Writing to a String cannot fail.
+        let _ = write!(text, "\n  {:name_width$}", metric.name);
+        let mut column = WIDTH;
+        for (place, word) in what.split(' ').enumerate() {
+            if column + 1 + word.len() > WIDTH {
+                // The first line has its name where the others have an indent.
+                text.push_str(&if place == 0 { "  ".into() } else { format!("\n{:indent$}", "") });
+                column = indent;
+            } else {
+                text.push(' ');
+                column += 1;
+            }
+            text.push_str(word);
+            column += word.len();
+        }
+    }
+    text
+}
+
+/// Whether the user asked for the configuration instead of a run.
+pub(crate) fn prints_configuration(matches: &ArgMatches) -> bool {
+    matches.get_flag("print-config")
+}
+
+/// Reads the files that were named, puts the flags over them, and checks everything.
+///
+/// # Errors
+///
+/// With everything that is wrong, a line each.
+pub(crate) fn resolve(matches: &ArgMatches) -> Result<Resolved, Failure> {
+    let mut settings = Settings::new();
+    if let Some(path) = matches.get_one::<PathBuf>("legacy") {
+        settings.read_legacy(path);
+    }
+    if let Some(path) = matches.get_one::<PathBuf>("config") {
+        settings.read_file(path);
+    }
+    for setting in Setting::all() {
+        for value in matches.get_many::<String>(setting.key).unwrap_or_default() {
+            settings.set(setting.key, value, Origin::Flag);
+        }
+    }
+    settings.resolve().map_err(|error| match error.problems.as_slice() {
+        [only] => Failure::input(only),
+        several => Failure::input(format!(
+            "{} settings cannot be used; nothing was started\n{error}",
+            several.len()
+        )),
+    })
+}
+
+/// The command line as results may show it: without the password.
+pub(crate) fn recorded(words: impl IntoIterator<Item = String>) -> Vec<String> {
+    let flags: Vec<String> = Setting::by_key(SECRET_KEY)
+        .into_iter()
+        .flat_map(|setting| [format!("--{}", setting.flag), format!("--{}", setting.key)])
+        .collect();
+    let mut hide_next = false;
+    let hide = |word: String| {
+        if std::mem::take(&mut hide_next) {
+            return HIDDEN.to_owned();
+        }
+        hide_next = flags.contains(&word);
+        match word.split_once('=') {
+            Some((flag, _)) if flags.iter().any(|own| own == flag) => format!("{flag}={HIDDEN}"),
+            _ => word,
+        }
+    };
+    words.into_iter().map(hide).collect()
+}
+
+#[cfg(test)]
+mod tests;
