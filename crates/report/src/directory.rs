@@ -124,6 +124,7 @@ impl RunDirectory {
         let mut writing = Writing::default();
         // What cannot be made again comes first: on a full disk it has the best chance.
         self.result_json(&mut writing, result);
+        self.histograms(&mut writing, result);
         let files: [(&str, CsvWriter); 4] = [
             ("summary.csv", csv::summary),
             ("per_second.csv", csv::per_second),
@@ -133,7 +134,6 @@ impl RunDirectory {
         for (name, write) in files {
             writing.file(self.path.join(name), Durability::Synced, |w| write(w, result));
         }
-        self.histograms(&mut writing, result);
         writing.file(self.path.join("report.html"), Durability::Synced, |w| {
             w.write_all(html::document(result, &self.configuration).as_bytes())
         });

@@ -106,6 +106,19 @@ fn every_id_is_there_once_and_every_reference_leads_somewhere() {
 }
 
 #[test]
+fn every_row_of_a_table_has_as_many_cells_as_its_head() {
+    for (name, html) in PAGES.iter() {
+        for table in html.split("<table").skip(1) {
+            let table = table.split("</table>").next().expect("a table ends");
+            let rows = table.split("<tr>").skip(1).filter(|row| !row.contains("colspan"));
+            let cells = rows.map(|row| row.matches("</td>").count() + row.matches("</th>").count());
+            let cells: BTreeSet<usize> = cells.collect();
+            assert_eq!(cells.len(), 1, "{name}: {cells:?} cells in {:.300}", table);
+        }
+    }
+}
+
+#[test]
 fn text_from_outside_stays_text() {
     let html = document(&support::hostile(), "</code></pre><script>alert(1)</script>");
     assert!(!html.contains("<script") && !html.contains("<img") && !html.contains("\u{202e}"));

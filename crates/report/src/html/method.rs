@@ -105,7 +105,7 @@ pub(super) fn of(result: &RunResult, configuration: &str) -> String {
     for (name, content) in FILES {
         put!(
             out,
-            "<tr><th scope=\"row\"><code>{name}</code></th><td class=\"text\">{}</td></tr>\n",
+            "<tr><th scope=\"row\"><code>{name}</code></th><td class=\"text prose\">{}</td></tr>\n",
             escape(content)
         );
     }
@@ -121,8 +121,8 @@ fn trials(result: &RunResult) -> String {
             "Measure window",
             format!(
                 "{} to {} after the first packet was due (trial {}); what comes before is warm-up and counts for nothing",
-                figure(series.measure_from_s, Unit::Seconds),
-                figure(series.measure_to_s, Unit::Seconds),
+                duration(series.measure_from_s),
+                duration(series.measure_to_s),
                 first.repetition
             ),
         ));

@@ -75,12 +75,15 @@ fn single_points(points: &[Point], numbering: &mut Numbering) -> String {
     let mut out = String::new();
     for (position, point) in points.iter().enumerate().take(POINTS_IN_DETAIL) {
         let (number, name) = (position + 1, describe::point(point));
-        put!(out, "<details class=\"point\" id=\"point-{number}\">");
-        put!(out, "<summary>{number}. {}</summary>\n", escape(&name));
+        let gist = tables::gist(point);
+        // A link to something inside opens the details around it.
+        put!(out, "<details class=\"point\"><summary>{number}. {} ", escape(&name));
+        put!(out, "<span class=\"remark\">{}</span></summary>\n", escape(&gist));
+        put!(out, "<div id=\"point-{number}\">\n");
         out.push_str(&figure::row(course::figures(point), numbering));
         out.push_str(&tables::of_point(point));
         out.push_str(&tables::switches(point));
-        out.push_str("</details>\n");
+        out.push_str("</div></details>\n");
     }
     if points.len() > POINTS_IN_DETAIL {
         put!(

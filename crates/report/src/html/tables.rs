@@ -17,17 +17,36 @@ fn mean(value: Option<&Estimate>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| estimate(value, unit))
 }
 
+/// A column of figures.
+type Column = (&'static str, fn(&Point) -> String);
+
+/// The columns of the table of points.
+const COLUMNS: [Column; 9] = [
+    ("offered", |point| {
+        point.offered_rate.map_or_else(|| "–".to_owned(), |rate| setting(rate, Unit::PerSecond))
+    }),
+    ("sent", |point| short(point, "sent_rate", Unit::PerSecond)),
+    ("received", |point| mean(metric(point, "received_rate"), Unit::PerSecond)),
+    ("loss", |point| mean(metric(point, "loss"), Unit::Fraction)),
+    ("RTT mean", |point| mean(metric(point, "rtt.mean"), Unit::Seconds)),
+    ("RTT p99", |point| mean(metric(point, "rtt.p99"), Unit::Seconds)),
+    ("lag p99", |point| short(point, "lag.p99", Unit::Seconds)),
+    ("CPU", |point| mean(metric(point, "controller.cpu"), Unit::CpuPercent)),
+    ("trials", |point| usable(point).count().to_string()),
+];
+
+/// A mean without its interval, where that is of no interest.
+fn short(point: &Point, name: &str, unit: Unit) -> String {
+    optional(metric(point, name).map(|estimate| estimate.mean), unit)
+}
+
 /// One row per point, with the rows of a protocol together.
 pub(super) fn of_sweep(points: &[Point]) -> String {
     let mut out = String::from(
         "<div class=\"wide\"><table class=\"points\"><caption>All points</caption><thead><tr>\
-         <th></th><th scope=\"col\">switches</th><th scope=\"col\" class=\"text\">load</th>",
+         <td></td><th scope=\"col\">switches</th><th scope=\"col\" class=\"text\">load</th>",
     );
-    let heads = [
-        "offered", "sent", "received", "loss", "RTT mean", "RTT p50", "RTT p99", "lag p99", "CPU",
-        "trials",
-    ];
-    for head in heads {
+    for (head, _) in COLUMNS {
         put!(out, "<th scope=\"col\">{head}</th>");
     }
     put!(out, "<th scope=\"col\" class=\"text\">limit</th></tr></thead>\n");
@@ -35,9 +54,9 @@ pub(super) fn of_sweep(points: &[Point]) -> String {
         format!("{}, {}", describe::protocol(&point.protocol), describe::mode(&point.mode))
     };
     for group in describe::distinct(points.iter().map(kind)) {
-        let columns = heads.len() + 4;
+        let all = COLUMNS.len() + 4;
         let name = escape(&group);
-        put!(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"{columns}\">{name}</th></tr>\n");
+        put!(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"{all}\">{name}</th></tr>\n");
         let own = points.iter().enumerate().filter(|(_, point)| kind(point) == group);
         for (position, point) in own {
             sweep_row(&mut out, position + 1, point);
@@ -53,33 +72,23 @@ pub(super) fn of_sweep(points: &[Point]) -> String {
 }
 
 fn sweep_row(out: &mut String, number: usize, point: &Point) {
-    put!(
-        out,
-        "<tr><td><a href=\"#point-{number}\">{number}</a></td><td>{}</td><td class=\"text\">{}</td>",
-        whole(u64::from(point.switches)),
-        escape(&describe::load(point)),
-    );
-    let of = |name: &str, unit| mean(metric(point, name), unit);
-    let short = |name: &str, unit| optional(metric(point, name).map(|e| e.mean), unit);
-    let offered =
-        point.offered_rate.map_or_else(|| "–".to_owned(), |r| setting(r, Unit::PerSecond));
-    let cells = [
-        offered,
-        short("sent_rate", Unit::PerSecond),
-        of("received_rate", Unit::PerSecond),
-        of("loss", Unit::Fraction),
-        of("rtt.mean", Unit::Seconds),
-        short("rtt.p50", Unit::Seconds),
-        of("rtt.p99", Unit::Seconds),
-        short("lag.p99", Unit::Seconds),
-        of("controller.cpu", Unit::CpuPercent),
-        usable(point).count().to_string(),
-    ];
-    for cell in cells {
-        put!(out, "<td>{}</td>", escape(&cell));
+    let switches = whole(u64::from(point.switches));
+    let load = describe::load(point);
+    put!(out, "<tr><td><a href=\"#point-{number}\">{number}</a></td><td>{switches}</td>");
+    put!(out, "<td class=\"text\">{}</td>", escape(&load));
+    for (_, cell) in COLUMNS {
+        put!(out, "<td>{}</td>", escape(&cell(point)));
     }
     let verdict = verdict::of_point(point);
     put!(out, "<td class=\"text {}\">{}</td></tr>\n", class(verdict.side), verdict.short());
+}
+
+/// A point in a line: what was answered, how fast, and who was the limit.
+pub(super) fn gist(point: &Point) -> String {
+    let received = mean(metric(point, "received_rate"), Unit::PerSecond);
+    let p99 = mean(metric(point, "rtt.p99"), Unit::Seconds);
+    let limit = verdict::of_point(point).short();
+    format!("answered {received}, RTT p99 {p99}, limit: {limit}")
 }
 
 /// How a verdict stands out.

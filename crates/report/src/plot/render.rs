@@ -133,20 +133,24 @@ impl Plot {
     }
 
     fn draw_marks(&self, svg: &mut String, frame: &Frame, x: &Scale) {
-        for (row, mark) in self.marks.iter().enumerate() {
-            let at = frame.x(x, mark.x);
-            let room = frame.right - at > mark.label.chars().count() as f64 * LETTER + 8.0;
-            let (anchor, shift) = if room { ("start", 5.0) } else { ("end", -5.0) };
+        let mut marks: Vec<_> = self.marks.iter().map(|m| (frame.x(x, m.x), &m.label)).collect();
+        marks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut row = 0.0;
+        for (place, (at, label)) in marks.iter().enumerate() {
+            // The label stands where no other mark runs through it, if there is such a side.
+            let width = label.chars().count() as f64 * LETTER + 8.0;
+            let next = marks.get(place + 1).map_or(frame.right, |next| next.0);
+            let (anchor, text_at) =
+                if next - at > width { ("start", at + 5.0) } else { ("end", at - 5.0) };
+            let (top, bottom, y) = (frame.top, frame.bottom, frame.top + 13.0 + row);
+            let label = escape(label);
+            put!(svg, "<path class=\"mark\" d=\"M{at:.1} {top:.1}V{bottom:.1}\"/>");
             put!(
                 svg,
-                "<path class=\"mark\" d=\"M{at:.1} {:.1}V{:.1}\"/><text class=\"note\" x=\"{:.1}\" y=\"{:.1}\" \
-                 text-anchor=\"{anchor}\">{}</text>",
-                frame.top,
-                frame.bottom,
-                at + shift,
-                frame.top + 13.0 + row as f64 * 16.0,
-                escape(&mark.label),
+                "<text class=\"note\" x=\"{text_at:.1}\" y=\"{y:.1}\" \
+                 text-anchor=\"{anchor}\">{label}</text>"
             );
+            row += 16.0;
         }
     }
 }
