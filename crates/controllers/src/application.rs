@@ -1,0 +1,181 @@
+//! What the controllers decide about packets, without sockets and without a protocol.
+//!
+//! Both forwarding applications learn per switch behind which port an Ethernet address is, by the
+//! source addresses of packet-ins. A packet to a known address goes to its port, and a rule makes
+//! the switch do the same with the packets that follow; any other packet goes to all ports. They
+//! differ in what gets a rule: the learning switch gives one to every frame, reactive forwarding
+//! to IPv4 alone, as the application `fwd` of ONOS does, and leaves ARP to the controller.
+//!
+//! Switches are independent of each other: there is no topology and no spanning tree, so a loop
+//! of links between switches makes broadcasts circle, as with any learning switch.
+
+mod addresses;
+
+use std::fmt;
+
+use openflow::MacAddress;
+
+use addresses::AddressTable;
+
+/// What a controller does with packet-ins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Application {
+    /// Learns addresses; every frame to a known one gets a rule.
+    #[default]
+    LearningSwitch,
+    /// Learns addresses; every IPv4 packet to a known one gets a rule.
+    ReactiveForwarding,
+    /// Returns every packet by the port that it came in by, as fast as possible, and installs
+    /// nothing. Calibrates benchmarks.
+    NullResponder,
+}
+
+impl Application {
+    /// The state of one switch, unless the application keeps none.
+    pub fn forwarding(self) -> Option<Forwarding> {
+        match self {
+            Self::LearningSwitch => Some(Forwarding::new(RulePolicy::EveryFrame)),
+            Self::ReactiveForwarding => Some(Forwarding::new(RulePolicy::Ipv4)),
+            Self::NullResponder => None,
+        }
+    }
+}
+
+impl fmt::Display for Application {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LearningSwitch => "learning switch",
+            Self::ReactiveForwarding => "reactive forwarding",
+            Self::NullResponder => "null responder",
+        })
+    }
+}
+
+/// A port of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Port(pub u32);
+
+/// Which packets get a rule when their destination is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RulePolicy {
+    /// All.
+    EveryFrame,
+    /// IPv4 without VLAN tag; others are forwarded by the controller, one by one.
+    Ipv4,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It is not forwarded.
+    Drop,
+    /// It goes out of all ports but the one that it came in by.
+    Flood,
+    /// It goes out of one port, after the rule is installed if there is one.
+    ///
+    /// That may be the port that it came in by, if both hosts are behind it. A switch sends no
+    /// packet back there, so it drops the packet and by the rule those that follow: they have
+    /// reached their destination without it.
+    Forward {
+        /// The port of the destination.
+        port: Port,
+        /// What makes the switch forward by itself from now on.
+        rule: Option<Rule>,
+    },
+}
+
+/// Packets of one source to one destination that come in by one port leave by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The packets meant.
+    pub flow: Flow,
+    /// Where they go.
+    pub output: Port,
+}
+
+/// What a rule matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flow {
+    /// The port that packets come in by.
+    pub ingress: Port,
+    /// Ethernet source.
+    pub source: MacAddress,
+    /// Ethernet destination.
+    pub destination: MacAddress,
+}
+
+/// IPv4, RFC 894.
+const IPV4: u16 = 0x0800;
+/// VLAN tags, IEEE 802.1Q: customer and service.
+const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
+/// Link discovery: LLDP (IEEE 802.1AB), and BDDP, the variant that controllers send to broadcast
+/// addresses.
+const DISCOVERY: [u16; 2] = [0x88cc, 0x8942];
+/// Where the Ethernet type is.
+const ETHER_TYPE: usize = 12;
+/// Tags that are looked behind.
+const MAX_TAGS: usize = 2;
+/// 01:80:c2:00:00:0x, which bridges do not forward (IEEE 802.1Q, table 8-1).
+const RESERVED_GROUP: u64 = 0x0180_c200_0000;
+
+/// What is known about one switch.
+#[derive(Clone, Debug)]
+pub struct Forwarding {
+    policy: RulePolicy,
+    addresses: AddressTable,
+}
+
+impl Forwarding {
+    /// A switch about which nothing is known yet.
+    pub fn new(policy: RulePolicy) -> Self {
+        Self { policy, addresses: AddressTable::default() }
+    }
+
+    /// Decides about the packet that begins with `frame` and came in by `ingress`.
+    pub fn packet_in(&mut self, ingress: Port, frame: &[u8]) -> Decision {
+        let Some((addresses, _)) = frame.split_first_chunk::<ETHER_TYPE>() else {
+            return Decision::Drop;
+        };
+        let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5] = *addresses;
+        let destination = MacAddress([d0, d1, d2, d3, d4, d5]);
+        let source = MacAddress([s0, s1, s2, s3, s4, s5]);
+        let ether_types = ether_types(frame);
+        let Some(inner) = ether_types.inner else { return Decision::Drop };
+        if DISCOVERY.contains(&inner) || destination.to_bits() & !0xf == RESERVED_GROUP {
+            return Decision::Drop;
+        }
+        if !source.is_multicast() {
+            self.addresses.learn(source, ingress);
+        }
+        let known =
+            if destination.is_multicast() { None } else { self.addresses.find(destination) };
+        let Some(port) = known else { return Decision::Flood };
+        let with_rule = !source.is_multicast()
+            && match self.policy {
+                RulePolicy::EveryFrame => true,
+                RulePolicy::Ipv4 => ether_types.outer == Some(IPV4),
+            };
+        let flow = Flow { ingress, source, destination };
+        Decision::Forward { port, rule: with_rule.then_some(Rule { flow, output: port }) }
+    }
+}
+
+/// The Ethernet types of a frame: of the frame itself, and behind VLAN tags.
+struct EtherTypes {
+    outer: Option<u16>,
+    inner: Option<u16>,
+}
+
+fn ether_types(frame: &[u8]) -> EtherTypes {
+    let at = |offset: usize| frame.get(offset..)?.first_chunk().copied().map(u16::from_be_bytes);
+    let outer = at(ETHER_TYPE);
+    let tagged = |found: &Option<u16>| found.is_some_and(|found| VLAN_TAGS.contains(&found));
+    let inner = (0..=MAX_TAGS)
+        .map(|tags| at(ETHER_TYPE + 4 * tags))
+        .find(|found| !tagged(found))
+        .unwrap_or(outer);
+    EtherTypes { outer, inner }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Behind which port an address was seen last, for a bounded number of addresses.
+
+use std::collections::HashMap;
+
+use openflow::MacAddress;
+
+use super::Port;
+
+/// Addresses that are kept for certain; up to twice as many may be.
+const GENERATION: usize = 8192;
+
+/// An address table that forgets addresses which have been silent longest.
+///
+/// New addresses enter the younger of two generations; when that is full it becomes the older one,
+/// which is forgotten. So the table needs no clock, and no sender of random addresses can fill the
+/// memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AddressTable {
+    younger: HashMap<MacAddress, Port>,
+    older: HashMap<MacAddress, Port>,
+}
+
+impl AddressTable {
+    pub(super) fn learn(&mut self, address: MacAddress, port: Port) {
+        if let Some(known) = self.younger.get_mut(&address) {
+            *known = port;
+            return;
+        }
+        if self.younger.len() >= GENERATION {
+            self.older = std::mem::take(&mut self.younger);
+        }
+        self.younger.insert(address, port);
+    }
+
+    pub(super) fn find(&self, address: MacAddress) -> Option<Port> {
+        self.younger.get(&address).or_else(|| self.older.get(&address)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(number: usize) -> MacAddress {
+        MacAddress::from_bits(number as u64)
+    }
+
+    #[test]
+    fn the_last_port_counts() {
+        let mut table = AddressTable::default();
+        table.learn(address(1), Port(1));
+        table.learn(address(1), Port(2));
+        assert_eq!(table.find(address(1)), Some(Port(2)));
+        assert_eq!(table.find(address(2)), None);
+    }
+
+    #[test]
+    fn addresses_that_speak_stay_and_silent_ones_go() {
+        let mut table = AddressTable::default();
+        table.learn(address(0), Port(1));
+        for number in 1..4 * GENERATION {
+            table.learn(address(number), Port(2));
+            if number % GENERATION == 0 {
+                table.learn(address(0), Port(3));
+            }
+        }
+        assert_eq!(table.find(address(0)), Some(Port(3)));
+        assert_eq!(table.find(address(1)), None);
+        assert_eq!(table.find(address(4 * GENERATION - 1)), Some(Port(2)));
+        assert!(table.younger.len() + table.older.len() <= 2 * GENERATION);
+    }
+}

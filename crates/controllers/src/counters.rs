@@ -1,0 +1,106 @@
+//! What a controller counts while it runs.
+//!
+//! The threads of a controller add what a whole chunk of messages amounted to, so that counting
+//! costs them a few atomic additions per system call and nothing per message.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Figures that are added to while a controller runs; shared with whoever wants to look.
+#[derive(Debug, Default)]
+pub struct Counters {
+    switches: AtomicU64,
+    sessions: AtomicU64,
+    packet_ins: AtomicU64,
+    packet_outs: AtomicU64,
+    rules: AtomicU64,
+    refused: AtomicU64,
+    failures: AtomicU64,
+}
+
+/// The figures at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Switches whose session is open.
+    pub switches: u64,
+    /// Sessions opened since the start.
+    pub sessions: u64,
+    /// Packet-ins received in open sessions.
+    pub packet_ins: u64,
+    /// Packet-outs handed to the connection.
+    pub packet_outs: u64,
+    /// Rules asked for: flow-mods sent, or updates that a P4Runtime switch accepted.
+    pub rules: u64,
+    /// Messages and updates that switches refused.
+    pub refused: u64,
+    /// Sessions and attempts at them that ended by a fault.
+    pub failures: u64,
+}
+
+impl Counters {
+    /// The figures now. They are read one after the other while others may be adding.
+    pub fn counts(&self) -> Counts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counts {
+            switches: read(&self.switches),
+            sessions: read(&self.sessions),
+            packet_ins: read(&self.packet_ins),
+            packet_outs: read(&self.packet_outs),
+            rules: read(&self.rules),
+            refused: read(&self.refused),
+            failures: read(&self.failures),
+        }
+    }
+
+    pub(crate) fn session_opened(&self) {
+        self.sessions.fetch_add(1, Ordering::Relaxed);
+        self.switches.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn session_closed(&self) {
+        self.switches.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn failed(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add(&self, tally: &Tally) {
+        for (counter, count) in [
+            (&self.packet_ins, tally.packet_ins),
+            (&self.packet_outs, tally.packet_outs),
+            (&self.rules, tally.rules),
+            (&self.refused, tally.refused),
+        ] {
+            if count > 0 {
+                counter.fetch_add(count, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// What one thread has to add.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) packet_ins: u64,
+    pub(crate) packet_outs: u64,
+    pub(crate) rules: u64,
+    pub(crate) refused: u64,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} switches connected, {} sessions opened, {} packet-ins, {} packet-outs, {} rules",
+            self.switches, self.sessions, self.packet_ins, self.packet_outs, self.rules
+        )?;
+        if self.refused > 0 {
+            write!(f, ", {} refused by switches", self.refused)?;
+        }
+        if self.failures > 0 {
+            write!(f, ", {} failed sessions", self.failures)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! What the controllers say to switches, in either version.
+
+use ::openflow::v1_0::PortNo;
+use ::openflow::wire::{PacketIn, PacketOutFields};
+use ::openflow::{EncodeError, PortNumber, Version, Xid, v1_0, v1_3};
+
+use crate::application::{Port, Rule};
+
+/// Priority of the rules that forward.
+const FORWARD: u16 = 10;
+/// Priority of the rules by which packets go to the controller whatever is forwarded.
+const ALWAYS_TO_CONTROLLER: u16 = 40_000;
+/// Ethernet type of ARP.
+const ARP: u16 = 0x0806;
+
+/// Asks the switch to forget all flow entries, so that it begins in a known state.
+pub(super) fn forget_all(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    match version {
+        Version::V1_0 => {
+            let command = v1_0::FlowModCommand::DELETE;
+            let delete = v1_0::FlowMod { command, ..v1_0::FlowMod::default() };
+            v1_0::Message::FlowMod(delete).encode(xid, out)
+        }
+        Version::V1_3 => {
+            let delete = v1_3::FlowMod::delete(v1_3::Match::any());
+            v1_3::Message::FlowMod(delete).encode(xid, out)
+        }
+    }
+}
+
+/// Asks the switch to carry out what came before first.
+pub(super) fn barrier(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    match version {
+        Version::V1_0 => v1_0::Message::BarrierRequest.encode(xid, out),
+        Version::V1_3 => v1_3::Message::BarrierRequest.encode(xid, out),
+    }
+}
+
+/// Has packets without an entry sent to the controller. 1.0 does so by itself, 1.3 (5.4) drops
+/// them without this entry.
+pub(super) fn table_miss(
+    version: Version,
+    xid: Xid,
+    max_len: u16,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    match version {
+        Version::V1_0 => Ok(()),
+        Version::V1_3 => {
+            let miss = v1_3::FlowMod {
+                priority: 0,
+                ..v1_3::FlowMod::add(v1_3::Match::any(), to_controller(max_len))
+            };
+            v1_3::Message::FlowMod(miss).encode(xid, out)
+        }
+    }
+}
+
+/// Has ARP sent to the controller although a rule may forward the packets of the same hosts.
+pub(super) fn arp_to_controller(
+    version: Version,
+    xid: Xid,
+    max_len: u16,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    match version {
+        Version::V1_0 => {
+            let entry = v1_0::FlowMod {
+                match_fields: v1_0::Match::any().with_dl_type(ARP),
+                priority: ALWAYS_TO_CONTROLLER,
+                actions: vec![v1_0::Action::Output { port: PortNo::CONTROLLER, max_len }],
+                ..v1_0::FlowMod::default()
+            };
+            v1_0::Message::FlowMod(entry).encode(xid, out)
+        }
+        Version::V1_3 => {
+            let arp = v1_3::Match::any().with_eth_type(ARP);
+            let entry = v1_3::FlowMod {
+                priority: ALWAYS_TO_CONTROLLER,
+                ..v1_3::FlowMod::add(arp, to_controller(max_len))
+            };
+            v1_3::Message::FlowMod(entry).encode(xid, out)
+        }
+    }
+}
+
+/// Installs a rule. It names no buffered packet: that is released by the packet-out that follows.
+pub(super) fn install(
+    version: Version,
+    xid: Xid,
+    rule: &Rule,
+    idle_timeout: u16,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let flow = &rule.flow;
+    match version {
+        Version::V1_0 => {
+            let entry = v1_0::FlowMod {
+                match_fields: v1_0::Match::any()
+                    .with_in_port(port_v1_0(flow.ingress)?)
+                    .with_dl_src(flow.source)
+                    .with_dl_dst(flow.destination),
+                idle_timeout,
+                priority: FORWARD,
+                actions: vec![v1_0::Action::output(port_v1_0(rule.output)?)],
+                ..v1_0::FlowMod::default()
+            };
+            v1_0::Message::FlowMod(entry).encode(xid, out)
+        }
+        Version::V1_3 => {
+            let match_fields = v1_3::Match::any()
+                .with_in_port(PortNumber(flow.ingress.0))
+                .with_eth_dst(flow.destination)
+                .with_eth_src(flow.source);
+            let forward = v1_3::Instruction::ApplyActions(vec![v1_3::Action::output(PortNumber(
+                rule.output.0,
+            ))]);
+            let entry = v1_3::FlowMod {
+                idle_timeout,
+                priority: FORWARD,
+                ..v1_3::FlowMod::add(match_fields, vec![forward])
+            };
+            v1_3::Message::FlowMod(entry).encode(xid, out)
+        }
+    }
+}
+
+/// Answers a packet-in with a packet-out: of the buffered packet if the switch kept it, else of
+/// the packet that it sent. Without outputs the packet is dropped, and its buffer free again.
+pub(super) fn answer(
+    packet_in: &PacketIn<&[u8]>,
+    outputs: &[PortNumber],
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let buffer_id = packet_in.buffer_id();
+    let payload = if buffer_id.is_buffered() { &[] } else { packet_in.payload() };
+    let in_port = match (packet_in.version(), packet_in.in_port()) {
+        // A 1.3 packet-in need not name its port, a packet-out must (7.3.7).
+        (Version::V1_3, PortNumber::ANY) => PortNumber::CONTROLLER,
+        (_, port) => port,
+    };
+    let fields = PacketOutFields { buffer_id, in_port, outputs };
+    fields.emit(packet_in.version(), packet_in.xid(), payload, out)
+}
+
+fn to_controller(max_len: u16) -> Vec<v1_3::Instruction> {
+    let output = v1_3::Action::to_controller(v1_3::MaxLen(max_len));
+    vec![v1_3::Instruction::ApplyActions(vec![output])]
+}
+
+fn port_v1_0(port: Port) -> Result<PortNo, EncodeError> {
+    PortNo::try_from(PortNumber(port.0)).map_err(|_| EncodeError::Value {
+        field: "ofp_match.in_port",
+        value: port.0.into(),
+        expected: "ports up to 65279 and reserved ones",
+    })
+}

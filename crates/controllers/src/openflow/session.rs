@@ -1,0 +1,280 @@
+//! What is said to one switch, without sockets: bytes and time come in, bytes go out.
+//!
+//! The handshake and keep-alives are the `openflow` crate's. Once the session is open, packet-ins
+//! take a path of their own that reads them in place; everything else is rare.
+
+use std::time::Duration;
+
+use ::openflow::framing::{Framer, FramingError};
+use ::openflow::handshake::{Event, Handshake, HandshakeError, Keepalive, Liveness, Stage};
+use ::openflow::v1_0::{FragmentHandling, SwitchConfig};
+use ::openflow::wire::{Header, MessageType, PacketIn};
+use ::openflow::{DatapathId, DecodeError, EncodeError, PortNumber, Version, Xid};
+
+use super::Options;
+use super::messages::{self, answer};
+use super::null::Prepared;
+use crate::application::{Application, Decision, Forwarding, Port};
+use crate::counters::Tally;
+
+/// Transaction ids of keep-alives begin here, far from those of the handshake.
+const KEEPALIVE_XID: Xid = Xid(0x8000_0000);
+/// Transaction ids of rules begin here; the handshake uses lower ones.
+const FIRST_XID: u32 = 0x100;
+/// How long a switch may take to open a session.
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(15);
+
+/// What all sessions of a controller share.
+#[derive(Clone, Debug)]
+pub(super) struct Policy {
+    application: Application,
+    versions: Vec<Version>,
+    idle_timeout: u16,
+    miss_send_len: u16,
+    prepared: bool,
+    keepalive: Duration,
+}
+
+impl Policy {
+    pub(super) fn new(options: &Options) -> Self {
+        Self {
+            application: options.application,
+            versions: options.versions.clone(),
+            idle_timeout: options.idle_timeout,
+            miss_send_len: options.miss_send_len,
+            prepared: options.prepared && options.application == Application::NullResponder,
+            keepalive: options.keepalive,
+        }
+    }
+}
+
+/// Why a session ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(super) enum SessionError {
+    #[error("the peer sends no OpenFlow messages: {0}")]
+    Framing(#[from] FramingError),
+    #[error("{0}")]
+    Handshake(#[from] HandshakeError),
+    #[error("malformed message: {0}")]
+    Malformed(#[from] DecodeError),
+    #[error("cannot answer: {0}")]
+    Encode(#[from] EncodeError),
+    #[error("the handshake took more than {HANDSHAKE_PATIENCE:?}: {0}")]
+    Unfinished(String),
+    #[error("the switch has been silent for {0:.0?}")]
+    Silent(Duration),
+}
+
+/// One switch.
+#[derive(Debug)]
+pub(super) struct Session {
+    handshake: Handshake,
+    keepalive: Keepalive,
+    began: Duration,
+    mode: Mode,
+    next_xid: u32,
+}
+
+/// What becomes of packet-ins.
+#[derive(Debug)]
+enum Mode {
+    /// The session is not open, so they are not expected.
+    Opening,
+    Forward(Version, Box<Forwarding>),
+    Echo(Version),
+    Prepared(Version, Prepared),
+}
+
+/// What a chunk of bytes led to, beside answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Received {
+    /// The session is open now.
+    pub(super) opened: Option<(DatapathId, Version)>,
+    /// The switch refused something, most recently for this reason.
+    pub(super) refusal: Option<Refusal>,
+}
+
+/// Type and code of an error message, in the numbering of the version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) error_type: u16,
+    pub(super) code: u16,
+}
+
+impl Session {
+    /// A session on a connection that just came, and what is to be sent at once.
+    pub(super) fn new(policy: &Policy, now: Duration, out: &mut Vec<u8>) -> Self {
+        let flags = FragmentHandling::NORMAL;
+        let config = SwitchConfig { flags, miss_send_len: policy.miss_send_len };
+        let mut handshake = Handshake::controller(&policy.versions, config);
+        handshake.start(out);
+        let keepalive = Keepalive::new(policy.keepalive, policy.keepalive, KEEPALIVE_XID, now);
+        Self { handshake, keepalive, began: now, mode: Mode::Opening, next_xid: FIRST_XID }
+    }
+
+    /// Whether the session is open.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self.mode, Mode::Opening)
+    }
+
+    /// Takes what was read from the connection and appends what is to be written.
+    ///
+    /// After an error the connection is to be closed, once what was appended is sent.
+    pub(super) fn receive(
+        &mut self,
+        policy: &Policy,
+        framer: &mut Framer,
+        chunk: &[u8],
+        now: Duration,
+        out: &mut Vec<u8>,
+        tally: &mut Tally,
+    ) -> Result<Received, SessionError> {
+        self.keepalive.heard(now);
+        let mut received = Received::default();
+        let mut owed = 0;
+        for frame in framer.frames(chunk) {
+            let frame = frame?;
+            match &mut self.mode {
+                Mode::Forward(version, forwarding) if is_packet_in(frame, *version) => {
+                    let packet_in = PacketIn::new_checked(frame)?;
+                    tally.packet_ins += 1;
+                    let decision = decide(forwarding, &packet_in);
+                    self.carry_out(decision, &packet_in, policy.idle_timeout, out, tally)?;
+                }
+                Mode::Echo(version) if is_packet_in(frame, *version) => {
+                    answer(&PacketIn::new_checked(frame)?, &[PortNumber::IN_PORT], out)?;
+                    tally.packet_ins += 1;
+                    tally.packet_outs += 1;
+                }
+                // Answered together below, since the answers are all the same.
+                Mode::Prepared(version, _) if is_packet_in(frame, *version) => owed += 1,
+                _ => self.other(policy, frame, now, out, tally, &mut received)?,
+            }
+        }
+        if let Mode::Prepared(_, prepared) = &self.mode {
+            prepared.answer(owed, out);
+            tally.packet_ins += owed as u64;
+            tally.packet_outs += owed as u64;
+        }
+        Ok(received)
+    }
+
+    /// Looks at the time: asks a silent switch whether it is there, and gives up on a dead one.
+    pub(super) fn tick(&mut self, now: Duration, out: &mut Vec<u8>) -> Result<(), SessionError> {
+        match self.handshake.stage() {
+            Stage::Ready(version) => match self.keepalive.poll(version, now, out) {
+                Liveness::Dead { silent } => Err(SessionError::Silent(silent)),
+                Liveness::Alive { .. } | Liveness::Asked { .. } => Ok(()),
+            },
+            _ if now.saturating_sub(self.began) > HANDSHAKE_PATIENCE => {
+                Err(SessionError::Unfinished(self.handshake.diagnosis()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        decision: Decision,
+        packet_in: &PacketIn<&[u8]>,
+        idle_timeout: u16,
+        out: &mut Vec<u8>,
+        tally: &mut Tally,
+    ) -> Result<(), EncodeError> {
+        let output = match decision {
+            // Nothing is to be said about a packet that the switch does not keep.
+            Decision::Drop if !packet_in.buffer_id().is_buffered() => return Ok(()),
+            Decision::Drop => None,
+            Decision::Flood => Some(PortNumber::FLOOD),
+            Decision::Forward { port, rule } => {
+                if let Some(rule) = rule {
+                    let xid = self.take_xid();
+                    messages::install(packet_in.version(), xid, &rule, idle_timeout, out)?;
+                    tally.rules += 1;
+                }
+                Some(PortNumber(port.0))
+            }
+        };
+        tally.packet_outs += 1;
+        answer(packet_in, output.as_slice(), out)
+    }
+
+    /// Takes a message that is no packet-in, or not yet expected.
+    fn other(
+        &mut self,
+        policy: &Policy,
+        frame: &[u8],
+        now: Duration,
+        out: &mut Vec<u8>,
+        tally: &mut Tally,
+        received: &mut Received,
+    ) -> Result<(), SessionError> {
+        match self.handshake.receive(frame, out)? {
+            Event::Ready(version) => {
+                self.open(policy, version, out)?;
+                let datapath_id = self.handshake.features().map(|features| features.datapath_id);
+                received.opened = Some((datapath_id.unwrap_or_default(), version));
+            }
+            Event::Message => {
+                let header = Header::new_checked(frame)?;
+                match (header.message_type(), header.body()) {
+                    (MessageType::ECHO_REPLY, _) => {
+                        self.keepalive.echo_reply(header.xid(), now);
+                    }
+                    (MessageType::ERROR, &[t0, t1, c0, c1, ..]) => {
+                        tally.refused += 1;
+                        let error_type = u16::from_be_bytes([t0, t1]);
+                        let code = u16::from_be_bytes([c0, c1]);
+                        received.refusal = Some(Refusal { error_type, code });
+                    }
+                    // Ports and flow entries that change, answers to barriers, extensions.
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Brings the switch into the state that the application begins with.
+    fn open(
+        &mut self,
+        policy: &Policy,
+        version: Version,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        messages::forget_all(version, self.take_xid(), out)?;
+        // Without a barrier a switch may carry out what follows first (1.0.0, 4.6.3; 1.3.5, 6.2).
+        messages::barrier(version, self.take_xid(), out)?;
+        messages::table_miss(version, self.take_xid(), policy.miss_send_len, out)?;
+        if policy.application == Application::ReactiveForwarding {
+            messages::arp_to_controller(version, self.take_xid(), policy.miss_send_len, out)?;
+        }
+        self.mode = match policy.application.forwarding() {
+            Some(forwarding) => Mode::Forward(version, Box::new(forwarding)),
+            None if policy.prepared => Mode::Prepared(version, Prepared::new(version)?),
+            None => Mode::Echo(version),
+        };
+        Ok(())
+    }
+
+    fn take_xid(&mut self) -> Xid {
+        let xid = Xid(self.next_xid);
+        self.next_xid = self.next_xid.wrapping_add(1);
+        xid
+    }
+}
+
+/// Whether the frame is a packet-in of the version that was agreed on.
+fn is_packet_in(frame: &[u8], version: Version) -> bool {
+    frame.starts_with(&[version.wire(), MessageType::PACKET_IN.0])
+}
+
+fn decide(forwarding: &mut Forwarding, packet_in: &PacketIn<&[u8]>) -> Decision {
+    match packet_in.in_port() {
+        // Where it came from is unknown, so nothing can be learned from it.
+        PortNumber::ANY => Decision::Flood,
+        PortNumber(port) => forwarding.packet_in(Port(port), packet_in.payload()),
+    }
+}

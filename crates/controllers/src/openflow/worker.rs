@@ -1,0 +1,281 @@
+//! One thread's share of the switches: a loop that reads, answers and writes.
+//!
+//! Answers to everything that one read brought leave with one write. A switch that does not read
+//! its answers is not read from until it does, so that it costs a bounded amount of memory and
+//! nobody else waits for it.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use ::openflow::DatapathId;
+use ::openflow::framing::Framer;
+use rustix::event::{EventfdFlags, epoll, eventfd};
+
+use super::connection::Connection;
+use super::listener::timespec;
+use super::session::{Session, SessionError};
+use super::{LOOK, Shared};
+use crate::counters::Tally;
+
+/// Bytes read at a time.
+const READ: usize = 256 * 1024;
+/// A switch that lets this many bytes of answers wait is not read from for now.
+const HIGH_WATER: usize = 1024 * 1024;
+/// Events taken from the poller at a time.
+const EVENTS: usize = 256;
+/// Spacing of looks at silent switches.
+const TICK: Duration = Duration::from_secs(1);
+/// Names the inbox among the poller's events; switches are named by their place.
+const INBOX: u64 = u64::MAX;
+
+/// Why a switch is gone.
+#[derive(Debug, thiserror::Error)]
+enum Gone {
+    #[error("the switch closed the connection")]
+    Closed,
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Session(#[from] SessionError),
+}
+
+/// Hands new connections to a worker.
+#[derive(Debug)]
+pub(super) struct Slot {
+    sockets: Sender<TcpStream>,
+    wake: Arc<OwnedFd>,
+}
+
+impl Slot {
+    /// Delivers a connection, unless the worker has ended.
+    pub(super) fn send(&self, socket: TcpStream) {
+        if self.sockets.send(socket).is_ok() {
+            // If the counter is full the worker is to be woken already.
+            let _ = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
+        }
+    }
+}
+
+/// Serves switches.
+#[derive(Debug)]
+pub(super) struct Worker<'a> {
+    shared: &'a Shared,
+    epoll: OwnedFd,
+    inbox: Receiver<TcpStream>,
+    wake: Arc<OwnedFd>,
+    peers: Vec<Option<Peer>>,
+    free: Vec<usize>,
+    next_tick: Duration,
+}
+
+/// A switch and the connection to it.
+#[derive(Debug)]
+struct Peer {
+    connection: Connection,
+    framer: Framer,
+    session: Session,
+    address: SocketAddr,
+    datapath_id: Option<DatapathId>,
+    /// What the poller was asked to tell.
+    watched: epoll::EventFlags,
+    has_refused: bool,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(shared: &'a Shared) -> io::Result<(Self, Slot)> {
+        let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &*wake, epoll::EventData::new_u64(INBOX), epoll::EventFlags::IN)?;
+        let (sockets, inbox) = channel();
+        let slot = Slot { sockets, wake: wake.clone() };
+        let (peers, free) = (Vec::new(), Vec::new());
+        Ok((Self { shared, epoll, inbox, wake, peers, free, next_tick: TICK }, slot))
+    }
+
+    /// Serves until told to end.
+    pub(super) fn run(mut self, ended: impl Fn() -> bool) -> io::Result<()> {
+        let mut buffer = vec![0; READ];
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
+        let timeout = timespec(LOOK);
+        while !ended() {
+            let ready = match epoll::wait(&self.epoll, &mut events, Some(&timeout)) {
+                Ok((ready, _)) => ready,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            for event in ready {
+                match event.data.u64() {
+                    INBOX => self.welcome(),
+                    place => self.serve(place as usize, event.flags, &mut buffer),
+                }
+            }
+            let now = self.now();
+            if now >= self.next_tick {
+                self.next_tick = now + TICK;
+                self.tick(now);
+            }
+        }
+        let open = self.peers.iter().flatten().filter(|peer| peer.session.is_open());
+        open.for_each(|_| self.shared.counters.session_closed());
+        Ok(())
+    }
+
+    fn now(&self) -> Duration {
+        self.shared.started.elapsed()
+    }
+
+    /// Takes in the connections that were handed over.
+    fn welcome(&mut self) {
+        let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
+        while let Ok(socket) = self.inbox.try_recv() {
+            if let Err(error) = self.add(socket) {
+                self.shared.counters.failed();
+                self.shared.journal.note(format_args!("cannot take on a switch: {error}"));
+            }
+        }
+    }
+
+    fn add(&mut self, socket: TcpStream) -> io::Result<()> {
+        let address = socket.peer_addr()?;
+        let mut connection = Connection::new(socket, self.shared.tls.as_ref())?;
+        let session = Session::new(&self.shared.policy, self.now(), &mut connection.out);
+        let place = self.free.last().copied().unwrap_or(self.peers.len());
+        let watched = epoll::EventFlags::IN;
+        epoll::add(&self.epoll, &connection, epoll::EventData::new_u64(place as u64), watched)?;
+        let peer = Peer {
+            connection,
+            framer: Framer::new(),
+            session,
+            address,
+            datapath_id: None,
+            watched,
+            has_refused: false,
+        };
+        match self.peers.get_mut(place) {
+            Some(free) => {
+                *free = Some(peer);
+                self.free.pop();
+            }
+            None => self.peers.push(Some(peer)),
+        }
+        self.settle(place, Ok(()));
+        Ok(())
+    }
+
+    fn serve(&mut self, place: usize, flags: epoll::EventFlags, buffer: &mut [u8]) {
+        let now = self.now();
+        // An event may be of a connection that ended since it was reported.
+        let Some(Some(peer)) = self.peers.get_mut(place) else { return };
+        let broken = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
+        let outcome = if flags.intersects(epoll::EventFlags::IN | broken) {
+            peer.read(self.shared, buffer, now)
+        } else {
+            Ok(())
+        };
+        self.settle(place, outcome);
+    }
+
+    /// Sends what waits and watches for what comes next, or ends the connection.
+    fn settle(&mut self, place: usize, outcome: Result<(), Gone>) {
+        let Some(Some(peer)) = self.peers.get_mut(place) else { return };
+        let sent = peer.connection.flush();
+        let outcome = outcome.and_then(|()| {
+            let watched = peer.wanted(sent?);
+            if watched != peer.watched {
+                let data = epoll::EventData::new_u64(place as u64);
+                epoll::modify(&self.epoll, &peer.connection, data, watched)
+                    .map_err(io::Error::from)?;
+                peer.watched = watched;
+            }
+            Ok(())
+        });
+        if let Err(gone) = outcome {
+            self.dismiss(place, &gone);
+        }
+    }
+
+    fn dismiss(&mut self, place: usize, gone: &Gone) {
+        let Some(peer) = self.peers.get_mut(place).and_then(Option::take) else { return };
+        self.free.push(place);
+        if peer.session.is_open() {
+            self.shared.counters.session_closed();
+        }
+        if !matches!(gone, Gone::Closed) || !peer.session.is_open() {
+            self.shared.counters.failed();
+        }
+        let name = peer.name();
+        self.shared.journal.note(format_args!("{name} is gone: {gone}"));
+        // Dropping the connection closes it, which also takes it out of the poller.
+    }
+
+    fn tick(&mut self, now: Duration) {
+        for place in 0..self.peers.len() {
+            let Some(Some(peer)) = self.peers.get_mut(place) else { continue };
+            let outcome = peer.session.tick(now, &mut peer.connection.out);
+            self.settle(place, outcome.map_err(Gone::from));
+        }
+    }
+}
+
+impl Peer {
+    fn read(&mut self, shared: &Shared, buffer: &mut [u8], now: Duration) -> Result<(), Gone> {
+        let count = match self.connection.read(buffer) {
+            Ok(0) => return Err(Gone::Closed),
+            Ok(count) => count,
+            Err(error) if is_transient(&error) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                return Err(Gone::Closed);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let chunk = buffer.get(..count).unwrap_or(&[]);
+        let (out, mut tally) = (&mut self.connection.out, Tally::default());
+        let received =
+            self.session.receive(&shared.policy, &mut self.framer, chunk, now, out, &mut tally);
+        shared.counters.add(&tally);
+        let received = received?;
+        if let Some((datapath_id, version)) = received.opened {
+            self.datapath_id = Some(datapath_id);
+            shared.counters.session_opened();
+            shared.journal.note(format_args!("{} is connected, OpenFlow {version}", self.name()));
+        }
+        if let (Some(refusal), false) = (received.refusal, self.has_refused) {
+            self.has_refused = true;
+            shared.journal.note(format_args!(
+                "{} refused a message with error type {}, code {}; later refusals are only counted",
+                self.name(),
+                refusal.error_type,
+                refusal.code
+            ));
+        }
+        Ok(())
+    }
+
+    /// What the poller is to tell about the connection.
+    fn wanted(&self, blocked: bool) -> epoll::EventFlags {
+        let mut wanted = epoll::EventFlags::empty();
+        if self.connection.backlog() < HIGH_WATER {
+            wanted |= epoll::EventFlags::IN;
+        }
+        if blocked {
+            wanted |= epoll::EventFlags::OUT;
+        }
+        wanted
+    }
+
+    fn name(&self) -> String {
+        match self.datapath_id {
+            Some(datapath_id) => format!("switch {datapath_id} at {}", self.address),
+            None => format!("the switch at {}", self.address),
+        }
+    }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

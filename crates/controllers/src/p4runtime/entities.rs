@@ -1,0 +1,139 @@
+//! What the controllers write, as P4Runtime entities of our pipeline.
+
+use ::openflow::MacAddress;
+use ::p4runtime::proto::v1::{
+    self, entity::Entity as Kind, field_match, packet_replication_engine_entry,
+};
+use ::p4runtime::value;
+
+use crate::application::{Flow, Port, Rule};
+use crate::pipeline::{FLOOD_GROUP, ids};
+
+/// Priority of the rules that forward. Larger wins.
+const FORWARD: i32 = 10;
+/// Priority of the rules by which packets go to the controller whatever is forwarded.
+const ALWAYS_TO_CONTROLLER: i32 = 40_000;
+/// Ethernet type of ARP.
+const ARP: u16 = 0x0806;
+const PORT_BITS: u32 = 9;
+const MAC_BITS: u32 = 48;
+const ETHER_TYPE_BITS: u32 = 16;
+
+/// Sends packets without a rule to the controller.
+pub(super) fn default_to_controller() -> v1::Entity {
+    table_entry(v1::TableEntry {
+        action: Some(action(ids::SEND_TO_CPU, Vec::new())),
+        is_default_action: true,
+        ..v1::TableEntry::default()
+    })
+}
+
+/// Sends ARP to the controller although a rule may forward the packets of the same hosts.
+pub(super) fn arp_to_controller() -> v1::Entity {
+    table_entry(v1::TableEntry {
+        r#match: vec![field(ids::ETH_TYPE, ARP.into(), ETHER_TYPE_BITS)],
+        action: Some(action(ids::SEND_TO_CPU, Vec::new())),
+        priority: ALWAYS_TO_CONTROLLER,
+        ..v1::TableEntry::default()
+    })
+}
+
+/// The ports that a flooded packet leaves by.
+pub(super) fn flood_group(ports: u16) -> v1::Entity {
+    let replica = |port: u16| {
+        // The older form, a number, is understood by servers of all versions.
+        let port_kind = Some(v1::replica::PortKind::EgressPort(port.into()));
+        v1::Replica { port_kind, instance: 1, ..v1::Replica::default() }
+    };
+    let group = v1::MulticastGroupEntry {
+        multicast_group_id: FLOOD_GROUP,
+        replicas: (1..=ports).map(replica).collect(),
+        ..v1::MulticastGroupEntry::default()
+    };
+    let kind = packet_replication_engine_entry::Type::MulticastGroupEntry(group);
+    let entry = v1::PacketReplicationEngineEntry { r#type: Some(kind) };
+    v1::Entity { entity: Some(Kind::PacketReplicationEngineEntry(entry)) }
+}
+
+/// A rule.
+pub(super) fn rule(rule: &Rule, idle_timeout_ns: i64) -> v1::Entity {
+    let port =
+        v1::action::Param { param_id: ids::PORT, value: value::encode(rule.output.0.into()) };
+    table_entry(v1::TableEntry {
+        action: Some(action(ids::SET_EGRESS_PORT, vec![port])),
+        idle_timeout_ns,
+        ..flow_entry(&rule.flow)
+    })
+}
+
+/// What identifies the rule of a flow, to delete it.
+pub(super) fn rule_key(flow: &Flow) -> v1::Entity {
+    table_entry(flow_entry(flow))
+}
+
+/// The flow whose rule an entry is, if it is one of ours.
+pub(super) fn flow_of(entry: &v1::TableEntry) -> Option<Flow> {
+    let number = |field_id, bits| {
+        let field = entry.r#match.iter().find(|field| field.field_id == field_id)?;
+        match &field.field_match_type {
+            Some(field_match::FieldMatchType::Ternary(ternary))
+                if value::decode(&ternary.mask) == Some(ones(bits)) =>
+            {
+                value::decode(&ternary.value).and_then(|number| u64::try_from(number).ok())
+            }
+            _ => None,
+        }
+    };
+    if entry.table_id != ids::TABLE || entry.priority != FORWARD || entry.r#match.len() != 3 {
+        return None;
+    }
+    Some(Flow {
+        ingress: Port(u32::try_from(number(ids::IN_PORT, PORT_BITS)?).ok()?),
+        source: MacAddress::from_bits(number(ids::ETH_SRC, MAC_BITS)?),
+        destination: MacAddress::from_bits(number(ids::ETH_DST, MAC_BITS)?),
+    })
+}
+
+/// Asks for all rules, the default action excluded.
+pub(super) fn all_rules() -> v1::Entity {
+    table_entry(v1::TableEntry::default())
+}
+
+pub(super) fn update(kind: v1::update::Type, entity: v1::Entity) -> v1::Update {
+    v1::Update { r#type: kind as i32, entity: Some(entity) }
+}
+
+fn flow_entry(flow: &Flow) -> v1::TableEntry {
+    v1::TableEntry {
+        r#match: vec![
+            field(ids::IN_PORT, flow.ingress.0.into(), PORT_BITS),
+            field(ids::ETH_SRC, flow.source.to_bits(), MAC_BITS),
+            field(ids::ETH_DST, flow.destination.to_bits(), MAC_BITS),
+        ],
+        priority: FORWARD,
+        ..v1::TableEntry::default()
+    }
+}
+
+fn table_entry(entry: v1::TableEntry) -> v1::Entity {
+    v1::Entity { entity: Some(Kind::TableEntry(v1::TableEntry { table_id: ids::TABLE, ..entry })) }
+}
+
+/// All bits of the field have this value.
+fn field(field_id: u32, number: u64, bits: u32) -> v1::FieldMatch {
+    let ternary = field_match::Ternary {
+        value: value::encode(number.into()),
+        mask: value::encode(ones(bits)),
+    };
+    let kind = field_match::FieldMatchType::Ternary(ternary);
+    v1::FieldMatch { field_id, field_match_type: Some(kind) }
+}
+
+fn ones(bits: u32) -> u128 {
+    (1 << bits) - 1
+}
+
+fn action(action_id: u32, params: Vec<v1::action::Param>) -> v1::TableAction {
+    let action = v1::Action { action_id, params };
+    v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) }
+}

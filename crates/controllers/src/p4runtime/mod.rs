@@ -1,0 +1,179 @@
+//! Controllers over P4Runtime, which dial their switches.
+//!
+//! ```no_run
+//! use controllers::p4runtime::{Controller, Options, Target};
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let switches = Target::range("127.0.0.1", 50001, 1, 100)?;
+//! Controller::new(switches, Options::default())?.run(&AtomicBool::new(false))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! For every switch a task dials until it is there, becomes primary, sees to it that the switch
+//! runs our pipeline, installs what the application begins with, and then answers packet-ins; when
+//! the session ends it begins again. See [`switch`] for that life, [`rules`] for what is written,
+//! and [`entities`] for how.
+
+mod entities;
+mod rules;
+mod switch;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ::p4runtime::arbitration::ElectionId;
+use ::p4runtime::client::ClientOptions;
+use bytes::Bytes;
+use tokio::runtime;
+use tokio::sync::Semaphore;
+
+use crate::application::Application;
+use crate::pipeline::{Pipeline, PipelineError};
+use crate::{Counters, Journal};
+pub use target::{Target, TargetError};
+
+/// How often threads look whether they are to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How a controller behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What it does with packet-ins.
+    pub application: Application,
+    /// Threads that serve switches; at least one.
+    pub threads: usize,
+    /// How long no packet may match a rule before it is removed; zero for ever.
+    pub idle_timeout: Duration,
+    /// The number by which switches choose among controllers; the highest is primary.
+    pub election_id: ElectionId,
+    /// Switches have ports 1 to this one, as far as flooding is concerned.
+    pub flood_ports: u16,
+    /// What a compiler made of `programs/l2.p4` for switches that execute it. Without it
+    /// [`crate::pipeline::DEVICE_CONFIG`], which emulated switches take.
+    pub device_config: Option<Bytes>,
+    /// Switches that are dialled and set up at the same time.
+    pub parallel_dials: usize,
+    /// The longest pause between attempts to reach a switch.
+    pub retry: Duration,
+    /// How long a switch may take to answer the arbitration.
+    pub patience: Duration,
+    /// TLS, timeouts and limits of the connections.
+    pub client: ClientOptions,
+    /// Hears of switches that come, go and misbehave.
+    pub journal: Journal,
+}
+
+impl Default for Options {
+    /// A learning switch with election id 1 on one thread and 48 ports, idle timeouts of 10 s, and
+    /// 64 switches dialled at a time.
+    fn default() -> Self {
+        Self {
+            application: Application::default(),
+            threads: 1,
+            idle_timeout: Duration::from_secs(10),
+            election_id: ElectionId(1),
+            flood_ports: 48,
+            device_config: None,
+            parallel_dials: 64,
+            retry: Duration::from_secs(2),
+            patience: Duration::from_secs(10),
+            client: ClientOptions::default(),
+            journal: Journal::default(),
+        }
+    }
+}
+
+/// A controller of a list of switches.
+#[derive(Debug)]
+pub struct Controller {
+    targets: Vec<Target>,
+    shared: Arc<Shared>,
+}
+
+/// What the tasks of all switches use.
+#[derive(Debug)]
+struct Shared {
+    options: Options,
+    pipeline: Pipeline,
+    dials: Semaphore,
+    counters: Arc<Counters>,
+}
+
+impl Controller {
+    /// A controller of `targets`, which it begins to dial when it runs.
+    ///
+    /// # Errors
+    ///
+    /// When the built-in pipeline is defect.
+    pub fn new(targets: Vec<Target>, options: Options) -> Result<Self, PipelineError> {
+        let shared = Shared {
+            pipeline: Pipeline::new(options.device_config.clone())?,
+            dials: Semaphore::new(options.parallel_dials.clamp(1, Semaphore::MAX_PERMITS)),
+            counters: Arc::default(),
+            options,
+        };
+        Ok(Self { targets, shared: Arc::new(shared) })
+    }
+
+    /// The figures, also while the controller runs.
+    pub fn counters(&self) -> Arc<Counters> {
+        self.shared.counters.clone()
+    }
+
+    /// Serves the switches until `stop` is true, and returns within a fraction of a second then.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a thread or a runtime. Nothing that a switch does is an error here.
+    pub fn run(&self, stop: &AtomicBool) -> io::Result<()> {
+        let threads = self.shared.options.threads.clamp(1, self.targets.len().max(1));
+        let failed = &AtomicBool::new(false);
+        let ended = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            let mut started = Vec::new();
+            let mut outcome = Ok(());
+            for thread in 0..threads {
+                let name = format!("controller-{thread}");
+                let run = move || {
+                    let outcome = self.serve(thread, threads, ended);
+                    failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                    outcome
+                };
+                match std::thread::Builder::new().name(name).spawn_scoped(scope, run) {
+                    Ok(thread) => started.push(thread),
+                    Err(error) => {
+                        failed.store(true, Ordering::Relaxed);
+                        outcome = Err(error);
+                    }
+                }
+            }
+            for thread in started {
+                let ended = thread.join();
+                outcome =
+                    outcome.and(ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            outcome
+        })
+    }
+
+    /// Serves every `threads`-th switch from the one numbered `thread` on.
+    fn serve(&self, thread: usize, threads: usize, ended: impl Fn() -> bool) -> io::Result<()> {
+        // A runtime of its own for every thread: no task is ever moved to another processor.
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            for target in self.targets.iter().skip(thread).step_by(threads) {
+                tokio::spawn(switch::keep(target.clone(), self.shared.clone()));
+            }
+            while !ended() {
+                tokio::time::sleep(LOOK).await;
+            }
+        });
+        // Dropping the runtime drops the tasks, which closes their connections.
+        Ok(())
+    }
+}

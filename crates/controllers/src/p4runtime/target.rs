@@ -1,0 +1,153 @@
+//! Which switches to dial.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A switch: where its server is, and its device id there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The device id.
+    pub device_id: u64,
+    /// Host and port, parted by a colon; an IPv6 address in brackets.
+    pub address: String,
+}
+
+/// Why switches are not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// The text is not of the form `ID@HOST:PORT`.
+    #[error("{0:?} names no switch; wanted is ID@HOST:PORT, such as 1@127.0.0.1:50001")]
+    Form(String),
+    /// A line of a list is not of the form `ID HOST:PORT`.
+    #[error(
+        "line {line}: {text:?} names no switch; wanted is ID HOST:PORT, such as 1 127.0.0.1:50001"
+    )]
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// The line.
+        text: String,
+    },
+    /// A range of ports ends beyond the last one.
+    #[error("{count} switches from port {first_port} on need ports beyond 65535")]
+    Ports {
+        /// The first port.
+        first_port: u16,
+        /// How many follow, with it.
+        count: u32,
+    },
+}
+
+impl Target {
+    /// `count` switches with device ids from `first_device` on, on as many ports of a host from
+    /// `first_port` on.
+    ///
+    /// # Errors
+    ///
+    /// When there are not so many ports.
+    pub fn range(
+        host: &str,
+        first_port: u16,
+        first_device: u64,
+        count: u32,
+    ) -> Result<Vec<Self>, TargetError> {
+        let last = u32::from(first_port) + count.saturating_sub(1);
+        if last > u32::from(u16::MAX) {
+            return Err(TargetError::Ports { first_port, count });
+        }
+        let device_ids = std::iter::successors(Some(first_device), |id| Some(id.wrapping_add(1)));
+        let ports = u32::from(first_port)..;
+        let target = |(device_id, port)| Self { device_id, address: format!("{host}:{port}") };
+        Ok(device_ids.zip(ports).take(count as usize).map(target).collect())
+    }
+
+    /// Reads a list with a switch per line, device id and address, as `planimeter probe
+    /// --list-file` writes it. Empty lines, and what follows a `#`, are skipped.
+    ///
+    /// # Errors
+    ///
+    /// With the first line that names no switch.
+    pub fn list(text: &str) -> Result<Vec<Self>, TargetError> {
+        let mut targets = Vec::new();
+        for (number, text) in text.lines().enumerate() {
+            let line = text.split('#').next().unwrap_or_default();
+            let mut words = line.split_whitespace();
+            let target = match (words.next(), words.next(), words.next()) {
+                (None, ..) => continue,
+                (Some(device_id), Some(address), None) => Self::new(device_id, address),
+                _ => None,
+            };
+            let (line, text) = (number + 1, text.to_owned());
+            targets.push(target.ok_or(TargetError::Line { line, text })?);
+        }
+        Ok(targets)
+    }
+
+    fn new(device_id: &str, address: &str) -> Option<Self> {
+        let device_id = device_id.parse().ok()?;
+        let (host, port) = address.rsplit_once(':')?;
+        port.parse::<u16>().ok()?;
+        let bare_ipv6 = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
+        if host.is_empty() || bare_ipv6 {
+            return None;
+        }
+        Some(Self { device_id, address: address.to_owned() })
+    }
+}
+
+impl FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Self, TargetError> {
+        let target = text.split_once('@').and_then(|(id, address)| Self::new(id, address));
+        target.ok_or_else(|| TargetError::Form(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "switch {} at {}", self.device_id, self.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(device_id: u64, address: &str) -> Target {
+        Target { device_id, address: address.to_owned() }
+    }
+
+    #[test]
+    fn one_switch() {
+        assert_eq!("1@127.0.0.1:50001".parse(), Ok(target(1, "127.0.0.1:50001")));
+        assert_eq!("7@[::1]:9559".parse(), Ok(target(7, "[::1]:9559")));
+        for text in ["", "1", "@h:1", "1@h", "1@:1", "1@h:65536", "x@h:1", "-1@h:1", "1@::1:9"] {
+            assert_eq!(text.parse::<Target>(), Err(TargetError::Form(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_list_with_comments() {
+        let text = "# id address\n\n1 127.0.0.1:50051\n  20\t[::1]:50052  # second\n";
+        let expected = vec![target(1, "127.0.0.1:50051"), target(20, "[::1]:50052")];
+        assert_eq!(Target::list(text), Ok(expected));
+        assert_eq!(Target::list(""), Ok(Vec::new()));
+        for line in ["1", "1 h:1 h:2", "h:1 1", "1 h"] {
+            let text = format!("1 h:1\n{line}\n");
+            let error = TargetError::Line { line: 2, text: line.to_owned() };
+            assert_eq!(Target::list(&text), Err(error));
+        }
+    }
+
+    #[test]
+    fn a_range_counts_ports_and_device_ids_together() {
+        let targets = Target::range("h", 65534, 9, 2).unwrap();
+        assert_eq!(targets, [target(9, "h:65534"), target(10, "h:65535")]);
+        assert_eq!(Target::range("h", 65535, 9, 0), Ok(Vec::new()));
+        let error = TargetError::Ports { first_port: 65534, count: 3 };
+        assert_eq!(Target::range("h", 65534, 9, 3), Err(error));
+        assert!(Target::range("h", 1, 1, u32::MAX).is_err());
+    }
+}
