@@ -1,7 +1,7 @@
 //! Writes a report of each kind from made-up results, to look at after a change of its style:
 //! `cargo run -p report --example gallery -- DIRECTORY`.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/report/support.rs"]
 mod support;
 
 use std::path::Path;
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         ("partial", support::partial()),
         ("thousand", support::thousand()),
         ("closed", support::closed()),
+        ("hostile", support::hostile()),
     ];
     for (name, result) in all {
         println!("\n=== {name}\n");

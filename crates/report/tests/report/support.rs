@@ -2,8 +2,6 @@
 //! queue for all switches, served at a fixed rate. Below that rate round-trip times are those of
 //! the service, above it they grow with the queue, as they do in the P4RCProbe paper.
 
-#![allow(dead_code, reason = "every test binary uses its own share")]
-
 use std::collections::BTreeMap;
 
 use probe::outcome::{
@@ -359,8 +357,8 @@ pub(crate) fn sweep() -> RunResult {
                     capacity: capacity / (1.0 + 0.012 * f64::from(switches)),
                     service_s: service_s * (1.0 + 0.03 * f64::from(switches)),
                     warmup_s: 2,
-                    measure_s: 30,
-                    drain_s: 10,
+                    measure_s: 12,
+                    drain_s: 3,
                     sample_s: 0.5,
                     repetitions: 5,
                     draws: 20,
@@ -532,27 +530,6 @@ pub(crate) fn closed() -> RunResult {
         closed.mode = "closed".to_owned();
         (closed.rate_per_switch, closed.offered_rate, closed.window) = (None, None, Some(1));
         points.push(closed);
-    }
-    run(points)
-}
-
-/// Both protocols over a few numbers of switches, as Fig. 5 and 6 of the paper.
-pub(crate) fn sweep_of_switches() -> RunResult {
-    let mut points = Vec::new();
-    for (protocol, capacity) in [("openflow13", 42_000.0), ("p4runtime", 1_200.0)] {
-        for rate in [50.0, 100.0] {
-            for switches in [1, 10, 50] {
-                points.push(point(&Scenario {
-                    protocol,
-                    switches,
-                    rate,
-                    capacity,
-                    repetitions: 3,
-                    measure_s: 5,
-                    ..Scenario::default()
-                }));
-            }
-        }
     }
     run(points)
 }

@@ -1,11 +1,11 @@
 //! `result.json` against its schema, and back.
 
-mod support;
-
 use jsonschema::Validator;
 use probe::outcome::RunResult;
 use report::json::{SCHEMA, from_json, to_json};
 use serde_json::{Value, json};
+
+use crate::support;
 
 fn validator() -> Validator {
     let schema: Value = serde_json::from_str(SCHEMA).expect("the schema is JSON");

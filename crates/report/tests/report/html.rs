@@ -1,13 +1,13 @@
 //! `report.html`: safe, self-contained, well-formed, of reasonable size, and with the plots for
 //! which there is data.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use probe::outcome::RunResult;
 use report::html::document;
+
+use crate::support;
 
 const TOML: &str = "protocol = \"openflow13\" # <b>&</b>\n";
 
@@ -175,7 +175,7 @@ fn a_sweep_shows_the_figures_of_the_paper() {
     }
     assert!(!has(&figures_4, "against number of switches"), "there is one number only");
 
-    let html = document(&support::sweep_of_switches(), TOML);
+    let html = document(&support::sweep(), TOML);
     let figures_5 = figures(&html);
     for title in [
         "P4Runtime: packets sent and received against number of switches",

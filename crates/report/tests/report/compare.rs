@@ -1,9 +1,9 @@
 //! Results side by side, as people see them.
 
-mod support;
-
 use report::compare::Candidate;
 use report::{Layout, compare};
+
+use crate::support;
 
 const LAYOUT: Layout = Layout { width: 100, colour: false };
 

@@ -1,8 +1,8 @@
 //! The table at the end of a run, as people see it.
 
-mod support;
-
 use report::{Layout, table};
+
+use crate::support;
 
 const NARROW: Layout = Layout { width: 80, colour: false };
 const WIDE: Layout = Layout { width: 120, colour: false };

@@ -1,10 +1,10 @@
 //! The run directory.
 
-mod support;
-
 use std::fs;
 
 use report::{RunDirectory, json};
+
+use crate::support;
 
 #[test]
 fn every_file_is_there_and_readable() {

@@ -1,0 +1,8 @@
+//! What people look at, made from results of every kind.
+
+mod compare;
+mod directory;
+mod html;
+mod schema;
+mod support;
+mod terminal;
