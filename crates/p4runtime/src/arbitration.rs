@@ -165,8 +165,13 @@ pub enum PermissionError {
     #[error("The request has no election id; only the primary of {0} may do this.")]
     NoElectionId(RoleKey),
     /// Nobody is primary at the moment.
-    #[error("{0} has no primary at the moment; arbitrate with a higher election id.")]
-    NoPrimary(RoleKey),
+    #[error("{role} has no primary at the moment; {}.", advice(*highest))]
+    NoPrimary {
+        /// The role.
+        role: RoleKey,
+        /// The highest election id that was ever shown for it.
+        highest: Option<ElectionId>,
+    },
     /// Somebody else is primary.
     #[error("Election id {shown} is not that of the primary of {role}.")]
     NotPrimary {
@@ -186,6 +191,25 @@ impl PermissionError {
             _ => Code::PermissionDenied,
         }
     }
+}
+
+fn advice(highest: Option<ElectionId>) -> String {
+    match highest {
+        Some(highest) => format!("arbitrate with an election id of {highest} or higher"),
+        None => "arbitrate on a stream first".to_owned(),
+    }
+}
+
+/// How long the highest election id of a role is remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ElectionMemory {
+    /// For as long as the device runs, as the specification says. A controller that comes later
+    /// with a lower id is never primary.
+    #[default]
+    Kept,
+    /// Until the last controller of the role has gone, so that one controller after the other
+    /// can be tried on the same device, whatever their ids.
+    ForgottenWhenAlone,
 }
 
 /// An arbitration message to send.
@@ -213,6 +237,7 @@ pub enum PrimaryChange {
 pub struct Arbitration {
     device_id: u64,
     streams_per_role: usize,
+    memory: ElectionMemory,
     roles: Vec<Role>,
     controllers: Vec<Controller>,
 }
@@ -237,8 +262,9 @@ impl Arbitration {
     /// A device that no controller has talked to, with at most `streams_per_role` streams in
     /// each role.
     #[must_use]
-    pub fn new(device_id: u64, streams_per_role: usize) -> Self {
-        Self { device_id, streams_per_role, roles: Vec::new(), controllers: Vec::new() }
+    pub fn new(device_id: u64, streams_per_role: usize, memory: ElectionMemory) -> Self {
+        let (roles, controllers) = (Vec::new(), Vec::new());
+        Self { device_id, streams_per_role, memory, roles, controllers }
     }
 
     /// Handles a `MasterArbitrationUpdate` that `stream` sent, and appends what is to be sent in
@@ -297,6 +323,10 @@ impl Arbitration {
         let role = self.controllers[index].role;
         let was_primary = self.primary_of(role) == Some(stream);
         self.controllers.remove(index);
+        let alone = !self.controllers.iter().any(|known| known.role == role);
+        if alone && self.memory == ElectionMemory::ForgottenWhenAlone {
+            self.roles[role].highest = None;
+        }
         if !was_primary {
             return PrimaryChange::None;
         }
@@ -321,7 +351,9 @@ impl Arbitration {
                 RoleKey::Default if election_id.is_none() => {
                     PermissionError::NoElectionId(role.clone())
                 }
-                RoleKey::Default => PermissionError::NoPrimary(role.clone()),
+                RoleKey::Default => {
+                    PermissionError::NoPrimary { role: role.clone(), highest: None }
+                }
                 _ => PermissionError::UnknownRole(role.clone()),
             });
         };
@@ -329,7 +361,8 @@ impl Arbitration {
             return Err(PermissionError::NoElectionId(role.clone()));
         };
         if self.primary_of(index).is_none() {
-            return Err(PermissionError::NoPrimary(role.clone()));
+            let highest = self.roles[index].highest;
+            return Err(PermissionError::NoPrimary { role: role.clone(), highest });
         }
         if self.roles[index].highest != Some(shown) {
             return Err(PermissionError::NotPrimary { role: role.clone(), shown });

@@ -26,7 +26,7 @@ pub use self::{
     role::{PacketFilter, RoleConfigError},
 };
 use crate::{
-    arbitration::{Arbitration, Notification, PrimaryChange, RoleKey, StreamId},
+    arbitration::{Arbitration, ElectionMemory, Notification, PrimaryChange, RoleKey, StreamId},
     packet_io::{ByteString, MissingMetadata},
     proto::v1::{
         self, stream_error::Details, stream_message_request::Update as Request,
@@ -41,6 +41,8 @@ use crate::{
 pub struct DeviceOptions {
     /// The most streams that may be open for one role.
     pub streams_per_role: usize,
+    /// How long election ids are remembered.
+    pub election_memory: ElectionMemory,
     /// How the metadata of packet-ins are written.
     pub packet_in_form: ByteString,
     /// What a packet-out may leave out.
@@ -56,6 +58,7 @@ impl Default for DeviceOptions {
     fn default() -> Self {
         Self {
             streams_per_role: 64,
+            election_memory: ElectionMemory::Kept,
             packet_in_form: ByteString::Canonical,
             missing_metadata: MissingMetadata::AcceptPadding,
             stream_errors: true,
@@ -133,7 +136,7 @@ impl Device {
     #[must_use]
     pub fn new(id: u64, options: DeviceOptions, registry: Arc<PipelineRegistry>) -> Self {
         Self {
-            arbitration: Arbitration::new(id, options.streams_per_role),
+            arbitration: Arbitration::new(id, options.streams_per_role, options.election_memory),
             id,
             options,
             registry,

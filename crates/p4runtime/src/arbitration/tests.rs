@@ -31,7 +31,7 @@ enum Say {
 type Step = (u64, Say, &'static [(u64, i32, Option<u128>)]);
 
 fn play(scenario: &[Step]) {
-    let mut device = Arbitration::new(DEVICE, 16);
+    let mut device = Arbitration::new(DEVICE, 16, ElectionMemory::Kept);
     for (number, (stream, say, expected)) in scenario.iter().enumerate() {
         let mut heard = Vec::new();
         let stream = StreamId(*stream);
@@ -167,7 +167,7 @@ fn a_backup_leaves_in_silence() {
 
 #[test]
 fn refusals_carry_the_code_that_the_specification_names() {
-    let mut device = Arbitration::new(DEVICE, 2);
+    let mut device = Arbitration::new(DEVICE, 2, ElectionMemory::Kept);
     let mut heard = Vec::new();
     device.update(StreamId(1), &message("", Some(10)), &mut heard).expect("accepted");
     device.update(StreamId(2), &message("", Some(9)), &mut heard).expect("accepted");
@@ -201,7 +201,7 @@ fn the_text_that_clients_match_is_exact() {
 
 #[test]
 fn the_number_of_roles_is_bounded() {
-    let mut device = Arbitration::new(DEVICE, 2);
+    let mut device = Arbitration::new(DEVICE, 2, ElectionMemory::Kept);
     let mut heard = Vec::new();
     for number in 0..MAX_ROLES as u64 {
         let role = message(&format!("role {number}"), Some(1));
@@ -215,7 +215,7 @@ fn the_number_of_roles_is_bounded() {
 
 #[test]
 fn roles_do_not_disturb_each_other() {
-    let mut device = Arbitration::new(DEVICE, 2);
+    let mut device = Arbitration::new(DEVICE, 2, ElectionMemory::Kept);
     let mut heard = Vec::new();
     device.update(StreamId(1), &message("", Some(10)), &mut heard).expect("accepted");
     device.update(StreamId(2), &message("a", Some(10)), &mut heard).expect("accepted");
@@ -235,7 +235,7 @@ fn roles_do_not_disturb_each_other() {
 
 #[test]
 fn the_role_configuration_is_that_of_the_latest_primary() {
-    let mut device = Arbitration::new(DEVICE, 4);
+    let mut device = Arbitration::new(DEVICE, 4, ElectionMemory::Kept);
     let mut heard = Vec::new();
     let with = |id, url: &str| {
         let mut update = message("a", Some(id));
@@ -260,7 +260,7 @@ fn the_role_configuration_is_that_of_the_latest_primary() {
 
 #[test]
 fn only_the_primary_of_the_role_is_authorized() {
-    let mut device = Arbitration::new(DEVICE, 4);
+    let mut device = Arbitration::new(DEVICE, 4, ElectionMemory::Kept);
     let mut heard = Vec::new();
     let id = |id: u128| v1::Uint128::from(ElectionId(id));
     let default = RoleKey::Default;
@@ -285,6 +285,32 @@ fn only_the_primary_of_the_role_is_authorized() {
     device.closed(StreamId(1), &mut heard);
     assert_eq!(code(&device, &default, Some(id(10))), Err(Code::PermissionDenied));
     assert_eq!(code(&device, &default, Some(id(9))), Err(Code::PermissionDenied));
+}
+
+#[test]
+fn a_forgetful_device_forgets_when_the_last_controller_has_gone() {
+    let mut device = Arbitration::new(DEVICE, 4, ElectionMemory::ForgottenWhenAlone);
+    let mut heard = Vec::new();
+    let mut say = |stream, id| device.update(StreamId(stream), &message("", Some(id)), &mut heard);
+    say(1, 10).expect("accepted");
+    assert_eq!(say(2, 5), Ok(PrimaryChange::None));
+    device.closed(StreamId(1), &mut heard);
+    // Stream 2 still remembers.
+    let update = device.update(StreamId(2), &message("", Some(6)), &mut heard);
+    assert_eq!(update, Ok(PrimaryChange::None));
+    device.closed(StreamId(2), &mut heard);
+    let update = device.update(StreamId(3), &message("", Some(1)), &mut heard);
+    assert_eq!(update, Ok(PrimaryChange::Became(StreamId(3))));
+}
+
+#[test]
+fn a_refused_writer_is_told_which_election_id_would_do() {
+    let mut device = Arbitration::new(DEVICE, 4, ElectionMemory::Kept);
+    let mut heard = Vec::new();
+    device.update(StreamId(1), &message("", Some(10)), &mut heard).expect("accepted");
+    device.closed(StreamId(1), &mut heard);
+    let error = device.authorize(&RoleKey::Default, Some(&ElectionId(1).into())).expect_err("no");
+    assert!(error.to_string().ends_with("an election id of 10 or higher."), "{error}");
 }
 
 #[test]
@@ -360,7 +386,7 @@ proptest! {
         )
     ) {
         let names = ["", "a", "b"];
-        let mut device = Arbitration::new(DEVICE, 16);
+        let mut device = Arbitration::new(DEVICE, 16, ElectionMemory::Kept);
         let mut oracle = Oracle::default();
         let mut last_heard = std::collections::BTreeMap::new();
         for (stream, role, id, choice) in steps {

@@ -10,8 +10,9 @@ use tokio::{runtime::Handle, sync::Notify, time};
 use super::{clock, handle::DeviceHandle};
 use crate::store::Nanos;
 
-/// Entries that expire within this time of each other are told in one message.
-const SLACK: Duration = Duration::from_millis(1);
+/// What comes due within this time of each other is told together: a scan of a large table for
+/// each of its entries would take all the time there is.
+const SLACK: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
 pub(super) struct Timer {
@@ -33,22 +34,23 @@ impl Timer {
         self.state().runtime = Some(runtime);
     }
 
-    /// Sees to it that the device is woken at `deadline`, or earlier.
+    /// Sees to it that the device is woken soon after `deadline`, or earlier.
     pub(super) fn set(&self, device: &DeviceHandle, deadline: Option<Nanos>) {
         let Some(deadline) = deadline else { return };
         let mut state = self.state();
-        match (state.wake_at, &state.runtime) {
-            (Some(wake_at), _) if wake_at <= deadline => {}
-            (Some(_), _) => {
+        // Without a runtime nobody is connected, so nobody could be told.
+        let Some(runtime) = state.runtime.clone() else { return };
+        match state.wake_at {
+            Some(wake_at) if wake_at <= deadline => {}
+            Some(_) => {
                 state.wake_at = Some(deadline);
                 self.earlier.notify_one();
             }
-            (None, Some(runtime)) => {
-                runtime.spawn(run(device.clone()));
+            None => {
                 state.wake_at = Some(deadline);
+                drop(state);
+                runtime.spawn(run(Running { device: device.clone(), ended: false }));
             }
-            // Nobody is connected, so nobody could be told.
-            (None, None) => {}
         }
     }
 
@@ -57,7 +59,23 @@ impl Timer {
     }
 }
 
-async fn run(device: DeviceHandle) {
+/// The task as long as there is one. A runtime that is shut down drops it in the middle; the
+/// next deadline then starts another one on the runtime of a later stream.
+struct Running {
+    device: DeviceHandle,
+    ended: bool,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.device.timer().state().wake_at = None;
+        }
+    }
+}
+
+async fn run(mut running: Running) {
+    let device = running.device.clone();
     let timer = device.timer();
     loop {
         let Some(wake_at) = timer.state().wake_at else { return };
@@ -68,14 +86,18 @@ async fn run(device: DeviceHandle) {
                 () = timer.earlier.notified() => continue,
             }
         }
-        // Without a deadline from here on, so that `set` cannot take an old one for a later one.
+        // Any deadline that is set from here on is an earlier one.
         timer.state().wake_at = Some(Nanos(u64::MAX));
         let next = device.tick();
         let mut state = timer.state();
-        state.wake_at = match (next, state.wake_at) {
-            (Some(next), Some(set)) => Some(next.min(set)),
-            (None, Some(Nanos(u64::MAX))) | (None, None) => None,
-            (Some(only), None) | (None, Some(only)) => Some(only),
-        };
+        let set = state.wake_at.unwrap_or(Nanos(u64::MAX));
+        let next = next.map_or(set, |next| next.min(set));
+        if next == Nanos(u64::MAX) {
+            // Under the lock, so that a deadline set now finds no task and starts one.
+            state.wake_at = None;
+            running.ended = true;
+            return;
+        }
+        state.wake_at = Some(next);
     }
 }
