@@ -1,1 +1,15 @@
 //! Real controllers, clients and peers, driven against Planimeter.
+//!
+//! A protocol that only its own author's two halves have spoken is not known to be spoken
+//! correctly. The tests here start programs that others wrote, let them meet emulated switches,
+//! and compare what both sides say happened. This library is what the tests share: where the
+//! programs are ([`Peer`]), how they run without outliving a test ([`Running`]), and a probe run
+//! in few words ([`ProbeRun`]).
+
+mod peer;
+mod process;
+mod run;
+
+pub use peer::{Peer, repository};
+pub use process::{Running, free_port, poll};
+pub use run::{OneTrial, ProbeRun};

@@ -1,0 +1,133 @@
+//! A probe run in few words.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use probe::config::{Origin, Resolved, Settings};
+use probe::outcome::{RunResult, Trial};
+use probe::{Live, RunContext, Watcher};
+
+use crate::process::poll;
+
+/// A probe run that is going on.
+#[derive(Debug)]
+pub struct ProbeRun {
+    thread: JoinHandle<Result<RunResult, String>>,
+    live: Arc<Live>,
+    interrupt: Arc<AtomicBool>,
+}
+
+impl ProbeRun {
+    /// Starts a run with some settings, each a key and a value as its flag takes it.
+    ///
+    /// # Panics
+    ///
+    /// When the settings do not make a configuration.
+    pub fn start(settings: &[(&str, &str)]) -> Self {
+        Self::start_with_file(None, settings)
+    }
+
+    /// As [`ProbeRun::start`], with the settings of a TOML file below those given.
+    ///
+    /// # Panics
+    ///
+    /// When the settings do not make a configuration.
+    pub fn start_with_file(file: Option<&Path>, settings: &[(&str, &str)]) -> Self {
+        let resolved = resolve(file, settings);
+        let live = Arc::new(Live::default());
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let context = RunContext {
+            command: Vec::new(),
+            configuration: resolved.values(),
+            live: live.clone(),
+            interrupt: interrupt.clone(),
+        };
+        let thread = std::thread::spawn(move || {
+            probe::run(&resolved.config, context, &mut Nobody).map_err(|error| error.to_string())
+        });
+        Self { thread, live, interrupt }
+    }
+
+    /// Waits until every packet-in that left was answered, and something was.
+    ///
+    /// # Panics
+    ///
+    /// When that is not so in time.
+    pub fn wait_until_answered(&self, at_least: u64, patience: Duration) {
+        let done = || self.live.answered() >= at_least && self.live.answered() == self.live.sent();
+        let answered = poll(patience, || self.thread.is_finished() || done());
+        assert!(
+            answered && done(),
+            "{} of {} packet-ins answered",
+            self.live.answered(),
+            self.live.sent()
+        );
+    }
+
+    /// Ends the run with what it has, as Ctrl-C does, and returns its result.
+    ///
+    /// # Panics
+    ///
+    /// When the run failed.
+    pub fn interrupt(self) -> RunResult {
+        self.interrupt.store(true, Ordering::Relaxed);
+        self.finish()
+    }
+
+    /// Waits for the end of the run and returns its result.
+    ///
+    /// # Panics
+    ///
+    /// When the run failed.
+    pub fn finish(self) -> RunResult {
+        match self.thread.join().expect("the run does not panic") {
+            Ok(result) => result,
+            Err(error) => panic!("the run failed: {error}"),
+        }
+    }
+}
+
+/// Results of runs that consist of one trial.
+pub trait OneTrial {
+    /// The only trial.
+    ///
+    /// # Panics
+    ///
+    /// When there are none or several.
+    fn trial(&self) -> &Trial;
+}
+
+impl OneTrial for RunResult {
+    fn trial(&self) -> &Trial {
+        let trials: Vec<&Trial> = self.points.iter().flat_map(|point| &point.trials).collect();
+        match trials.as_slice() {
+            [only] => only,
+            several => panic!("{} trials where one was expected", several.len()),
+        }
+    }
+}
+
+fn resolve(file: Option<&Path>, settings: &[(&str, &str)]) -> Resolved {
+    let mut given = Settings::new();
+    if let Some(file) = file {
+        given.read_file(file);
+    }
+    for (key, value) in settings {
+        given.set(key, value, Origin::Flag);
+    }
+    match given.resolve() {
+        Ok(resolved) => resolved,
+        Err(error) => panic!("the settings make no configuration:\n{error}"),
+    }
+}
+
+/// Hears of nothing.
+struct Nobody;
+
+impl Watcher for Nobody {
+    fn trial_begins(&mut self, _: u32, _: Option<u32>, _: &str) {}
+    fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
+}
