@@ -290,13 +290,14 @@ impl Shard {
         match received {
             Ok(Received::Nothing) => {}
             Ok(Received::Rules { installed, removed, refused }) => {
-                let at = at.unwrap_or(0);
                 for (change, count) in [
                     (RuleChange::Installed, installed),
                     (RuleChange::Removed, removed),
                     (RuleChange::Refused, refused),
                 ] {
-                    if count > 0 {
+                    // Rules that come before traffic, such as table-miss entries, are no answer
+                    // to it.
+                    if let (Some(at), true) = (at, count > 0) {
                         self.recorder.rules(index, change, u64::from(count), at);
                     }
                 }
