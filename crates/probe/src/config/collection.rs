@@ -143,11 +143,6 @@ impl Settings {
         }
     }
 
-    /// The text that a key is set to, if it is set at all; of a list the last element.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.given.get(key)?.entries.last().map(|entry| entry.text.as_str())
-    }
-
     /// Judges everything.
     ///
     /// # Errors

@@ -122,12 +122,6 @@ impl Setting {
         Section::ALL.iter().flat_map(|section| section.settings())
     }
 
-    /// The section that the setting belongs to.
-    pub fn section(&self) -> Section {
-        let has = |section: &&Section| section.settings().iter().any(|own| own.key == self.key);
-        Section::ALL.iter().find(has).copied().unwrap_or(Section::Run)
-    }
-
     /// The range of its numbers in words, such as `0s to 1h`.
     pub fn range(&self) -> Option<String> {
         self.limits.text()

@@ -22,12 +22,9 @@ pub(super) fn read(settings: &mut Settings, text: &str, file: &Path) {
             let origin = reader.at(error.span());
             // The parser explains in several lines with the source; its first line says what.
             let message = error.message().lines().next().unwrap_or("this is no TOML").to_owned();
-            reader.settings.complain(Problem {
-                origin,
-                name: String::new(),
-                message,
-                remedy: None,
-            });
+            // TOML numbers end at 2^63 - 1; ids and cookies do not.
+            let remedy = message.contains("overflow").then(|| "the number in quotes".to_owned());
+            reader.settings.complain(Problem { origin, name: String::new(), message, remedy });
         }
     }
 }

@@ -109,6 +109,7 @@ fn text_that_is_no_toml_is_told_the_line() {
             complaints("[traffic\n"),
             complaints("seed = 1\n[traffic]\nrate = 100k\n"),
             complaints("seed"),
+            complaints("p4runtime.cookie = 0xc34a1bef3219e4f4"),
         ]
         .join("\n")
     );
