@@ -3,7 +3,7 @@
 //! P4Runtime itself knows no list of ports: finsy and Stratum's ONOS drivers ask the same server
 //! for `interfaces/interface[name=*]/state/ifindex` and subscribe to `oper-status`. This is that
 //! part of gNMI 0.7 (openconfig/reference, rpc/gnmi/gnmi-specification.md): Get, and Subscribe in
-//! all three modes, over the leaves listed in [`tree`]. Values are typed scalars whatever
+//! all three modes, over the leaves of `state` and `config`. Values are typed scalars whatever
 //! encoding is asked for; Set is not served.
 //!
 //! The messages are written as structs, not generated: they are few, and gNMI's own protos bring

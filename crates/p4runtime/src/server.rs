@@ -2,7 +2,8 @@
 //!
 //! One server serves one listener with one or several devices; a process may run thousands of
 //! them on one runtime. All rules are in [`crate::session`]; here bytes are moved, and moved
-//! fast: see [`stream`] for how packet-ins and packet-outs share frames.
+//! fast: packet-ins that wait together are encoded together and share a frame, and packet-outs
+//! that came together are handed over together.
 //!
 //! [`Device`]: crate::session::Device
 
