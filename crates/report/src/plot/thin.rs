@@ -18,7 +18,7 @@ pub(super) fn thin(points: &[Point], most: usize) -> Vec<Point> {
     for chunk in points.chunks(stretch) {
         let mut chosen = [0, 0, 0, chunk.len() - 1];
         for (position, point) in chunk.iter().enumerate() {
-            // Comparisons with what is no number are false, so gaps are never an extreme...
+            // Comparisons with what is no number are false, so gaps are never an extreme, unless nothing else is there.
             if point.y < chunk[chosen[1]].y || chunk[chosen[1]].y.is_nan() {
                 chosen[1] = position;
             }
