@@ -118,6 +118,11 @@ impl Shard {
                     other => Err(other),
                 },
             )?;
+            // Another thread may have closed its connections by now. What the controller does with
+            // the places that are free again is no part of the trial.
+            if self.orders.is_stopped() {
+                break;
+            }
             for event in ready {
                 let (data, flags) = (event.data, event.flags);
                 match data.u64() {
