@@ -110,13 +110,13 @@ fn run(
     protocol: &str,
     version: &str,
     switches: u32,
-    rate: u32,
+    packets: u32,
     buffers: u32,
 ) -> Option<(Running, RunResult)> {
     let (controller, address) = start(flags, version)?;
     let buffers = buffers.to_string();
     let result =
-        probe(protocol, &address, switches, rate, &[("switches.buffers", buffers.as_str())]);
+        probe(protocol, &address, switches, packets, &[("switches.buffers", buffers.as_str())]);
     Some((controller, result))
 }
 
@@ -136,24 +136,25 @@ fn start(flags: &[&str], version: &str) -> Option<(Running, String)> {
     Some((controller, address.to_string()))
 }
 
-/// Packet-ins for one second, and one second more for the rules that answer the last of them.
+/// So many packet-ins of each switch within half a second, and half a second more for the rules
+/// that answer the last of them.
 fn probe(
     protocol: &str,
     address: &str,
     switches: u32,
-    rate: u32,
+    packets: u32,
     more: &[(&str, &str)],
 ) -> RunResult {
-    let (count, rate) = (switches.to_string(), rate.to_string());
-    let ceases = format!("0-{}:stop-delay=1s", switches - 1);
+    let (count, rate) = (switches.to_string(), (2 * packets).to_string());
+    let ceases = format!("0-{}:stop-delay=500ms", switches - 1);
     let mut settings = vec![
         ("protocol", protocol),
         ("controller.address", address),
         ("switches.count", &count),
         ("traffic.rate", &rate),
-        ("timing.settle", "200ms"),
+        ("timing.settle", "100ms"),
         ("timing.warmup", "0s"),
-        ("timing.measure", "2s"),
+        ("timing.measure", "1s"),
         ("switch", &ceases),
         ("timing.drain", "10s"),
         ("timing.connect-timeout", "30s"),
@@ -162,12 +163,12 @@ fn probe(
     ProbeRun::start(&settings).finish()
 }
 
-fn assert_answered(result: &RunResult, switches: u32, rate: u32) {
+fn assert_answered(result: &RunResult, switches: u32, packets: u32) {
     let trial = result.trial();
     assert_eq!(result.completion, Completion::Complete, "{:?}", trial.handshake);
     assert_eq!(trial.handshake.ready, switches);
     let counts = trial.counts;
-    assert_eq!(counts.due, u64::from(switches * rate), "{counts:?}");
+    assert_eq!(counts.due, u64::from(switches * packets), "{counts:?}");
     assert_eq!((counts.sent, counts.answered), (counts.due, counts.due), "{counts:?}");
     assert_eq!((counts.lost, counts.duplicated, counts.unmatched), (0, 0, 0), "{counts:?}");
     assert_eq!((counts.disconnects, counts.malformed), (0, 0), "{counts:?}");

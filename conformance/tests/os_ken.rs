@@ -1,0 +1,87 @@
+//! os-ken against emulated OpenFlow switches: the examples in `examples/os-ken`, which say on
+//! standard output which rules they install.
+
+use std::process::Command;
+use std::time::Duration;
+
+use conformance::{OneTrial, Peer, ProbeRun, Running, repository};
+use probe::outcome::{Completion, RunResult};
+
+const VERSIONS: [(&str, &str); 2] =
+    [("openflow10", "learning_switch_10.py"), ("openflow13", "learning_switch_13.py")];
+
+#[test]
+fn answers_one_switch_and_its_rules_arrive() {
+    for (protocol, example) in VERSIONS {
+        for buffers in [0, 64] {
+            let Some((mut controller, result)) = run(protocol, example, 1, 40, buffers) else {
+                return;
+            };
+            assert_answered(&mut controller, &result, 1, 40);
+        }
+    }
+}
+
+#[test]
+fn answers_16_and_64_switches() {
+    for (protocol, example) in VERSIONS {
+        for switches in [16, 64] {
+            let Some((mut controller, result)) = run(protocol, example, switches, 4, 0) else {
+                return;
+            };
+            assert_answered(&mut controller, &result, switches, 4);
+            assert!(result.trial().fairness.is_some_and(|fairness| fairness > 0.999));
+        }
+    }
+}
+
+/// So many packet-ins of each switch within a second. The run goes on until the last is answered,
+/// so that a slow machine changes nothing. Returns nothing where os-ken is not installed.
+fn run(
+    protocol: &str,
+    example: &str,
+    switches: u32,
+    packets: u32,
+    buffers: u32,
+) -> Option<(Running, RunResult)> {
+    // Asked for once more below, since a command can be used only once.
+    Peer::OsKen.command()?;
+    let (controller, address) = Running::start_listening(|port| {
+        let mut command = Peer::OsKen.command().unwrap_or_else(|| Command::new("false"));
+        command.arg(repository().join("examples/os-ken").join(example)).arg(port.to_string());
+        command
+    });
+    let run = ProbeRun::start(&[
+        ("protocol", protocol),
+        ("controller.address", &address.to_string()),
+        ("switches.count", &switches.to_string()),
+        ("switches.buffers", &buffers.to_string()),
+        ("traffic.rate", &packets.to_string()),
+        ("timing.connect-timeout", "30s"),
+        // Hosts introduce themselves first, and os-ken should have taken that in.
+        ("timing.settle", "500ms"),
+        ("timing.warmup", "0s"),
+        ("timing.measure", "60s"),
+        ("switch", &format!("0-{}:stop-delay=59s", switches - 1)),
+    ]);
+    run.wait_until_answered(u64::from(switches * packets), Duration::from_secs(40));
+    Some((controller, run.interrupt()))
+}
+
+fn assert_answered(controller: &mut Running, result: &RunResult, switches: u32, packets: u32) {
+    let trial = result.trial();
+    let Completion::Partial { reason } = &trial.completion else {
+        panic!("{:?} {:?}", trial.completion, trial.handshake);
+    };
+    assert!(reason.contains("interrupted"), "{reason}");
+    assert_eq!(trial.handshake.ready, switches);
+    let counts = trial.counts;
+    assert_eq!(counts.sent, u64::from(switches * packets), "{counts:?}");
+    assert_eq!((counts.answered, counts.lost), (counts.sent, 0), "{counts:?}");
+    assert_eq!((counts.duplicated, counts.unmatched), (0, 0), "{counts:?}");
+    assert_eq!((counts.disconnects, counts.malformed), (0, 0), "{counts:?}");
+    // Everybody is known, so every packet-in gets a rule, and it is sent ahead of the packet.
+    let said = controller.output().lines().filter(|line| line.starts_with("rule ")).count();
+    assert_eq!(counts.rules_installed, said as u64, "{}", controller.output());
+    assert_eq!((counts.rules_installed, counts.rules_refused), (counts.sent, 0), "{counts:?}");
+}
