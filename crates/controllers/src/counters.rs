@@ -90,10 +90,13 @@ pub(crate) struct Tally {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.switches > 0 {
+            write!(f, "{} switches connected, ", self.switches)?;
+        }
         write!(
             f,
-            "{} switches connected, {} sessions opened, {} packet-ins, {} packet-outs, {} rules",
-            self.switches, self.sessions, self.packet_ins, self.packet_outs, self.rules
+            "{} sessions opened, {} packet-ins, {} packet-outs, {} rules",
+            self.sessions, self.packet_ins, self.packet_outs, self.rules
         )?;
         if self.refused > 0 {
             write!(f, ", {} refused by switches", self.refused)?;

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ::openflow::Version;
+pub use ::openflow::Version;
 
 use crate::application::Application;
 use crate::{Counters, Journal};

@@ -26,8 +26,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ::p4runtime::arbitration::ElectionId;
-use ::p4runtime::client::ClientOptions;
 use bytes::Bytes;
 use tokio::runtime;
 use tokio::sync::Semaphore;
@@ -35,6 +33,8 @@ use tokio::sync::Semaphore;
 use crate::application::Application;
 use crate::pipeline::{Pipeline, PipelineError};
 use crate::{Counters, Journal};
+pub use ::p4runtime::arbitration::ElectionId;
+pub use ::p4runtime::client::{ClientOptions, ClientTls};
 pub use target::{Target, TargetError};
 
 /// How often threads look whether they are to stop.
