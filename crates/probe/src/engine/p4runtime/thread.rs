@@ -187,7 +187,8 @@ impl Observer {
         let ready = primary && pipeline;
         if ready != member.ready {
             member.ready = ready;
-            member.handshake.ready = ready;
+            // It says that the switch became ready, which the end of the trial does not undo.
+            member.handshake.ready |= ready;
             self.thread.shared.live.ready_changed(if ready { 1 } else { -1 });
             if ready {
                 member.progress = self.thread.shared.orders.clock.now();
