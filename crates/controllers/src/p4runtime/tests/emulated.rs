@@ -1,0 +1,233 @@
+//! An emulated switch that tells what it is told, and a controller that runs beside a test.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ::p4runtime::arbitration::StreamId;
+use ::p4runtime::proto::config::P4Info;
+use ::p4runtime::proto::v1::{self, Update};
+use ::p4runtime::server::{
+    DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata, Server, ServerOptions,
+};
+use ::p4runtime::session::{self, Device, DeviceOptions, PipelineRegistry};
+use ::p4runtime::status::EntityError;
+use ::p4runtime::value;
+use bytes::Bytes;
+use rustix::net::{self, AddressFamily, SocketType};
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::oneshot;
+
+use super::super::{Controller, Options, Target};
+use crate::{Counters, Counts};
+
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a switch was told.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Event {
+    /// It runs the pipeline with this P4Info and device configuration now.
+    Pipeline(Box<P4Info>, Bytes),
+    /// These updates were written, of which some were refused.
+    Written(Vec<Update>, usize),
+    /// Egress port, ingress port and payload.
+    PacketOut(u32, u32, Bytes),
+}
+
+impl Event {
+    pub(super) fn packet_out(egress: u32, ingress: u32, payload: &[u8]) -> Self {
+        Self::PacketOut(egress, ingress, Bytes::copy_from_slice(payload))
+    }
+}
+
+struct Observer(Mutex<Sender<Event>>);
+
+impl Observer {
+    fn tell(&self, event: Event) {
+        // The test may have ended.
+        let _ = self.0.lock().unwrap().send(event);
+    }
+}
+
+impl DeviceObserver for Observer {
+    fn pipeline_committed(&self, _: &DeviceHandle, pipeline: &Arc<session::Pipeline>) {
+        let p4info = Box::new(pipeline.p4info().clone());
+        self.tell(Event::Pipeline(p4info, pipeline.device_config().clone()));
+    }
+
+    fn written(
+        &self,
+        _: &DeviceHandle,
+        request: &v1::WriteRequest,
+        outcomes: &[Result<(), EntityError>],
+    ) {
+        let refused = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+        self.tell(Event::Written(request.updates.clone(), refused));
+    }
+
+    fn packet_outs(&self, _: &DeviceHandle, _: StreamId, packets: &mut Vec<v1::PacketOut>) {
+        for packet in packets.drain(..) {
+            let number = |id| {
+                let field = packet.metadata.iter().find(|field| field.metadata_id == id).unwrap();
+                u32::try_from(value::decode(&field.value).unwrap()).unwrap()
+            };
+            self.tell(Event::PacketOut(number(1), number(2), packet.payload.clone()));
+        }
+    }
+}
+
+/// A switch that is served until it is dropped.
+pub(super) struct Emulated {
+    address: SocketAddr,
+    device: DeviceHandle,
+    events: Receiver<Event>,
+    serving: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+}
+
+impl Emulated {
+    pub(super) fn start(device_id: u64, options: ServerOptions) -> Self {
+        Self::start_at(([127, 0, 0, 1], 0).into(), device_id, options)
+    }
+
+    pub(super) fn start_at(address: SocketAddr, device_id: u64, options: ServerOptions) -> Self {
+        let (sender, events) = channel();
+        let registry = Arc::new(PipelineRegistry::new());
+        let device = Device::new(device_id, DeviceOptions::default(), registry);
+        let device = DeviceHandle::new(device, Arc::new(Observer(Mutex::new(sender))));
+        // Clients that stay are cut off at once.
+        let options = ServerOptions { grace: Duration::ZERO, ..options };
+        let server = Server::new([device.clone()], options).unwrap();
+        let (told, bound) = channel();
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let listener = listen(address);
+                told.send(listener.local_addr().unwrap()).unwrap();
+                let shutdown = async {
+                    let _ = stopped.await;
+                };
+                server.serve(listener, shutdown).await.unwrap();
+            });
+        });
+        let address = bound.recv_timeout(PATIENCE).expect("a listening switch");
+        Self { address, device, events, serving: Some((stop, thread)) }
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn target(&self) -> Target {
+        Target { device_id: self.device.id(), address: self.address.to_string() }
+    }
+
+    /// The next thing that the switch was told.
+    pub(super) fn event(&self) -> Event {
+        self.events.recv_timeout(PATIENCE).expect("an event")
+    }
+
+    /// The next updates that were written; packet-outs before them are skipped.
+    pub(super) fn written(&self) -> Vec<Update> {
+        loop {
+            match self.event() {
+                Event::Written(updates, 0) => return updates,
+                Event::PacketOut(..) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Waits for the pipeline and for what a controller writes at the start.
+    pub(super) fn skip_set_up(&self) {
+        assert!(matches!(self.event(), Event::Pipeline(..)));
+        assert!(matches!(self.event(), Event::Written(_, 0)));
+    }
+
+    pub(super) fn packet(&self, port: u32, payload: &[u8]) {
+        self.packets([(port, payload.to_vec())]);
+    }
+
+    pub(super) fn packets(&self, packets: impl IntoIterator<Item = (u32, Vec<u8>)>) {
+        let packet = |(port, payload): (u32, Vec<u8>)| PacketIn {
+            payload: payload.into(),
+            metadata: PacketInMetadata::IngressPort(port),
+            tag: 0,
+        };
+        let packets: Vec<_> = packets.into_iter().map(packet).collect();
+        let count = packets.len();
+        assert_eq!(self.device.send_batch(packets), Ok(count));
+    }
+}
+
+impl Drop for Emulated {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.serving.take() {
+            drop(stop);
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "the switch failed");
+        }
+    }
+}
+
+/// An address that is refused until a switch listens on it, and given to nobody else.
+pub(super) fn reserve() -> (SocketAddr, OwnedFd) {
+    let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    net::sockopt::set_socket_reuseaddr(&socket, true).unwrap();
+    net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    (net::getsockname(&socket).unwrap().try_into().unwrap(), socket)
+}
+
+/// Listens, also on an address that is reserved, or was listened on a moment ago.
+fn listen(address: SocketAddr) -> TcpListener {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind(address).unwrap();
+    socket.listen(128).unwrap()
+}
+
+/// Runs a controller while `test` runs.
+pub(super) fn with_controller(
+    targets: impl IntoIterator<Item = Target>,
+    options: Options,
+    test: impl FnOnce(&Watched),
+) -> Counts {
+    struct Stop<'a>(&'a AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let controller = Controller::new(targets.into_iter().collect(), options).unwrap();
+    let watched = Watched(controller.counters());
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| controller.run(&stop));
+        {
+            // Also when the test fails.
+            let _stop = Stop(&stop);
+            test(&watched);
+        }
+        running.join().unwrap().unwrap();
+    });
+    watched.0.counts()
+}
+
+/// The figures of a controller that runs.
+pub(super) struct Watched(Arc<Counters>);
+
+impl Watched {
+    /// Waits until the figures are as expected, but not for ever.
+    pub(super) fn wait(&self, expected: impl Fn(&Counts) -> bool) {
+        let start = Instant::now();
+        while !expected(&self.0.counts()) {
+            assert!(start.elapsed() < PATIENCE, "{:?}", self.0.counts());
+            std::thread::yield_now();
+        }
+    }
+}
