@@ -4,12 +4,14 @@
 //! correctly. The tests here start programs that others wrote, let them meet emulated switches,
 //! and compare what both sides say happened. This library is what the tests share: where the
 //! programs are ([`Peer`]), how they run without outliving a test ([`Running`]), and a probe run
-//! in few words ([`ProbeRun`]).
+//! in few words ([`ProbeRun`], and [`Serving`] for P4Runtime).
 
 mod peer;
 mod process;
 mod run;
+mod serving;
 
 pub use peer::{Peer, repository};
 pub use process::{Running, free_port, poll};
 pub use run::{OneTrial, ProbeRun};
+pub use serving::Serving;

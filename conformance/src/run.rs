@@ -67,6 +67,11 @@ impl ProbeRun {
         );
     }
 
+    /// Whether the run has ended, be it with an error.
+    pub fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+
     /// Ends the run with what it has, as Ctrl-C does, and returns its result.
     ///
     /// # Panics

@@ -1,0 +1,97 @@
+//! Emulated P4Runtime switches that wait for a controller to dial them.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::process::poll;
+use crate::run::ProbeRun;
+
+/// Switches that listen, with a probe run behind them.
+///
+/// Once all of them have a controller and a pipeline, each sends some packet-ins within a second.
+/// The run goes on after that, so that a slow machine changes nothing, and until it is told to
+/// end.
+#[derive(Debug)]
+pub struct Serving {
+    /// The run.
+    pub run: ProbeRun,
+    /// Device id and `host:port` of each switch.
+    pub switches: Vec<(String, String)>,
+    scratch: TempDir,
+}
+
+impl Serving {
+    /// Starts a number of switches, so many behind each port, and waits until they listen.
+    ///
+    /// # Panics
+    ///
+    /// When they do not listen in time.
+    pub fn start(switches: u32, per_port: u32, packets: u32) -> Self {
+        // Between choosing ports and listening on them, somebody else may take one.
+        for _ in 0..3 {
+            let scratch = TempDir::new().expect("a folder for the list of switches");
+            let run = start(switches, per_port, packets, &scratch);
+            let mut listed = Vec::new();
+            poll(Duration::from_secs(20), || {
+                listed = list(&scratch);
+                listed.len() == switches as usize || run.is_over()
+            });
+            if listed.len() == switches as usize {
+                return Self { run, switches: listed, scratch };
+            }
+        }
+        panic!("the switches did not listen");
+    }
+
+    /// The file with a line for each switch, as `--list-file` writes it.
+    pub fn list_file(&self) -> PathBuf {
+        self.scratch.path().join("switches.txt")
+    }
+}
+
+fn start(switches: u32, per_port: u32, packets: u32, scratch: &TempDir) -> ProbeRun {
+    let first = free_ports(switches.div_ceil(per_port));
+    let list_file = scratch.path().join("switches.txt");
+    ProbeRun::start(&[
+        ("protocol", "p4runtime"),
+        ("switches.count", &switches.to_string()),
+        ("p4runtime.first-port", &first.to_string()),
+        ("p4runtime.devices-per-port", &per_port.to_string()),
+        ("controller.list-file", &list_file.to_string_lossy()),
+        ("traffic.rate", &packets.to_string()),
+        ("timing.connect-timeout", "60s"),
+        ("timing.settle", "500ms"),
+        ("timing.warmup", "0s"),
+        ("timing.measure", "100s"),
+        ("switch", &format!("0-{}:stop-delay=99s", switches - 1)),
+    ])
+}
+
+fn list(scratch: &TempDir) -> Vec<(String, String)> {
+    let text = fs::read_to_string(scratch.path().join("switches.txt")).unwrap_or_default();
+    let pairs = text.lines().filter_map(|line| line.split_once(' '));
+    pairs.map(|(id, address)| (id.to_owned(), address.to_owned())).collect()
+}
+
+/// The first of so many ports in a row that nobody uses at the moment. They are below those that
+/// the system gives to outgoing connections.
+fn free_ports(count: u32) -> u16 {
+    let count = u16::try_from(count).expect("fewer switches than ports");
+    // Tests run at the same time, in threads and in processes: each begins to look elsewhere.
+    let thread = format!("{:?}", std::thread::current().id());
+    let number: u32 = thread.bytes().filter(u8::is_ascii_digit).map(u32::from).sum();
+    let offset = (std::process::id().wrapping_mul(97) + number.wrapping_mul(293)) % 18_000;
+    let from = 12_000 + offset as u16;
+    let range = from..30_000 + count;
+    range
+        .step_by(usize::from(count))
+        .find(|first| {
+            (*first..first + count)
+                .all(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok())
+        })
+        .expect("ports that nobody uses")
+}

@@ -1,0 +1,81 @@
+//! finsy against emulated P4Runtime switches.
+
+use std::time::Duration;
+
+use conformance::{OneTrial, Peer, Running, Serving, repository};
+use probe::outcome::{Completion, RunResult};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn answers_one_switch() {
+    let Some((mut controller, result)) = learning_switches(1, 1, 40) else { return };
+    assert_answered(&mut controller, &result, 1, 40);
+}
+
+#[test]
+fn answers_16_switches_with_a_port_each() {
+    let Some((mut controller, result)) = learning_switches(16, 1, 4) else { return };
+    assert_answered(&mut controller, &result, 16, 4);
+}
+
+#[test]
+fn answers_64_switches_behind_two_ports() {
+    let Some((mut controller, result)) = learning_switches(64, 32, 2) else { return };
+    assert_answered(&mut controller, &result, 64, 2);
+}
+
+#[test]
+fn every_kind_of_entity_is_read_back() {
+    let Some(mut command) = Peer::Finsy.command() else { return };
+    let serving = Serving::start(1, 1, 20);
+    let (device, address) = &serving.switches[0];
+    command.arg(repository().join("conformance/scripts/finsy_entities.py")).args([address, device]);
+    let mut peer = Running::start(command).expect("the interpreter starts");
+    peer.wait_for("done {", PATIENCE);
+    serving.run.wait_until_answered(20, PATIENCE);
+    let result = serving.run.interrupt();
+    let counts = result.trial().counts;
+    assert_eq!((counts.sent, counts.answered, counts.lost), (20, 20, 0), "{counts:?}");
+    assert_eq!((counts.duplicated, counts.unmatched), (0, 0), "{counts:?}");
+    let output = peer.output();
+    let said = output.lines().find_map(|line| line.strip_prefix("done ")).expect("its tally");
+    let said: serde_json::Value = serde_json::from_str(said).expect("JSON");
+    for (what, seen) in [
+        ("installed", counts.rules_installed),
+        ("removed", counts.rules_removed),
+        ("refused", counts.rules_refused),
+    ] {
+        assert_eq!(said[what].as_u64(), Some(seen), "{what}: {said} {counts:?}");
+        assert!(seen > 5, "{what}: {said}");
+    }
+}
+
+/// The example, with so many packet-ins of each switch within a second.
+fn learning_switches(switches: u32, per_port: u32, packets: u32) -> Option<(Running, RunResult)> {
+    let mut command = Peer::Finsy.command()?;
+    let serving = Serving::start(switches, per_port, packets);
+    command.arg(repository().join("examples/finsy/learning_switch.py")).arg(serving.list_file());
+    let controller = Running::start(command).expect("the interpreter starts");
+    serving.run.wait_until_answered(u64::from(switches * packets), PATIENCE);
+    Some((controller, serving.run.interrupt()))
+}
+
+fn assert_answered(controller: &mut Running, result: &RunResult, switches: u32, packets: u32) {
+    let trial = result.trial();
+    let Completion::Partial { reason } = &trial.completion else {
+        panic!("{:?} {:?}", trial.completion, trial.handshake);
+    };
+    assert!(reason.contains("interrupted"), "{reason}");
+    assert_eq!(trial.handshake.ready, switches);
+    let counts = trial.counts;
+    assert_eq!(counts.sent, u64::from(switches * packets), "{counts:?}");
+    assert_eq!((counts.answered, counts.lost), (counts.sent, 0), "{counts:?}");
+    assert_eq!((counts.duplicated, counts.unmatched), (0, 0), "{counts:?}");
+    assert_eq!((counts.disconnects, counts.malformed), (0, 0), "{counts:?}");
+    // Every pair of hosts gets one rule.
+    let said = controller.output().lines().filter(|line| line.starts_with("rule ")).count();
+    assert_eq!(counts.rules_installed, said as u64, "{}", controller.output());
+    assert!(said >= switches as usize, "{}", controller.output());
+    assert_eq!(counts.rules_refused, 0, "{counts:?}");
+}

@@ -1,0 +1,38 @@
+"""A learning switch over P4Runtime with finsy: python learning_switch.py SWITCHES
+
+SWITCHES is a file with a line "device-id host:port" for each switch, as --list-file writes it.
+"""
+import sys
+from pathlib import Path
+import finsy as fy
+
+PIPELINE = Path(__file__).resolve().parents[2] / "crates/controllers/pipeline"
+
+
+async def ready(switch: fy.Switch):
+    await switch.delete_all()
+    ports, rules = {}, set()
+    async for packet in switch.read_packets():
+        destination, source = packet.payload[:6], packet.payload[6:12]
+        ports[source] = packet["ingress_port"]
+        port = ports.get(destination)
+        if port and (source, destination) not in rules:
+            match = fy.Match(eth_src=int.from_bytes(source), eth_dst=int.from_bytes(destination))
+            action = fy.Action("set_egress_port", port=port)
+            await switch.insert([fy.P4TableEntry("l2", match=match, action=action, priority=1)])
+            rules.add((source, destination))
+            print("rule", switch.name, destination.hex(), port)
+        # Without a flooding action in the pipeline, what is unknown goes back where it came from.
+        out = {"egress_port": port or packet["ingress_port"], "ingress_port": 0, "_pad": 0}
+        await switch.write([fy.P4PacketOut(packet.payload, **out)])
+
+
+def switches():
+    options = fy.SwitchOptions(PIPELINE / "l2.p4info.txtpb", PIPELINE / "l2.json", ready_handler=ready)
+    for line in Path(sys.argv[1]).read_text().splitlines():
+        device_id, address = line.split()
+        yield fy.Switch(f"s{device_id}", address, options(device_id=int(device_id)))
+
+
+if __name__ == "__main__":
+    fy.run(fy.Controller(list(switches())).run())
