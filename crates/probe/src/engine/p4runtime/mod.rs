@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
+use p4runtime::gnmi::Port;
 use p4runtime::packet_io::ByteString;
 use p4runtime::proto::v1;
 use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
@@ -44,8 +45,8 @@ pub(crate) enum StartError {
     Pipeline(String),
 }
 
-/// Where every switch listens, in the order of the switches.
-pub(crate) fn addresses(config: &crate::config::Config) -> Vec<DeviceAddress> {
+/// Where every P4Runtime switch listens, in the order of the switches.
+pub fn addresses(config: &crate::config::Config) -> Vec<DeviceAddress> {
     let p4runtime = &config.p4runtime;
     let group = p4runtime.devices_per_port.max(1);
     (0..config.switches.count)
@@ -152,6 +153,7 @@ fn devices(
             observer.preloaded(pipeline);
         }
         let handle = DeviceHandle::new(device, observer);
+        handle.set_ports(ports(address.device_id, plan.config.switches.ports));
         all.push(handle.clone());
         if switch.is_multiple_of(plan.group) {
             let listener = listen(address.listen)?;
@@ -163,6 +165,12 @@ fn devices(
     }
     let _ = thread.devices.set(all);
     Ok(listening)
+}
+
+/// The ports of a switch as controllers find them over gNMI; all are up.
+fn ports(device_id: u64, count: u16) -> Vec<Port> {
+    let port = |number| Port { number, name: format!("s{device_id}-eth{number}"), up: true };
+    (1..=u32::from(count)).map(port).collect()
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
