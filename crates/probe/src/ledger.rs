@@ -325,8 +325,10 @@ impl SwitchLedger {
 }
 
 fn record(histogram: &mut hdrhistogram::Histogram<u64>, value: u64) {
-    // The histogram starts at 1 and grows by itself, so only the allocator could refuse.
-    histogram.saturating_record(value.max(1));
+    // The histogram grows with the values, so that only the allocator could refuse. It cannot hold
+    // zero apart from the smallest bucket, hence the least time is a nanosecond.
+    let recorded = histogram.record(value.max(1));
+    debug_assert!(recorded.is_ok(), "{recorded:?}");
 }
 
 /// A growing vector of bits.
@@ -385,6 +387,23 @@ mod tests {
         assert_eq!(tally.histograms.rtt_from_due.max(), 11);
         assert_eq!(tally.histograms.rtt_from_sent.max(), 10);
         assert_eq!((ledger.total_answered(), ledger.outstanding()), (5, 0));
+    }
+
+    #[test]
+    fn times_of_seconds_are_recorded_as_they_are() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut tally = Tally::new(Window { from: 0, to: SECOND }, SECOND, 10);
+        let mut ledger = SwitchLedger::default();
+        let sequence = send(&mut ledger, &mut tally, 0, SECOND);
+        ledger.answer(&mut tally, sequence, 20 * SECOND);
+        for (histogram, expected) in [
+            (&tally.histograms.send_lag, SECOND),
+            (&tally.histograms.rtt_from_due, 20 * SECOND),
+            (&tally.histograms.rtt_from_sent, 19 * SECOND),
+        ] {
+            let error = histogram.max().abs_diff(expected) as f64 / expected as f64;
+            assert!(error < 0.001, "{} instead of {expected}", histogram.max());
+        }
     }
 
     #[test]

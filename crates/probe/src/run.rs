@@ -14,7 +14,7 @@ use crate::host;
 use crate::outcome::{
     Completion, ControllerFacts, Point, RunResult, SCHEMA, SCHEMA_VERSION, Trial,
 };
-use crate::search::{LossFreeSearch, Observation};
+use crate::search::LossFreeSearch;
 use crate::statistics::summarize;
 use crate::thresholds::{self, Threshold};
 use crate::trial::{self, TrialError, TrialSetting};
@@ -153,22 +153,19 @@ impl Runner<'_> {
     fn search(&mut self, mut search: LossFreeSearch) -> Result<(), RunError> {
         let switches = self.config.switches.count;
         while let Some(rate) = search.next_rate() {
-            if self.is_interrupted() {
-                break;
-            }
-            // The search speaks of all switches together.
-            let each = rate / f64::from(switches.max(1));
-            self.trial(switches, each)?;
-            let Some(trial) = self.point_at(switches, each).trials.last() else { break };
-            search.observe(Observation::of(trial));
-            if trial.handshake.ready == 0 {
+            let before = self.point_at(switches, rate).trials.len();
+            self.point(switches, rate)?;
+            let trials = self.point_at(switches, rate).trials.get(before..).unwrap_or_default();
+            search.observe(rate, trials);
+            let nothing = trials.iter().all(|trial| trial.handshake.ready == 0);
+            if nothing || self.is_interrupted() {
                 break;
             }
         }
         self.result.points.sort_by(|a, b| {
             a.rate_per_switch.partial_cmp(&b.rate_per_switch).unwrap_or(Ordering::Equal)
         });
-        self.result.search = Some(search.result());
+        self.result.search = Some(search.result(switches));
         Ok(())
     }
 

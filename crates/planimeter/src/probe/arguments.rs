@@ -131,7 +131,7 @@ pub(crate) fn command() -> Command {
 }
 
 /// Where settings come from, and where they may go instead of into a run.
-fn sources() -> [Arg; 3] {
+fn sources() -> [Arg; 4] {
     let file = |name: &'static str| {
         Arg::new(name)
             .long(name)
@@ -154,6 +154,16 @@ fn sources() -> [Arg; 3] {
             .action(ArgAction::SetTrue)
             .help_heading("Configuration")
             .help("Check everything, print every setting as TOML, and end"),
+        Arg::new("calibrate")
+            .long("calibrate")
+            .action(ArgAction::SetTrue)
+            .help_heading("Configuration")
+            .help("Measure the built-in null controller instead: the ceiling of probe and host")
+            .long_help(
+                "Starts the built-in null controller, which answers every packet-in at once, and \
+                 measures it with the same settings. What it shows is the ceiling of the probe on \
+                 this host; a controller that comes near it may be able to take more.",
+            ),
     ]
 }
 
@@ -217,12 +227,25 @@ pub(crate) fn prints_configuration(matches: &ArgMatches) -> bool {
     matches.get_flag("print-config")
 }
 
+/// Whether the built-in null controller is to take the controller's place.
+pub(crate) fn calibrates(matches: &ArgMatches) -> bool {
+    matches.get_flag("calibrate")
+}
+
 /// Reads the files that were named, puts the flags over them, and checks everything.
 ///
 /// # Errors
 ///
 /// With everything that is wrong, a line each.
 pub(crate) fn resolve(matches: &ArgMatches) -> Result<Resolved, Failure> {
+    resolve_with(matches, &[])
+}
+
+/// As [`resolve`], with some settings that nothing else can change.
+pub(crate) fn resolve_with(
+    matches: &ArgMatches,
+    fixed: &[(&str, &str)],
+) -> Result<Resolved, Failure> {
     let mut settings = Settings::new();
     if let Some(path) = matches.get_one::<PathBuf>("legacy") {
         settings.read_legacy(path);
@@ -234,6 +257,9 @@ pub(crate) fn resolve(matches: &ArgMatches) -> Result<Resolved, Failure> {
         for value in matches.get_many::<String>(setting.key).unwrap_or_default() {
             settings.set(setting.key, value, Origin::Flag);
         }
+    }
+    for (key, value) in fixed {
+        settings.set(key, value, Origin::Flag);
     }
     settings.resolve().map_err(|error| match error.problems.as_slice() {
         [only] => Failure::input(only),

@@ -1,0 +1,104 @@
+//! A reference controller in a process of its own.
+//!
+//! A process, not a thread, so that its use of the host is measured apart from the probe's, as
+//! that of any other controller would be.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+
+use probe::config::DeviceAddress;
+
+use crate::failure::Failure;
+
+/// The process; it ends when this is dropped.
+pub(crate) struct Controller {
+    process: Child,
+    port: u16,
+}
+
+impl Controller {
+    /// A controller that listens on a port of its own.
+    pub(crate) fn openflow(application: &str, more: &[&str]) -> Result<Self, Failure> {
+        let mut arguments = vec!["--listen".to_owned(), "127.0.0.1:0".to_owned()];
+        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
+        let (process, line) = start(application, &arguments)?;
+        // Made first, so that the process ends if its line is not understood.
+        let mut controller = Self { process, port: 0 };
+        controller.port = listening_port(&line).ok_or_else(|| {
+            Failure::Run(format!("the controller did not say where it listens, but `{line}`"))
+        })?;
+        Ok(controller)
+    }
+
+    /// A controller that dials devices of this host.
+    pub(crate) fn p4runtime(
+        application: &str,
+        devices: &[DeviceAddress],
+    ) -> Result<Self, Failure> {
+        // Thousands of devices do not fit a command line.
+        let mut list = tempfile::NamedTempFile::new().map_err(Failure::run)?;
+        list.write_all(probe::netcfg::list(devices).as_bytes()).map_err(Failure::run)?;
+        let arguments = ["--devices".to_owned(), list.path().display().to_string()];
+        let (process, _) = start(application, &arguments)?;
+        let port = devices.first().map_or(0, |device| device.listen.port());
+        Ok(Self { process, port })
+    }
+
+    /// Where it listens, or where the first switch is to listen.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Starts the process and waits for the line that says that it is ready.
+fn start(application: &str, arguments: &[String]) -> Result<(Child, String), Failure> {
+    let program = std::env::current_exe().map_err(Failure::run)?;
+    let mut process = Command::new(program)
+        .args(["controller", "--application", application])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| Failure::Run(format!("cannot start the controller: {error}")))?;
+    let mut line = String::new();
+    if let Some(output) = process.stdout.take() {
+        BufReader::new(output).read_line(&mut line).map_err(Failure::run)?;
+    }
+    Ok((process, line))
+}
+
+/// The port in `listening on 127.0.0.1:40123 (...)`.
+fn listening_port(line: &str) -> Option<u16> {
+    let address: SocketAddr = line.split_whitespace().find_map(|word| word.parse().ok())?;
+    Some(address.port())
+}
+
+/// A port of the loopback address that nobody uses now.
+pub(crate) fn free_port() -> Result<u16, Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(Failure::run)?;
+    Ok(listener.local_addr().map_err(Failure::run)?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listening_port;
+
+    #[test]
+    fn the_port_is_read_from_the_ready_line() {
+        let line = "listening on 127.0.0.1:40123 (OpenFlow 1.0, 1.3), reactive forwarding\n";
+        assert_eq!(listening_port(line), Some(40123));
+        assert_eq!(listening_port(""), None);
+    }
+}

@@ -1,0 +1,151 @@
+//! `planimeter probe`: benchmark a controller.
+
+pub(crate) mod arguments;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::ArgMatches;
+use probe::config::{Config, Mode, Protocol, Resolved};
+use probe::outcome::{Completion, RunResult, Trial};
+use probe::{Live, RunContext, Watcher};
+use report::{Layout, RunDirectory};
+
+use crate::embedded::Controller;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::Progress;
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let mut resolved = arguments::resolve(matches)?;
+    if arguments::prints_configuration(matches) {
+        print!("{}", resolved.to_toml());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let null = match arguments::calibrates(matches) {
+        true => Some(null_controller(&resolved.config)?),
+        false => None,
+    };
+    if let Some(controller) = &null {
+        let process = format!("pid:{}", controller.process_id());
+        let address = format!("127.0.0.1:{}", controller.port());
+        let fixed = [("controller.process", process.as_str()), ("controller.address", &address)];
+        resolved = arguments::resolve_with(matches, &fixed)?;
+    }
+    let result = measure(&resolved)?;
+    Ok(verdict(&result))
+}
+
+/// The controller that answers everything at once: what is measured against it is the ceiling of
+/// the probe on this host.
+fn null_controller(config: &Config) -> Result<Controller, Failure> {
+    match config.protocol {
+        Protocol::P4Runtime => Controller::p4runtime("null", &probe::device_addresses(config)),
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
+            // A flood is answered with prepared bytes.
+            let prepared = config.traffic.mode == Mode::Flood;
+            Controller::openflow("null", if prepared { &["--prepared"] } else { &[] })
+        }
+    }
+}
+
+/// Runs what is configured, and leaves a run directory.
+fn measure(resolved: &Resolved) -> Result<RunResult, Failure> {
+    let config = &resolved.config;
+    let mut directory =
+        RunDirectory::create(config.output.directory.as_deref()).map_err(Failure::input)?;
+    directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
+    let live = Arc::new(Live::default());
+    let context = RunContext {
+        command: arguments::recorded(std::env::args()),
+        configuration: resolved.values(),
+        live: live.clone(),
+        interrupt: interrupt::flag().map_err(Failure::run)?,
+    };
+    let mut watcher = Keeper {
+        progress: Progress::start(live, config.output.quiet),
+        directory: &directory,
+        kept: None,
+        quiet: config.output.quiet,
+    };
+    let outcome = probe::run(config, context, &mut watcher);
+    let kept = watcher.kept.take();
+    drop(watcher);
+    let result = match outcome {
+        Ok(result) => result,
+        Err(error) => {
+            // What was measured before the error is worth keeping.
+            if let Some(mut result) = kept {
+                result.completion = Completion::Partial { reason: error.to_string() };
+                show(&result, &directory, resolved)?;
+            }
+            return Err(Failure::run(error));
+        }
+    };
+    show(&result, &directory, resolved)?;
+    Ok(result)
+}
+
+/// Prints the result and writes the run directory; prints first, since a disk may be full.
+pub(crate) fn show(
+    result: &RunResult,
+    directory: &RunDirectory,
+    resolved: &Resolved,
+) -> Result<(), Failure> {
+    if resolved.config.output.json {
+        println!("{}", report::json::to_json(result).map_err(Failure::run)?);
+    } else {
+        print!("{}", report::table(result, layout()));
+    }
+    directory.write(result).map_err(Failure::run)?;
+    if !resolved.config.output.json {
+        println!("Report: {}", directory.path().join("report.html").display());
+    }
+    Ok(())
+}
+
+fn layout() -> Layout {
+    let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let width = told.or_else(terminal_width).unwrap_or(100);
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    Layout { width, colour }
+}
+
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// 1 if a threshold broke or nothing could be measured, else 0.
+fn verdict(result: &RunResult) -> ExitCode {
+    let broken = result.thresholds.iter().any(|threshold| !threshold.held);
+    let failed = matches!(result.completion, Completion::Failed { .. });
+    ExitCode::from(u8::from(broken || failed))
+}
+
+/// Shows progress and keeps what was measured so far on disk, so that even a killed run leaves it.
+pub(crate) struct Keeper<'a> {
+    pub(crate) progress: Progress,
+    pub(crate) directory: &'a RunDirectory,
+    pub(crate) kept: Option<RunResult>,
+    pub(crate) quiet: bool,
+}
+
+impl Watcher for Keeper<'_> {
+    fn trial_begins(&mut self, number: u32, planned: Option<u32>, description: &str) {
+        self.progress.trial(number, planned, description);
+    }
+
+    fn trial_ended(&mut self, trial: &Trial, result: &RunResult) {
+        if let Completion::Partial { reason } | Completion::Failed { reason } = &trial.completion
+            && !self.quiet
+        {
+            self.progress.line(&format!("planimeter: {reason}"));
+        }
+        if let Err(error) = self.directory.write_partial(result) {
+            self.progress.line(&format!("planimeter: {error}"));
+        }
+        self.kept = Some(result.clone());
+    }
+}

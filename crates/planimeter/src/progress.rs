@@ -1,0 +1,88 @@
+//! The line that moves while a run goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use probe::{Live, Phase};
+
+/// Redraws until dropped. Draws nothing where standard error is no terminal.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+const REFRESH: Duration = Duration::from_millis(250);
+
+impl Progress {
+    /// `quiet` draws nothing at all.
+    pub(crate) fn start(live: Arc<Live>, quiet: bool) -> Self {
+        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}{wide_msg}") {
+            bar.set_style(style);
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = spawn({
+            let (bar, stop) = (bar.clone(), stop.clone());
+            move || redraw(&bar, &live, &stop)
+        });
+        Self { bar, stop, thread: Some(thread) }
+    }
+
+    /// Names the trial that runs.
+    pub(crate) fn trial(&self, number: u32, planned: Option<u32>, description: &str) {
+        let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
+        self.bar.set_prefix(format!("trial {number}{of}: {description} | "));
+    }
+
+    /// Prints a line above the moving one.
+    pub(crate) fn line(&self, text: &str) {
+        if self.bar.is_hidden() {
+            eprintln!("{text}");
+        } else {
+            self.bar.println(text);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        self.bar.finish_and_clear();
+    }
+}
+
+fn redraw(bar: &ProgressBar, live: &Live, stop: &AtomicBool) {
+    let mut before = (Instant::now(), live.sent(), live.answered());
+    while !stop.load(Ordering::Relaxed) {
+        sleep(REFRESH);
+        let now = (Instant::now(), live.sent(), live.answered());
+        let seconds = (now.0 - before.0).as_secs_f64();
+        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
+        bar.set_message(message(live, rate(now.1, before.1), rate(now.2, before.2)));
+        bar.tick();
+        before = now;
+    }
+}
+
+fn message(live: &Live, sent: f64, answered: f64) -> String {
+    let traffic = || {
+        let outstanding = live.sent().saturating_sub(live.answered());
+        format!("{sent:.0} sent/s, {answered:.0} answered/s, {outstanding} outstanding")
+    };
+    match live.phase() {
+        Phase::Idle => String::new(),
+        Phase::Connecting => format!("connecting: {} of {} ready", live.ready(), live.wanted()),
+        Phase::Settling => format!("settling: {} switches ready", live.ready()),
+        Phase::WarmingUp => format!("warm-up: {}", traffic()),
+        Phase::Measuring => format!("measuring: {}", traffic()),
+        Phase::Draining => format!("draining: {}", traffic()),
+        Phase::Done => "done".into(),
+    }
+}
