@@ -25,6 +25,8 @@ async def main():
     options = fy.SwitchOptions(P4INFO, device_config, device_id=int(sys.argv[2]))
     async with fy.Switch("s", sys.argv[1], options) as switch:
         assert switch.is_primary, "finsy is the only controller"
+        found = [(port.id, port.name, port.up) for port in switch.ports]
+        assert found == [(n, f"s{sys.argv[2]}-eth{n}", True) for n in range(1, 5)], found
         traffic = asyncio.Event()
         switch.create_task(answer(switch, traffic))
         await traffic.wait()

@@ -84,11 +84,11 @@ fn free_ports(count: u32) -> u16 {
     // Tests run at the same time, in threads and in processes: each begins to look elsewhere.
     let thread = format!("{:?}", std::thread::current().id());
     let number: u32 = thread.bytes().filter(u8::is_ascii_digit).map(u32::from).sum();
-    let offset = (std::process::id().wrapping_mul(97) + number.wrapping_mul(293)) % 18_000;
-    let from = 12_000 + offset as u16;
-    let range = from..30_000 + count;
-    range
+    let span = 28_000;
+    let from = (std::process::id().wrapping_mul(97) + number.wrapping_mul(293)) % span;
+    (0..span)
         .step_by(usize::from(count))
+        .filter_map(|step| u16::try_from(2_000 + (from + step) % span).ok())
         .find(|first| {
             (*first..first + count)
                 .all(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok())
