@@ -1,8 +1,8 @@
 //! Messages that nobody here wrote decode, and encode again to the same bytes.
 //!
 //! The messages are in the os-ken wheel (PyPI), each in a file of its own. They are looked for in
-//! the directory that `PLANIMETER_OS_KEN` names, a site-packages directory or an unpacked wheel, or
-//! else where `conformance/install-os-ken-corpus.sh` puts them. Without them the tests say so and
+//! the virtual environment that `conformance/install.sh os-ken` makes, under the folder that
+//! `PLANIMETER_PEERS` names or else under `conformance/.peers`. Without them the tests say so and
 //! pass, unless `PLANIMETER_REQUIRE_PEERS=1`.
 
 use std::env;
@@ -69,17 +69,21 @@ fn check(version: &str, least: usize, recode: impl Fn(&[u8]) -> Result<Vec<u8>, 
 
 /// The directory that holds `of10` and `of13`; none if there is no corpus and none is required.
 fn corpus() -> Option<PathBuf> {
-    let root = match env::var_os("PLANIMETER_OS_KEN") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/.peers/os-ken"),
+    let peers = match env::var_os("PLANIMETER_PEERS") {
+        Some(peers) => PathBuf::from(peers),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/.peers"),
     };
-    let directory = root.join("os_ken/tests/packet_data");
-    if directory.is_dir() {
+    let environment = peers.join("os-ken/lib");
+    let versions = fs::read_dir(&environment).into_iter().flatten().flatten();
+    let mut directories = versions
+        .map(|version| version.path().join("site-packages/os_ken/tests/packet_data"))
+        .filter(|directory| directory.is_dir());
+    if let Some(directory) = directories.next() {
         return Some(directory);
     }
     let missing = format!(
-        "no os-ken corpus at {}: run conformance/install-os-ken-corpus.sh",
-        directory.display()
+        "no os-ken corpus below {}: run conformance/install.sh os-ken",
+        environment.display()
     );
     let required = env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
     assert!(!required, "{missing}");

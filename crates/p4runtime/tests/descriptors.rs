@@ -4,9 +4,10 @@
 //! type, label, type name, oneof), enumeration value and service method. What does not travel on
 //! the wire is left out: comments, options, JSON names, the order of declaration.
 //!
-//! The other side is fetched by `conformance/install-p4runtime-descriptors.sh`; the environment
-//! variable PLANIMETER_P4RUNTIME_DESCRIPTORS names another directory. Without it the comparison
-//! is skipped and says so, or fails if PLANIMETER_REQUIRE_PEERS is 1.
+//! The other side is fetched by `conformance/install.sh p4runtime-descriptors` into
+//! `conformance/.peers`, or below the directory that the environment variable PLANIMETER_PEERS
+//! names. Without it the comparison is skipped and says so, or fails if PLANIMETER_REQUIRE_PEERS
+//! is 1.
 
 use std::collections::BTreeMap;
 use std::io::{Write as _, stderr};
@@ -24,7 +25,7 @@ type Facts = BTreeMap<String, String>;
 fn our_protos_are_the_published_ones() {
     let Some(directory) = published() else {
         let message = "the published descriptors are not here; \
-                       conformance/install-p4runtime-descriptors.sh fetches them";
+                       conformance/install.sh p4runtime-descriptors fetches them";
         let required = env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
         assert!(!required, "{message}");
         // Not eprintln!, which the test harness keeps to itself when a test passes.
@@ -33,8 +34,9 @@ fn our_protos_are_the_published_ones() {
     };
     let published: Vec<FileDescriptorProto> = fs::read_dir(&directory)
         .unwrap()
+        .map(|file| file.unwrap().path())
+        .filter(|file| file.extension().is_some_and(|extension| extension == "binpb"))
         .map(|file| {
-            let file = file.unwrap().path();
             let bytes = fs::read(&file).unwrap();
             FileDescriptorProto::decode(bytes.as_slice())
                 .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
@@ -77,11 +79,11 @@ fn a_difference_is_found() {
 
 /// Where the published descriptors are, if they are anywhere.
 fn published() -> Option<PathBuf> {
-    let directory = match env::var_os("PLANIMETER_P4RUNTIME_DESCRIPTORS") {
-        Some(directory) => PathBuf::from(directory),
-        None => Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../conformance/.peers/p4runtime-descriptors"),
+    let peers = match env::var_os("PLANIMETER_PEERS") {
+        Some(peers) => PathBuf::from(peers),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/.peers"),
     };
+    let directory = peers.join("p4runtime-descriptors");
     directory.is_dir().then_some(directory)
 }
 

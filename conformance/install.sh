@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Installs the programs that others wrote and that our tests drive.
+#
+#     conformance/install.sh [PEER...]
+#
+# Peers are openvswitch, os-ken, finsy, p4runtime-shell and p4runtime-descriptors; without
+# arguments, all of them. Open vSwitch's test controller comes from the system's packages, and the
+# rest from PyPI, in the versions that conformance/peers/*.txt name, each into a folder of its own
+# under conformance/.peers or, if it is set, under $PLANIMETER_PEERS. What is there already in that
+# version is left alone. Everything that could not be installed is named at the end; the exit
+# status is then 1.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+peers=${PLANIMETER_PEERS:-$here/.peers}
+missing=()
+
+say() { printf 'install: %s\n' "$*"; }
+
+# as_root COMMAND...: runs it as root, if that needs no password.
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+        sudo -n "$@"
+    else
+        say "neither root nor sudo without a password: cannot run: $*" >&2
+        return 1
+    fi
+}
+
+# system_package PACKAGE...: installs packages of Debian or its descendants.
+system_package() {
+    command -v apt-get >/dev/null || { say "no apt-get here: cannot install $*" >&2; return 1; }
+    as_root apt-get update -qq &&
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+openvswitch() {
+    local found
+    found=$(PATH=$PATH:/usr/sbin:/usr/bin command -v ovs-testcontroller || true)
+    if [ -z "$found" ]; then
+        system_package openvswitch-testcontroller || return 1
+        # The package starts a controller on port 6653, which would be in the way of others.
+        as_root service openvswitch-testcontroller stop >/dev/null 2>&1 || true
+        found=$(PATH=$PATH:/usr/sbin:/usr/bin command -v ovs-testcontroller)
+    fi
+    say "openvswitch: $found"
+}
+
+python_ready() {
+    if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+        system_package python3 python3-venv || return 1
+    fi
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+        { say "Python 3.10 or later is needed, and this is $(python3 --version)" >&2; return 1; }
+}
+
+# is_current PEER: whether what is installed is what the list of versions asks for.
+is_current() { cmp -s "$here/peers/$1.txt" "$peers/$1/installed.txt"; }
+
+# environment PEER: a virtual environment with what the list of versions asks for.
+environment() {
+    if ! is_current "$1"; then
+        python_ready || return 1
+        rm -rf "${peers:?}/$1"
+        python3 -m venv "$peers/$1" &&
+            "$peers/$1/bin/python" -m pip install --quiet --disable-pip-version-check \
+                --only-binary=:all: -r "$here/peers/$1.txt" || return 1
+        cp "$here/peers/$1.txt" "$peers/$1/installed.txt"
+    fi
+    say "$1: $peers/$1"
+}
+
+p4runtime_descriptors() {
+    local target=$peers/p4runtime-descriptors scratch
+    if ! is_current p4runtime-descriptors; then
+        python_ready || return 1
+        scratch=$(mktemp -d)
+        rm -rf "$target"
+        python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+            --dest "$scratch" -r "$here/peers/p4runtime-descriptors.txt" &&
+            python3 "$here/scripts/dump_descriptors.py" "$scratch"/*.whl "$target" || return 1
+        rm -rf "$scratch"
+        cp "$here/peers/p4runtime-descriptors.txt" "$target/installed.txt"
+    fi
+    say "p4runtime-descriptors: $target"
+}
+
+install() {
+    case $1 in
+        openvswitch) openvswitch ;;
+        os-ken | finsy | p4runtime-shell) environment "$1" ;;
+        p4runtime-descriptors) p4runtime_descriptors ;;
+        *)
+            say "there is no peer $1" >&2
+            exit 2
+            ;;
+    esac
+}
+
+if [ $# -eq 0 ]; then
+    set -- openvswitch os-ken finsy p4runtime-shell p4runtime-descriptors
+fi
+mkdir -p "$peers"
+# Two at once would trample on each other.
+exec 9>"$peers/lock"
+flock 9
+for peer in "$@"; do
+    install "$peer" || missing+=("$peer")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+    say "NOT INSTALLED: ${missing[*]}" >&2
+    exit 1
+fi
