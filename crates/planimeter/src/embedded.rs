@@ -32,10 +32,7 @@ impl Controller {
     }
 
     /// A controller that dials devices of this host.
-    pub(crate) fn p4runtime(
-        application: &str,
-        devices: &[DeviceAddress],
-    ) -> Result<Self, Failure> {
+    pub(crate) fn p4runtime(application: &str, devices: &[DeviceAddress]) -> Result<Self, Failure> {
         // Thousands of devices do not fit a command line.
         let mut list = tempfile::NamedTempFile::new().map_err(Failure::run)?;
         list.write_all(probe::netcfg::list(devices).as_bytes()).map_err(Failure::run)?;

@@ -25,6 +25,6 @@ mod trial;
 pub mod usage;
 
 pub use engine::control::{Live, Phase};
-pub use engine::p4runtime::addresses as device_addresses;
+pub use engine::p4runtime::{addresses as device_addresses, fit_to_file_limit};
 pub use run::{RunContext, RunError, Watcher, run};
 pub use trial::TrialError;

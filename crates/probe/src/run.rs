@@ -9,7 +9,7 @@ use std::sync::atomic::{self, AtomicBool};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::config::{Config, Mode, PlanKind, ProcessSelector, Protocol};
-use crate::engine::Live;
+use crate::engine::{self, Live};
 use crate::host;
 use crate::outcome::{
     Completion, ControllerFacts, Point, RunResult, SCHEMA, SCHEMA_VERSION, Trial,
@@ -88,6 +88,9 @@ pub fn run(
         Sampler::new(selector, config.timing.sample)?;
     }
     let file_limit = host::raise_file_limit();
+    let mut config = config.clone();
+    let shared_ports = engine::p4runtime::fit_to_file_limit(&mut config);
+    let config = &config;
     let mut runner = Runner {
         started: Instant::now(),
         result: empty_result(config, &context),
@@ -97,12 +100,12 @@ pub fn run(
         trials: 0,
         planned: None,
     };
-    let wanted =
-        u64::from(largest(config)) * if config.protocol == Protocol::P4Runtime { 2 } else { 1 };
-    if wanted + 100 > file_limit {
+    runner.result.notes.extend(shared_ports);
+    let most = u64::from(most_switches(config));
+    if most > file_limit {
         runner.result.notes.push(format!(
-            "{wanted} sockets are needed, and this process may open {file_limit} files: raise the \
-             limit (ulimit -n)."
+            "{most} switches need a connection each, and this process may open only {file_limit} \
+             files: raise the limit (ulimit -n)."
         ));
     }
     match &config.plan.kind {
@@ -116,7 +119,8 @@ pub fn run(
     Ok(runner.finish(&thresholds))
 }
 
-fn largest(config: &Config) -> u32 {
+/// The largest number of switches of any trial.
+pub(crate) fn most_switches(config: &Config) -> u32 {
     match &config.plan.kind {
         PlanKind::Sweep { switches, .. } => switches.iter().copied().max().unwrap_or(0),
         _ => config.switches.count,

@@ -41,7 +41,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 /// the probe on this host.
 fn null_controller(config: &Config) -> Result<Controller, Failure> {
     match config.protocol {
-        Protocol::P4Runtime => Controller::p4runtime("null", &probe::device_addresses(config)),
+        Protocol::P4Runtime => {
+            let mut config = config.clone();
+            // As the run will do.
+            let _ = probe::fit_to_file_limit(&mut config);
+            Controller::p4runtime("null", &probe::device_addresses(&config))
+        }
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
             // A flood is answered with prepared bytes.
             let prepared = config.traffic.mode == Mode::Flood;

@@ -173,10 +173,10 @@ where
     }
 
     /// The entries that `wanted` selects, oldest first.
-    pub(super) fn select<'a>(
-        &'a self,
+    pub(super) fn select(
+        &self,
         wanted: impl Fn(&FlowEntry<M, F, I>) -> bool,
-    ) -> Vec<&'a FlowEntry<M, F, I>> {
+    ) -> Vec<&FlowEntry<M, F, I>> {
         let mut selected: Vec<_> =
             self.entries.values().filter(|(_, entry)| wanted(entry)).collect();
         selected.sort_unstable_by_key(|(number, _)| *number);

@@ -54,10 +54,8 @@ impl Personality {
                 let answer = QueueGetConfigReply { port: queue.port, queues: Vec::new() };
                 reply(&Message::QueueGetConfigReply(answer), xid, out);
             }
-            Message::PortMod(port_mod) => {
-                if !(1..=options.ports).contains(&port_mod.port_no.0) {
-                    refuse(Version::V1_0, ErrorReason::PortModBadPort, xid, request, out);
-                }
+            Message::PortMod(port_mod) if !(1..=options.ports).contains(&port_mod.port_no.0) => {
+                refuse(Version::V1_0, ErrorReason::PortModBadPort, xid, request, out);
             }
             Message::Vendor { .. } => {
                 refuse(Version::V1_0, ErrorReason::BadRequestBadExperimenter, xid, request, out);
@@ -159,7 +157,7 @@ impl Personality {
         now: u64,
     ) -> Option<StatsReplyBody> {
         let wanted = |request: &FlowStatsRequest| {
-            let request = request.clone();
+            let request = *request;
             let any_table = [0, 0xfe, FlowStatsRequest::ALL_TABLES].contains(&request.table_id);
             move |entry: &Entry| {
                 any_table

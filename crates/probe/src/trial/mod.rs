@@ -114,6 +114,9 @@ pub(crate) fn run(
     };
     let completion = conductor.conduct();
     let process = conductor.controller.as_ref().map(describe);
+    if let Some(failure) = conductor.controller.as_ref().and_then(Sampler::failure) {
+        conductor.notes.push(format!("The controller's CPU and memory are incomplete: {failure}"));
+    }
     let Conductor { usage, ready_after, notes, .. } = conductor;
     orders.stop();
     let books = join(threads)?;
@@ -211,7 +214,7 @@ struct Conductor<'a> {
 }
 
 /// How finely waits look for what they wait for.
-const POLL: Duration = Duration::from_millis(2);
+const POLL: Duration = Duration::from_millis(5);
 /// Head start for engine threads to notice when traffic begins.
 const HEAD_START: Duration = Duration::from_millis(50);
 

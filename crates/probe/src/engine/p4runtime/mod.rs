@@ -9,11 +9,13 @@ mod thread;
 mod timer;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
+use p4runtime::arbitration::ElectionMemory;
 use p4runtime::gnmi::Port;
 use p4runtime::packet_io::ByteString;
 use p4runtime::proto::v1;
@@ -22,7 +24,7 @@ use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use tokio::sync::watch;
 
 use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
-use crate::config::DeviceAddress;
+use crate::config::{DeviceAddress, Protocol};
 use crate::ledger::Tally;
 use thread::{Doorman, Member, Observer, Shared, ThreadState};
 
@@ -135,6 +137,9 @@ fn devices(
             Some(_) => ByteString::FullWidth,
             None => ByteString::Canonical,
         },
+        // A controller that comes back with a lower election id than before is not locked out of
+        // a switch that nobody else controls.
+        election_memory: ElectionMemory::ForgottenWhenAlone,
         ..DeviceOptions::default()
     };
     let mut listening: Vec<Listening> = Vec::new();
@@ -175,10 +180,53 @@ fn ports(device_id: u64, count: u16) -> Vec<Port> {
 
 fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
     let failed = |cause| StartError::Listen { address, cause };
-    let listener = TcpListener::bind(address).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
-    Ok(listener)
+    let deadline = Instant::now() + REBIND;
+    loop {
+        match TcpListener::bind(address) {
+            Ok(listener) => {
+                listener.set_nonblocking(true).map_err(failed)?;
+                return Ok(listener);
+            }
+            // Not a listener of somebody else, but the remains of an outgoing connection to which
+            // the system had lent the port, such as one of the controller in the trial before.
+            Err(cause)
+                if cause.kind() == io::ErrorKind::AddrInUse
+                    && Instant::now() < deadline
+                    && TcpStream::connect_timeout(&address, REBIND_STEP).is_err() =>
+            {
+                std::thread::sleep(REBIND_STEP);
+            }
+            Err(cause) => return Err(failed(cause)),
+        }
+    }
 }
+
+/// Patience with a port that is lent out: TIME_WAIT lasts 60 s.
+const REBIND: Duration = Duration::from_secs(65);
+/// Time between looks at such a port.
+const REBIND_STEP: Duration = Duration::from_millis(100);
+
+/// Puts several devices behind each port where one port each would need more files than this
+/// process may open, and says so. A listener and a connection are a file each.
+pub fn fit_to_file_limit(config: &mut crate::config::Config) -> Option<String> {
+    let limit = crate::host::raise_file_limit().saturating_sub(SPARE_FILES);
+    let switches = u64::from(crate::run::most_switches(config));
+    let files = |group: u64| switches + switches.div_ceil(group);
+    let wanted = u64::from(config.p4runtime.devices_per_port.max(1));
+    if config.protocol != Protocol::P4Runtime || files(wanted) <= limit || limit <= switches {
+        return None;
+    }
+    let group = switches.div_ceil(limit - switches);
+    config.p4runtime.devices_per_port = u32::try_from(group).unwrap_or(u32::MAX);
+    Some(format!(
+        "{group} devices share each port instead of {wanted}, since this process may open only {} \
+         files (ulimit -n).",
+        limit + SPARE_FILES
+    ))
+}
+
+/// Files beside those of switches: standard streams, pollers, the controller's `/proc`, results.
+const SPARE_FILES: u64 = 64;
 
 fn run(
     thread: &Arc<ThreadState>,
@@ -198,7 +246,7 @@ fn run(
                 tls: tls.clone(),
                 observer: Some(Arc::new(doorman)),
                 // The trial is over then, and controllers are known to linger.
-                grace: std::time::Duration::from_millis(100),
+                grace: Duration::from_millis(100),
                 ..ServerOptions::default()
             };
             let server = Server::new(listening.devices, options).map_err(io::Error::other)?;

@@ -31,8 +31,8 @@ impl Meters {
     ) -> Result<Option<MeterId>, ErrorReason> {
         let id = request.meter_id;
         let virtual_meter = id == MeterId::SLOWPATH || id == MeterId::CONTROLLER;
-        let valid = (1..=MeterId::MAX.0).contains(&id.0) || virtual_meter;
-        if !valid && !(id == MeterId::ALL && request.command == MeterModCommand::DELETE) {
+        let deletes_all = id == MeterId::ALL && request.command == MeterModCommand::DELETE;
+        if !((1..=MeterId::MAX.0).contains(&id.0) || virtual_meter || deletes_all) {
             return Err(ErrorReason::MeterModInvalidMeter);
         }
         let known = self.meters.contains_key(&id);
