@@ -33,7 +33,7 @@ pub struct Counts {
     pub rules: u64,
     /// Messages and updates that switches refused.
     pub refused: u64,
-    /// Sessions and attempts at them that ended by a fault.
+    /// Sessions and attempts at them that ended by a fault; that a switch leaves is none.
     pub failures: u64,
 }
 

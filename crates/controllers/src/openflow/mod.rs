@@ -10,7 +10,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is said to a switch is in [`session`], which takes bytes and time and gives bytes back.
+//! What is said to a switch is in `session`, which takes bytes and time and gives bytes back.
 //! Around it, one thread accepts connections and hands them out in turn, and each of the others
 //! serves its share with one loop over epoll.
 

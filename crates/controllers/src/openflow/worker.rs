@@ -39,9 +39,19 @@ enum Gone {
     #[error("the switch closed the connection")]
     Closed,
     #[error("{0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     #[error("{0}")]
     Session(#[from] SessionError),
+}
+
+impl From<io::Error> for Gone {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            // It closed while something was on its way to it.
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Io(error),
+        }
+    }
 }
 
 /// Hands new connections to a worker.
@@ -228,9 +238,6 @@ impl Peer {
             Ok(0) => return Err(Gone::Closed),
             Ok(count) => count,
             Err(error) if is_transient(&error) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                return Err(Gone::Closed);
-            }
             Err(error) => return Err(error.into()),
         };
         let chunk = buffer.get(..count).unwrap_or(&[]);

@@ -11,8 +11,8 @@
 //!
 //! For every switch a task dials until it is there, becomes primary, sees to it that the switch
 //! runs our pipeline, installs what the application begins with, and then answers packet-ins; when
-//! the session ends it begins again. See [`switch`] for that life, [`rules`] for what is written,
-//! and [`entities`] for how.
+//! the session ends it begins again. See `switch` for that life, `rules` for what is written,
+//! and `entities` for how.
 
 mod entities;
 mod rules;
