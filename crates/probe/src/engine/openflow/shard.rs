@@ -38,6 +38,8 @@ const TICK: u64 = 100_000_000;
 const RETRY: u64 = 500_000_000;
 /// Bytes read at a time.
 const READ: usize = 256 * 1024;
+/// Version numbers that OpenFlow has had, 1.0 to 1.5.
+const VERSIONS: std::ops::RangeInclusive<u8> = 1..=6;
 /// Names the mailbox among the poller's events; connections are named by their index.
 const MAILBOX: u64 = u64::MAX;
 
@@ -50,6 +52,8 @@ enum ConnectionError {
     Closed,
     #[error("the controller does not speak OpenFlow: {0}")]
     Framing(#[from] FramingError),
+    #[error("the controller does not speak OpenFlow: a message begins with {0:#04x}, no version")]
+    Foreign(u8),
     #[error("{0}")]
     Session(String),
 }
@@ -225,6 +229,9 @@ impl Shard {
             let stage = if plain { "connected" } else { "connected, TLS not finished" };
             member.handshake.reach(1, stage);
             member.switch.opened(self.orders.clock.now(), &mut member.connection.out);
+            if plain {
+                self.note_stage(index);
+            }
             self.touch(index);
         }
         if flags.intersects(epoll::EventFlags::IN | failed) {
@@ -273,7 +280,13 @@ impl Shard {
         for frame in framer.frames(chunk) {
             self.receive(index, frame?, now, at)?;
         }
-        Ok(())
+        // Text reads as a long message that never ends. Waiting for it would hide what is wrong.
+        match framer.held().first() {
+            Some(version) if !self.members[index].ready && !VERSIONS.contains(version) => {
+                Err(ConnectionError::Foreign(*version))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn receive(
@@ -744,7 +757,6 @@ impl Shard {
             flood.rewind();
         }
         if std::mem::take(&mut member.ready) {
-            member.handshake.ready = false;
             self.live.ready_changed(-1);
         }
     }

@@ -33,7 +33,7 @@ use thread::{Doorman, Member, Observer, Shared, ThreadState};
 pub(crate) enum StartError {
     #[error("cannot start an engine thread: {0}")]
     Io(#[from] io::Error),
-    #[error("cannot listen on {address}: {cause}; choose another --p4runtime-port")]
+    #[error("cannot listen on {address}: {cause}; choose another --first-port")]
     Listen { address: SocketAddr, cause: io::Error },
     #[error("{file}: {cause}")]
     File { file: PathBuf, cause: io::Error },

@@ -1,0 +1,291 @@
+//! Controllers that misbehave: the run ends in bounded time, says what happened, and counts right.
+
+mod openflow_peer;
+mod p4runtime;
+mod run;
+
+use std::time::Duration;
+
+use openflow_peer::{Behaviour, Peer};
+use probe::outcome::{Completion, Trial};
+use run::run;
+
+/// One trial of two OpenFlow switches that send 30 packet-ins each in 300 ms.
+fn trial(peer: &Peer, more: &[(&str, &str)]) -> Trial {
+    let address = peer.address().to_string();
+    let mut settings = vec![
+        ("protocol", "openflow13"),
+        ("controller.address", address.as_str()),
+        ("switches.count", "2"),
+        ("traffic.rate", "100"),
+        ("timing.connect-timeout", "1s"),
+        ("timing.settle", "0s"),
+        ("timing.warmup", "0s"),
+        ("timing.measure", "300ms"),
+        ("timing.drain", "300ms"),
+    ];
+    settings.extend(more);
+    run(&settings)
+}
+
+fn failure(trial: &Trial) -> &str {
+    match &trial.completion {
+        Completion::Failed { reason } => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// No switch became ready, and the result says where it tried, how far it came and why.
+#[track_caller]
+fn assert_never_ready(trial: &Trial, peer: &Peer, stage: &str, error: Option<&str>) {
+    assert!(failure(trial).contains("0 of 2 switches were ready"), "{}", failure(trial));
+    assert_eq!(trial.handshake.ready, 0);
+    assert_eq!(trial.counts.sent, 0);
+    let why = trial.handshake.why_zero.as_deref().unwrap_or_default();
+    assert!(why.contains(&peer.address().to_string()), "{why}");
+    assert!(why.contains(stage), "{why}");
+    if let Some(error) = error {
+        assert!(why.contains(error), "{why}");
+    }
+}
+
+#[test]
+fn a_controller_that_refuses() {
+    let peer = Peer::refusing();
+    let trial = trial(&peer, &[]);
+    assert_never_ready(&trial, &peer, "no connection yet", Some("refused"));
+}
+
+#[test]
+fn a_controller_that_is_absent() {
+    let peer = Peer::absent();
+    let trial = trial(&peer, &[]);
+    assert_never_ready(&trial, &peer, "no connection yet", None);
+}
+
+#[test]
+fn a_controller_whose_name_does_not_resolve() {
+    // A label has 63 characters at most, so that nobody needs to be asked.
+    let address = format!("{}:6653", "x".repeat(64));
+    let error = run::try_run(&[("controller.address", &address)]).expect_err("nobody has the name");
+    assert!(error.contains(&address), "{error}");
+}
+
+#[test]
+fn a_controller_that_closes_every_connection() {
+    let peer = Peer::start(Behaviour::CloseAtOnce);
+    let trial = trial(&peer, &[]);
+    // Closed in order, or reset since our hello was not read.
+    assert_never_ready(&trial, &peer, "waiting for the controller's HELLO", Some("onnection"));
+}
+
+#[test]
+fn a_controller_that_closes_in_the_middle_of_the_handshake() {
+    let peer = Peer::start(Behaviour::CloseAfterHello);
+    let trial = trial(&peer, &[]);
+    assert_never_ready(&trial, &peer, "waiting for the controller to ask for features", None);
+    let errors = &trial.handshake.errors;
+    assert!(errors.keys().any(|error| error.contains("closed")), "{errors:?}");
+    assert!(trial.counts.disconnects > 0, "{:?}", trial.counts);
+}
+
+#[test]
+fn a_controller_that_is_half_open() {
+    let peer = Peer::start(Behaviour::Silent);
+    let trial = trial(&peer, &[]);
+    assert_never_ready(&trial, &peer, "waiting for the controller's HELLO", None);
+}
+
+#[test]
+fn a_controller_that_is_no_controller() {
+    let peer = Peer::start(Behaviour::GarbageAtOnce);
+    let trial = trial(&peer, &[]);
+    assert_never_ready(
+        &trial,
+        &peer,
+        "waiting for the controller's HELLO",
+        Some("does not speak OpenFlow"),
+    );
+}
+
+#[test]
+fn a_controller_that_closes_in_the_middle_of_traffic() {
+    let peer = Peer::start(Behaviour::CloseAfterPackets(10));
+    let trial = trial(&peer, &[]);
+    let counts = trial.counts;
+    assert!(counts.disconnects >= 2, "{counts:?}");
+    assert_eq!((counts.due, trial.handshake.ready), (60, 2), "{counts:?}");
+    // What was not sent for want of a connection is not lost, it is missing from what was sent.
+    assert!(counts.sent < counts.due, "{counts:?}");
+    assert_eq!(counts.answered + counts.lost, counts.sent, "{counts:?}");
+    assert!(counts.answered >= 10, "{counts:?}");
+    let errors = &trial.handshake.errors;
+    assert!(errors.keys().any(|error| error.contains("closed")), "{errors:?}");
+}
+
+#[test]
+fn a_controller_that_turns_to_garbage_in_the_middle_of_traffic() {
+    let peer = Peer::start(Behaviour::GarbageAfterPackets(10));
+    let trial = trial(&peer, &[]);
+    let counts = trial.counts;
+    assert!(counts.disconnects >= 2, "{counts:?}");
+    assert_eq!(counts.answered + counts.lost, counts.sent, "{counts:?}");
+    let errors = &trial.handshake.errors;
+    assert!(errors.keys().any(|error| error.contains("does not speak OpenFlow")), "{errors:?}");
+}
+
+#[test]
+fn messages_that_cannot_be_decoded_are_counted_and_the_session_goes_on() {
+    let peer = Peer::start(Behaviour::MalformedThenAnswer);
+    // The ARP of hosts is answered as well, so there is none.
+    let trial = trial(&peer, &[("timing.drain", "10s"), ("traffic.arp-first", "false")]);
+    let counts = trial.counts;
+    assert_eq!((counts.sent, counts.answered), (60, 60), "{counts:?}");
+    assert_eq!((counts.malformed, counts.disconnects), (60, 0), "{counts:?}");
+    assert_eq!(trial.completion, Completion::Complete);
+}
+
+#[test]
+fn a_controller_that_answers_twice() {
+    let peer = Peer::start(Behaviour::Answer { copies: 2 });
+    // An answer that comes last is a second one: give it time.
+    let trial = trial(&peer, &[("timing.drain", "10s"), ("switch", "0-1:stop-delay=100ms")]);
+    let counts = trial.counts;
+    assert_eq!((counts.sent, counts.answered, counts.lost), (40, 40, 0), "{counts:?}");
+    assert_eq!((counts.duplicated, counts.unmatched), (40, 0), "{counts:?}");
+    assert_eq!(trial.rtt_from_due.samples, 40);
+    assert_eq!(trial.completion, Completion::Complete);
+}
+
+#[test]
+fn a_controller_that_never_answers() {
+    let peer = Peer::start(Behaviour::Answer { copies: 0 });
+    let trial = trial(&peer, &[]);
+    let counts = trial.counts;
+    assert_eq!((counts.sent, counts.answered, counts.lost), (60, 0, 60), "{counts:?}");
+    assert!((trial.rates.loss - 1.0).abs() < f64::EPSILON, "{:?}", trial.rates);
+    assert_eq!(trial.rtt_from_due.samples, 0);
+    let why = trial.handshake.why_zero.as_deref().unwrap_or_default();
+    assert!(why.contains("60 packet-ins left and nothing at all came back"), "{why}");
+    assert_eq!(trial.completion, Completion::Complete);
+}
+
+#[test]
+fn a_controller_that_answers_with_packets_of_its_own() {
+    let peer = Peer::start(Behaviour::AnswerWithOtherPacket);
+    let trial = trial(&peer, &[]);
+    let counts = trial.counts;
+    assert_eq!((counts.answered, counts.lost), (0, 60), "{counts:?}");
+    assert!(counts.unmatched > 0, "{counts:?}");
+    let why = trial.handshake.why_zero.as_deref().unwrap_or_default();
+    assert!(why.contains("--matching order"), "{why}");
+}
+
+#[test]
+fn a_controller_that_answers_late() {
+    let peer = Peer::start(Behaviour::Answer { copies: 1 });
+    // Nobody answers within a microsecond.
+    let trial = trial(&peer, &[("traffic.late-after", "1us"), ("timing.drain", "10s")]);
+    let counts = trial.counts;
+    assert_eq!((counts.answered, counts.late, counts.lost), (60, 60, 0), "{counts:?}");
+    assert_eq!(trial.rtt_from_due.samples, 60);
+}
+
+#[test]
+fn of_two_switches_one_is_served() {
+    let peer = Peer::start(Behaviour::ServeOne);
+    let strict = trial(&peer, &[]);
+    assert!(failure(&strict).contains("1 of 2 switches were ready"), "{}", failure(&strict));
+    let peer = Peer::start(Behaviour::ServeOne);
+    let lenient = trial(&peer, &[("timing.allow-missing", "true"), ("timing.drain", "10s")]);
+    let Completion::Partial { reason } = &lenient.completion else {
+        panic!("{:?}", lenient.completion);
+    };
+    assert!(reason.contains("1 of 2 switches were not connected"), "{reason}");
+    let counts = lenient.counts;
+    assert_eq!((counts.sent, counts.answered), (30, 30), "{counts:?}");
+}
+
+#[test]
+fn an_interrupt_ends_every_phase() {
+    // A controller that never says a word, and one that serves.
+    let silent = Peer::start(Behaviour::Silent);
+    let address = silent.address().to_string();
+    let trial = run::interrupted(
+        &[("controller.address", &address), ("timing.connect-timeout", "1h")],
+        probe::Phase::Connecting,
+    );
+    assert!(failure(&trial).contains("interrupted while connecting"), "{}", failure(&trial));
+
+    let serving = Peer::start(Behaviour::Answer { copies: 1 });
+    let address = serving.address().to_string();
+    let common = [("controller.address", address.as_str()), ("switches.count", "1")];
+    for (phase, long) in [
+        (probe::Phase::Settling, ("timing.settle", "1h")),
+        (probe::Phase::WarmingUp, ("timing.warmup", "1h")),
+        (probe::Phase::Measuring, ("timing.measure", "1h")),
+    ] {
+        let rest = [
+            ("timing.settle", "0s"),
+            ("timing.warmup", "0s"),
+            ("timing.measure", "100ms"),
+            ("timing.sample", "50ms"),
+        ];
+        let rest = rest.into_iter().filter(|(key, _)| *key != long.0);
+        let settings: Vec<_> = common.into_iter().chain(rest).chain([long]).collect();
+        let trial = run::interrupted(&settings, phase);
+        match (&trial.completion, phase) {
+            (Completion::Failed { reason }, probe::Phase::Settling)
+            | (Completion::Partial { reason }, _) => {
+                assert!(reason.contains("interrupted"), "{phase:?}: {reason}");
+            }
+            (other, _) => panic!("{phase:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_while_draining_keeps_what_was_measured() {
+    let mute = Peer::start(Behaviour::Answer { copies: 0 });
+    let address = mute.address().to_string();
+    let trial = run::interrupted(
+        &[
+            ("controller.address", &address),
+            ("switches.count", "1"),
+            ("traffic.rate", "100"),
+            ("timing.settle", "0s"),
+            ("timing.warmup", "0s"),
+            ("timing.measure", "100ms"),
+            ("timing.sample", "50ms"),
+            ("timing.drain", "1h"),
+        ],
+        probe::Phase::Draining,
+    );
+    assert_eq!(
+        trial.completion,
+        Completion::Partial { reason: "interrupted while draining".into() }
+    );
+    assert_eq!((trial.counts.sent, trial.counts.lost), (10, 10), "{:?}", trial.counts);
+}
+
+#[test]
+fn an_interrupt_ends_the_command_between_trials() {
+    let peer = Peer::start(Behaviour::Answer { copies: 1 });
+    let address = peer.address().to_string();
+    let result = run::interrupted_after_a_trial(&[
+        ("controller.address", &address),
+        ("switches.count", "1"),
+        ("plan.repetitions", "2"),
+        ("plan.between", "sleep 3600"),
+        ("timing.settle", "0s"),
+        ("timing.warmup", "0s"),
+        ("timing.measure", "100ms"),
+        ("timing.sample", "50ms"),
+    ]);
+    assert!(matches!(result.completion, Completion::Partial { .. }), "{:?}", result.completion);
+    let trials: usize = result.points.iter().map(|point| point.trials.len()).sum();
+    assert_eq!(trials, 1);
+}
+
+/// No run of this file may take longer, however badly the controller behaves.
+const BOUND: Duration = Duration::from_secs(60);

@@ -1,0 +1,231 @@
+//! A small OpenFlow controller that misbehaves as told.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use openflow::framing::Framer;
+use openflow::handshake::{Event, Handshake};
+use openflow::v1_0::{FragmentHandling, SwitchConfig};
+use openflow::wire::{MessageType, PacketIn, PacketOutFields};
+use openflow::{BufferId, PortNumber, Version, Xid};
+use rustix::net::{AddressFamily, SocketType};
+
+/// What the controller does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behaviour {
+    /// Accepts and closes.
+    CloseAtOnce,
+    /// Says hello and closes.
+    CloseAfterHello,
+    /// Accepts and says nothing.
+    Silent,
+    /// Answers as a web server does.
+    GarbageAtOnce,
+    /// Serves, and closes the connection after so many packet-ins.
+    CloseAfterPackets(u32),
+    /// Serves, and sends a message that is none after so many packet-ins.
+    GarbageAfterPackets(u32),
+    /// Ahead of every answer sends a packet-out that claims more actions than it has.
+    MalformedThenAnswer,
+    /// Answers every packet-in so many times.
+    Answer {
+        /// Answers to each.
+        copies: u32,
+    },
+    /// Answers with a packet that nobody sent.
+    AnswerWithOtherPacket,
+    /// Serves the first connection and says nothing on the others.
+    ServeOne,
+}
+
+/// The controller; dropping it ends it.
+pub(crate) struct Peer {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    /// Sockets that exist and do nothing.
+    _held: Vec<TcpStream>,
+    _listener: Option<TcpListener>,
+}
+
+impl Peer {
+    /// A controller that listens.
+    pub(crate) fn start(behaviour: Behaviour) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        listener.set_nonblocking(true).expect("a listener that does not wait");
+        let stop = Arc::new(AtomicBool::new(false));
+        let address = listener.local_addr().expect("an address");
+        let thread = std::thread::spawn({
+            let stop = stop.clone();
+            move || accept(&listener, behaviour, &stop)
+        });
+        Self { address, stop, thread: Some(thread), _held: Vec::new(), _listener: None }
+    }
+
+    /// An address at which nobody listens.
+    pub(crate) fn refusing() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        Self::idle(address, Vec::new(), None)
+    }
+
+    /// An address from which no answer comes, as of a host that is switched off: a listener
+    /// whose queue is full drops whoever knocks.
+    pub(crate) fn absent() -> Self {
+        let socket =
+            rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        rustix::net::bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a port");
+        rustix::net::listen(&socket, 0).expect("a listener");
+        let listener = TcpListener::from(socket);
+        let address = listener.local_addr().expect("an address");
+        let patience = Duration::from_millis(200);
+        let mut held = Vec::new();
+        while let Ok(stream) = TcpStream::connect_timeout(&address, patience) {
+            held.push(stream);
+            assert!(held.len() < 100, "the queue of a listener has an end");
+        }
+        Self::idle(address, held, Some(listener))
+    }
+
+    fn idle(address: SocketAddr, held: Vec<TcpStream>, listener: Option<TcpListener>) -> Self {
+        let stop = Arc::new(AtomicBool::new(true));
+        Self { address, stop, thread: None, _held: held, _listener: listener }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, behaviour: Behaviour, stop: &Arc<AtomicBool>) {
+    let accepted = AtomicU32::new(0);
+    let mut connections = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                let first = accepted.fetch_add(1, Ordering::Relaxed) == 0;
+                let behaviour = match behaviour {
+                    Behaviour::ServeOne if first => Behaviour::Answer { copies: 1 },
+                    Behaviour::ServeOne => Behaviour::Silent,
+                    other => other,
+                };
+                let stop = stop.clone();
+                connections.push(std::thread::spawn(move || {
+                    // The switches close when the trial is over.
+                    let _ = serve(stream, behaviour, &stop);
+                }));
+            }
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    for connection in connections {
+        let _ = connection.join();
+    }
+}
+
+fn serve(mut stream: TcpStream, behaviour: Behaviour, stop: &AtomicBool) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_millis(20)))?;
+    let mut out = Vec::new();
+    let flags = FragmentHandling::NORMAL;
+    let config = SwitchConfig { flags, miss_send_len: 65535 };
+    let mut handshake = Handshake::controller(&[Version::V1_3], config);
+    match behaviour {
+        Behaviour::CloseAtOnce => return Ok(()),
+        Behaviour::Silent => {}
+        Behaviour::GarbageAtOnce => out.extend_from_slice(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+        _ => handshake.start(&mut out),
+    }
+    stream.write_all(&out)?;
+    let mut framer = Framer::new();
+    let mut buffer = [0; 4096];
+    let mut packets = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let count = match stream.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if matches!(behaviour, Behaviour::Silent | Behaviour::GarbageAtOnce) {
+            continue;
+        }
+        if behaviour == Behaviour::CloseAfterHello {
+            return Ok(());
+        }
+        out.clear();
+        for frame in framer.frames(&buffer[..count]) {
+            let frame = frame.map_err(std::io::Error::other)?;
+            if handshake.is_ready() && frame[1] == MessageType::PACKET_IN.0 {
+                let packet_in = PacketIn::new_checked(frame).map_err(std::io::Error::other)?;
+                packets += 1;
+                if !answer(behaviour, packets, &packet_in, &mut out) {
+                    stream.write_all(&out)?;
+                    return Ok(());
+                }
+            } else {
+                let event = handshake.receive(frame, &mut out).map_err(std::io::Error::other)?;
+                assert!(!matches!(event, Event::Rejected(_)), "switches speak correctly");
+            }
+        }
+        stream.write_all(&out)?;
+    }
+    Ok(())
+}
+
+/// Appends what is said to a packet-in; false if the connection ends with it.
+fn answer(
+    behaviour: Behaviour,
+    packets: u32,
+    packet_in: &PacketIn<&[u8]>,
+    out: &mut Vec<u8>,
+) -> bool {
+    let copies = match behaviour {
+        Behaviour::Answer { copies } => copies,
+        _ => 1,
+    };
+    let fields = PacketOutFields {
+        buffer_id: BufferId::NO_BUFFER,
+        in_port: PortNumber::CONTROLLER,
+        outputs: &[PortNumber(1)],
+    };
+    if behaviour == Behaviour::MalformedThenAnswer {
+        // A packet-out of 32 bytes that claims 64 bytes of actions.
+        out.extend_from_slice(&[4, MessageType::PACKET_OUT.0, 0, 32, 0, 0, 0, 9]);
+        out.extend_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfd]);
+        out.extend_from_slice(&[0, 64, 0, 0, 0, 0, 0, 0]);
+        out.extend_from_slice(&[0, 0, 0, 8, 0, 0, 0, 1]);
+    }
+    let own = [0; 60];
+    let payload = match behaviour {
+        Behaviour::AnswerWithOtherPacket => own.as_slice(),
+        _ => packet_in.payload(),
+    };
+    for _ in 0..copies {
+        fields.emit(Version::V1_3, Xid(packets), payload, out).expect("a packet-out that fits");
+    }
+    match behaviour {
+        Behaviour::CloseAfterPackets(limit) => packets < limit,
+        Behaviour::GarbageAfterPackets(limit) if packets == limit => {
+            out.extend_from_slice(b"\x04\x00\x00\x02this is no OpenFlow message");
+            true
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,110 @@
+//! Probe runs that must end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use probe::config::{Config, Origin, Settings};
+use probe::outcome::{RunResult, Trial};
+use probe::{Live, Phase, RunContext, Watcher, run as run_probe};
+
+use super::BOUND;
+
+/// Runs one trial.
+pub(crate) fn run(settings: &[(&str, &str)]) -> Trial {
+    only(try_run(settings).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Runs, and gives the result or what the error says.
+pub(crate) fn try_run(settings: &[(&str, &str)]) -> Result<RunResult, String> {
+    Going::start(settings).finish()
+}
+
+/// Runs one trial until it is in a phase, and interrupts it then.
+pub(crate) fn interrupted(settings: &[(&str, &str)], phase: Phase) -> Trial {
+    let going = Going::start(settings);
+    going.wait_until(|live| live.phase() == phase);
+    only(going.interrupt())
+}
+
+/// Runs until the first trial has ended, and interrupts whatever comes then.
+pub(crate) fn interrupted_after_a_trial(settings: &[(&str, &str)]) -> RunResult {
+    let going = Going::start(settings);
+    going.trial_ended.recv_timeout(BOUND).expect("a trial ends");
+    going.interrupt()
+}
+
+fn only(result: RunResult) -> Trial {
+    let mut trials = result.points.into_iter().flat_map(|point| point.trials);
+    let trial = trials.next().expect("a trial");
+    assert!(trials.next().is_none(), "one trial was asked for");
+    trial
+}
+
+/// A run that goes on in a thread of its own.
+struct Going {
+    live: Arc<Live>,
+    interrupt: Arc<AtomicBool>,
+    trial_ended: mpsc::Receiver<()>,
+    result: mpsc::Receiver<Result<RunResult, String>>,
+}
+
+impl Going {
+    fn start(settings: &[(&str, &str)]) -> Self {
+        let config = resolve(settings);
+        let live = Arc::new(Live::default());
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let context = RunContext {
+            command: Vec::new(),
+            configuration: Default::default(),
+            live: live.clone(),
+            interrupt: interrupt.clone(),
+        };
+        let (ended, trial_ended) = mpsc::channel();
+        let (done, result) = mpsc::channel();
+        std::thread::spawn(move || {
+            let outcome = run_probe(&config, context, &mut Teller(ended));
+            let _ = done.send(outcome.map_err(|error| error.to_string()));
+        });
+        Self { live, interrupt, trial_ended, result }
+    }
+
+    fn wait_until(&self, reached: impl Fn(&Live) -> bool) {
+        let deadline = Instant::now() + BOUND;
+        while !reached(&self.live) {
+            assert!(Instant::now() < deadline, "stuck in phase {:?}", self.live.phase());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn interrupt(self) -> RunResult {
+        self.interrupt.store(true, Ordering::Relaxed);
+        self.finish().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn finish(self) -> Result<RunResult, String> {
+        self.result.recv_timeout(BOUND).expect("the run ends in bounded time")
+    }
+}
+
+fn resolve(settings: &[(&str, &str)]) -> Config {
+    let mut given = Settings::new();
+    for (key, value) in settings {
+        given.set(key, value, Origin::Flag);
+    }
+    match given.resolve() {
+        Ok(resolved) => resolved.config,
+        Err(error) => panic!("the settings make no configuration:\n{error}"),
+    }
+}
+
+struct Teller(mpsc::Sender<()>);
+
+impl Watcher for Teller {
+    fn trial_begins(&mut self, _: u32, _: Option<u32>, _: &str) {}
+
+    fn trial_ended(&mut self, _: &Trial, _: &RunResult) {
+        let _ = self.0.send(());
+    }
+}
