@@ -1,0 +1,106 @@
+//! Arguments: which controller they mean, and what is wrong with them.
+
+use super::*;
+
+fn matches(words: &[&str]) -> ArgMatches {
+    command().no_binary_name(true).try_get_matches_from(words).expect("arguments")
+}
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(text.as_bytes()).expect("written");
+    file
+}
+
+#[test]
+fn the_flags_are_consistent() {
+    command().debug_assert();
+}
+
+#[test]
+fn switches_are_named_in_three_ways_that_add_up() {
+    let list = file("# a list\n10 127.0.0.1:9010\n11 [::1]:9011\n");
+    let list = list.path().to_str().expect("a name");
+    let words = ["-d", "1@a:1", "-d", "2@b:2", "--devices", list, "--first-port", "50001"];
+    let more = ["--count", "2", "--first-device", "7", "--host", "192.0.2.1"];
+    let found = targets(&matches(&[&words[..], &more].concat())).expect("switches");
+    let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "switch 1 at a:1",
+            "switch 2 at b:2",
+            "switch 10 at 127.0.0.1:9010",
+            "switch 11 at [::1]:9011",
+            "switch 7 at 192.0.2.1:50001",
+            "switch 8 at 192.0.2.1:50002",
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_work_is_refused_before_anything_starts() {
+    let bad_list = file("1 127.0.0.1:1\nthree\n");
+    let bad_list = bad_list.path().to_str().expect("a name");
+    let empty_list = file("");
+    let empty_list = empty_list.path().to_str().expect("a name");
+    for (words, expected) in [
+        (&["-p", "openflow", "-d", "1@h:1"][..], "--device names P4Runtime switches"),
+        (&["-p", "p4runtime"], "no switches are named"),
+        (&["--devices", empty_list], "no switches are named"),
+        (&["--devices", bad_list], "line 2: \"three\" names no switch"),
+        (&["--devices", "/nonexistent"], "cannot read /nonexistent"),
+        (&["--first-port", "65535", "--count", "2"], "need ports beyond 65535"),
+        (&["-d", "1@h:1", "--listen", "127.0.0.1:0"], "--listen goes with OpenFlow"),
+        (&["-d", "1@h:1", "--prepared"], "--prepared goes with OpenFlow"),
+        (&["--election-id", "5"], "--election-id goes with P4Runtime"),
+        (&["--prepared"], "--prepared goes with --application null"),
+        (&["--tls-ca", empty_list], "give --tls-certificate and --tls-key as well"),
+        (&["--tls-certificate", empty_list, "--tls-key", empty_list], "holds no certificate"),
+        (
+            &["-d", "1@h:1", "--tls-certificate", empty_list, "--tls-key", empty_list],
+            "give --tls-ca as well",
+        ),
+    ] {
+        match run(&matches(words)) {
+            Err(Failure::Input(text)) => assert!(text.contains(expected), "{words:?}: {text}"),
+            other => panic!("{words:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_address_that_is_taken_is_no_fault_of_the_arguments() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    match run(&matches(&["--listen", &address])) {
+        Err(Failure::Run(text)) => {
+            assert!(text.starts_with(&format!("cannot listen on {address}: ")), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn words_that_are_no_values_are_refused_by_the_parser() {
+    for (words, expected) in [
+        (&["-d", "1"][..], "wanted is ID@HOST:PORT"),
+        (&["-a", "router"], "possible values: learning, reactive, null"),
+        (&["--listen", "localhost"], "--listen"),
+        (&["--threads", "0"], "--threads"),
+        (&["--count", "3"], "--first-port"),
+        (&["--tls-key", "k"], "--tls-certificate"),
+    ] {
+        let error = command().no_binary_name(true).try_get_matches_from(words).unwrap_err();
+        let text = error.to_string();
+        assert!(error.use_stderr() && text.contains(expected), "{words:?}: {text}");
+    }
+}
+
+#[test]
+fn the_manual_names_applications_examples_and_exit_statuses() {
+    let manual = command().render_long_help().to_string();
+    for part in ["Applications:", "Examples:", "Exit status:", "listening on 127.0.0.1:6653"] {
+        assert!(manual.contains(part), "{part}");
+    }
+}
