@@ -1,0 +1,180 @@
+//! The built command, as a user starts it.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::poll;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_planimeter");
+
+/// Runs the command to its end.
+pub(crate) fn planimeter<S: AsRef<OsStr>>(arguments: &[S]) -> Ended {
+    Planimeter::start(arguments).wait()
+}
+
+/// How the command ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Exit status; nothing if a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// Since it was asked to end, if it was.
+    pub(crate) took: Duration,
+}
+
+/// The command while it runs; dropping this ends it.
+pub(crate) struct Planimeter {
+    child: Child,
+    /// Holds what it prints, and is its current folder.
+    scratch: TempDir,
+    asked: Instant,
+}
+
+impl Planimeter {
+    pub(crate) fn start<S: AsRef<OsStr>>(arguments: &[S]) -> Self {
+        let mut command = Command::new(BINARY);
+        command.args(arguments);
+        Self::spawn(command)
+    }
+
+    /// As `start`, after a shell command that sets limits. The signal that says that a file is too
+    /// large is ignored, so that writing fails instead.
+    pub(crate) fn start_limited<S: AsRef<OsStr>>(limits: &str, arguments: &[S]) -> Self {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("trap '' XFSZ && {limits} && exec \"$0\" \"$@\""));
+        command.arg(BINARY).args(arguments);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let scratch = TempDir::new().expect("a folder");
+        let file = |name| File::create(scratch.path().join(name)).expect("a file");
+        let child = command
+            .current_dir(scratch.path())
+            .env("COLUMNS", "200")
+            .stdin(Stdio::null())
+            .stdout(file("stdout"))
+            .stderr(file("stderr"))
+            .spawn()
+            .expect("the command starts");
+        Self { child, scratch, asked: Instant::now() }
+    }
+
+    fn stdout(&self) -> String {
+        fs::read_to_string(self.scratch.path().join("stdout")).unwrap_or_default()
+    }
+
+    fn stderr(&self) -> String {
+        fs::read_to_string(self.scratch.path().join("stderr")).unwrap_or_default()
+    }
+
+    /// Waits until something is so that the command brings about.
+    pub(crate) fn wait_until(&mut self, done: impl Fn() -> bool) {
+        poll("the command does what is waited for", || {
+            if let Some(status) = self.child.try_wait().expect("a status") {
+                panic!("ended with {status}: {} {}", self.stdout(), self.stderr());
+            }
+            done()
+        });
+    }
+
+    /// Asks it to end, as Ctrl-C does.
+    pub(crate) fn interrupt(mut self) -> Ended {
+        self.asked = Instant::now();
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(pid, Signal::INT).expect("the process is ours");
+        self.wait()
+    }
+
+    pub(crate) fn wait(mut self) -> Ended {
+        let mut status = None;
+        poll("the command ends", || {
+            status = self.child.try_wait().expect("a status");
+            status.is_some()
+        });
+        Ended {
+            code: status.and_then(|status| status.code()),
+            stdout: self.stdout(),
+            stderr: self.stderr(),
+            took: self.asked.elapsed(),
+        }
+    }
+}
+
+impl Drop for Planimeter {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A reference controller that serves OpenFlow.
+pub(crate) struct Controller {
+    address: String,
+    _running: Planimeter,
+}
+
+impl Controller {
+    pub(crate) fn start() -> Self {
+        let mut running = Planimeter::start(&["controller", "--listen", "127.0.0.1:0"]);
+        let output = running.scratch.path().join("stdout");
+        let said = || {
+            let text = fs::read_to_string(&output).unwrap_or_default();
+            let rest = text.split_once("listening on ")?.1;
+            Some(rest.split_once(' ')?.0.to_owned())
+        };
+        running.wait_until(|| said().is_some());
+        Self { address: said().expect("an address"), _running: running }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+/// What a run directory holds.
+pub(crate) fn result(directory: &Path) -> Value {
+    let path = directory.join("result.json");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+}
+
+/// Whether the run in a directory measured everything.
+pub(crate) fn completion(directory: &Path) -> Value {
+    result(directory)["completion"].clone()
+}
+
+/// A port at which nobody listens.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// A disk of 32 KiB that is gone with this.
+pub(crate) struct SmallDisk(PathBuf);
+
+/// Mounts a small disk; nothing where that is not permitted.
+pub(crate) fn mount_small_disk(at: &Path) -> Option<SmallDisk> {
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=32k", "tmpfs"])
+        .arg(at)
+        .stderr(Stdio::null())
+        .status();
+    mounted.is_ok_and(|status| status.success()).then(|| SmallDisk(at.to_owned()))
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily, since somebody may still look into it.
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}

@@ -1,0 +1,191 @@
+//! How runs of the command end: exit status, Ctrl-C, a full disk, a controller that is not there.
+
+mod command;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use command::{Controller, Planimeter, completion, planimeter};
+use tempfile::TempDir;
+
+/// A point that takes half a second, at the controller's address and into a folder.
+fn short(controller: &Controller, output: &Path) -> Vec<String> {
+    let output = output.to_string_lossy().into_owned();
+    [
+        ["probe", "--quiet"].as_slice(),
+        &["--controller", controller.address()],
+        &["--switches", "2", "--rate", "100"],
+        &["--settle", "100ms", "--warmup", "0s", "--duration", "300ms", "--sample", "100ms"],
+        &["--output", &output],
+    ]
+    .concat()
+    .into_iter()
+    .map(str::to_owned)
+    .collect()
+}
+
+#[test]
+fn a_run_that_went_well_leaves_its_results_and_0() {
+    let (controller, scratch) = (Controller::start(), scratch());
+    let directory = scratch.path().join("run");
+    let mut arguments = short(&controller, &directory);
+    arguments.extend(["--threshold", "loss == 0", "-t", "rtt.p99 < 3600s"].map(str::to_owned));
+    let ended = planimeter(&arguments);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(completion(&directory)["state"], "complete");
+    for file in ["result.json", "config.toml", "report.html"] {
+        assert!(directory.join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn a_threshold_that_does_not_hold_is_1() {
+    let (controller, scratch) = (Controller::start(), scratch());
+    let mut arguments = short(&controller, &scratch.path().join("run"));
+    arguments.extend(["-t", "rtt.p99 < 1ns"].map(str::to_owned));
+    let ended = planimeter(&arguments);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("rtt.p99 < 1ns"), "{ended:?}");
+}
+
+#[test]
+fn a_controller_that_is_not_there_is_1_and_named() {
+    let scratch = scratch();
+    let directory = scratch.path().join("run");
+    let address = format!("127.0.0.1:{}", command::free_port());
+    let output = directory.to_string_lossy().into_owned();
+    let ended = planimeter(&[
+        "probe",
+        "--controller",
+        &address,
+        "--connect-timeout",
+        "300ms",
+        "--output",
+        &output,
+    ]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains(&address) && ended.stdout.contains("refused"), "{ended:?}");
+    assert_eq!(completion(&directory)["state"], "failed");
+}
+
+#[test]
+fn settings_that_make_no_sense_are_2_and_leave_nothing() {
+    let scratch = scratch();
+    let directory = scratch.path().join("run");
+    let output = directory.to_string_lossy().into_owned();
+    let file = scratch.path().join("probe.toml");
+    fs::write(&file, "[traffic]\nrate = \"fast\"\nrat = 5\n").expect("a file");
+    let file = file.to_string_lossy().into_owned();
+    let ended = planimeter(&["probe", "--config", &file, "--output", &output]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    for named in [format!("{file}:2"), format!("{file}:3"), "traffic.rate".into(), "rat".into()] {
+        assert!(ended.stderr.contains(&named), "{named}: {ended:?}");
+    }
+    assert!(!directory.exists());
+    assert_eq!(planimeter(&["probe", "--no-such-flag"]).code, Some(2));
+    assert_eq!(planimeter(&["no-such-verb"]).code, Some(2));
+}
+
+#[test]
+fn a_folder_that_holds_something_is_2_and_left_alone() {
+    let (controller, scratch) = (Controller::start(), scratch());
+    fs::write(scratch.path().join("precious"), "figures").expect("a file");
+    let ended = planimeter(&short(&controller, scratch.path()));
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains(&*scratch.path().to_string_lossy()), "{ended:?}");
+    assert_eq!(fs::read_dir(scratch.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+fn ctrl_c_between_trials_keeps_the_trials_as_partial() {
+    let (controller, scratch) = (Controller::start(), scratch());
+    let directory = scratch.path().join("run");
+    let mut arguments = short(&controller, &directory);
+    arguments.extend(["--repetitions", "10000"].map(str::to_owned));
+    let mut run = Planimeter::start(&arguments);
+    // Results so far are written after every trial.
+    run.wait_until(|| directory.join("result.json").exists());
+    let ended = run.interrupt();
+    let completion = completion(&directory);
+    assert_eq!(completion["state"], "partial", "{ended:?}");
+    assert!(ended.stdout.contains("PARTIAL"), "{ended:?}");
+    let result = command::result(&directory);
+    let trials = result["points"][0]["trials"].as_array().expect("trials").len();
+    assert!((1..10_000).contains(&trials), "{trials}");
+    assert!(directory.join("report.html").is_file());
+    assert!(ended.took < Duration::from_secs(20), "{ended:?}");
+}
+
+#[test]
+fn ctrl_c_while_connecting_says_so() {
+    let scratch = scratch();
+    let directory = scratch.path().join("run");
+    let output = directory.to_string_lossy().into_owned();
+    let address = format!("127.0.0.1:{}", command::free_port());
+    let arguments =
+        ["probe", "--controller", &address, "--connect-timeout", "1h", "--output", &output];
+    let mut run = Planimeter::start(&arguments);
+    run.wait_until(|| directory.join("config.toml").exists());
+    let ended = run.interrupt();
+    let completion = completion(&directory);
+    assert_eq!(completion["state"], "failed", "{ended:?}");
+    let reason = completion["reason"].as_str().expect("a reason");
+    assert!(reason.contains("interrupted while connecting"), "{reason}");
+    assert!(ended.took < Duration::from_secs(20), "{ended:?}");
+}
+
+/// The table is printed, what cannot be written is named, and the status is 1.
+fn assert_disk_full(ended: &command::Ended, directory: &Path) {
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(!ended.stderr.contains("panicked"), "{ended:?}");
+    assert!(ended.stderr.contains(&*directory.to_string_lossy()), "{ended:?}");
+    assert!(ended.stdout.contains("answered 60"), "{ended:?}");
+    // A result that is there is whole.
+    if directory.join("result.json").exists() {
+        assert_eq!(command::result(directory)["schema"], "planimeter.probe.result");
+    }
+}
+
+#[test]
+fn a_full_disk_is_named_and_costs_no_figures() {
+    let (controller, scratch) = (Controller::start(), scratch());
+    let disk = scratch.path().join("disk");
+    fs::create_dir(&disk).expect("a mount point");
+    let Some(_mounted) = command::mount_small_disk(&disk) else {
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: a_full_disk_is_named_and_costs_no_figures: may not mount a small disk here"
+        );
+        return;
+    };
+    let directory = disk.join("run");
+    // The configuration fits, the report does not.
+    let ended = planimeter(&short(&controller, &directory));
+    assert_disk_full(&ended, &directory);
+    assert!(ended.stderr.contains("space"), "{ended:?}");
+}
+
+#[test]
+fn a_disk_quota_is_named_and_costs_no_figures() {
+    let (controller, scratch) = (Controller::start(), scratch());
+    let directory = scratch.path().join("run");
+    // No file of this process may have more than 16 KiB.
+    let ended = Planimeter::start_limited("ulimit -f 16", &short(&controller, &directory)).wait();
+    assert_disk_full(&ended, &directory);
+    assert!(ended.stderr.contains("too large"), "{ended:?}");
+}
+
+fn scratch() -> TempDir {
+    TempDir::new().expect("a folder")
+}
+
+/// Waits for something that other programs do.
+fn poll(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
