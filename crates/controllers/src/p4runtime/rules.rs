@@ -1,9 +1,8 @@
 //! The rules of one switch: which are there, and which updates make them what they should be.
 //!
 //! A switch never removes a rule by itself, it reports those that were idle (specification 1.5,
-//! "Table Idle Timeout"). So this book knows what is there, asks for an update only where
-//! something changes, and can choose between INSERT and MODIFY. It does no I/O: its owner writes
-//! the updates and tells what became of them.
+//! "Table Idle Timeout"). So this book knows what is there and can choose between INSERT and
+//! MODIFY. It does no I/O: its owner writes the updates and tells what became of them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -25,6 +24,16 @@ pub(super) enum Order {
     Remove(Flow),
 }
 
+/// What to do about a rule that is there as it should be, although a packet of its flow came to the
+/// controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Repeated {
+    /// Nothing: the packet came before the rule was there.
+    Leave,
+    /// Write it again: every packet gets its rule.
+    Write,
+}
+
 /// Where the packets of an installed rule go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Installed {
@@ -37,6 +46,7 @@ enum Installed {
 #[derive(Debug)]
 pub(super) struct RuleBook {
     idle_timeout_ns: i64,
+    repeated: Repeated,
     installed: HashMap<Flow, Installed>,
     /// What was asked for with the updates that are being written, in their order.
     planned: Vec<(Type, Order)>,
@@ -44,9 +54,9 @@ pub(super) struct RuleBook {
 
 impl RuleBook {
     /// The book of a switch without rules.
-    pub(super) fn new(idle_timeout: Duration) -> Self {
+    pub(super) fn new(idle_timeout: Duration, repeated: Repeated) -> Self {
         let idle_timeout_ns = i64::try_from(idle_timeout.as_nanos()).unwrap_or(i64::MAX);
-        Self { idle_timeout_ns, installed: HashMap::new(), planned: Vec::new() }
+        Self { idle_timeout_ns, repeated, installed: HashMap::new(), planned: Vec::new() }
     }
 
     /// The updates that carry out some orders. None is in there twice, since a switch need not
@@ -67,7 +77,12 @@ impl RuleBook {
         for order in last {
             let there = self.installed.get(&order.flow()).copied();
             let (kind, entity) = match order {
-                Order::Install(rule) if there == Some(Installed::To(rule.output)) => continue,
+                Order::Install(rule)
+                    if there == Some(Installed::To(rule.output))
+                        && self.repeated == Repeated::Leave =>
+                {
+                    continue;
+                }
                 Order::Install(rule) => {
                     let kind = if there.is_some() { Type::Modify } else { Type::Insert };
                     (kind, entities::rule(&rule, self.idle_timeout_ns))
@@ -138,7 +153,7 @@ mod tests {
     }
 
     fn book() -> RuleBook {
-        RuleBook::new(Duration::from_secs(10))
+        RuleBook::new(Duration::from_secs(10), Repeated::Leave)
     }
 
     fn kinds(updates: &[v1::Update]) -> Vec<Type> {
@@ -164,6 +179,15 @@ mod tests {
         assert_eq!(book.written(&[]), Tally::default());
         assert_eq!(book.plan([Order::Remove(flow(1))]), []);
         assert_eq!(kinds(&book.plan([install(1, 3)])), [Type::Insert]);
+    }
+
+    #[test]
+    fn a_rule_can_be_written_for_every_packet() {
+        let mut book = RuleBook::new(Duration::ZERO, Repeated::Write);
+        for expected in [Type::Insert, Type::Modify, Type::Modify] {
+            assert_eq!(kinds(&book.plan([install(1, 2), install(1, 2)])), [expected]);
+            assert_eq!(book.written(&[]).rules, 1);
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tonic::Status;
 
 use super::entities::{self, update};
-use super::rules::{Order, RuleBook};
+use super::rules::{Order, Repeated, RuleBook};
 use super::{Shared, Target};
 use crate::Counters;
 use crate::application::{Application, Decision, Forwarding, Port};
@@ -296,7 +296,11 @@ async fn write_rules(
     mut orders: mpsc::Receiver<Order>,
     shared: &Shared,
 ) -> Problem {
-    let mut book = RuleBook::new(shared.options.idle_timeout);
+    let repeated = match shared.options.application {
+        Application::ReactiveForwarding => Repeated::Write,
+        Application::LearningSwitch | Application::NullResponder => Repeated::Leave,
+    };
+    let mut book = RuleBook::new(shared.options.idle_timeout, repeated);
     let mut batch = Vec::new();
     while orders.recv_many(&mut batch, BATCH).await > 0 {
         let updates = book.plan(batch.drain(..));

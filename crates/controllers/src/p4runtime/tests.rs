@@ -126,9 +126,9 @@ fn a_conversation_is_flooded_once_and_forwarded_by_rules_then() {
 }
 
 #[test]
-fn reactive_forwarding_leaves_arp_to_the_controller() {
+fn reactive_forwarding_leaves_arp_to_the_controller_and_writes_a_rule_for_every_packet() {
     let switch = Emulated::start(7, ServerOptions::default());
-    with_controller([switch.target()], options(Application::ReactiveForwarding), |_| {
+    with_controller([switch.target()], options(Application::ReactiveForwarding), |counters| {
         switch.skip_set_up();
         switch.packet(1, &frame(2, 1, ARP));
         assert_eq!(switch.event(), Event::packet_out(FLOOD_PORT.0, 1, &frame(2, 1, ARP)));
@@ -140,6 +140,10 @@ fn reactive_forwarding_leaves_arp_to_the_controller() {
         let events = [switch.event(), switch.event()];
         assert!(events.contains(&Event::packet_out(1, 2, &frame(1, 2, IPV4))), "{events:?}");
         assert!(events.contains(&Event::Written(insert(&rule(2, 2, 1, 1)), 0)), "{events:?}");
+        counters.wait(|counts| counts.rules == 1);
+        switch.packet(2, &frame(1, 2, IPV4));
+        let again = entities::rule(&rule(2, 2, 1, 1), 10_000_000_000);
+        assert_eq!(switch.written(), [entities::update(Type::Modify, again)]);
     });
 }
 

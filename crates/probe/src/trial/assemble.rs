@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::TrialSetting;
-use super::verdict::{Evidence, verdict, why_zero};
+use super::verdict::{Evidence, LAG_LIMIT_NS, verdict, why_zero};
 use crate::config::{Config, Protocol};
 use crate::engine::recorder::{DETAIL_LIMIT, SwitchRecord};
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
@@ -116,7 +116,7 @@ pub(super) fn trial(
         probe_usage,
         verdict,
         handshake,
-        notes: notes(plan, &counts, held_back),
+        notes: notes(plan, &counts, held_back, &send_lag),
         counts,
         histograms,
     }
@@ -236,7 +236,12 @@ pub(crate) fn address(config: &Config) -> String {
     }
 }
 
-fn notes(plan: &TrialPlan, counts: &Counts, held_back: u64) -> Vec<String> {
+fn notes(
+    plan: &TrialPlan,
+    counts: &Counts,
+    held_back: u64,
+    send_lag: &Latency,
+) -> Vec<String> {
     let mut notes: Vec<String> = plan.topology.notes().to_vec();
     notes.extend_from_slice(plan.frames.notes());
     if plan.config.switches.count > DETAIL_LIMIT {
@@ -250,6 +255,13 @@ fn notes(plan: &TrialPlan, counts: &Counts, held_back: u64) -> Vec<String> {
             "{} answers came after the times of their packet-ins were forgotten: they are missing \
              from the round-trip times. Raise --outstanding-limit.",
             counts.untimed
+        ));
+    }
+    if send_lag.p99_ns > LAG_LIMIT_NS && send_lag.p90_ns <= LAG_LIMIT_NS {
+        notes.push(format!(
+            "One packet-in in a hundred left {:.1} ms late or more: this host withheld the \
+             processor from the probe. The tail of the round-trip time from due includes that.",
+            send_lag.p99_ns as f64 / 1e6
         ));
     }
     if held_back > 0 {

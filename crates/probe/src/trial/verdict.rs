@@ -24,8 +24,10 @@ pub(crate) struct Evidence<'a> {
     pub(crate) threads: usize,
 }
 
-/// Send lag beyond which the schedule counts as missed.
-const LAG_LIMIT_NS: u64 = 1_000_000;
+/// Send lag of a tenth of the packet-ins beyond which the schedule counts as missed. Not of the
+/// hundredth: a shared host withholds the processor for milliseconds now and then, which spoils a
+/// tail but limits no rate. Such tails are noted beside the result.
+pub(super) const LAG_LIMIT_NS: u64 = 1_000_000;
 /// Share of packets whose absence is more than an edge of the window.
 const NOTABLE: f64 = 0.01;
 
@@ -56,13 +58,13 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
             ),
         );
     }
-    if send_lag.p99_ns > LAG_LIMIT_NS || share(unsent) > NOTABLE {
+    if send_lag.p90_ns > LAG_LIMIT_NS || share(unsent) > NOTABLE {
         return judge(
             Saturated::Probe,
             format!(
-                "It fell behind its own schedule: the 99th percentile of send lag is {:.3} ms, and \
-                 {unsent} of {} packet-ins that were due did not leave.",
-                send_lag.p99_ns as f64 / 1e6,
+                "It fell behind its own schedule: a tenth of the packet-ins left more than {:.3} ms \
+                 late, and {unsent} of {} that were due did not leave.",
+                send_lag.p90_ns as f64 / 1e6,
                 counts.due
             ),
         );
@@ -92,9 +94,8 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
     judge(
         Saturated::Neither,
         format!(
-            "Everything left on time (99th percentile of send lag {:.1} us) and {:.3} % was \
-             answered.",
-            send_lag.p99_ns as f64 / 1e3,
+            "Everything left on time (median send lag {:.1} us) and {:.3} % was answered.",
+            send_lag.p50_ns as f64 / 1e3,
             100.0 * counts.answered as f64 / counts.sent.max(1) as f64
         ),
     )
@@ -215,8 +216,8 @@ mod tests {
 
     #[test]
     fn open_loop_verdicts() {
-        let on_time = Latency { samples: 1, p99_ns: 20_000, ..Latency::default() };
-        let late = Latency { p99_ns: 5_000_000, ..on_time };
+        let on_time = Latency { samples: 1, p90_ns: 20_000, ..Latency::default() };
+        let late = Latency { p90_ns: 5_000_000, ..on_time };
         let full = counts(1000, 1000, 1000);
         assert_eq!(verdict(&evidence(&full, &on_time)).saturated, Saturated::Neither);
         assert_eq!(verdict(&evidence(&full, &late)).saturated, Saturated::Probe);
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_steady_backlog_does_not_accuse_the_controller() {
-        let on_time = Latency { samples: 1, p99_ns: 20_000, ..Latency::default() };
+        let on_time = Latency { samples: 1, p90_ns: 20_000, ..Latency::default() };
         let counts = counts(1000, 1000, 1000);
         let steady = Evidence {
             answers_in_window: 950,
