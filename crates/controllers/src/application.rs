@@ -6,6 +6,10 @@
 //! differ in what gets a rule: the learning switch gives one to every frame, reactive forwarding
 //! to IPv4 alone, as the application `fwd` of ONOS does, and leaves ARP to the controller.
 //!
+//! Over OpenFlow both install the rule with every such packet-in, since the switch may have let the
+//! last one expire. Over P4Runtime the controller knows which rules are there; the learning switch
+//! leaves them alone, reactive forwarding writes them again.
+//!
 //! Switches are independent of each other: there is no topology and no spanning tree, so a loop
 //! of links between switches makes broadcasts circle, as with any learning switch.
 

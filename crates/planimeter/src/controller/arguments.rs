@@ -31,7 +31,8 @@ Applications:
             known address goes to its port, and a rule for ingress port, source and destination
             makes the switch forward what follows; any other frame is flooded.
   reactive  Reactive forwarding, as the application fwd of ONOS does it: rules for IPv4 alone, and
-            ARP stays with the controller.
+            ARP stays with the controller. Every packet gets its rule; over P4Runtime, where rules
+            do not expire by themselves, learning writes a rule once.
   null      Returns every packet by the port that it came in by, as fast as possible, and installs
             no rules. For finding out how much a benchmark itself can do.
   Discovery frames (LLDP, BDDP) are not forwarded. There is no topology: a loop of links between
