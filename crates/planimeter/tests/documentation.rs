@@ -1,0 +1,88 @@
+//! What the documentation tells people to type is understood.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Every `planimeter probe` command of every page, with `--print-config` so that it is checked and
+/// not run.
+#[test]
+fn every_documented_probe_command_makes_a_configuration() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut failures = Vec::new();
+    let mut checked = 0;
+    for page in pages(&root) {
+        let text = fs::read_to_string(&page).expect("a page");
+        for command in commands(&text) {
+            checked += 1;
+            if let Err(error) = check(&root, &command) {
+                failures.push(format!("{}: {command}\n    {error}", page.display()));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(checked > 20, "the pages have moved: {checked} commands were found");
+}
+
+/// Every configuration among the examples.
+#[test]
+fn every_example_configuration_can_be_used() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = files(&root.join("examples"), "toml");
+    files.extend(self::files(&root.join("examples/onos"), "toml"));
+    assert!(files.len() >= 7, "{files:?}");
+    for file in files {
+        let command = format!("planimeter probe --config {}", file.display());
+        check(&root, &command).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    }
+}
+
+fn pages(root: &Path) -> Vec<PathBuf> {
+    let folders = ["", "docs", "examples", "examples/onos"];
+    let mut pages: Vec<PathBuf> =
+        folders.iter().flat_map(|folder| files(&root.join(folder), "md")).collect();
+    pages.extend(files(&root.join("examples"), "toml"));
+    pages
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect()
+}
+
+/// Lines of code blocks (or of comments in a configuration) that run the probe. A backslash at the
+/// end goes on in the next line.
+fn commands(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\n", " ");
+    let code = |line: &str| line.starts_with("    ") || line.starts_with("#     ");
+    let shown = joined.lines().filter(|line| code(line)).map(|line| line.trim_start_matches('#'));
+    shown
+        .map(str::trim)
+        .filter(|line| line.starts_with("planimeter probe ") && !line.contains("--legacy"))
+        .map(|line| line.trim_end_matches('&').to_owned())
+        .collect()
+}
+
+/// Lets the shell take the command apart, as it would for a user.
+fn check(root: &Path, command: &str) -> Result<(), String> {
+    let arguments = command.trim_start_matches("planimeter ");
+    // A comment ends the line, so what is added comes first.
+    let arguments = arguments.replacen("probe", "probe --print-config", 1);
+    if arguments.contains("--help") {
+        return Ok(());
+    }
+    let output = Command::new("sh")
+        .current_dir(root)
+        .args(["-c", &format!("\"$PLANIMETER\" {arguments}")])
+        .env("PLANIMETER", env!("CARGO_BIN_EXE_planimeter"))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
