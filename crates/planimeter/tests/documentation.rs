@@ -21,7 +21,7 @@ fn every_documented_probe_command_makes_a_configuration() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    assert!(checked > 20, "the pages have moved: {checked} commands were found");
+    assert!(checked >= 12, "the pages have moved: {checked} commands were found");
 }
 
 /// Every configuration among the examples.
