@@ -6,6 +6,8 @@
 //! arrival is what is measured. Times are nanoseconds on the trial's clock.
 
 mod flow_table;
+#[cfg(test)]
+mod tests;
 mod v1_0;
 mod v1_3;
 

@@ -236,12 +236,7 @@ pub(crate) fn address(config: &Config) -> String {
     }
 }
 
-fn notes(
-    plan: &TrialPlan,
-    counts: &Counts,
-    held_back: u64,
-    send_lag: &Latency,
-) -> Vec<String> {
+fn notes(plan: &TrialPlan, counts: &Counts, held_back: u64, send_lag: &Latency) -> Vec<String> {
     let mut notes: Vec<String> = plan.topology.notes().to_vec();
     notes.extend_from_slice(plan.frames.notes());
     if plan.config.switches.count > DETAIL_LIMIT {
