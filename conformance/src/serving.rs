@@ -31,10 +31,19 @@ impl Serving {
     ///
     /// When they do not listen in time.
     pub fn start(switches: u32, per_port: u32, packets: u32) -> Self {
+        Self::start_with(switches, per_port, packets, &[])
+    }
+
+    /// As [`Serving::start`], with further settings.
+    ///
+    /// # Panics
+    ///
+    /// When they do not listen in time.
+    pub fn start_with(switches: u32, per_port: u32, packets: u32, more: &[(&str, &str)]) -> Self {
         // Between choosing ports and listening on them, somebody else may take one.
         for _ in 0..3 {
             let scratch = TempDir::new().expect("a folder for the list of switches");
-            let run = start(switches, per_port, packets, &scratch);
+            let run = start(switches, per_port, packets, more, &scratch);
             let mut listed = Vec::new();
             poll(Duration::from_secs(20), || {
                 listed = list(&scratch);
@@ -53,22 +62,34 @@ impl Serving {
     }
 }
 
-fn start(switches: u32, per_port: u32, packets: u32, scratch: &TempDir) -> ProbeRun {
+fn start(
+    switches: u32,
+    per_port: u32,
+    packets: u32,
+    more: &[(&str, &str)],
+    scratch: &TempDir,
+) -> ProbeRun {
     let first = free_ports(switches.div_ceil(per_port));
     let list_file = scratch.path().join("switches.txt");
-    ProbeRun::start(&[
+    let (count, first) = (switches.to_string(), first.to_string());
+    let (per_port, rate) = (per_port.to_string(), packets.to_string());
+    let (list_file, ceases) =
+        (list_file.to_string_lossy(), format!("0-{}:stop-delay=99s", switches - 1));
+    let mut settings = vec![
         ("protocol", "p4runtime"),
-        ("switches.count", &switches.to_string()),
-        ("p4runtime.first-port", &first.to_string()),
-        ("p4runtime.devices-per-port", &per_port.to_string()),
-        ("controller.list-file", &list_file.to_string_lossy()),
-        ("traffic.rate", &packets.to_string()),
+        ("switches.count", &count),
+        ("p4runtime.first-port", &first),
+        ("p4runtime.devices-per-port", &per_port),
+        ("controller.list-file", &list_file),
+        ("traffic.rate", &rate),
         ("timing.connect-timeout", "60s"),
         ("timing.settle", "500ms"),
         ("timing.warmup", "0s"),
         ("timing.measure", "100s"),
-        ("switch", &format!("0-{}:stop-delay=99s", switches - 1)),
-    ])
+        ("switch", &ceases),
+    ];
+    settings.extend(more);
+    ProbeRun::start(&settings)
 }
 
 fn list(scratch: &TempDir) -> Vec<(String, String)> {

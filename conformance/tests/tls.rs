@@ -1,0 +1,151 @@
+//! Mutual TLS with programs that bring TLS libraries of their own: OpenSSL in Open vSwitch,
+//! BoringSSL in the Python clients.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use conformance::{OneTrial, Peer, ProbeRun, Running, Serving, repository};
+use probe::outcome::{Completion, RunResult};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+};
+use tempfile::TempDir;
+
+#[test]
+fn open_vswitch_over_tls() {
+    let (trusted, foreign) = (Authority::new(), Authority::new());
+    for protocol in ["openflow10", "openflow13"] {
+        let Some((_controller, result)) = open_vswitch(protocol, &trusted, &trusted) else {
+            return;
+        };
+        let counts = result.trial().counts;
+        assert_eq!(result.completion, Completion::Complete, "{:?}", result.trial().handshake);
+        assert_eq!((counts.sent, counts.answered), (40, 40), "{counts:?}");
+    }
+    // A controller that somebody else vouches for is not talked to, and the result says why.
+    let Some((_controller, result)) = open_vswitch("openflow13", &foreign, &trusted) else {
+        return;
+    };
+    let handshake = &result.trial().handshake;
+    assert_eq!(handshake.ready, 0);
+    let why = handshake.why_zero.as_deref().unwrap_or_default();
+    assert!(why.contains("certificate"), "{why}");
+}
+
+#[test]
+fn finsy_over_tls() {
+    grpc(Peer::Finsy, "finsy_tls.py");
+}
+
+#[test]
+fn p4runtime_shell_over_tls() {
+    grpc(Peer::P4RuntimeShell, "p4runtime_shell_tls.py");
+}
+
+fn open_vswitch(
+    protocol: &str,
+    controllers: &Authority,
+    switches: &Authority,
+) -> Option<(Running, RunResult)> {
+    Peer::OvsTestcontroller.command()?;
+    let (controller, address) = Running::start_listening(|port| {
+        let mut command =
+            Peer::OvsTestcontroller.command().unwrap_or_else(|| Command::new("false"));
+        command.arg("--unixctl=none").arg("--private-key").arg(controllers.key());
+        command.arg("--certificate").arg(controllers.certificate());
+        command.arg("--ca-cert").arg(switches.authority()).arg(format!("pssl:{port}:127.0.0.1"));
+        command
+    });
+    let result = ProbeRun::start(&[
+        ("protocol", protocol),
+        ("controller.address", &address.to_string()),
+        ("switches.count", "2"),
+        ("traffic.rate", "40"),
+        ("tls.ca", &text(&switches.authority())),
+        ("tls.certificate", &text(&switches.certificate())),
+        ("tls.key", &text(&switches.key())),
+        ("timing.connect-timeout", if controllers == switches { "30s" } else { "2s" }),
+        ("timing.settle", "100ms"),
+        ("timing.warmup", "0s"),
+        ("timing.measure", "500ms"),
+        ("timing.drain", "10s"),
+    ])
+    .finish();
+    Some((controller, result))
+}
+
+fn grpc(peer: Peer, script: &str) {
+    let Some(mut command) = peer.command() else { return };
+    let authority = Authority::new();
+    let serving = Serving::start_with(
+        1,
+        1,
+        20,
+        &[
+            ("tls.ca", &text(&authority.authority())),
+            ("tls.certificate", &text(&authority.certificate())),
+            ("tls.key", &text(&authority.key())),
+        ],
+    );
+    let (device, address) = &serving.switches[0];
+    command.arg(repository().join("conformance/scripts").join(script)).args([address, device]);
+    command.args([authority.authority(), authority.certificate(), authority.key()]);
+    let _peer = Running::start(command).expect("the interpreter starts");
+    serving.run.wait_until_answered(20, Duration::from_secs(60));
+    let counts = serving.run.interrupt().trial().counts;
+    assert_eq!((counts.sent, counts.answered, counts.lost), (20, 20, 0), "{counts:?}");
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// An authority and one certificate of its own for 127.0.0.1, as files.
+struct Authority {
+    folder: TempDir,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let mut authority = CertificateParams::default();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        authority.key_usages =
+            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        // A certificate with the name of its issuer passes for signed by itself.
+        authority.distinguished_name.push(DnType::CommonName, "conformance authority");
+        let key = KeyPair::generate().expect("a key");
+        let issuer = CertifiedIssuer::self_signed(authority, key).expect("an authority");
+        let key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a name");
+        params.distinguished_name.push(DnType::CommonName, "conformance");
+        let certificate = params.signed_by(&key, &issuer).expect("a certificate");
+        let write = |name: &str, text: String| {
+            fs::write(folder.path().join(name), text).expect("a file");
+        };
+        write("authority.pem", issuer.pem());
+        write("certificate.pem", certificate.pem());
+        write("key.pem", key.serialize_pem());
+        Self { folder }
+    }
+
+    fn authority(&self) -> PathBuf {
+        self.folder.path().join("authority.pem")
+    }
+
+    fn certificate(&self) -> PathBuf {
+        self.folder.path().join("certificate.pem")
+    }
+
+    fn key(&self) -> PathBuf {
+        self.folder.path().join("key.pem")
+    }
+}
+
+impl PartialEq for Authority {
+    fn eq(&self, other: &Self) -> bool {
+        self.folder.path() == other.folder.path()
+    }
+}
