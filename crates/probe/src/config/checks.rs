@@ -334,13 +334,6 @@ fn p4runtime(draft: &Draft, report: &mut Report<'_>) {
             "p4runtime.p4info = \"FILE\" as well".to_owned(),
         );
     }
-    if own.port_bytes.0 == Some(1) && draft.switches.ports > 255 {
-        report.conflict(
-            &["p4runtime.port-bytes", "switches.ports"],
-            format!("port {} does not fit in 1 byte", draft.switches.ports),
-            "p4runtime.port-bytes = 2".to_owned(),
-        );
-    }
     if draft.protocol != Protocol::P4Runtime {
         return;
     }

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use super::value::{
     Advertise, ControllerAddress, Counts, InputFile, ModeName, OutputDirectory, OutputFile,
-    Overrides, PlanName, PortBytes, Process, Rates, RestBase, Secret, ServerAddress, Threads,
-    Thresholds, Unsettable,
+    Overrides, PlanName, Process, Rates, RestBase, Secret, ServerAddress, Threads, Thresholds,
+    Unsettable,
 };
 use super::{
     Addresses, Arrivals, Config, Controller, Frame, Generator, Matching, Mode, Output, P4Runtime,
-    Plan, PlanKind, Protocol, Switches, Timing, Tls, TopologySource, Traffic,
+    Plan, PlanKind, PortForm, Protocol, Switches, Timing, Tls, TopologySource, Traffic,
 };
 
 /// One place per setting.
@@ -126,7 +126,7 @@ pub(super) struct P4RuntimeDraft {
     pub(super) p4info: InputFile,
     pub(super) device_config: InputFile,
     pub(super) cookie: u64,
-    pub(super) port_bytes: PortBytes,
+    pub(super) port_form: PortForm,
 }
 
 #[derive(Debug, Default)]
@@ -290,7 +290,7 @@ impl P4RuntimeDraft {
             p4info: self.p4info.0,
             device_config: self.device_config.0,
             cookie: self.cookie,
-            port_bytes: self.port_bytes.0,
+            port_form: self.port_form,
         }
     }
 }

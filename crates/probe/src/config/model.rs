@@ -147,8 +147,18 @@ pub struct P4Runtime {
     pub device_config: Option<PathBuf>,
     /// Cookie that goes with `p4info`.
     pub cookie: u64,
-    /// Bytes of a port number in packet-in metadata; `None` is the canonical shortest form.
-    pub port_bytes: Option<usize>,
+    /// How port numbers are written in packet-in metadata.
+    pub port_form: PortForm,
+}
+
+/// How port numbers are written in packet-in metadata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PortForm {
+    /// The fewest bytes that hold the number, as the P4Runtime specification asks of servers.
+    #[default]
+    Canonical,
+    /// All bytes of the field's width.
+    FullWidth,
 }
 
 /// TLS on the control channel.

@@ -89,17 +89,16 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         ..BASE
     },
     Setting {
-        key: "p4runtime.port-bytes",
-        flag: "port-bytes",
-        value_name: "BYTES",
-        default: "auto",
-        example: "2",
-        summary: "Bytes of a port number in packet-in metadata",
-        manual: "auto is the canonical form of P4Runtime, the fewest bytes that hold the number. \
-            Some controllers expect the full width of the field, two bytes for the nine bits that \
-            are usual.",
-        limits: Limits::Number(1.0, 8.0),
-        slot: |draft| &mut draft.p4runtime.port_bytes,
+        key: "p4runtime.port-form",
+        flag: "port-form",
+        value_name: "FORM",
+        default: "canonical",
+        example: "full-width",
+        summary: "Form of port numbers in packet-in metadata: canonical or full-width",
+        manual: "canonical is the form of the P4Runtime specification, the fewest bytes that hold \
+            the number. Some controllers expect the full width of the field instead, which is two \
+            bytes for the nine bits that are usual.",
+        slot: |draft| &mut draft.p4runtime.port_form,
         ..BASE
     },
 ];

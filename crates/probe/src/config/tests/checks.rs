@@ -298,16 +298,6 @@ fn controllers_are_told_an_address_that_can_be_dialled() {
 }
 
 #[test]
-fn port_numbers_fit_their_bytes() {
-    refused(
-        "p4runtime.port-bytes = 1\nswitches.ports = 256\n",
-        "probe.toml:1: p4runtime.port-bytes: port 256 does not fit in 1 byte; write \
-         p4runtime.port-bytes = 2",
-    );
-    config("p4runtime.port-bytes = 1\nswitches.ports = 255\n");
-}
-
-#[test]
 fn a_cookie_needs_its_pipeline() {
     refused(
         "p4runtime.cookie = 7\n",

@@ -48,7 +48,7 @@ json = true
 
 [p4runtime]
 devices-per-port = 7
-port-bytes = 2
+port-form = "full-width"
 
 [[switch]]
 index = "0-9"

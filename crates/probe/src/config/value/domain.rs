@@ -6,7 +6,7 @@ use super::path::input_file;
 use super::scalar::{narrow, parse_number};
 use super::{Rejection, Value, alternatives, quoted};
 use crate::config::{
-    Arrivals, Frame, Generator, Matching, ProcessSelector, Protocol, TopologySource,
+    Arrivals, Frame, Generator, Matching, PortForm, ProcessSelector, Protocol, TopologySource,
 };
 
 /// A type whose values are words; the first spelling is the canonical one.
@@ -53,6 +53,11 @@ words!(ModeName, "mode", {
     ModeName::Open = "open",
     ModeName::Closed = "closed",
     ModeName::Flood = "flood",
+});
+
+words!(PortForm, "form", {
+    PortForm::Canonical = "canonical",
+    PortForm::FullWidth = "full-width",
 });
 
 words!(Generator, "generator", {

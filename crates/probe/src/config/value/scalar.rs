@@ -253,25 +253,6 @@ impl Value for Threads {
     }
 }
 
-/// Bytes of a port number; `auto` is the canonical form.
-#[derive(Debug, Default)]
-pub(in crate::config) struct PortBytes(pub(in crate::config) Option<usize>);
-
-impl Value for PortBytes {
-    fn read(&mut self, text: &str, _: &Path) -> Result<(), Rejection> {
-        self.0 = if text == "auto" { None } else { Some(narrow(text, usize::MAX as u128)?) };
-        Ok(())
-    }
-
-    fn text(&self) -> String {
-        self.0.map_or_else(|| "auto".to_owned(), |bytes| bytes.to_string())
-    }
-
-    fn magnitudes(&self) -> Vec<f64> {
-        self.0.iter().map(|bytes| *bytes as f64).collect()
-    }
-}
-
 /// Address that servers bind to.
 #[derive(Debug)]
 pub(in crate::config) struct ServerAddress(pub(in crate::config) IpAddr);

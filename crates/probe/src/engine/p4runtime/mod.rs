@@ -24,7 +24,7 @@ use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use tokio::sync::watch;
 
 use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
-use crate::config::{DeviceAddress, Protocol};
+use crate::config::{DeviceAddress, PortForm, Protocol};
 use crate::ledger::Tally;
 use thread::{Doorman, Member, Observer, Shared, ThreadState};
 
@@ -133,9 +133,9 @@ fn devices(
 ) -> Result<Vec<Listening>, StartError> {
     let addresses = addresses(&plan.config);
     let options = DeviceOptions {
-        packet_in_form: match plan.config.p4runtime.port_bytes {
-            Some(_) => ByteString::FullWidth,
-            None => ByteString::Canonical,
+        packet_in_form: match plan.config.p4runtime.port_form {
+            PortForm::FullWidth => ByteString::FullWidth,
+            PortForm::Canonical => ByteString::Canonical,
         },
         // A controller that comes back with a lower election id than before is not locked out of
         // a switch that nobody else controls.
