@@ -217,7 +217,8 @@ pub struct Counts {
     pub discovery_relayed: u64,
     /// Connections that the controller closed, or that broke, over the whole trial.
     pub disconnects: u64,
-    /// Messages that could not be decoded over the whole trial.
+    /// Messages that could not be decoded over the whole trial, among them packet-outs whose
+    /// metadata does not fit the pipeline (P4Runtime).
     pub malformed: u64,
 }
 

@@ -59,6 +59,11 @@ pub trait DeviceObserver: Send + Sync + 'static {
     ) {
     }
 
+    /// So many packet-outs were dropped, since their sender is no primary, or since they do not
+    /// fit the pipeline. The reason is that of the first, as the controller hears it; there is
+    /// none if [`DeviceOptions::stream_errors`](crate::session::DeviceOptions) is off.
+    fn packet_outs_refused(&self, _device: &DeviceHandle, _count: usize, _reason: Option<&str>) {}
+
     /// A packet-in with this tag is being encoded into the buffer that goes to the socket.
     fn packet_in_sent(&self, _tag: u64) {}
 }
@@ -318,11 +323,17 @@ impl DeviceHandle {
         if packets.is_empty() {
             return;
         }
+        let arrived = packets.len();
         let mut effects = Vec::new();
         let mut session = self.session();
         session.device.packet_outs(stream, packets, &mut effects);
+        let refused = arrived - packets.len();
+        let reason = effects.iter().find_map(stream_error);
         self.apply(&mut session, &mut effects);
         drop(session);
+        if refused > 0 {
+            self.shared.observer.packet_outs_refused(self, refused, reason.as_deref());
+        }
         if !packets.is_empty() {
             self.shared.observer.packet_outs(self, stream, packets);
             packets.clear();
@@ -477,5 +488,16 @@ fn send(session: &Session, to: StreamId, message: v1::StreamMessageResponse) {
         outbox.push_all([item]);
     } else {
         outbox.push_always(item);
+    }
+}
+
+/// What a controller is told about a message of its stream that was refused.
+fn stream_error(effect: &Effect) -> Option<String> {
+    match effect {
+        Effect::Send { message, .. } => match &message.update {
+            Some(v1::stream_message_response::Update::Error(error)) => Some(error.message.clone()),
+            _ => None,
+        },
+        _ => None,
     }
 }

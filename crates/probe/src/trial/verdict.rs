@@ -24,9 +24,10 @@ pub(crate) struct Evidence<'a> {
     pub(crate) threads: usize,
 }
 
-/// Send lag of a tenth of the packet-ins beyond which the schedule counts as missed. Not of the
-/// hundredth: a shared host withholds the processor for milliseconds now and then, which spoils a
-/// tail but limits no rate. Such tails are noted beside the result.
+/// Send lag of half of the packet-ins, or ten times it of a tenth, beyond which the schedule counts
+/// as missed. A probe that is too slow falls ever further behind and exceeds both at once; a shared
+/// host that withholds the processor for milliseconds now and then spoils a tail but limits no
+/// rate. Such tails are noted beside the result.
 pub(super) const LAG_LIMIT_NS: u64 = 1_000_000;
 /// Share of packets whose absence is more than an edge of the window.
 const NOTABLE: f64 = 0.01;
@@ -58,12 +59,14 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
             ),
         );
     }
-    if send_lag.p90_ns > LAG_LIMIT_NS || share(unsent) > NOTABLE {
+    let behind = send_lag.p50_ns > LAG_LIMIT_NS || send_lag.p90_ns > 10 * LAG_LIMIT_NS;
+    if behind || share(unsent) > NOTABLE {
         return judge(
             Saturated::Probe,
             format!(
-                "It fell behind its own schedule: a tenth of the packet-ins left more than {:.3} ms \
-                 late, and {unsent} of {} that were due did not leave.",
+                "It fell behind its own schedule: half of the packet-ins left more than {:.3} ms \
+                 late, a tenth more than {:.3} ms, and {unsent} of {} that were due did not leave.",
+                send_lag.p50_ns as f64 / 1e6,
                 send_lag.p90_ns as f64 / 1e6,
                 counts.due
             ),
@@ -179,6 +182,13 @@ pub(crate) fn why_zero(
             counts.unmatched
         ));
     }
+    if counts.malformed > 0 {
+        return Some(format!(
+            "{} messages of the controller were refused, since they are malformed or do not fit \
+             the pipeline.{errors}",
+            counts.malformed
+        ));
+    }
     if counts.rules_installed > 0 {
         return Some(format!(
             "The controller installed {} rules but sent no packet-out: it answers with rules \
@@ -217,7 +227,7 @@ mod tests {
     #[test]
     fn open_loop_verdicts() {
         let on_time = Latency { samples: 1, p90_ns: 20_000, ..Latency::default() };
-        let late = Latency { p90_ns: 5_000_000, ..on_time };
+        let late = Latency { p50_ns: 5_000_000, p90_ns: 50_000_000, ..on_time };
         let full = counts(1000, 1000, 1000);
         assert_eq!(verdict(&evidence(&full, &on_time)).saturated, Saturated::Neither);
         assert_eq!(verdict(&evidence(&full, &late)).saturated, Saturated::Probe);

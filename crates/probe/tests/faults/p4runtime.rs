@@ -4,6 +4,9 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use p4runtime::arbitration::ElectionId;
+use p4runtime::client::{Client, ClientOptions};
+use p4runtime::proto::v1::{self, stream_message_response::Update as Response};
 use probe::outcome::{Completion, Trial};
 
 use super::run::{run, try_run};
@@ -85,4 +88,142 @@ fn a_port_that_is_taken_is_named() {
     let error = try_run(&settings(&address.port().to_string())).expect_err("the port is taken");
     assert!(error.contains(&address.to_string()), "{error}");
     assert!(error.contains("--first-port"), "{error}");
+}
+
+/// What a controller does once it is elected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Behaviour {
+    /// Opens a stream without an election id, and so never becomes primary.
+    NeverElected,
+    /// Answers every packet-in so many times.
+    Answer(usize),
+    /// Answers so many packet-ins and closes the connection.
+    LeaveAfter(usize),
+    /// Answers every packet-in without a metadata field that the pipeline has.
+    LeaveOutMetadata,
+}
+
+/// Runs a trial of one switch that sends 30 packet-ins in 300 ms and has a pipeline from the
+/// start, with a controller.
+fn with_controller(behaviour: Behaviour, more: &[(&str, &str)]) -> Trial {
+    let port = free_port().to_string();
+    let p4info = concat!(env!("CARGO_MANIFEST_DIR"), "/../controllers/pipeline/l2.p4info.txtpb");
+    let mut settings = vec![
+        ("protocol", "p4runtime"),
+        ("switches.count", "1"),
+        ("p4runtime.first-port", port.as_str()),
+        ("p4runtime.p4info", p4info),
+        ("traffic.rate", "100"),
+        ("timing.connect-timeout", "20s"),
+        ("timing.settle", "0s"),
+        ("timing.warmup", "0s"),
+        ("timing.measure", "300ms"),
+        ("timing.drain", "300ms"),
+    ];
+    settings.extend(more);
+    let address = format!("127.0.0.1:{port}");
+    let controller = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(control(&address, behaviour));
+    });
+    let trial = run(&settings);
+    controller.join().expect("the controller does as told");
+    trial
+}
+
+async fn control(address: &str, behaviour: Behaviour) {
+    let options = ClientOptions::default();
+    let mut client = loop {
+        match Client::connect(address, 1, &options).await {
+            Ok(client) => break client,
+            Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    };
+    let elected = (behaviour != Behaviour::NeverElected).then(|| ElectionId(1));
+    let (sender, mut receiver) = client.open_stream("", None, elected).await.expect("a stream");
+    let mut answered = 0;
+    // The switches end the stream when the trial is over.
+    while let Ok(Some(message)) = receiver.next().await {
+        let Response::Packet(packet) = message else { continue };
+        if let Behaviour::LeaveAfter(limit) = behaviour
+            && answered == limit
+        {
+            return;
+        }
+        let copies = match behaviour {
+            Behaviour::Answer(copies) => copies,
+            _ => 1,
+        };
+        let fields = if behaviour == Behaviour::LeaveOutMetadata { 1..=1 } else { 1..=3 };
+        let field = |metadata_id| v1::PacketMetadata { metadata_id, value: vec![1].into() };
+        let out = v1::PacketOut { payload: packet.payload, metadata: fields.map(field).collect() };
+        sender.packet_outs(std::iter::repeat_n(out, copies));
+        answered += 1;
+    }
+}
+
+#[test]
+fn a_controller_that_is_never_elected() {
+    let trial = with_controller(Behaviour::NeverElected, &[("timing.connect-timeout", "1s")]);
+    let why = trial.handshake.why_zero.as_deref().unwrap_or_default();
+    assert!(why.contains("no primary elected"), "{why}");
+}
+
+#[test]
+fn a_controller_that_answers_twice() {
+    let calm = [
+        ("timing.drain", "10s"),
+        ("traffic.arp-first", "false"),
+        // An answer that comes last is a second one: give it time.
+        ("switch", "0:stop-delay=100ms"),
+    ];
+    let trial = with_controller(Behaviour::Answer(2), &calm);
+    let counts = trial.counts;
+    assert_eq!((counts.sent, counts.answered, counts.lost), (20, 20, 0), "{counts:?}");
+    assert_eq!((counts.duplicated, counts.unmatched), (20, 0), "{counts:?}");
+    assert_eq!(trial.completion, Completion::Complete);
+}
+
+#[test]
+fn a_controller_that_never_answers() {
+    let trial = with_controller(Behaviour::Answer(0), &[]);
+    let counts = trial.counts;
+    assert_eq!((counts.sent, counts.answered, counts.lost), (30, 0, 30), "{counts:?}");
+    let why = trial.handshake.why_zero.as_deref().unwrap_or_default();
+    assert!(why.contains("30 packet-ins left and nothing at all came back"), "{why}");
+}
+
+#[test]
+fn a_controller_whose_answers_do_not_fit_the_pipeline() {
+    let trial = with_controller(Behaviour::LeaveOutMetadata, &[("traffic.arp-first", "false")]);
+    let counts = trial.counts;
+    assert_eq!((counts.sent, counts.answered, counts.lost), (30, 0, 30), "{counts:?}");
+    assert!(counts.malformed > 0, "{counts:?}");
+    let why = trial.handshake.why_zero.as_deref().unwrap_or_default();
+    assert!(why.contains("do not fit the pipeline"), "{why}");
+    assert!(why.contains("packet-out refused") && why.contains("ingress_port"), "{why}");
+}
+
+#[test]
+fn a_controller_that_answers_late() {
+    let trial = with_controller(
+        Behaviour::Answer(1),
+        &[("traffic.late-after", "1us"), ("timing.drain", "10s")],
+    );
+    let counts = trial.counts;
+    assert_eq!((counts.answered, counts.late, counts.lost), (30, 30, 0), "{counts:?}");
+}
+
+#[test]
+fn a_controller_that_leaves_in_the_middle_of_traffic() {
+    let trial = with_controller(Behaviour::LeaveAfter(10), &[("traffic.arp-first", "false")]);
+    let counts = trial.counts;
+    let Completion::Partial { reason } = &trial.completion else {
+        panic!("{:?}", trial.completion);
+    };
+    assert!(reason.contains("1 of 1 switches were not connected at the end"), "{reason}");
+    assert_eq!((counts.due, counts.answered, counts.disconnects), (30, 10, 1), "{counts:?}");
+    assert_eq!(counts.answered + counts.lost, counts.sent, "{counts:?}");
+    assert!(counts.sent < counts.due, "{counts:?}");
+    assert_eq!(trial.handshake.ready, 1);
 }

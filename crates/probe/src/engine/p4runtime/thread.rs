@@ -358,6 +358,13 @@ impl DeviceObserver for Observer {
         }
     }
 
+    fn packet_outs_refused(&self, _device: &DeviceHandle, count: usize, reason: Option<&str>) {
+        let mut books = self.thread.books();
+        books.recorder.counts(self.index).malformed += count as u64;
+        let reason = reason.unwrap_or("it does not fit the pipeline");
+        books.members[self.index].handshake.error = Some(format!("packet-out refused: {reason}"));
+    }
+
     fn packet_in_sent(&self, tag: u64) {
         if tag == UNMEASURED {
             return;
