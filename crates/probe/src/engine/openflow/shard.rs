@@ -20,7 +20,7 @@ use crate::config::{Matching, Mode};
 use crate::engine::control::{Live, Orders};
 use crate::engine::mailbox::{Mailbox, Note, Slot};
 use crate::engine::recorder::{Recorder, RuleChange};
-use crate::engine::{SwitchHandshake, TrialPlan};
+use crate::engine::{SwitchHandshake, TrialPlan, nanos};
 use crate::ledger::Answer;
 use crate::openflow_switch::{OpenFlowSwitch, Received};
 use crate::schedule::{Nanos, ShardSchedule};
@@ -716,10 +716,13 @@ impl Shard {
         let at = self.traffic_time(now);
         for index in 0..self.members.len() {
             if let (Mode::Closed { give_up, .. }, Some(at)) = (self.plan.config.traffic.mode, at) {
-                let before = at.saturating_sub(crate::engine::control::nanos(give_up));
-                if self.recorder.switches[index].ledger.give_up(before) > 0 {
-                    self.touch(index);
-                }
+                let before = at.saturating_sub(nanos(give_up));
+                self.recorder.switches[index].ledger.give_up(before);
+            }
+            // Without a schedule nothing else wakes a switch whose places were freed, that has just
+            // become ready, or whose start delay has passed.
+            if at.is_some() && self.plan.config.traffic.mode != Mode::Open {
+                self.touch(index);
             }
             let member = &mut self.members[index];
             if let State::Open(_) = member.connection.state {
