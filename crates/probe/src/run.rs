@@ -188,6 +188,9 @@ impl Runner<'_> {
     fn trial(&mut self, switches: u32, rate: f64) -> Result<(), RunError> {
         if self.trials > 0 {
             self.between()?;
+            if self.is_interrupted() {
+                return Ok(());
+            }
         }
         self.trials += 1;
         let repetition = self.point_at(switches, rate).trials.len() as u32 + 1;
