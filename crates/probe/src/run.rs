@@ -159,10 +159,13 @@ impl Runner<'_> {
         while let Some(rate) = search.next_rate() {
             let before = self.point_at(switches, rate).trials.len();
             self.point(switches, rate)?;
+            // What a trial that was cut short left unanswered is no loss.
+            if self.is_interrupted() {
+                break;
+            }
             let trials = self.point_at(switches, rate).trials.get(before..).unwrap_or_default();
             search.observe(rate, trials);
-            let nothing = trials.iter().all(|trial| trial.handshake.ready == 0);
-            if nothing || self.is_interrupted() {
+            if trials.iter().all(|trial| trial.handshake.ready == 0) {
                 break;
             }
         }

@@ -287,5 +287,25 @@ fn an_interrupt_ends_the_command_between_trials() {
     assert_eq!(trials, 1);
 }
 
+#[test]
+fn a_search_that_is_interrupted_takes_nothing_for_loss() {
+    // Unanswered packet-ins of a trial that is cut short would look like loss.
+    let peer = Peer::start(Behaviour::Answer { copies: 0 });
+    let address = peer.address().to_string();
+    let result = run::interrupted_in(
+        &[
+            ("controller.address", &address),
+            ("switches.count", "1"),
+            ("plan.kind", "search"),
+            ("timing.settle", "0s"),
+            ("timing.warmup", "0s"),
+            ("timing.measure", "1h"),
+        ],
+        probe::Phase::Measuring,
+    );
+    let search = result.search.expect("a search");
+    assert_eq!((search.loss_free_rate, search.lossy_rate), (None, None), "{search:?}");
+}
+
 /// No run of this file may take longer, however badly the controller behaves.
 const BOUND: Duration = Duration::from_secs(60);

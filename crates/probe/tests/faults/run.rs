@@ -23,9 +23,14 @@ pub(crate) fn try_run(settings: &[(&str, &str)]) -> Result<RunResult, String> {
 
 /// Runs one trial until it is in a phase, and interrupts it then.
 pub(crate) fn interrupted(settings: &[(&str, &str)], phase: Phase) -> Trial {
+    only(interrupted_in(settings, phase))
+}
+
+/// Runs until a trial is in a phase, and interrupts the run then.
+pub(crate) fn interrupted_in(settings: &[(&str, &str)], phase: Phase) -> RunResult {
     let going = Going::start(settings);
     going.wait_until(|live| live.phase() == phase);
-    only(going.interrupt())
+    going.interrupt()
 }
 
 /// Runs until the first trial has ended, and interrupts whatever comes then.
