@@ -37,6 +37,7 @@ pub(crate) struct Recorder {
     sample_every: u64,
     /// First answers, and packet-ins left, that were not yet published to watchers.
     unpublished: (u64, u64),
+    closed_at: Option<u64>,
 }
 
 impl Recorder {
@@ -55,6 +56,7 @@ impl Recorder {
             detailed,
             sample_every: sample_every.max(1),
             unpublished: (0, 0),
+            closed_at: None,
         }
     }
 
@@ -147,6 +149,17 @@ impl Recorder {
 
     pub(crate) fn counts(&mut self, switch: usize) -> &mut Counts {
         self.switches[switch].ledger.counts_mut()
+    }
+
+    /// Closes the books: the thread does nothing more from this moment on.
+    pub(crate) fn close(&mut self, at: u64) {
+        self.sample(at);
+        self.closed_at = Some(at);
+    }
+
+    /// When the books were closed; absent if traffic had not begun.
+    pub(crate) fn closed_at(&self) -> Option<u64> {
+        self.closed_at
     }
 
     /// Takes the samples of outstanding packet-ins that are due at `now`; sample `k` belongs to the

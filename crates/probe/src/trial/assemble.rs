@@ -56,7 +56,8 @@ pub(super) fn trial(
     usage: UsageSeries,
     ready_after_s: Option<f64>,
 ) -> Trial {
-    let window = measured(plan.window(), &completion, &usage);
+    let closed_at = books.iter().filter_map(|(recorder, _)| recorder.closed_at()).min();
+    let window = measured(plan.window(), closed_at);
     let seconds = (window.to.saturating_sub(window.from)) as f64 / 1e9;
     let mut histograms = Histograms::default();
     let mut series = series(plan, window, &usage);
@@ -122,15 +123,10 @@ pub(super) fn trial(
     }
 }
 
-/// The window as far as it was reached.
-fn measured(window: Window, completion: &Completion, usage: &UsageSeries) -> Window {
-    match completion {
-        Completion::Complete => window,
-        _ => {
-            let reached = usage.at.last().copied().unwrap_or(0);
-            Window { from: window.from, to: window.to.min(reached.max(window.from)) }
-        }
-    }
+/// The window as far as it was reached when the first engine thread closed its books.
+fn measured(window: Window, closed_at: Option<u64>) -> Window {
+    let reached = closed_at.unwrap_or(window.from).max(window.from);
+    Window { from: window.from, to: window.to.min(reached) }
 }
 
 fn series(plan: &TrialPlan, window: Window, usage: &UsageSeries) -> Series {

@@ -139,7 +139,7 @@ async fn control(address: &str, behaviour: Behaviour) {
             Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
         }
     };
-    let elected = (behaviour != Behaviour::NeverElected).then(|| ElectionId(1));
+    let elected = (behaviour != Behaviour::NeverElected).then_some(ElectionId(1));
     let (sender, mut receiver) = client.open_stream("", None, elected).await.expect("a stream");
     let mut answered = 0;
     // The switches end the stream when the trial is over.

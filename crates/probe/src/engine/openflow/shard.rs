@@ -136,7 +136,7 @@ impl Shard {
             }
         }
         if let Some(at) = self.traffic_time(self.orders.clock.now()) {
-            self.recorder.sample(at);
+            self.recorder.close(at);
         }
         self.publish();
         Ok((self.recorder, self.members.into_iter().map(|member| member.handshake).collect()))

@@ -75,7 +75,7 @@ pub(super) async fn pace(thread: &ThreadState) -> io::Result<()> {
         }
     }
     if let Some(at) = thread.traffic_time() {
-        thread.books().recorder.sample(at);
+        thread.books().recorder.close(at);
     }
     pacer.publish();
     Ok(())
