@@ -269,6 +269,29 @@ fn an_interrupt_while_draining_keeps_what_was_measured() {
 }
 
 #[test]
+fn the_rates_of_an_interrupted_trial_are_over_the_time_that_was_measured() {
+    let peer = Peer::start(Behaviour::Answer { copies: 1 });
+    let address = peer.address().to_string();
+    let trial = run::interrupted_after(
+        &[
+            ("controller.address", &address),
+            ("switches.count", "4"),
+            ("traffic.rate", "250"),
+            ("timing.settle", "0s"),
+            ("timing.warmup", "0s"),
+            ("timing.measure", "1h"),
+            // Far apart, so that the end of the window cannot be mistaken for a sample.
+            ("timing.sample", "10s"),
+        ],
+        500,
+    );
+    // Evenly spaced packet-ins are due in any window but for those at its edges.
+    let expected = trial.measured_s * 1000.0;
+    assert!(trial.counts.due >= 500, "{:?}", trial.counts);
+    assert!((trial.counts.due as f64 - expected).abs() <= 25.0, "{expected} {:?}", trial.counts);
+}
+
+#[test]
 fn an_interrupt_ends_the_command_between_trials() {
     let peer = Peer::start(Behaviour::Answer { copies: 1 });
     let address = peer.address().to_string();

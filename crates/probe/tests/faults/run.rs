@@ -33,6 +33,13 @@ pub(crate) fn interrupted_in(settings: &[(&str, &str)], phase: Phase) -> RunResu
     going.interrupt()
 }
 
+/// Runs one trial until so many packet-ins have left, and interrupts it then.
+pub(crate) fn interrupted_after(settings: &[(&str, &str)], packet_ins: u64) -> Trial {
+    let going = Going::start(settings);
+    going.wait_until(|live| live.sent() >= packet_ins);
+    only(going.interrupt())
+}
+
 /// Runs until the first trial has ended, and interrupts whatever comes then.
 pub(crate) fn interrupted_after_a_trial(settings: &[(&str, &str)]) -> RunResult {
     let going = Going::start(settings);
