@@ -54,8 +54,11 @@ fn over_time(title: &str, description: String, y: Axis, lines: Vec<Line>, trial:
 
 fn rates(trial: &Trial, which: &str) -> Figure {
     let series = &trial.series;
+    // Traffic covers a part only of the second in which it ends; its count would look like a dip.
+    let end = series.measure_to_s;
+    let is_cut = |second: f64| second < end && end < second + 1.0;
     let per_second = |name: &str, values: &[u64], style: Style| {
-        let seconds = values.iter().enumerate();
+        let seconds = values.iter().enumerate().filter(|(second, _)| !is_cut(*second as f64));
         let dots = seconds.map(|(second, n)| Dot::new(second as f64 + 0.5, *n as f64));
         Line::new(name, dots.collect(), style)
     };
@@ -79,7 +82,7 @@ fn rates(trial: &Trial, which: &str) -> Figure {
             lines,
             trial,
         ),
-        remark: format!("Counted per second, all switches together. {which}"),
+        remark: format!("Counted in whole seconds, all switches together. {which}"),
         data: Data::Extremes,
     }
 }
