@@ -429,3 +429,40 @@ enum Wait {
     Done,
     Interrupted,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Origin, Settings};
+
+    /// Trials follow each other by the hundred in one process.
+    #[test]
+    fn nothing_of_a_trial_outlives_it() {
+        for protocol in ["openflow13", "p4runtime"] {
+            let mut settings = Settings::new();
+            // A port of the system's choice, behind which all devices are.
+            for (key, value) in [
+                ("protocol", protocol),
+                ("p4runtime.first-port", &free_port().to_string()),
+                ("p4runtime.devices-per-port", "8"),
+                ("switches.count", "8"),
+                ("threads", "1"),
+            ] {
+                settings.set(key, value, Origin::Flag);
+            }
+            let config = settings.resolve().expect("settings").config;
+            let setting = TrialSetting { switches: 8, rate: 1.0, repetition: 1, seed: 1 };
+            let plan = Arc::new(plan(config, setting).expect("a plan"));
+            let (orders, live) = (Arc::new(Orders::new()), Arc::new(Live::default()));
+            let threads = start(&plan, &orders, &live).expect("threads");
+            orders.stop();
+            assert_eq!(join(threads).expect("books").len(), 1);
+            assert_eq!(Arc::strong_count(&plan), 1, "{protocol}");
+        }
+    }
+
+    fn free_port() -> u16 {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.local_addr().expect("an address").port()
+    }
+}

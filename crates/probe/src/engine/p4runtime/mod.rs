@@ -11,7 +11,7 @@ mod timer;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -70,12 +70,7 @@ pub(crate) fn start(
     orders: &Arc<Orders>,
     live: &Arc<Live>,
 ) -> Result<Vec<JoinHandle<io::Result<Books>>>, StartError> {
-    let shared = Arc::new(Shared {
-        plan: plan.clone(),
-        orders: orders.clone(),
-        live: live.clone(),
-        threads: OnceLock::new(),
-    });
+    let shared = Arc::new(Shared::new(plan.clone(), orders.clone(), live.clone()));
     let preloaded = preloaded(plan)?;
     let registry = Arc::new(PipelineRegistry::new());
     let threads = (0..plan.threads)
@@ -85,7 +80,7 @@ pub(crate) fn start(
     for (number, thread) in threads.iter().enumerate() {
         serving.push(devices(plan, number, thread, &registry, preloaded.as_ref())?);
     }
-    let _ = shared.threads.set(threads.clone());
+    shared.set_threads(threads.clone());
     let tls = server_tls(plan)?;
     threads
         .into_iter()
@@ -168,7 +163,7 @@ fn devices(
             last.devices.push(handle);
         }
     }
-    let _ = thread.devices.set(all);
+    thread.set_devices(all);
     Ok(listening)
 }
 
@@ -265,6 +260,7 @@ fn run(
         }
         result
     })?;
+    thread.release();
     let mut books = thread.books();
     let handshakes: Vec<SwitchHandshake> =
         books.members.iter().map(|member| member.handshake.clone()).collect();

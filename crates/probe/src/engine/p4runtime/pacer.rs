@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use p4runtime::server::PacketIn;
+use p4runtime::server::{DeviceHandle, PacketIn};
 
 use super::thread::{HELD_BACK, ThreadState};
 use super::timer::Timer;
@@ -27,6 +27,7 @@ const STALLED: u64 = 5_000_000;
 
 struct Pacer<'a> {
     thread: &'a ThreadState,
+    devices: Vec<DeviceHandle>,
     schedule: Option<ShardSchedule>,
     /// Due times of each member that were not handed over: due, and whether held back.
     pending: Vec<VecDeque<(u64, bool)>>,
@@ -50,6 +51,7 @@ pub(super) async fn pace(thread: &ThreadState) -> io::Result<()> {
     };
     let mut pacer = Pacer {
         thread,
+        devices: thread.devices(),
         schedule: plan.schedule.as_ref().map(|schedule| schedule.shard(indices)),
         pending: vec![VecDeque::new(); members],
         waiting: Vec::new(),
@@ -153,7 +155,7 @@ impl Pacer<'_> {
             // Only a task that is on time itself can tell that somebody else is not.
             let on_time = at - due.at.0 < 1_000_000;
             let since = at.saturating_sub(self.thread.relative(books.members[index].progress));
-            let queued = self.thread.device(index).map_or(0, |device| device.queued());
+            let queued = self.devices.get(index).map_or(0, DeviceHandle::queued);
             let held_back = on_time && queued > 0 && since > STALLED;
             if queued == 0 {
                 books.members[index].progress = self.thread.absolute(at);
@@ -199,7 +201,7 @@ impl Pacer<'_> {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|index| {
             let index = *index;
-            let Some(device) = self.thread.device(index) else { return false };
+            let Some(device) = self.devices.get(index) else { return false };
             let room = HIGH_WATER.saturating_sub(device.queued());
             let mut books = self.thread.books();
             if !books.members[index].ready {

@@ -5,7 +5,7 @@
 //! a switch of another thread, so it is practically never contended. It is never held while the
 //! server is called.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::{Bytes, BytesMut};
 use p4runtime::arbitration::{RoleKey, StreamId};
@@ -37,8 +37,22 @@ pub(super) struct Shared {
     pub(super) plan: Arc<TrialPlan>,
     pub(super) orders: Arc<Orders>,
     pub(super) live: Arc<Live>,
-    /// All threads, once they exist.
-    pub(super) threads: OnceLock<Vec<Arc<ThreadState>>>,
+    /// All threads, from when they exist until they end.
+    threads: RwLock<Vec<Arc<ThreadState>>>,
+}
+
+impl Shared {
+    pub(super) fn new(plan: Arc<TrialPlan>, orders: Arc<Orders>, live: Arc<Live>) -> Self {
+        Self { plan, orders, live, threads: RwLock::default() }
+    }
+
+    pub(super) fn set_threads(&self, threads: Vec<Arc<ThreadState>>) {
+        *self.threads.write().unwrap_or_else(PoisonError::into_inner) = threads;
+    }
+
+    fn thread(&self, number: usize) -> Option<Arc<ThreadState>> {
+        self.threads.read().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
+    }
 }
 
 /// One engine thread.
@@ -47,8 +61,8 @@ pub(super) struct ThreadState {
     /// Wakes the pacing task.
     pub(super) wake: Notify,
     books: Mutex<Books>,
-    /// The devices of the thread, in the order of the books.
-    pub(super) devices: OnceLock<Vec<DeviceHandle>>,
+    /// The devices of the thread, in the order of the books, until the thread ends.
+    devices: RwLock<Vec<DeviceHandle>>,
 }
 
 /// What the lock protects.
@@ -102,7 +116,7 @@ impl ThreadState {
                 frame: Vec::new(),
                 closed_loop,
             }),
-            devices: OnceLock::new(),
+            devices: RwLock::default(),
         }
     }
 
@@ -111,8 +125,19 @@ impl ThreadState {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn device(&self, index: usize) -> Option<&DeviceHandle> {
-        self.devices.get().and_then(|devices| devices.get(index))
+    pub(super) fn set_devices(&self, devices: Vec<DeviceHandle>) {
+        *self.devices.write().unwrap_or_else(PoisonError::into_inner) = devices;
+    }
+
+    pub(super) fn devices(&self) -> Vec<DeviceHandle> {
+        self.devices.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lets go of everything that leads back here: devices know their observers, and those their
+    /// thread. Otherwise a trial would never be freed.
+    pub(super) fn release(&self) {
+        self.set_devices(Vec::new());
+        self.shared.set_threads(Vec::new());
     }
 
     /// Nanoseconds since the start of traffic, if it has started.
@@ -133,7 +158,8 @@ impl ThreadState {
 
     /// Sends a frame that is not measured.
     pub(super) fn send_unmeasured(&self, index: usize, port: u32, frame: &[u8]) {
-        if let Some(device) = self.device(index) {
+        let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(device) = devices.get(index) {
             let packet = PacketIn {
                 payload: Bytes::copy_from_slice(frame),
                 metadata: PacketInMetadata::IngressPort(port),
@@ -220,8 +246,7 @@ impl Observer {
 
     fn answered_elsewhere(&self, id: PacketId, at: u64) {
         let (thread, member) = self.thread.shared.plan.place(id.switch);
-        let threads = self.thread.shared.threads.get();
-        if let Some(owner) = threads.and_then(|threads| threads.get(thread))
+        if let Some(owner) = self.thread.shared.thread(thread)
             && id.switch < self.thread.shared.plan.config.switches.count
         {
             let mut books = owner.books();
@@ -243,9 +268,7 @@ impl Observer {
             return;
         };
         let (thread, member) = plan.place(switch);
-        if let Some(threads) = self.thread.shared.threads.get()
-            && let Some(owner) = threads.get(thread)
-        {
+        if let Some(owner) = self.thread.shared.thread(thread) {
             self.thread.books().recorder.counts(self.index).discovery_relayed += 1;
             owner.send_unmeasured(member, u32::from(port), frame);
         }
