@@ -296,6 +296,9 @@ fn completion(result: &RunResult, interrupted: bool) -> Completion {
     });
     let failed = trials.iter().all(|trial| matches!(trial.completion, Completion::Failed { .. }));
     match trouble {
+        _ if trials.is_empty() && interrupted => {
+            Completion::Failed { reason: "interrupted before the first trial".into() }
+        }
         _ if trials.is_empty() => Completion::Failed { reason: "no trial was run".into() },
         Some(reason) if failed => Completion::Failed { reason },
         Some(reason) => Completion::Partial { reason },

@@ -123,11 +123,14 @@ fn ctrl_c_while_connecting_says_so() {
     let scratch = scratch();
     let directory = scratch.path().join("run");
     let output = directory.to_string_lossy().into_owned();
-    let address = format!("127.0.0.1:{}", command::free_port());
+    // Somebody who takes connections and says nothing, so that it is known when the run connects.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    silent.set_nonblocking(true).expect("a listener that does not wait");
+    let address = silent.local_addr().expect("an address").to_string();
     let arguments =
         ["probe", "--controller", &address, "--connect-timeout", "1h", "--output", &output];
     let mut run = Planimeter::start(&arguments);
-    run.wait_until(|| directory.join("config.toml").exists());
+    run.wait_until(|| silent.accept().is_ok());
     let ended = run.interrupt();
     let completion = completion(&directory);
     assert_eq!(completion["state"], "failed", "{ended:?}");
