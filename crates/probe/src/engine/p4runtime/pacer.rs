@@ -96,7 +96,7 @@ impl Pacer<'_> {
                 // The configuration does not allow it with P4Runtime.
                 Mode::Flood => {}
             }
-            self.hand_over(now);
+            self.hand_over();
             let mut books = self.thread.books();
             if at >= books.recorder.next_sample() {
                 books.recorder.sample(at);
@@ -132,8 +132,7 @@ impl Pacer<'_> {
         if !plan.config.traffic.arp_first {
             return;
         }
-        for (index, pending) in self.pending.iter().enumerate() {
-            debug_assert!(pending.is_empty(), "traffic has not begun");
+        for index in 0..self.devices.len() {
             let switch = self.thread.books().recorder.switches[index].index;
             for (port, frame) in plan.hosts.arp_announcements(switch, plan.run_key) {
                 self.thread.send_unmeasured(index, u32::from(port.0), &frame);
@@ -197,7 +196,7 @@ impl Pacer<'_> {
     }
 
     /// Hands pending packet-ins to the streams, as far as their queues take them.
-    fn hand_over(&mut self, now: u64) {
+    fn hand_over(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|index| {
             let index = *index;
@@ -227,7 +226,6 @@ impl Pacer<'_> {
             self.is_waiting[index]
         });
         self.waiting = waiting;
-        let _ = now;
     }
 
     fn tick(&mut self, now: u64) {
