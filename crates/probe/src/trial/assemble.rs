@@ -251,9 +251,8 @@ fn notes(plan: &TrialPlan, counts: &Counts, held_back: u64, send_lag: &Latency) 
     if send_lag.p99_ns > LAG_LIMIT_NS {
         // Without figures, so that trials share the note; they are in the result.
         notes.push(
-            "At least one packet-in in a hundred left more than 1 ms late, as when a host withholds \
-             the processor from the probe for a moment: the tail of the round-trip time from due \
-             includes that, the one from sent does not."
+            "At least one packet-in in a hundred left more than 1 ms late: the tail of the \
+             round-trip time from due includes that, the one from sent does not."
                 .into(),
         );
     }
