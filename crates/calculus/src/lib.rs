@@ -1,0 +1,1 @@
+//! Curves, min-plus algebra in exact arithmetic, and network analyses.

@@ -1,0 +1,1 @@
+//! Runs a checked P4 program on packets.

@@ -1,0 +1,1 @@
+//! Match-action tables that packets may write: storage, synchronisation, memory and cache models.
