@@ -1,1 +1,9 @@
 //! P4_16 source, or BMv2 JSON, to one checked program and its P4Info.
+//!
+//! Source text goes through the preprocessor, the lexer and the parser into a syntax tree ([`ast`]); later passes
+//! read that. What any of them has to say goes into [`diagnostic::Diagnostics`] with positions in a
+//! [`source::SourceMap`].
+
+pub mod ast;
+pub mod diagnostic;
+pub mod source;

@@ -1,0 +1,388 @@
+//! What the compiler says about a program: errors and warnings with the place they speak of.
+//!
+//! A pass does not stop at its first error: it reports into [`Diagnostics`] and goes on. A [`Diagnostic`] has one
+//! primary place (where the caret goes), any number of secondary ones ("declared here") and notes. The renderer
+//! writes `file:line:column`, the source line and carets under it, with or without colour.
+
+use std::fmt::Write as _;
+
+use crate::source::{SourceMap, Span};
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// The program is accepted, but this is probably not what was meant.
+    Warning,
+    /// The program is refused.
+    Error,
+}
+
+impl Severity {
+    /// `warning` or `error`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A place and what to say about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// Printed beside the carets; may be empty.
+    pub message: String,
+}
+
+/// One error or warning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What kind of problem it is, in kebab case: `syntax`, `undeclared-name`, `type-mismatch`. Stable, so that
+    /// tests and users can name it.
+    pub kind: &'static str,
+    /// One line: what is wrong.
+    pub message: String,
+    /// Where, and what was expected there.
+    pub primary: Label,
+    /// Other places that explain it.
+    pub secondary: Vec<Label>,
+    /// What else helps: what to do, where was looked.
+    pub notes: Vec<String>,
+}
+
+impl Diagnostic {
+    /// An error at `span`.
+    pub fn error(kind: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, kind, span, message)
+    }
+
+    /// A warning at `span`.
+    pub fn warning(kind: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, kind, span, message)
+    }
+
+    fn new(severity: Severity, kind: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self {
+            severity,
+            kind,
+            message: message.into(),
+            primary: Label { span, message: String::new() },
+            secondary: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// With a text beside the primary carets: what was expected there.
+    #[must_use]
+    pub fn label(mut self, message: impl Into<String>) -> Self {
+        self.primary.message = message.into();
+        self
+    }
+
+    /// With another place.
+    #[must_use]
+    pub fn secondary(mut self, span: Span, message: impl Into<String>) -> Self {
+        self.secondary.push(Label { span, message: message.into() });
+        self
+    }
+
+    /// With a note.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// `file:line:column: error: message`, without the source text.
+    pub fn one_line(&self, sources: &SourceMap) -> String {
+        format!(
+            "{}: {}: {}",
+            sources.location(self.primary.span),
+            self.severity.name(),
+            self.message
+        )
+    }
+
+    /// The whole diagnostic over several lines, ending in a line break.
+    pub fn render(&self, sources: &SourceMap, style: Style) -> String {
+        let mut out = String::new();
+        let paint = Paint { style };
+        let severity_colour = match self.severity {
+            Severity::Warning => Colour::Yellow,
+            Severity::Error => Colour::Red,
+        };
+        let location = sources.location(self.primary.span).to_string();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{}: {}: {}",
+            paint.bold(&location),
+            paint.colour(severity_colour, &format!("{}[{}]", self.severity.name(), self.kind)),
+            paint.bold(&self.message)
+        );
+        let gutter = std::iter::once(&self.primary)
+            .chain(&self.secondary)
+            .map(|label| sources.location(label.span).line.to_string().len())
+            .max()
+            .unwrap_or(1);
+        render_label(&mut out, sources, &self.primary, '^', severity_colour, gutter, paint);
+        for label in &self.secondary {
+            let other = sources.location(label.span);
+            if other.file != sources.location(self.primary.span).file {
+                let _ = writeln!(out, "{:gutter$}--> {other}", "");
+            }
+            render_label(&mut out, sources, label, '-', Colour::Blue, gutter, paint);
+        }
+        let mut included =
+            sources.file(self.primary.span.file).and_then(|file| file.included_from());
+        // The chain is as deep as the preprocessor lets includes nest.
+        while let Some(span) = included {
+            let _ = writeln!(out, "{:gutter$} = included from {}", "", sources.location(span));
+            included = sources.file(span.file).and_then(|file| file.included_from());
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "{:gutter$} = note: {note}", "");
+        }
+        out
+    }
+}
+
+/// Whether output carries terminal colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Style {
+    /// Text only.
+    #[default]
+    Plain,
+    /// With ANSI escape sequences.
+    Colour,
+}
+
+#[derive(Clone, Copy)]
+enum Colour {
+    Red,
+    Yellow,
+    Blue,
+}
+
+#[derive(Clone, Copy)]
+struct Paint {
+    style: Style,
+}
+
+impl Paint {
+    fn colour(self, colour: Colour, text: &str) -> String {
+        let code = match colour {
+            Colour::Red => "1;31",
+            Colour::Yellow => "1;33",
+            Colour::Blue => "1;34",
+        };
+        self.wrap(code, text)
+    }
+
+    fn bold(self, text: &str) -> String {
+        self.wrap("1", text)
+    }
+
+    fn wrap(self, code: &str, text: &str) -> String {
+        match self.style {
+            Style::Plain => text.to_owned(),
+            Style::Colour => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        }
+    }
+}
+
+/// A line longer than this is shown as a window around the carets.
+const WIDEST_LINE: usize = 160;
+
+fn render_label(
+    out: &mut String,
+    sources: &SourceMap,
+    label: &Label,
+    mark: char,
+    colour: Colour,
+    gutter: usize,
+    paint: Paint,
+) {
+    let (line, range) = sources.line_of(label.span);
+    let from = if range.start >= WIDEST_LINE { range.start - WIDEST_LINE / 2 } else { 0 };
+    let shown: Vec<char> = line.chars().skip(from).take(WIDEST_LINE).collect();
+    let start = range.start - from;
+    let end = (range.end - from).min(shown.len().max(start));
+    // Tabs stay tabs under the line too, so that the carets stand where the terminal puts the text.
+    let indent: String = shown
+        .iter()
+        .take(start)
+        .map(|character| if *character == '\t' { '\t' } else { ' ' })
+        .collect();
+    let text: String = shown
+        .iter()
+        .map(|c| if c.is_control() && *c != '\t' { char::REPLACEMENT_CHARACTER } else { *c })
+        .collect();
+    let marks: String = std::iter::repeat_n(mark, (end.saturating_sub(start)).max(1)).collect();
+    let number = sources.location(label.span).line.to_string();
+    let _ = writeln!(out, "{} {text}", paint.colour(Colour::Blue, &format!("{number:>gutter$} |")));
+    let under = format!("{marks} {}", label.message);
+    let _ = writeln!(
+        out,
+        "{} {indent}{}",
+        paint.colour(Colour::Blue, &format!("{:gutter$} |", "")),
+        paint.colour(colour, under.trim_end())
+    );
+}
+
+/// At most this many errors are kept; what follows is counted only.
+const MOST_ERRORS: usize = 100;
+
+/// Collects what the passes say.
+#[derive(Debug, Clone, Default)]
+pub struct Diagnostics {
+    items: Vec<Diagnostic>,
+    errors: usize,
+    warnings: usize,
+}
+
+impl Diagnostics {
+    /// Nothing said yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one. A second diagnostic of the same kind and message at the same place is dropped.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        let same = |other: &Diagnostic| {
+            other.primary.span == diagnostic.primary.span
+                && other.kind == diagnostic.kind
+                && other.message == diagnostic.message
+        };
+        if self.items.iter().rev().take(MOST_ERRORS).any(same) {
+            return;
+        }
+        let count = match diagnostic.severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+        };
+        *count += 1;
+        if *count <= MOST_ERRORS {
+            self.items.push(diagnostic);
+        }
+    }
+
+    /// Adds all of another collector.
+    pub fn extend(&mut self, other: Self) {
+        let dropped_errors = other.errors - other.errors.min(MOST_ERRORS);
+        for diagnostic in other.items {
+            self.push(diagnostic);
+        }
+        self.errors += dropped_errors;
+    }
+
+    /// Whether the program is refused.
+    pub fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// How many errors were reported, kept or not.
+    pub fn error_count(&self) -> usize {
+        self.errors
+    }
+
+    /// Those that were kept, in the order in which they were reported.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.items.iter()
+    }
+
+    /// Whether nothing was reported.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Everything, one after the other, and a line that counts the errors if there are any.
+    pub fn render(&self, sources: &SourceMap, style: Style) -> String {
+        let mut out = String::new();
+        for diagnostic in &self.items {
+            out.push_str(&diagnostic.render(sources, style));
+        }
+        match self.errors {
+            0 => {}
+            1 => out.push_str("1 error\n"),
+            count => {
+                let _ = writeln!(out, "{count} errors");
+            }
+        }
+        out
+    }
+}
+
+impl<'collector> IntoIterator for &'collector Diagnostics {
+    type Item = &'collector Diagnostic;
+    type IntoIter = std::slice::Iter<'collector, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diagnostic_shows_the_line_and_the_place() {
+        let mut sources = SourceMap::new();
+        let file = sources.add("a.p4", "const bit<8> x = 1;\n\tbit<8> x;\n");
+        let diagnostic =
+            Diagnostic::error("duplicate", Span::new(file, 28, 29), "`x` is declared twice")
+                .label("declared again here")
+                .secondary(Span::new(file, 13, 14), "first declared here")
+                .note("rename one of them");
+        assert_eq!(
+            diagnostic.render(&sources, Style::Plain),
+            "a.p4:2:9: error[duplicate]: `x` is declared twice\n\
+             2 | \tbit<8> x;\n\
+             \u{20} | \t       ^ declared again here\n\
+             1 | const bit<8> x = 1;\n\
+             \u{20} |              - first declared here\n\
+             \u{20} = note: rename one of them\n"
+        );
+        assert!(
+            diagnostic
+                .render(&sources, Style::Colour)
+                .contains("\u{1b}[1;31merror[duplicate]\u{1b}[0m")
+        );
+        assert_eq!(diagnostic.one_line(&sources), "a.p4:2:9: error: `x` is declared twice");
+    }
+
+    #[test]
+    fn a_long_line_is_shown_around_the_place() {
+        let mut sources = SourceMap::new();
+        let text = format!("{}bad{}", "x".repeat(1000), "y".repeat(1000));
+        let file = sources.add("a.p4", text);
+        let shown = Diagnostic::error("syntax", Span::new(file, 1000, 1003), "m")
+            .render(&sources, Style::Plain);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[1].len(), "1 | ".len() + WIDEST_LINE);
+        let at = lines[2].find("^^^").expect("carets");
+        assert_eq!(&lines[1][at..at + 3], "bad");
+    }
+
+    #[test]
+    fn the_same_thing_is_said_once_and_floods_are_cut() {
+        let mut sources = SourceMap::new();
+        let file = sources.add("a.p4", " ".repeat(1000));
+        let mut diagnostics = Diagnostics::new();
+        for _ in 0..3 {
+            diagnostics.push(Diagnostic::warning("unused", Span::new(file, 0, 1), "w"));
+        }
+        assert!(!diagnostics.has_errors());
+        for at in 0..500 {
+            diagnostics.push(Diagnostic::error("syntax", Span::new(file, at, at + 1), "m"));
+        }
+        assert_eq!(diagnostics.iter().count(), 1 + MOST_ERRORS);
+        assert_eq!(diagnostics.error_count(), 500);
+        assert!(diagnostics.render(&sources, Style::Plain).ends_with("500 errors\n"));
+    }
+}

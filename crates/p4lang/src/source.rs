@@ -1,0 +1,298 @@
+//! Source files and positions in them.
+//!
+//! Every node of the syntax tree carries a [`Span`]: a file and a byte range, 12 bytes, `Copy`. A span always
+//! points at text that the user wrote; what a macro produced points at the place where the macro was used. Lines
+//! and columns are computed only when something is printed. `#line` directives change the line and the file name
+//! that are printed, not the text that is shown.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A file of a [`SourceMap`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(u32);
+
+impl FileId {
+    /// The position of the file in [`SourceMap::files`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A range of bytes in one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// The file.
+    pub file: FileId,
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset after the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// A span of `file` from `start` up to, not including, `end`.
+    pub fn new(file: FileId, start: u32, end: u32) -> Self {
+        Self { file, start, end }
+    }
+
+    /// A span of no place: for declarations that no text stands behind. It points at the start of the first file.
+    pub fn nowhere() -> Self {
+        Self { file: FileId(0), start: 0, end: 0 }
+    }
+
+    /// From the start of `self` to the end of `other`; `self` where they lie in different files or out of order.
+    pub fn to(self, other: Self) -> Self {
+        if self.file == other.file && other.end >= self.start {
+            Self { file: self.file, start: self.start, end: other.end.max(self.end) }
+        } else {
+            self
+        }
+    }
+
+    /// The byte range.
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// Where a position is, as people name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location<'map> {
+    /// File name, after `#line` directives.
+    pub file: &'map str,
+    /// Line, from 1, after `#line` directives.
+    pub line: u32,
+    /// Column, from 1, in characters.
+    pub column: u32,
+}
+
+impl fmt::Display for Location<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// One file: its name, its text and where its lines start.
+#[derive(Debug, Clone)]
+pub struct SourceFile {
+    name: String,
+    text: Arc<str>,
+    line_starts: Vec<u32>,
+    /// The `#include` that brought the file in.
+    included_from: Option<Span>,
+    built_in: bool,
+    markers: Vec<LineMarker>,
+}
+
+/// From `offset` on, lines are counted from `line` and the file is called `name`.
+#[derive(Debug, Clone)]
+struct LineMarker {
+    offset: u32,
+    line: u32,
+    name: Option<String>,
+}
+
+impl SourceFile {
+    /// The name under which the file was opened.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// The `#include` that brought the file in; `None` for the program itself.
+    pub fn included_from(&self) -> Option<Span> {
+        self.included_from
+    }
+
+    /// Whether the file is one of the architecture files that Planimeter carries.
+    pub fn is_built_in(&self) -> bool {
+        self.built_in
+    }
+
+    /// Index, from 0, of the line that holds `offset`.
+    fn line_index(&self, offset: u32) -> usize {
+        self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1)
+    }
+
+    /// The text of a line, by index from 0, without its line break.
+    fn line_text(&self, index: usize) -> &str {
+        let start = self.line_starts.get(index).map_or(self.text.len(), |start| *start as usize);
+        let end = self.line_starts.get(index + 1).map_or(self.text.len(), |start| *start as usize);
+        self.text.get(start..end).unwrap_or("").trim_end_matches(['\n', '\r'])
+    }
+}
+
+/// All files that a program was read from.
+#[derive(Debug, Clone, Default)]
+pub struct SourceMap {
+    files: Vec<SourceFile>,
+}
+
+impl SourceMap {
+    /// An empty map.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file that the user handed over. Text beyond 4 GiB cannot be addressed and is cut off.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
+        self.add_file(name.into(), text.into(), None, false)
+    }
+
+    pub(crate) fn add_file(
+        &mut self,
+        name: String,
+        text: Arc<str>,
+        included_from: Option<Span>,
+        built_in: bool,
+    ) -> FileId {
+        let text = if text.len() > u32::MAX as usize - 1 {
+            let mut end = u32::MAX as usize - 1;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text.get(..end).map_or(text.clone(), Arc::from)
+        } else {
+            text
+        };
+        let mut line_starts = vec![0];
+        line_starts.extend(
+            text.bytes()
+                .enumerate()
+                .filter(|(_, byte)| *byte == b'\n')
+                .map(|(offset, _)| offset as u32 + 1),
+        );
+        let id = FileId(self.files.len() as u32);
+        self.files.push(SourceFile {
+            name,
+            text,
+            line_starts,
+            included_from,
+            built_in,
+            markers: Vec::new(),
+        });
+        id
+    }
+
+    /// All files, in the order in which they were opened.
+    pub fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
+    /// One file; `None` for an id of another map.
+    pub fn file(&self, id: FileId) -> Option<&SourceFile> {
+        self.files.get(id.index())
+    }
+
+    /// The text under a span; empty for a span of another map.
+    pub fn text(&self, span: Span) -> &str {
+        self.file(span.file).and_then(|file| file.text.get(span.range())).unwrap_or("")
+    }
+
+    /// Records a `#line` directive: the line that starts at `offset` is line `line` of `name`.
+    pub(crate) fn add_line_marker(
+        &mut self,
+        file: FileId,
+        offset: u32,
+        line: u32,
+        name: Option<String>,
+    ) {
+        if let Some(file) = self.files.get_mut(file.index()) {
+            let name = name.or_else(|| file.markers.last().and_then(|marker| marker.name.clone()));
+            file.markers.push(LineMarker { offset, line, name });
+        }
+    }
+
+    /// Where a span starts.
+    pub fn location(&self, span: Span) -> Location<'_> {
+        self.location_at(span.file, span.start)
+    }
+
+    /// Where a span ends.
+    pub fn end_location(&self, span: Span) -> Location<'_> {
+        self.location_at(span.file, span.end)
+    }
+
+    fn location_at(&self, file: FileId, offset: u32) -> Location<'_> {
+        let Some(file) = self.file(file) else {
+            return Location { file: "<unknown>", line: 1, column: 1 };
+        };
+        let index = file.line_index(offset);
+        let start = file.line_starts.get(index).copied().unwrap_or(0);
+        let before = file.text.get(start as usize..offset as usize).unwrap_or("");
+        let column = before.chars().count() as u32 + 1;
+        let (line, name) = match file.markers.iter().rev().find(|marker| marker.offset <= offset) {
+            Some(marker) => {
+                let since = index.saturating_sub(file.line_index(marker.offset)) as u32;
+                (marker.line.saturating_add(since), marker.name.as_deref().unwrap_or(&file.name))
+            }
+            None => (index as u32 + 1, file.name.as_str()),
+        };
+        Location { file: name, line, column }
+    }
+
+    /// The first source line that a span touches, and the character range of the span in it (from 0). A span that
+    /// goes on after the line is cut at its end.
+    pub fn line_of(&self, span: Span) -> (&str, Range<usize>) {
+        let Some(file) = self.file(span.file) else { return ("", 0..0) };
+        let index = file.line_index(span.start);
+        let line = file.line_text(index);
+        let line_start = file.line_starts.get(index).map_or(0, |start| *start as usize);
+        let characters = |offset: usize| {
+            let in_line = offset.saturating_sub(line_start).min(line.len());
+            line.char_indices().take_while(|(at, _)| *at < in_line).count()
+        };
+        let start = characters(span.start as usize);
+        (line, start..characters(span.end as usize).max(start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_from_one_and_in_characters() {
+        let mut map = SourceMap::new();
+        let file = map.add("a.p4", "first\n  µ second\nthird");
+        let at = |start, end| Span::new(file, start, end);
+        assert_eq!(map.location(at(0, 1)).to_string(), "a.p4:1:1");
+        // The micro sign takes two bytes and one column.
+        assert_eq!(map.text(at(11, 17)), "second");
+        assert_eq!(map.location(at(11, 17)).to_string(), "a.p4:2:5");
+        assert_eq!(map.line_of(at(11, 17)), ("  µ second", 4..10));
+        assert_eq!(map.location(at(18, 23)).to_string(), "a.p4:3:1");
+        assert_eq!(map.location(at(23, 23)).to_string(), "a.p4:3:6");
+    }
+
+    #[test]
+    fn a_span_over_several_lines_is_cut_at_the_end_of_its_first() {
+        let mut map = SourceMap::new();
+        let file = map.add("a.p4", "one two\r\nthree");
+        assert_eq!(map.line_of(Span::new(file, 4, 12)), ("one two", 4..7));
+    }
+
+    #[test]
+    fn a_line_marker_renames_what_follows() {
+        let mut map = SourceMap::new();
+        let file = map.add("a.p4", "a\nb\nc\n");
+        map.add_line_marker(file, 2, 70, Some("other.p4".to_owned()));
+        assert_eq!(map.location(Span::new(file, 0, 1)).to_string(), "a.p4:1:1");
+        assert_eq!(map.location(Span::new(file, 4, 5)).to_string(), "other.p4:71:1");
+    }
+
+    #[test]
+    fn spans_join_only_within_a_file_and_forwards() {
+        let mut map = SourceMap::new();
+        let (a, b) = (map.add("a", "aaaa"), map.add("b", "bbbb"));
+        assert_eq!(Span::new(a, 0, 1).to(Span::new(a, 2, 3)), Span::new(a, 0, 3));
+        assert_eq!(Span::new(a, 0, 1).to(Span::new(b, 2, 3)), Span::new(a, 0, 1));
+        assert_eq!(Span::new(a, 2, 3).to(Span::new(a, 0, 1)), Span::new(a, 2, 3));
+    }
+}
