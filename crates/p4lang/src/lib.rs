@@ -5,5 +5,7 @@
 //! [`source::SourceMap`].
 
 pub mod ast;
+pub mod bits;
 pub mod diagnostic;
+pub mod ir;
 pub mod source;
