@@ -1,1 +1,9 @@
 //! Curves, min-plus algebra in exact arithmetic, and network analyses.
+
+pub mod algebra;
+pub mod curve;
+pub mod rational;
+
+pub use algebra::AlgebraError;
+pub use curve::{Curve, CurveError, Extended, Period, Piece};
+pub use rational::{ParseRationalError, Rational};

@@ -1,0 +1,10 @@
+//! The operations of min-plus and max-plus algebra on curves.
+//!
+//! All results are exact. Where an operation has a fast form for the shapes at hand (concave,
+//! convex, affine tails) it takes it by itself; the general form unrolls periodic tails as far as
+//! the result provably needs, and no further than [`limits`] allows.
+
+mod error;
+pub mod limits;
+
+pub use error::AlgebraError;

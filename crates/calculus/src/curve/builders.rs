@@ -1,0 +1,314 @@
+//! The curves that the field builds with.
+//!
+//! Arrival curves are zero at time zero and left-continuous, as in Le Boudec and Thiran, "Network
+//! Calculus" (2001), and in Bouillard, Boyer and Le Corronc, "Deterministic Network Calculus"
+//! (2018). Rates are data per time, bursts data, latencies time, in the units of the caller.
+
+use super::piece::Tail;
+use super::{Curve, CurveError, Extended, Piece};
+use crate::rational::Rational;
+
+fn not_negative(
+    curve: &'static str,
+    parameter: &'static str,
+    value: &Rational,
+) -> Result<(), CurveError> {
+    if value.is_negative() {
+        return Err(CurveError::Negative { curve, parameter, value: value.clone() });
+    }
+    Ok(())
+}
+
+fn positive(
+    curve: &'static str,
+    parameter: &'static str,
+    value: &Rational,
+) -> Result<(), CurveError> {
+    if !value.is_positive() {
+        return Err(CurveError::NotPositive { curve, parameter, value: value.clone() });
+    }
+    Ok(())
+}
+
+fn at_most(
+    curve: &'static str,
+    (parameter, value): (&'static str, &Rational),
+    (bound, limit): (&'static str, &Rational),
+) -> Result<(), CurveError> {
+    if value > limit {
+        return Err(CurveError::Exceeds {
+            curve,
+            parameter,
+            value: value.clone(),
+            bound,
+            limit: limit.clone(),
+        });
+    }
+    Ok(())
+}
+
+impl Curve {
+    /// Zero at all times.
+    pub fn zero() -> Self {
+        Self::constant(Extended::ZERO)
+    }
+
+    /// One value at all times, zero included; it may be infinite.
+    pub fn constant(value: impl Into<Extended>) -> Self {
+        affine(vec![Piece::continuous(Rational::ZERO, value, Rational::ZERO)])
+    }
+
+    /// The line `intercept + rate t`, also at time zero.
+    pub fn line(intercept: impl Into<Rational>, rate: impl Into<Rational>) -> Self {
+        affine(vec![Piece::continuous(Rational::ZERO, intercept.into(), rate)])
+    }
+
+    /// Token bucket: zero at zero, `burst + rate t` after it.
+    ///
+    /// # Errors
+    /// If the burst or the rate is negative.
+    pub fn token_bucket(
+        burst: impl Into<Rational>,
+        rate: impl Into<Rational>,
+    ) -> Result<Self, CurveError> {
+        let (burst, rate) = (burst.into(), rate.into());
+        not_negative("token bucket", "burst", &burst)?;
+        not_negative("token bucket", "rate", &rate)?;
+        Ok(affine(vec![Piece::new(Rational::ZERO, Extended::ZERO, burst, rate)]))
+    }
+
+    /// The minimum of token buckets, given as pairs of burst and rate: a concave arrival curve.
+    /// No bucket at all gives no constraint: zero at zero, infinite after it.
+    ///
+    /// # Errors
+    /// If a burst or a rate is negative.
+    pub fn token_buckets<B: Into<Rational>, R: Into<Rational>>(
+        buckets: impl IntoIterator<Item = (B, R)>,
+    ) -> Result<Self, CurveError> {
+        let mut lines = Vec::new();
+        for (burst, rate) in buckets {
+            let (burst, rate) = (burst.into(), rate.into());
+            not_negative("token bucket", "burst", &burst)?;
+            not_negative("token bucket", "rate", &rate)?;
+            lines.push((burst, rate));
+        }
+        Ok(lower_lines(lines))
+    }
+
+    /// Leaky bucket with a peak rate: zero at zero, then the smaller of `peak_burst + peak t` and
+    /// `burst + rate t`, where the peak burst is usually one packet (or zero for a fluid).
+    ///
+    /// # Errors
+    /// If a parameter is negative, the rate exceeds the peak or the peak burst exceeds the burst.
+    pub fn leaky_bucket(
+        peak_burst: impl Into<Rational>,
+        peak: impl Into<Rational>,
+        burst: impl Into<Rational>,
+        rate: impl Into<Rational>,
+    ) -> Result<Self, CurveError> {
+        const NAME: &str = "leaky bucket";
+        let (peak_burst, peak) = (peak_burst.into(), peak.into());
+        let (burst, rate) = (burst.into(), rate.into());
+        not_negative(NAME, "peak burst", &peak_burst)?;
+        not_negative(NAME, "rate", &rate)?;
+        at_most(NAME, ("rate", &rate), ("peak rate", &peak))?;
+        at_most(NAME, ("peak burst", &peak_burst), ("burst", &burst))?;
+        Ok(lower_lines(vec![(peak_burst, peak), (burst, rate)]))
+    }
+
+    /// The T-SPEC of integrated services (RFC 2210): packets of at most `packet`, peak rate
+    /// `peak`, token bucket of `burst` and `rate`; the minimum of `packet + peak t` and
+    /// `burst + rate t`.
+    ///
+    /// # Errors
+    /// If a parameter is negative, the rate exceeds the peak or the packet exceeds the burst.
+    pub fn t_spec(
+        packet: impl Into<Rational>,
+        peak: impl Into<Rational>,
+        rate: impl Into<Rational>,
+        burst: impl Into<Rational>,
+    ) -> Result<Self, CurveError> {
+        Self::leaky_bucket(packet, peak, burst, rate)
+    }
+
+    /// Rate-latency service: zero up to the latency, then growing with the rate.
+    ///
+    /// # Errors
+    /// If the rate or the latency is negative.
+    pub fn rate_latency(
+        rate: impl Into<Rational>,
+        latency: impl Into<Rational>,
+    ) -> Result<Self, CurveError> {
+        let (rate, latency) = (rate.into(), latency.into());
+        not_negative("rate-latency curve", "rate", &rate)?;
+        not_negative("rate-latency curve", "latency", &latency)?;
+        if latency.is_zero() || rate.is_zero() {
+            return Ok(Self::line(Rational::ZERO, rate));
+        }
+        Ok(affine(vec![
+            Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO),
+            Piece::continuous(latency, Extended::ZERO, rate),
+        ]))
+    }
+
+    /// The maximum of rate-latency curves, given as pairs of rate and latency: a convex service
+    /// curve. No curve at all gives no service: zero.
+    ///
+    /// # Errors
+    /// If a rate or a latency is negative.
+    pub fn rate_latencies<R: Into<Rational>, L: Into<Rational>>(
+        curves: impl IntoIterator<Item = (R, L)>,
+    ) -> Result<Self, CurveError> {
+        let mut lines = vec![(Rational::ZERO, Rational::ZERO)];
+        for (rate, latency) in curves {
+            let (rate, latency) = (rate.into(), latency.into());
+            not_negative("rate-latency curve", "rate", &rate)?;
+            not_negative("rate-latency curve", "latency", &latency)?;
+            // The upper envelope of lines is the lower one of their mirror images.
+            lines.push((&rate * &latency, -rate));
+        }
+        let mirrored = affine(lower_envelope(lines));
+        Ok(mirrored.negated())
+    }
+
+    /// Burst-delay: zero up to and including the delay, infinite after it.
+    ///
+    /// # Errors
+    /// If the delay is negative.
+    pub fn burst_delay(delay: impl Into<Rational>) -> Result<Self, CurveError> {
+        let delay = delay.into();
+        not_negative("burst-delay curve", "delay", &delay)?;
+        let step = Piece::new(delay, Extended::ZERO, Extended::PositiveInfinity, Rational::ZERO);
+        Ok(with_zero_before(step))
+    }
+
+    /// Step: zero up to and including `time`, `height` after it.
+    ///
+    /// # Errors
+    /// If the time is negative.
+    pub fn step(
+        time: impl Into<Rational>,
+        height: impl Into<Extended>,
+    ) -> Result<Self, CurveError> {
+        let time = time.into();
+        not_negative("step", "time", &time)?;
+        Ok(with_zero_before(Piece::new(time, Extended::ZERO, height, Rational::ZERO)))
+    }
+
+    /// Staircase, left-continuous: zero at zero, `height` on `(0, length]`, twice that on
+    /// `(length, 2 length]` and so on: a packet of size `height` every `length`.
+    ///
+    /// # Errors
+    /// If the height is negative or the length is not positive.
+    pub fn staircase(
+        height: impl Into<Rational>,
+        length: impl Into<Rational>,
+    ) -> Result<Self, CurveError> {
+        Self::delayed_staircase(Rational::ZERO, height, length)
+    }
+
+    /// Staircase whose first step is at time `offset`: zero up to it, then a step of `height`
+    /// every `length`, left-continuous.
+    ///
+    /// # Errors
+    /// If the offset or the height is negative or the length is not positive.
+    pub fn delayed_staircase(
+        offset: impl Into<Rational>,
+        height: impl Into<Rational>,
+        length: impl Into<Rational>,
+    ) -> Result<Self, CurveError> {
+        let (offset, height, length) = (offset.into(), height.into(), length.into());
+        not_negative("staircase", "offset", &offset)?;
+        not_negative("staircase", "height", &height)?;
+        positive("staircase", "step length", &length)?;
+        let step = Piece::new(offset.clone(), Extended::ZERO, height.clone(), Rational::ZERO);
+        let mut pieces = vec![step];
+        if offset.is_positive() {
+            let zero = Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO);
+            pieces.insert(0, zero);
+        }
+        let tail = Tail::Periodic { first: pieces.len() - 1, length, increment: height };
+        Ok(Self::canonical(pieces, tail))
+    }
+
+    /// Service of one slot in a time-division cycle: in the worst case nothing for
+    /// `cycle - slot`, then the `capacity` for one `slot`, and so on.
+    ///
+    /// # Errors
+    /// If the capacity is negative, slot or cycle are not positive or the slot exceeds the cycle.
+    pub fn tdma(
+        capacity: impl Into<Rational>,
+        slot: impl Into<Rational>,
+        cycle: impl Into<Rational>,
+    ) -> Result<Self, CurveError> {
+        const NAME: &str = "time-division service curve";
+        let (capacity, slot, cycle) = (capacity.into(), slot.into(), cycle.into());
+        not_negative(NAME, "capacity", &capacity)?;
+        positive(NAME, "slot", &slot)?;
+        positive(NAME, "cycle", &cycle)?;
+        at_most(NAME, ("slot", &slot), ("cycle", &cycle))?;
+        let wait = &cycle - &slot;
+        if wait.is_zero() {
+            return Ok(Self::line(Rational::ZERO, capacity));
+        }
+        let increment = &capacity * &slot;
+        let pieces = vec![
+            Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO),
+            Piece::continuous(wait, Extended::ZERO, capacity),
+        ];
+        Ok(Self::canonical(pieces, Tail::Periodic { first: 0, length: cycle, increment }))
+    }
+}
+
+fn affine(pieces: Vec<Piece>) -> Curve {
+    Curve::canonical(pieces, Tail::Affine)
+}
+
+/// Zero up to the piece; the piece itself says what happens at its start.
+fn with_zero_before(piece: Piece) -> Curve {
+    if piece.start.is_zero() {
+        return affine(vec![piece]);
+    }
+    let zero = Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO);
+    affine(vec![zero, piece])
+}
+
+/// Zero at zero and the lower envelope of lines after it.
+fn lower_lines(lines: Vec<(Rational, Rational)>) -> Curve {
+    let mut pieces = lower_envelope(lines);
+    match pieces.first_mut() {
+        Some(first) => first.at = Extended::ZERO,
+        None => pieces.push(Piece::new(
+            Rational::ZERO,
+            Extended::ZERO,
+            Extended::PositiveInfinity,
+            Rational::ZERO,
+        )),
+    }
+    affine(pieces)
+}
+
+/// The lower envelope on `t >= 0` of lines given by intercept and slope: sorted by intercept, a
+/// line enters it if its slope is lower, and hides lines it undercuts before they begin to matter.
+fn lower_envelope(mut lines: Vec<(Rational, Rational)>) -> Vec<Piece> {
+    lines.sort();
+    let mut pieces: Vec<Piece> = Vec::with_capacity(lines.len());
+    for (intercept, slope) in lines {
+        if pieces.last().is_some_and(|last| last.slope <= slope) {
+            continue;
+        }
+        let mut start = Rational::ZERO;
+        while let Some(last) = pieces.last() {
+            let there = last.segment_at(&Rational::ZERO).into_finite().unwrap_or_default();
+            start = (&intercept - &there) / (&last.slope - &slope);
+            if start > last.start {
+                break;
+            }
+            start = Rational::ZERO;
+            pieces.pop();
+        }
+        let value = &intercept + &(&slope * &start);
+        pieces.push(Piece::continuous(start, value, slope));
+    }
+    pieces
+}

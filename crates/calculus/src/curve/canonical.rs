@@ -1,0 +1,99 @@
+//! The one smallest form of a curve.
+//!
+//! The form: no invisible breakpoint; an affine tail wherever the period is one straight line;
+//! the shortest period; and the earliest breakpoint of the curve from which on it repeats.
+
+use super::Curve;
+use super::piece::{Piece, Tail, merge};
+use crate::rational::Rational;
+
+impl Curve {
+    /// Brings valid pieces and tail to the smallest form.
+    pub(crate) fn canonical(pieces: Vec<Piece>, tail: Tail) -> Self {
+        match tail {
+            Tail::Affine => {
+                let mut pieces = pieces;
+                merge(&mut pieces);
+                Self { pieces, tail: Tail::Affine }
+            }
+            Tail::Periodic { first, length, increment } => {
+                canonical_periodic(pieces, first, length, increment)
+            }
+        }
+    }
+}
+
+fn canonical_periodic(
+    mut transient: Vec<Piece>,
+    first: usize,
+    length: Rational,
+    increment: Rational,
+) -> Curve {
+    let mut period = transient.split_off(first);
+    merge(&mut transient);
+    merge(&mut period);
+    let has_values = period.iter().any(|piece| piece.at.is_finite() || piece.after.is_finite());
+    let increment = if has_values { increment } else { Rational::ZERO };
+
+    // The first breakpoint of the period may be invisible seen from the end of the period: start
+    // at the next one, or find that there is none and the tail is a line.
+    let invisible = |piece: &Piece, before: Option<&Piece>| {
+        before.is_some_and(|before| piece.continues(before))
+    };
+    if invisible(&period[0].moved(&length, &increment), period.last()) {
+        let rest = period.split_off(1);
+        transient.append(&mut period);
+        merge(&mut transient);
+        if rest.is_empty() {
+            return Curve { pieces: transient, tail: Tail::Affine };
+        }
+        period = rest;
+    }
+    // Or it may be invisible seen from the transient part: again start at the next one.
+    if invisible(&period[0], transient.last()) {
+        let head = period.remove(0);
+        period.push(head.moved(&length, &increment));
+    }
+    let (length, increment) = shorten(&mut period, length, increment);
+
+    // Move the start of the period back over the breakpoints from which the curve repeats already.
+    let mut first = transient.len();
+    let mut pieces = transient;
+    pieces.append(&mut period);
+    while first > 0 {
+        let before = &pieces[first - 1];
+        let back = pieces[pieces.len() - 1].moved(&-&length, &-&increment);
+        if back == *before {
+            pieces.pop();
+            first -= 1;
+            continue;
+        }
+        // The last segment of the period may reach further back than its copy in the transient.
+        if back.start < before.start
+            && back.slope == before.slope
+            && before.at == before.after
+            && back.segment_at(&before.start) == before.at
+        {
+            first -= 1;
+        }
+        break;
+    }
+    Curve { pieces, tail: Tail::Periodic { first, length, increment } }
+}
+
+/// Replaces the period by its shortest root: `k` equal parts, each a `k`-th of length and rise.
+fn shorten(period: &mut Vec<Piece>, length: Rational, increment: Rational) -> (Rational, Rational) {
+    let count = period.len();
+    for part in 1..=count / 2 {
+        if !count.is_multiple_of(part) {
+            continue;
+        }
+        let times = Rational::from(count / part);
+        let (by, rise) = (&length / &times, &increment / &times);
+        if (part..count).all(|index| period[index] == period[index - part].moved(&by, &rise)) {
+            period.truncate(part);
+            return (by, rise);
+        }
+    }
+    (length, increment)
+}

@@ -1,0 +1,159 @@
+//! Values of curves: a rational number or one of the two infinities.
+
+use crate::rational::{ParseRationalError, Rational};
+use std::fmt;
+use std::ops::Neg;
+use std::str::FromStr;
+
+/// A value of a curve, a deviation or a bound: finite, or infinite.
+///
+/// The order is the one of the extended real line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Extended {
+    /// Below every rational number.
+    NegativeInfinity,
+    /// A rational number.
+    Finite(Rational),
+    /// Above every rational number: no bound.
+    PositiveInfinity,
+}
+
+impl Extended {
+    /// Zero.
+    pub const ZERO: Self = Self::Finite(Rational::ZERO);
+
+    /// The number, unless this is infinite.
+    pub fn finite(&self) -> Option<&Rational> {
+        match self {
+            Self::Finite(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The number by value, unless this is infinite.
+    pub fn into_finite(self) -> Option<Rational> {
+        match self {
+            Self::Finite(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether this is a rational number.
+    pub fn is_finite(&self) -> bool {
+        matches!(self, Self::Finite(_))
+    }
+
+    /// Adds a finite number; infinities absorb it.
+    pub fn shifted(&self, by: &Rational) -> Self {
+        match self {
+            Self::Finite(value) => Self::Finite(value + by),
+            infinite => infinite.clone(),
+        }
+    }
+
+    /// The sum, or `None` for the sum of opposite infinities.
+    pub fn checked_add(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Finite(a), Self::Finite(b)) => Some(Self::Finite(a + b)),
+            (Self::Finite(_), infinite) | (infinite, Self::Finite(_)) => Some(infinite.clone()),
+            (a, b) if a == b => Some(a.clone()),
+            _ => None,
+        }
+    }
+
+    /// The sum in which plus infinity absorbs even minus infinity: the product of the min-plus
+    /// dioid, where plus infinity stands for "impossible".
+    pub(crate) fn min_plus_product(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::PositiveInfinity, _) | (_, Self::PositiveInfinity) => Self::PositiveInfinity,
+            (Self::NegativeInfinity, _) | (_, Self::NegativeInfinity) => Self::NegativeInfinity,
+            (Self::Finite(a), Self::Finite(b)) => Self::Finite(a + b),
+        }
+    }
+
+    /// The nearest double.
+    pub fn to_f64(&self) -> f64 {
+        match self {
+            Self::NegativeInfinity => f64::NEG_INFINITY,
+            Self::Finite(value) => value.to_f64(),
+            Self::PositiveInfinity => f64::INFINITY,
+        }
+    }
+
+    /// The smallest double not below this.
+    pub fn to_f64_up(&self) -> f64 {
+        match self {
+            Self::Finite(value) => value.to_f64_up(),
+            infinite => infinite.to_f64(),
+        }
+    }
+
+    /// The largest double not above this.
+    pub fn to_f64_down(&self) -> f64 {
+        match self {
+            Self::Finite(value) => value.to_f64_down(),
+            infinite => infinite.to_f64(),
+        }
+    }
+}
+
+impl From<Rational> for Extended {
+    fn from(value: Rational) -> Self {
+        Self::Finite(value)
+    }
+}
+
+impl From<&Rational> for Extended {
+    fn from(value: &Rational) -> Self {
+        Self::Finite(value.clone())
+    }
+}
+
+impl From<i64> for Extended {
+    fn from(value: i64) -> Self {
+        Self::Finite(Rational::from(value))
+    }
+}
+
+impl Neg for Extended {
+    type Output = Self;
+    fn neg(self) -> Self {
+        -&self
+    }
+}
+
+impl Neg for &Extended {
+    type Output = Extended;
+    fn neg(self) -> Extended {
+        match self {
+            Extended::NegativeInfinity => Extended::PositiveInfinity,
+            Extended::Finite(value) => Extended::Finite(-value),
+            Extended::PositiveInfinity => Extended::NegativeInfinity,
+        }
+    }
+}
+
+impl FromStr for Extended {
+    type Err = ParseRationalError;
+
+    /// A number as [`Rational`] reads it, or `inf`, `+inf`, `-inf`, `infinity` in any case.
+    fn from_str(text: &str) -> Result<Self, ParseRationalError> {
+        let text = text.trim();
+        match text.to_ascii_lowercase().as_str() {
+            "inf" | "+inf" | "infinity" | "+infinity" => Ok(Self::PositiveInfinity),
+            "-inf" | "-infinity" => Ok(Self::NegativeInfinity),
+            _ => text.parse().map(Self::Finite),
+        }
+    }
+}
+
+/// The exact number, `+inf` or `-inf`.
+impl fmt::Display for Extended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NegativeInfinity => f.pad("-inf"),
+            Self::Finite(value) => value.fmt(f),
+            Self::PositiveInfinity => f.pad("+inf"),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Curves: piecewise affine functions of time that end in an affine or a periodic tail.
+//!
+//! A curve is stored as its breakpoints. Each [`Piece`] gives the value at the breakpoint and the
+//! open segment that follows it (right limit and slope), so jumps on either side and infinite
+//! values need no special element. Behind the last breakpoint the curve either goes on along its
+//! last segment (ultimately affine) or repeats: from some breakpoint on,
+//! `f(t + length) = f(t) + increment` (ultimately pseudo-periodic; Bouillard and Thierry, "An
+//! algorithmic toolbox for network calculus", 2008).
+//!
+//! Every curve is kept in its one smallest form, hence `==` is equality of functions.
+
+mod builders;
+mod canonical;
+mod error;
+mod extended;
+mod format;
+pub(crate) mod piece;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+pub use error::CurveError;
+pub use extended::Extended;
+pub use piece::Piece;
+
+use crate::rational::Rational;
+use piece::Tail;
+
+/// A function from time (`t >= 0`) to data, piecewise affine and ultimately pseudo-periodic.
+///
+/// Units are the caller's: any unit of time and of data, used throughout.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Curve {
+    /// At least one piece; starts ascend strictly from zero.
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) tail: Tail,
+}
+
+/// The repetition of a curve: for all `t >= start`, `f(t + length) = f(t) + increment`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Period {
+    /// From where on the curve repeats.
+    pub start: Rational,
+    /// After how much time it repeats; positive.
+    pub length: Rational,
+    /// By how much it rises each time.
+    pub increment: Rational,
+}
+
+impl Curve {
+    /// A curve that goes on for ever along the segment of its last piece.
+    ///
+    /// # Errors
+    /// [`CurveError`] if there is no piece, or the pieces do not ascend from time zero.
+    pub fn ultimately_affine(pieces: Vec<Piece>) -> Result<Self, CurveError> {
+        check_ascending(&pieces)?;
+        Ok(Self::canonical(pieces, Tail::Affine))
+    }
+
+    /// A curve given on `[0, start + length)` that repeats from `period.start` on.
+    ///
+    /// # Errors
+    /// [`CurveError`] if there is no piece, the pieces do not ascend from time zero, the period
+    /// has no length, or a piece starts behind its end.
+    pub fn pseudo_periodic(mut pieces: Vec<Piece>, period: Period) -> Result<Self, CurveError> {
+        check_ascending(&pieces)?;
+        if !period.length.is_positive() {
+            return Err(CurveError::EmptyPeriod(period.length));
+        }
+        if period.start.is_negative() {
+            return Err(CurveError::NegativePeriodStart(period.start));
+        }
+        let end = &period.start + &period.length;
+        if let Some(late) = pieces.iter().find(|piece| piece.start >= end) {
+            return Err(CurveError::BehindPeriod { start: late.start.clone(), end });
+        }
+        let first = piece::split_at(&mut pieces, &period.start);
+        let tail = Tail::Periodic { first, length: period.length, increment: period.increment };
+        Ok(Self::canonical(pieces, tail))
+    }
+
+    /// The pieces that describe the curve: up to its affine tail, or to the end of the first period.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The repetition, or `None` for an ultimately affine curve.
+    pub fn period(&self) -> Option<Period> {
+        match &self.tail {
+            Tail::Affine => None,
+            Tail::Periodic { first, length, increment } => Some(Period {
+                start: self.pieces[*first].start.clone(),
+                length: length.clone(),
+                increment: increment.clone(),
+            }),
+        }
+    }
+
+    /// Whether the curve ends in one affine segment (finite or infinite).
+    pub fn is_ultimately_affine(&self) -> bool {
+        matches!(self.tail, Tail::Affine)
+    }
+
+    /// The long-term growth: slope of the affine tail or increment over length of the period,
+    /// infinite if the curve is ultimately infinite.
+    pub fn ultimate_rate(&self) -> Extended {
+        match &self.tail {
+            Tail::Affine => {
+                let last = self.last_piece();
+                match &last.after {
+                    Extended::Finite(_) => Extended::Finite(last.slope.clone()),
+                    infinite => infinite.clone(),
+                }
+            }
+            Tail::Periodic { length, increment, .. } => Extended::Finite(increment / length),
+        }
+    }
+
+    /// The value at time `t`; zero before time zero, when nothing has happened yet.
+    pub fn value_at(&self, t: &Rational) -> Extended {
+        if t.is_negative() {
+            return Extended::ZERO;
+        }
+        let (piece, back, rise) = self.locate(t);
+        piece.value_at(&(t - &back)).shifted(&rise)
+    }
+
+    /// The limit from the right at time `t`; zero before time zero.
+    pub fn right_limit_at(&self, t: &Rational) -> Extended {
+        if t.is_negative() {
+            return Extended::ZERO;
+        }
+        let (piece, back, rise) = self.locate(t);
+        piece.right_limit_at(&(t - &back)).shifted(&rise)
+    }
+
+    /// The limit from the left at time `t`; zero up to time zero.
+    pub fn left_limit_at(&self, t: &Rational) -> Extended {
+        if !t.is_positive() {
+            return Extended::ZERO;
+        }
+        let (mut at, mut rise) = (t.clone(), Rational::ZERO);
+        if let Tail::Periodic { first, length, increment } = &self.tail {
+            let start = &self.pieces[*first].start;
+            if t > start {
+                // The period is taken as open on the left here: its end belongs to it.
+                let periods = ((t - start) / length).ceil() - Rational::ONE;
+                at = t - &(&periods * length);
+                rise = &periods * increment;
+            }
+        }
+        let index = self.pieces.partition_point(|piece| piece.start < at).saturating_sub(1);
+        self.pieces[index].segment_at(&at).shifted(&rise)
+    }
+
+    /// The piece that `t` is on once the periods before it are taken off, their length and rise.
+    fn locate(&self, t: &Rational) -> (&Piece, Rational, Rational) {
+        let (mut back, mut rise) = (Rational::ZERO, Rational::ZERO);
+        if let Tail::Periodic { first, length, increment } = &self.tail {
+            let start = &self.pieces[*first].start;
+            if t > start {
+                let periods = ((t - start) / length).floor();
+                back = &periods * length;
+                rise = &periods * increment;
+            }
+        }
+        let at = t - &back;
+        let index = self.pieces.partition_point(|piece| piece.start <= at).saturating_sub(1);
+        (&self.pieces[index], back, rise)
+    }
+
+    /// The last piece; every curve has one.
+    pub(crate) fn last_piece(&self) -> &Piece {
+        &self.pieces[self.pieces.len() - 1]
+    }
+
+    /// Where the description ends: start of the affine tail or of the period.
+    pub(crate) fn tail_start(&self) -> &Rational {
+        match &self.tail {
+            Tail::Affine => &self.last_piece().start,
+            Tail::Periodic { first, .. } => &self.pieces[*first].start,
+        }
+    }
+}
+
+fn check_ascending(pieces: &[Piece]) -> Result<(), CurveError> {
+    let first = pieces.first().ok_or(CurveError::NoPieces)?;
+    if !first.start.is_zero() {
+        return Err(CurveError::StartsLate(first.start.clone()));
+    }
+    for pair in pieces.windows(2) {
+        if let [earlier, later] = pair
+            && later.start <= earlier.start
+        {
+            return Err(CurveError::NotAscending(later.start.clone()));
+        }
+    }
+    Ok(())
+}

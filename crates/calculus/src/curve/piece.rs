@@ -1,0 +1,162 @@
+//! A breakpoint with the open segment behind it, and what follows the last one.
+
+use super::{Curve, Extended};
+use crate::algebra::{AlgebraError, limits};
+use crate::rational::Rational;
+
+/// A breakpoint of a curve and the open segment that follows it, up to the next breakpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Piece {
+    pub(crate) start: Rational,
+    pub(crate) at: Extended,
+    pub(crate) after: Extended,
+    /// Zero if `after` is infinite.
+    pub(crate) slope: Rational,
+}
+
+impl Piece {
+    /// The value `at` time `start`, then a segment that starts from the limit `after` and rises
+    /// with `slope` (ignored if the limit is infinite).
+    pub fn new(
+        start: impl Into<Rational>,
+        at: impl Into<Extended>,
+        after: impl Into<Extended>,
+        slope: impl Into<Rational>,
+    ) -> Self {
+        let after = after.into();
+        let slope = if after.is_finite() { slope.into() } else { Rational::ZERO };
+        Self { start: start.into(), at: at.into(), after, slope }
+    }
+
+    /// A piece without a jump at its breakpoint.
+    pub fn continuous(
+        start: impl Into<Rational>,
+        value: impl Into<Extended>,
+        slope: impl Into<Rational>,
+    ) -> Self {
+        let value = value.into();
+        Self::new(start, value.clone(), value, slope)
+    }
+
+    /// Where the breakpoint lies.
+    pub fn start(&self) -> &Rational {
+        &self.start
+    }
+
+    /// The value at the breakpoint.
+    pub fn value(&self) -> &Extended {
+        &self.at
+    }
+
+    /// The limit from the right at the breakpoint: where the segment begins.
+    pub fn right_limit(&self) -> &Extended {
+        &self.after
+    }
+
+    /// The slope of the segment; zero if it is infinite.
+    pub fn slope(&self) -> &Rational {
+        &self.slope
+    }
+
+    /// The value at `t`, not before the start.
+    pub(crate) fn value_at(&self, t: &Rational) -> Extended {
+        if *t == self.start { self.at.clone() } else { self.segment_at(t) }
+    }
+
+    pub(crate) fn right_limit_at(&self, t: &Rational) -> Extended {
+        self.segment_at(t)
+    }
+
+    /// The line of the segment, prolonged to `t`.
+    pub(crate) fn segment_at(&self, t: &Rational) -> Extended {
+        match &self.after {
+            Extended::Finite(after) if self.slope.is_zero() => Extended::Finite(after.clone()),
+            Extended::Finite(after) => {
+                Extended::Finite(after + &(&self.slope * &(t - &self.start)))
+            }
+            infinite => infinite.clone(),
+        }
+    }
+
+    /// The piece moved by a time and a rise.
+    pub(crate) fn moved(&self, by: &Rational, rise: &Rational) -> Self {
+        Self {
+            start: &self.start + by,
+            at: self.at.shifted(rise),
+            after: self.after.shifted(rise),
+            slope: self.slope.clone(),
+        }
+    }
+
+    /// The piece that starts later, at `t`, on this piece's segment.
+    pub(crate) fn from_within(&self, t: &Rational) -> Self {
+        let value = self.segment_at(t);
+        Self { start: t.clone(), at: value.clone(), after: value, slope: self.slope.clone() }
+    }
+
+    /// Whether the breakpoint of `self` is invisible behind `before`: it lies on its segment and
+    /// the segment goes on.
+    pub(crate) fn continues(&self, before: &Self) -> bool {
+        self.slope == before.slope
+            && self.at == self.after
+            && self.at == before.segment_at(&self.start)
+    }
+}
+
+/// What follows the last piece.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Tail {
+    /// The segment of the last piece goes on.
+    Affine,
+    /// From the piece `first` on, the curve repeats after `length`, higher by `increment`.
+    Periodic { first: usize, length: Rational, increment: Rational },
+}
+
+/// Makes `t` a breakpoint; returns the index of its piece. The list covers `t`.
+pub(crate) fn split_at(pieces: &mut Vec<Piece>, t: &Rational) -> usize {
+    let next = pieces.partition_point(|piece| piece.start < *t);
+    match pieces.get(next) {
+        Some(piece) if piece.start == *t => next,
+        _ => {
+            let within = pieces[next.saturating_sub(1)].from_within(t);
+            pieces.insert(next, within);
+            next
+        }
+    }
+}
+
+/// Removes breakpoints that are invisible.
+pub(crate) fn merge(pieces: &mut Vec<Piece>) {
+    pieces.dedup_by(|later, earlier| later.continues(earlier));
+}
+
+impl Curve {
+    /// The pieces of the curve, periods unrolled, that start before `end`.
+    pub(crate) fn pieces_until(&self, end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
+        let known = self.pieces.partition_point(|piece| piece.start < *end);
+        let mut unrolled = self.pieces[..known].to_vec();
+        let Tail::Periodic { first, length, increment } = &self.tail else {
+            return Ok(unrolled);
+        };
+        if known < self.pieces.len() {
+            return Ok(unrolled);
+        }
+        let period = &self.pieces[*first..];
+        let periods = ((end - &period[0].start) / length).ceil();
+        limits::check_pieces(&(periods.clone() * Rational::from(period.len())))?;
+        let periods = periods.to_usize().unwrap_or(0);
+        unrolled.reserve(periods.saturating_sub(1) * period.len());
+        for count in 1..periods {
+            let count = Rational::from(count);
+            let (by, rise) = (&count * length, &count * increment);
+            for piece in period {
+                let start = &piece.start + &by;
+                if start >= *end {
+                    return Ok(unrolled);
+                }
+                unrolled.push(piece.moved(&by, &rise));
+            }
+        }
+        Ok(unrolled)
+    }
+}

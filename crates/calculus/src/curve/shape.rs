@@ -1,0 +1,136 @@
+//! Shapes that have fast algorithms, and properties that operations ask for.
+
+use super::piece::Tail;
+use super::{Curve, Extended, Piece};
+use crate::rational::Rational;
+
+/// The slope of a curve around a breakpoint, as an extended number: jumps are infinite slopes.
+fn jump(from: &Extended, to: &Extended) -> std::cmp::Ordering {
+    to.cmp(from)
+}
+
+impl Curve {
+    /// Whether the curve never falls.
+    pub fn is_non_decreasing(&self) -> bool {
+        self.first_fall().is_none()
+    }
+
+    /// Where the curve first falls.
+    pub(crate) fn first_fall(&self) -> Option<Rational> {
+        let mut before: Option<&Piece> = None;
+        for piece in &self.pieces {
+            let left = before.map(|before| before.segment_at(&piece.start));
+            let falls_in = left.is_some_and(|left| jump(&left, &piece.at).is_lt());
+            if falls_in || jump(&piece.at, &piece.after).is_lt() || piece.slope.is_negative() {
+                return Some(piece.start.clone());
+            }
+            before = Some(piece);
+        }
+        let Tail::Periodic { first, length, increment } = &self.tail else { return None };
+        let next = self.pieces[*first].moved(length, increment);
+        let left = self.last_piece().segment_at(&next.start);
+        jump(&left, &next.at).is_lt().then_some(next.start)
+    }
+
+    /// Whether the curve is finite everywhere.
+    pub fn is_finite(&self) -> bool {
+        self.pieces.iter().all(|piece| piece.at.is_finite() && piece.after.is_finite())
+    }
+
+    /// Whether the value is never below zero.
+    pub fn is_non_negative(&self) -> bool {
+        self.infimum() >= Extended::ZERO
+    }
+
+    /// Whether the curve is continuous from the left everywhere behind time zero.
+    pub fn is_left_continuous(&self) -> bool {
+        self.joints().all(|(left, piece)| left == piece.at)
+    }
+
+    /// Whether the curve is continuous from the right everywhere.
+    pub fn is_right_continuous(&self) -> bool {
+        self.pieces.iter().all(|piece| piece.at == piece.after)
+    }
+
+    /// Each breakpoint behind zero with the limit from its left, the wrap of the period included.
+    fn joints(&self) -> impl Iterator<Item = (Extended, Piece)> + '_ {
+        let inner = self.pieces.windows(2).filter_map(|pair| match pair {
+            [before, piece] => Some((before.segment_at(&piece.start), piece.clone())),
+            _ => None,
+        });
+        let wrap = match &self.tail {
+            Tail::Affine => None,
+            Tail::Periodic { first, length, increment } => {
+                let next = self.pieces[*first].moved(length, increment);
+                Some((self.last_piece().segment_at(&next.start), next))
+            }
+        };
+        inner.chain(wrap)
+    }
+
+    /// Whether the curve is finite and concave behind time zero (it may jump up at zero): a
+    /// minimum of token buckets, say.
+    pub fn is_concave(&self) -> bool {
+        self.is_ultimately_affine()
+            && self.is_finite()
+            && self.pieces[0].at <= self.pieces[0].after
+            && self.joints().all(|(left, piece)| left == piece.at && piece.at == piece.after)
+            && self.slopes_ascend(|earlier, later| later < earlier)
+    }
+
+    /// Whether the curve is finite, continuous and convex: a maximum of rate-latency curves, say.
+    pub fn is_convex(&self) -> bool {
+        self.is_ultimately_affine()
+            && self.is_finite()
+            && self.pieces[0].at == self.pieces[0].after
+            && self.joints().all(|(left, piece)| left == piece.at && piece.at == piece.after)
+            && self.slopes_ascend(|earlier, later| later > earlier)
+    }
+
+    fn slopes_ascend(&self, in_order: impl Fn(&Rational, &Rational) -> bool) -> bool {
+        self.pieces.windows(2).all(|pair| match pair {
+            [earlier, later] => in_order(&earlier.slope, &later.slope),
+            _ => true,
+        })
+    }
+
+    /// The greatest lower bound of all values.
+    pub fn infimum(&self) -> Extended {
+        let falls = match &self.tail {
+            Tail::Affine => self.last_piece().slope.is_negative(),
+            Tail::Periodic { increment, .. } => increment.is_negative(),
+        };
+        if falls {
+            return Extended::NegativeInfinity;
+        }
+        let values = self.pieces.iter().flat_map(|piece| [piece.at.clone(), piece.after.clone()]);
+        let lefts = self.joints().map(|(left, _)| left);
+        values.chain(lefts).min().unwrap_or(Extended::PositiveInfinity)
+    }
+
+    /// The least upper bound of all values.
+    pub fn supremum(&self) -> Extended {
+        -self.negated().infimum()
+    }
+
+    /// The curve with all values negated.
+    pub(crate) fn negated(&self) -> Self {
+        let pieces = self
+            .pieces
+            .iter()
+            .map(|piece| Piece {
+                start: piece.start.clone(),
+                at: -&piece.at,
+                after: -&piece.after,
+                slope: -&piece.slope,
+            })
+            .collect();
+        let tail = match &self.tail {
+            Tail::Affine => Tail::Affine,
+            Tail::Periodic { first, length, increment } => {
+                Tail::Periodic { first: *first, length: length.clone(), increment: -increment }
+            }
+        };
+        Self { pieces, tail }
+    }
+}

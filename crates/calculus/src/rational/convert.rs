@@ -1,0 +1,161 @@
+//! Conversions: whole numbers, floats (both ways exact or with a stated rounding), common multiples.
+
+use super::{Rational, Repr, gcd_wide};
+use num_integer::Integer;
+use num_rational::BigRational;
+use num_traits::ToPrimitive;
+
+impl Rational {
+    /// The largest whole number not above this.
+    pub fn floor(&self) -> Self {
+        match &self.0 {
+            Repr::Words { denominator: 1, .. } => self.clone(),
+            Repr::Words { numerator, denominator } => {
+                Self::from(numerator.div_euclid(*denominator))
+            }
+            Repr::Big(value) => Self::from_big(value.floor()),
+        }
+    }
+
+    /// The smallest whole number not below this.
+    pub fn ceil(&self) -> Self {
+        -(-self).floor()
+    }
+
+    /// The value if it is a whole number that fits.
+    pub fn to_i64(&self) -> Option<i64> {
+        match &self.0 {
+            Repr::Words { numerator, denominator: 1 } => Some(*numerator),
+            _ => None,
+        }
+    }
+
+    /// The value if it is a whole number that fits and is not negative.
+    pub fn to_usize(&self) -> Option<usize> {
+        self.to_i64().and_then(|value| usize::try_from(value).ok())
+    }
+
+    /// The nearest double, ties to even. Infinite beyond the range of doubles.
+    pub fn to_f64(&self) -> f64 {
+        const EXACT: i64 = 1 << 53;
+        match &self.0 {
+            // Both operands are exact doubles, so the division rounds once.
+            Repr::Words { numerator, denominator }
+                if (-EXACT..=EXACT).contains(numerator) && *denominator <= EXACT =>
+            {
+                *numerator as f64 / *denominator as f64
+            }
+            _ => nearest_double(&self.to_big()),
+        }
+    }
+
+    /// The smallest double not below this: for bounds from above.
+    pub fn to_f64_up(&self) -> f64 {
+        let nearest = self.to_f64();
+        match Self::from_f64(nearest) {
+            Some(rounded) if rounded < *self => nearest.next_up(),
+            None if nearest == f64::NEG_INFINITY => f64::MIN,
+            _ => nearest,
+        }
+    }
+
+    /// The largest double not above this: for bounds from below.
+    pub fn to_f64_down(&self) -> f64 {
+        let nearest = self.to_f64();
+        match Self::from_f64(nearest) {
+            Some(rounded) if rounded > *self => nearest.next_down(),
+            None if nearest == f64::INFINITY => f64::MAX,
+            _ => nearest,
+        }
+    }
+
+    /// The exact value of a finite double; `None` for infinities and NaN.
+    ///
+    /// `0.1_f64` is not one tenth: parse the text `"0.1"` to get that.
+    pub fn from_f64(value: f64) -> Option<Self> {
+        BigRational::from_float(value).map(Self::from_big)
+    }
+
+    /// The smallest positive number that both (positive) arguments divide a whole number of times.
+    ///
+    /// With reduced fractions this is `lcm(a, c) / gcd(b, d)` for `a/b` and `c/d`.
+    pub(crate) fn common_multiple(&self, other: &Self) -> Self {
+        if let (
+            Repr::Words { numerator: a, denominator: b },
+            Repr::Words { numerator: c, denominator: d },
+        ) = (&self.0, &other.0)
+        {
+            let (a, b) = (u128::from(a.unsigned_abs()), u128::from(b.unsigned_abs()));
+            let (c, d) = (u128::from(c.unsigned_abs()), u128::from(d.unsigned_abs()));
+            let multiple = a / gcd_wide(a, c).max(1) * c;
+            if let Ok(multiple) = i128::try_from(multiple) {
+                return Self::from_reduced(multiple, gcd_wide(b, d));
+            }
+        }
+        let (a, b) = (self.to_big(), other.to_big());
+        Self::from_big(BigRational::new(a.numer().lcm(b.numer()), a.denom().gcd(b.denom())))
+    }
+}
+
+/// Correctly rounded conversion: scales so that the quotient has at least 64 significant bits,
+/// folds the remainder into the lowest (sticky) bit, and lets the integer conversion round.
+fn nearest_double(value: &BigRational) -> f64 {
+    let bits = |n: &num_bigint::BigInt| i64::try_from(n.bits()).unwrap_or(i64::MAX);
+    let shift = 66 - (bits(value.numer()) - bits(value.denom()));
+    let magnitude_limit = 1100;
+    if shift > 66 + magnitude_limit {
+        return 0.0_f64.copysign(value.numer().to_f64().unwrap_or(0.0));
+    }
+    if shift < 66 - magnitude_limit {
+        return f64::INFINITY.copysign(value.numer().to_f64().unwrap_or(0.0));
+    }
+    let (numerator, denominator) = if shift >= 0 {
+        (value.numer() << shift.unsigned_abs(), value.denom().clone())
+    } else {
+        (value.numer().clone(), value.denom() << shift.unsigned_abs())
+    };
+    let negative = value.numer().sign() == num_bigint::Sign::Minus;
+    let (quotient, remainder) = numerator.magnitude().div_rem(denominator.magnitude());
+    let sticky = u128::from(remainder.bits() != 0);
+    let mantissa = quotient.to_u128().unwrap_or(u128::MAX) | sticky;
+    // Below the normal range the mantissa is rounded to the bits that a subnormal has left.
+    let exponent = -shift;
+    let width = 128 - i64::from(mantissa.leading_zeros());
+    let dropped_by_range = -1074 - exponent;
+    let dropped = dropped_by_range.max(width - 53).max(0);
+    let dropped_bits = u32::try_from(dropped).unwrap_or(127).min(127);
+    let kept = mantissa >> dropped_bits;
+    let rest = mantissa & ((1_u128 << dropped_bits) - 1);
+    let half = if dropped_bits == 0 { 0 } else { 1_u128 << (dropped_bits - 1) };
+    let round_up = dropped_bits > 0 && (rest > half || (rest == half && kept & 1 == 1));
+    let rounded = (kept + u128::from(round_up)) as f64;
+    let scaled = scale(rounded, exponent + i64::from(dropped_bits));
+    if negative { -scaled } else { scaled }
+}
+
+/// `value * 2^exponent`, exact in two steps because `value` is a whole number below 2^54.
+fn scale(value: f64, exponent: i64) -> f64 {
+    let clamp = exponent.clamp(-1100, 1100);
+    let first = (clamp / 2) as i32;
+    let second = (clamp - clamp / 2) as i32;
+    value * 2.0_f64.powi(first) * 2.0_f64.powi(second)
+}
+
+macro_rules! from_integer {
+    ($($integer:ty),*) => {$(
+        impl From<$integer> for Rational {
+            fn from(value: $integer) -> Self {
+                Self::from_reduced(i128::from(value), 1)
+            }
+        }
+    )*};
+}
+
+from_integer!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl From<usize> for Rational {
+    fn from(value: usize) -> Self {
+        // A usize has at most 64 bits on every platform that Rust supports.
+        Self::from(value as u64)
+    }
+}

@@ -1,0 +1,210 @@
+//! Exact rational numbers.
+//!
+//! Nearly all numbers of a network calculus problem fit a pair of machine words, so a
+//! [`Rational`] is a reduced pair of `i64` for as long as its value fits, with 128-bit
+//! intermediates, and falls back to arbitrary precision when it does not. A value has one
+//! representation only (words whenever they suffice), hence equality and hashing are structural.
+
+mod arithmetic;
+mod convert;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+pub use parse::ParseRationalError;
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{Signed, ToPrimitive};
+use std::cmp::Ordering;
+use std::hash::Hash;
+
+/// An exact rational number.
+///
+/// ```
+/// use calculus::Rational;
+///
+/// let rate: Rational = "0.67".parse()?;
+/// assert_eq!(rate, Rational::ratio(67, 100));
+/// assert_eq!((rate * Rational::from(3)).to_string(), "201/100");
+/// # Ok::<(), calculus::ParseRationalError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Rational(Repr);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Repr {
+    /// Reduced, denominator positive.
+    Words { numerator: i64, denominator: i64 },
+    /// Reduced, and numerator or denominator does not fit a word.
+    Big(Box<BigRational>),
+}
+
+impl Rational {
+    /// Zero.
+    pub const ZERO: Self = Self(Repr::Words { numerator: 0, denominator: 1 });
+    /// One.
+    pub const ONE: Self = Self(Repr::Words { numerator: 1, denominator: 1 });
+
+    /// The quotient `numerator / denominator`, or `None` if the denominator is zero.
+    pub fn new(numerator: i64, denominator: i64) -> Option<Self> {
+        if denominator == 0 {
+            return None;
+        }
+        let sign = if denominator < 0 { -1 } else { 1 };
+        Some(Self::from_wide(i128::from(numerator) * sign, i128::from(denominator).unsigned_abs()))
+    }
+
+    /// The quotient `numerator / denominator`.
+    ///
+    /// # Panics
+    /// If the denominator is zero: meant for constants. Use [`Rational::new`] for input.
+    pub fn ratio(numerator: i64, denominator: i64) -> Self {
+        Self::new(numerator, denominator).expect("the denominator of a constant is not zero")
+    }
+
+    /// Whether this is zero.
+    pub fn is_zero(&self) -> bool {
+        matches!(self.0, Repr::Words { numerator: 0, .. })
+    }
+
+    /// Whether this is greater than zero.
+    pub fn is_positive(&self) -> bool {
+        match &self.0 {
+            Repr::Words { numerator, .. } => *numerator > 0,
+            Repr::Big(value) => value.is_positive(),
+        }
+    }
+
+    /// Whether this is less than zero.
+    pub fn is_negative(&self) -> bool {
+        match &self.0 {
+            Repr::Words { numerator, .. } => *numerator < 0,
+            Repr::Big(value) => value.is_negative(),
+        }
+    }
+
+    /// Whether this is a whole number.
+    pub fn is_integer(&self) -> bool {
+        match &self.0 {
+            Repr::Words { denominator, .. } => *denominator == 1,
+            Repr::Big(value) => value.is_integer(),
+        }
+    }
+
+    /// Whether the value is held in machine words (and not in arbitrary precision).
+    pub fn is_machine_word(&self) -> bool {
+        matches!(self.0, Repr::Words { .. })
+    }
+
+    /// The reduced numerator and denominator in decimal, the denominator positive.
+    pub fn to_parts(&self) -> (String, String) {
+        match &self.0 {
+            Repr::Words { numerator, denominator } => {
+                (numerator.to_string(), denominator.to_string())
+            }
+            Repr::Big(value) => (value.numer().to_string(), value.denom().to_string()),
+        }
+    }
+
+    /// Reduces; falls back to arbitrary precision if the result does not fit a pair of words.
+    fn from_wide(numerator: i128, denominator: u128) -> Self {
+        let divisor = gcd_wide(numerator.unsigned_abs(), denominator);
+        if divisor == 1 {
+            return Self::from_reduced(numerator, denominator);
+        }
+        let magnitude = numerator.unsigned_abs() / divisor;
+        // A magnitude of 2^127 is only possible unreduced: the divisor is at least 2 here.
+        let magnitude = i128::try_from(magnitude).unwrap_or(i128::MAX);
+        let reduced = if numerator < 0 { -magnitude } else { magnitude };
+        Self::from_reduced(reduced, denominator / divisor)
+    }
+
+    fn from_reduced(numerator: i128, denominator: u128) -> Self {
+        match (i64::try_from(numerator), i64::try_from(denominator)) {
+            (Ok(numerator), Ok(denominator)) => Self(Repr::Words { numerator, denominator }),
+            _ => Self(Repr::Big(Box::new(BigRational::new_raw(
+                BigInt::from(numerator),
+                BigInt::from(denominator),
+            )))),
+        }
+    }
+
+    /// Takes a reduced big rational back to words where it fits.
+    fn from_big(value: BigRational) -> Self {
+        match (value.numer().to_i64(), value.denom().to_i64()) {
+            (Some(numerator), Some(denominator)) => Self(Repr::Words { numerator, denominator }),
+            _ => Self(Repr::Big(Box::new(value))),
+        }
+    }
+
+    fn to_big(&self) -> BigRational {
+        match &self.0 {
+            Repr::Words { numerator, denominator } => {
+                BigRational::new_raw(BigInt::from(*numerator), BigInt::from(*denominator))
+            }
+            Repr::Big(value) => (**value).clone(),
+        }
+    }
+}
+
+impl Default for Rational {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+impl Ord for Rational {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.0, &other.0) {
+            (
+                Repr::Words { numerator: a, denominator: b },
+                Repr::Words { numerator: c, denominator: d },
+            ) => {
+                if b == d {
+                    a.cmp(c)
+                } else {
+                    (i128::from(*a) * i128::from(*d)).cmp(&(i128::from(*c) * i128::from(*b)))
+                }
+            }
+            _ => self.to_big().cmp(&other.to_big()),
+        }
+    }
+}
+
+impl PartialOrd for Rational {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Greatest common divisor, at least 1 unless both are zero.
+fn gcd_wide(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        if let (Ok(small_a), Ok(small_b)) = (u64::try_from(a), u64::try_from(b)) {
+            return u128::from(gcd_word(small_a, small_b));
+        }
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Binary greatest common divisor: no divisions.
+fn gcd_word(mut a: u64, mut b: u64) -> u64 {
+    if a == 0 {
+        return b;
+    }
+    if b == 0 {
+        return a;
+    }
+    let shift = (a | b).trailing_zeros();
+    a >>= a.trailing_zeros();
+    while b != 0 {
+        b >>= b.trailing_zeros();
+        if a > b {
+            std::mem::swap(&mut a, &mut b);
+        }
+        b -= a;
+    }
+    a << shift
+}
