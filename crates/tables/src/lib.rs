@@ -1,1 +1,20 @@
 //! Match-action tables that packets may write: storage, synchronisation, memory and cache models.
+//!
+//! A [`Layout`] says what a table holds, a [`Design`] how it is stored and kept consistent. Choosing a design is a
+//! data structure and not a rebuild, so that a program can be measured under all of them; a design that cannot
+//! honour what a program asks ([`Requirements`]) is refused with a message that names one which would.
+//!
+//! The designs, their names and their memory models are those of Simon et al., "High-Performance Match-Action Table
+//! Updates from within Programmable Software Data Planes" (ANCS 2021), called "the paper" in this crate, beside
+//! [`Storage::Inline`], which is our own.
+
+mod design;
+mod entry;
+mod layout;
+
+pub use design::{
+    Design, DesignError, EntryLock, Placement, Requirements, Storage, Synchronisation,
+    UpdateMethod, Wait,
+};
+pub use entry::{ActionId, AddStatus, ExpiryProfile, Position, Tick};
+pub use layout::{Layout, LayoutError, MAX_ACTIONS, MAX_KEY_BITS, MAX_PARAMETER_BYTES, MAX_SIZE};
