@@ -32,8 +32,8 @@ pub use expression::{
     NamedExpression, UnaryOperator,
 };
 pub use statement::{
-    Block, ForInVariable, ParserState, SelectCase, Statement, StatementKind, SwitchCase,
-    SwitchLabel, Transition, TransitionKind,
+    Block, ParserState, SelectCase, Statement, StatementKind, SwitchCase, SwitchLabel, Transition,
+    TransitionKind,
 };
 pub use types::{Direction, Type, TypeKind};
 

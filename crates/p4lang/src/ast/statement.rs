@@ -80,22 +80,13 @@ pub enum StatementKind {
     },
     /// `for (variable in collection) body`.
     ForIn {
-        /// What takes each value.
-        variable: ForInVariable,
+        /// What takes each value: a [`super::DeclarationKind::Variable`] without initial value.
+        variable: Box<Declaration>,
         /// A range, a list or a stack.
         collection: Expression,
         /// The body.
         body: Box<Statement>,
     },
-}
-
-/// The variable of a `for (... in ...)`.
-#[derive(Debug, Clone)]
-pub enum ForInVariable {
-    /// Declared in the loop: a [`super::DeclarationKind::Variable`] without initial value.
-    Declared(Box<Declaration>),
-    /// Declared before the loop.
-    Existing(Expression),
 }
 
 /// `{ ... }`.
