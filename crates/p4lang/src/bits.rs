@@ -4,68 +4,100 @@
 //! arithmetic lives here once. A value is a width, a signedness and the two's complement pattern
 //! in little-endian words; a pattern never has a bit set at or above its width, so equality is
 //! structural. P4_16 allows `bit<0>`, which holds only zero.
+//!
+//! No operation fails on what the type system rules out: a result has the width and signedness of
+//! the left operand unless it says otherwise, and a right operand of another width is first cast
+//! to that type.
 
+mod format;
+mod packet;
+mod words;
+
+pub use format::ParseBitsError;
+
+use num_bigint::{BigInt, BigUint, Sign};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use words::Words;
 
 /// A value of type `bit<W>` or `int<W>` (P4_16 specification, sections 7.1.6.2 and 7.1.6.3).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "format::Portable", into = "format::Portable")]
 pub struct Bits {
     width: u32,
     signed: bool,
-    /// Little-endian; exactly as many words as the width needs, at least one.
     words: Words,
-}
-
-/// Nearly all fields of real protocols fit 128 bits; wider ones are kept on the heap.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-enum Words {
-    Small(u128),
-    Large(Box<[u64]>),
 }
 
 impl Bits {
     /// `value` modulo 2^`width`, as `bit<width>`.
     #[must_use]
     pub fn unsigned(width: u32, value: u128) -> Self {
-        Self::from_pattern(width, false, value)
+        Self { width, signed: false, words: Words::from_u128(width, value) }
     }
 
     /// `value` modulo 2^`width`, as `int<width>`.
     #[must_use]
     pub fn signed(width: u32, value: i128) -> Self {
-        let mut bits = Self::from_pattern(width, true, value.cast_unsigned());
-        if let Words::Large(words) = &mut bits.words
-            && value < 0
-        {
-            for word in &mut words[2..] {
-                *word = u64::MAX;
-            }
-            bits.clear_above_width();
+        let mut words = Words::from_u128(width, value.cast_unsigned());
+        if value < 0 {
+            words.fill_from(128, width);
         }
-        bits
+        Self { width, signed: true, words }
     }
 
-    fn from_pattern(width: u32, signed: bool, pattern: u128) -> Self {
-        let words = if width <= 128 {
-            let mask = if width == 128 { u128::MAX } else { (1_u128 << width) - 1 };
-            Words::Small(pattern & mask)
-        } else {
-            let mut words = vec![0_u64; width.div_ceil(64) as usize].into_boxed_slice();
-            words[0] = pattern as u64;
-            words[1] = (pattern >> 64) as u64;
-            Words::Large(words)
-        };
+    /// Zero of any type.
+    #[must_use]
+    pub fn zero(width: u32, signed: bool) -> Self {
+        Self { width, signed, words: Words::zero(width) }
+    }
+
+    /// A pattern of ones: the largest `bit<width>`, or the `int<width>` -1.
+    #[must_use]
+    pub fn ones(width: u32, signed: bool) -> Self {
+        let mut words = Words::zero(width);
+        words.fill_from(0, width);
         Self { width, signed, words }
     }
 
-    fn clear_above_width(&mut self) {
-        let used = self.width % 64;
-        if let Words::Large(words) = &mut self.words
-            && used != 0
-            && let Some(last) = words.last_mut()
-        {
-            *last &= (1 << used) - 1;
+    /// `bit<1>` or the pattern of a `bool`.
+    #[must_use]
+    pub fn from_bool(value: bool) -> Self {
+        Self::unsigned(1, u128::from(value))
+    }
+
+    /// `value` modulo 2^`width`.
+    #[must_use]
+    pub fn from_bigint(width: u32, signed: bool, value: &BigInt) -> Self {
+        let mut words = Words::zero(width);
+        // Two's complement of any length repeats its sign.
+        let bytes = value.to_signed_bytes_le();
+        words.copy_le_bytes(&bytes, width);
+        if value.sign() == Sign::Minus {
+            let known = u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_mul(8);
+            words.fill_from(known, width);
         }
+        Self { width, signed, words }
+    }
+
+    /// The smallest value of a type: 0, or -2^(W-1).
+    #[must_use]
+    pub fn minimum(width: u32, signed: bool) -> Self {
+        let mut least = Self::zero(width, signed);
+        if signed && width > 0 {
+            least.words.set_bit(width - 1, true);
+        }
+        least
+    }
+
+    /// The largest value of a type: 2^W - 1, or 2^(W-1) - 1.
+    #[must_use]
+    pub fn maximum(width: u32, signed: bool) -> Self {
+        let mut most = Self::ones(width, signed);
+        if signed && width > 0 {
+            most.words.set_bit(width - 1, false);
+        }
+        most
     }
 
     /// Number of bits.
@@ -80,15 +112,300 @@ impl Bits {
         self.signed
     }
 
+    /// Whether all bits are zero.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.words.as_slice().iter().all(|word| *word == 0)
+    }
+
+    /// Whether this is an `int<W>` below zero.
+    #[must_use]
+    pub fn is_negative(&self) -> bool {
+        self.signed && self.sign_bit()
+    }
+
+    /// Bit number `position` from the least significant one; false above the width.
+    #[must_use]
+    pub fn bit(&self, position: u32) -> bool {
+        self.words.bit(position)
+    }
+
     /// The pattern as an unsigned number, if it fits 128 bits.
     #[must_use]
     pub fn to_u128(&self) -> Option<u128> {
-        match &self.words {
-            Words::Small(pattern) => Some(*pattern),
-            Words::Large(words) => words[2..]
-                .iter()
-                .all(|word| *word == 0)
-                .then(|| u128::from(words[0]) | u128::from(words[1]) << 64),
+        self.words.to_u128()
+    }
+
+    /// The pattern as an unsigned number, if it fits 64 bits.
+    #[must_use]
+    pub fn to_u64(&self) -> Option<u64> {
+        self.to_u128()?.try_into().ok()
+    }
+
+    /// The low 64 bits of the pattern.
+    #[must_use]
+    pub fn low_u64(&self) -> u64 {
+        self.words.as_slice().first().copied().unwrap_or(0)
+    }
+
+    /// The number, negative if an `int<W>` is.
+    #[must_use]
+    pub fn to_bigint(&self) -> BigInt {
+        let pattern = BigInt::from(self.to_biguint());
+        if self.is_negative() { pattern - (BigInt::from(1) << self.width) } else { pattern }
+    }
+
+    /// The pattern as an unsigned number.
+    #[must_use]
+    pub fn to_biguint(&self) -> BigUint {
+        BigUint::from_bytes_be(&self.to_be_bytes())
+    }
+
+    fn sign_bit(&self) -> bool {
+        self.width > 0 && self.words.bit(self.width - 1)
+    }
+
+    fn with_words(&self, mut words: Words) -> Self {
+        words.clear_from(self.width);
+        Self { width: self.width, signed: self.signed, words }
+    }
+
+    /// `other` in the type of `self`; borrowed when it already is.
+    fn matched<'a>(&self, other: &'a Self) -> std::borrow::Cow<'a, Self> {
+        if other.width == self.width && other.signed == self.signed {
+            std::borrow::Cow::Borrowed(other)
+        } else {
+            std::borrow::Cow::Owned(other.cast(self.width, self.signed))
         }
     }
 }
+
+/// Arithmetic (P4_16 specification, sections 8.5 to 8.7).
+impl Bits {
+    /// `self + other` modulo 2^W.
+    #[must_use]
+    pub fn wrapping_add(&self, other: &Self) -> Self {
+        self.with_words(self.words.add(&self.matched(other).words))
+    }
+
+    /// `self - other` modulo 2^W.
+    #[must_use]
+    pub fn wrapping_sub(&self, other: &Self) -> Self {
+        self.with_words(self.words.subtract(&self.matched(other).words))
+    }
+
+    /// `self * other` modulo 2^W.
+    #[must_use]
+    pub fn wrapping_mul(&self, other: &Self) -> Self {
+        self.with_words(self.words.multiply(&self.matched(other).words))
+    }
+
+    /// `-self` modulo 2^W.
+    #[must_use]
+    pub fn wrapping_neg(&self) -> Self {
+        Self::zero(self.width, self.signed).wrapping_sub(self)
+    }
+
+    /// `self |+| other`: the nearest value that the type has.
+    #[must_use]
+    pub fn saturating_add(&self, other: &Self) -> Self {
+        let other = self.matched(other);
+        let sum = self.wrapping_add(&other);
+        if self.signed {
+            let same_sign = self.sign_bit() == other.sign_bit();
+            self.clamped(sum, |sum| same_sign && sum.sign_bit() != self.sign_bit())
+        } else {
+            self.clamped(sum, |sum| sum.compare(self) == Ordering::Less)
+        }
+    }
+
+    /// `self |-| other`: the nearest value that the type has.
+    #[must_use]
+    pub fn saturating_sub(&self, other: &Self) -> Self {
+        let other = self.matched(other);
+        if !self.signed {
+            return if self.compare(&other) == Ordering::Less {
+                Self::zero(self.width, false)
+            } else {
+                self.wrapping_sub(&other)
+            };
+        }
+        let opposite = self.sign_bit() != other.sign_bit();
+        let difference = self.wrapping_sub(&other);
+        self.clamped(difference, |difference| opposite && difference.sign_bit() != self.sign_bit())
+    }
+
+    fn clamped(&self, result: Self, overflowed: impl Fn(&Self) -> bool) -> Self {
+        if !overflowed(&result) {
+            result
+        } else if self.is_negative() {
+            Self::minimum(self.width, self.signed)
+        } else {
+            Self::maximum(self.width, self.signed)
+        }
+    }
+
+    /// `self / other`, rounded toward zero; `None` if `other` is zero.
+    #[must_use]
+    pub fn checked_div(&self, other: &Self) -> Option<Self> {
+        self.divided(other).map(|(quotient, _)| quotient)
+    }
+
+    /// `self % other`, with the sign of `self`; `None` if `other` is zero.
+    #[must_use]
+    pub fn checked_rem(&self, other: &Self) -> Option<Self> {
+        self.divided(other).map(|(_, remainder)| remainder)
+    }
+
+    fn divided(&self, other: &Self) -> Option<(Self, Self)> {
+        let other = self.matched(other);
+        if other.is_zero() {
+            return None;
+        }
+        if let (false, Some(left), Some(right)) = (self.signed, self.to_u128(), other.to_u128()) {
+            return Some((
+                Self::unsigned(self.width, left / right),
+                Self::unsigned(self.width, left % right),
+            ));
+        }
+        let (left, right) = (self.to_bigint(), other.to_bigint());
+        Some((
+            Self::from_bigint(self.width, self.signed, &(&left / &right)),
+            Self::from_bigint(self.width, self.signed, &(&left % &right)),
+        ))
+    }
+
+    /// `self << amount`; all bits leave if the amount reaches the width.
+    #[must_use]
+    pub fn shift_left(&self, amount: u64) -> Self {
+        match u32::try_from(amount) {
+            Ok(amount) if amount < self.width => self.with_words(self.words.shifted_left(amount)),
+            _ => Self::zero(self.width, self.signed),
+        }
+    }
+
+    /// `self >> amount`: logical for `bit<W>`, arithmetic for `int<W>`.
+    #[must_use]
+    pub fn shift_right(&self, amount: u64) -> Self {
+        let negative = self.is_negative();
+        match u32::try_from(amount) {
+            Ok(amount) if amount < self.width => {
+                let mut shifted = self.with_words(self.words.shifted_right(amount));
+                if negative {
+                    shifted.words.fill_from(self.width - amount, self.width);
+                }
+                shifted
+            }
+            _ if negative => Self::ones(self.width, true),
+            _ => Self::zero(self.width, self.signed),
+        }
+    }
+
+    /// How far a shift by this value goes: the pattern, or the largest number if it is longer.
+    #[must_use]
+    pub fn shift_amount(&self) -> u64 {
+        self.to_u64().unwrap_or(u64::MAX)
+    }
+}
+
+/// Bitwise operations and changes of type (P4_16 specification, sections 8.5, 8.6 and 8.11).
+impl Bits {
+    /// `~self`.
+    #[must_use]
+    pub fn complement(&self) -> Self {
+        self.with_words(self.words.combined(&self.words, |word, _| !word))
+    }
+
+    /// `self & other`.
+    #[must_use]
+    pub fn bit_and(&self, other: &Self) -> Self {
+        self.with_words(self.words.combined(&self.matched(other).words, |a, b| a & b))
+    }
+
+    /// `self | other`.
+    #[must_use]
+    pub fn bit_or(&self, other: &Self) -> Self {
+        self.with_words(self.words.combined(&self.matched(other).words, |a, b| a | b))
+    }
+
+    /// `self ^ other`.
+    #[must_use]
+    pub fn bit_xor(&self, other: &Self) -> Self {
+        self.with_words(self.words.combined(&self.matched(other).words, |a, b| a ^ b))
+    }
+
+    /// `self[high:low]` as `bit<high - low + 1>`. Bits above the width read as zero; `high` below
+    /// `low` gives `bit<0>`.
+    #[must_use]
+    pub fn slice(&self, high: u32, low: u32) -> Self {
+        let width = high.checked_sub(low).map_or(0, |distance| distance.saturating_add(1));
+        let shifted =
+            if low < self.width { self.words.shifted_right(low) } else { Words::zero(self.width) };
+        Self { width, signed: false, words: shifted.resized(width) }
+    }
+
+    /// `self` after `self[high:low] = value`. Bits above the width are left out.
+    #[must_use]
+    pub fn with_slice(&self, high: u32, low: u32, value: &Self) -> Self {
+        let Some(distance) = high.checked_sub(low) else { return self.clone() };
+        if low >= self.width {
+            return self.clone();
+        }
+        let width = distance.saturating_add(1).min(self.width - low);
+        let place = |part: Self| part.cast(self.width, self.signed).shift_left(u64::from(low));
+        let hole = place(Self::ones(width, false));
+        let value = place(value.cast(width, false));
+        self.bit_and(&hole.complement()).bit_or(&value)
+    }
+
+    /// `self ++ low`: `self` in the high bits. The result is signed if `self` is.
+    #[must_use]
+    pub fn concatenate(&self, low: &Self) -> Self {
+        let width = self.width.saturating_add(low.width);
+        let high = self.cast(width, false).shift_left(u64::from(low.width));
+        let mut joined = high.bit_or(&low.cast(low.width, false).cast(width, false));
+        joined.signed = self.signed;
+        joined
+    }
+
+    /// The value in another type: truncated, or extended with zeros if this is a `bit` and with
+    /// the sign if this is an `int`.
+    #[must_use]
+    pub fn cast(&self, width: u32, signed: bool) -> Self {
+        let negative = self.is_negative();
+        let mut words = self.words.resized(width);
+        if negative && width > self.width {
+            words.fill_from(self.width, width);
+        }
+        Self { width, signed, words }
+    }
+
+    /// Order of the numbers, whatever their types.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Ordering {
+        match (self.is_negative(), other.is_negative()) {
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (false, false) => self.words.compare(&other.words),
+            (true, true) => {
+                let width = self.width.max(other.width);
+                self.cast(width, false).words.compare(&other.cast(width, false).words)
+            }
+        }
+    }
+
+    /// Whether all bits under `mask` are equal.
+    #[must_use]
+    pub fn matches_under(&self, value: &Self, mask: &Self) -> bool {
+        self.bit_xor(value).bit_and(mask).is_zero()
+    }
+
+    /// A mask with the `prefix` most significant bits set.
+    #[must_use]
+    pub fn prefix_mask(width: u32, prefix: u32) -> Self {
+        Self::ones(width, false).shift_left(u64::from(width.saturating_sub(prefix)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

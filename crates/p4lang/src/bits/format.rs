@@ -1,0 +1,115 @@
+//! Values as text: for people, and in the written form of a program.
+
+use super::Bits;
+use num_bigint::{BigInt, Sign};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A text that is not a number of the type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseBitsError {
+    /// Not digits of the base.
+    #[error(
+        "\"{0}\" is not a number: write decimal digits, or 0x, 0b or 0o and digits of that base"
+    )]
+    NotANumber(String),
+    /// Beyond the range of the type.
+    #[error("{text} does not fit {ty}")]
+    OutOfRange {
+        /// As written.
+        text: String,
+        /// The type, such as `bit<8>`.
+        ty: String,
+    },
+}
+
+impl Bits {
+    /// Reads a number as P4 and control-plane tools write it: an optional `-`, then decimal
+    /// digits or `0x`, `0b`, `0o` and digits; `_` between digits is skipped. A pattern in another
+    /// base may fill an `int<W>` (`0xff` is -1 as `int<8>`).
+    ///
+    /// # Errors
+    /// If the text is not a number, or does not fit.
+    pub fn parse(width: u32, signed: bool, text: &str) -> Result<Self, ParseBitsError> {
+        let (number, based) =
+            parse_integer(text).ok_or_else(|| ParseBitsError::NotANumber(text.to_owned()))?;
+        let bits = Self::from_bigint(width, signed, &number);
+        let pattern_fits = based && bits.cast(width, false).to_bigint() == number;
+        if bits.to_bigint() == number || pattern_fits {
+            Ok(bits)
+        } else {
+            let keyword = if signed { "int" } else { "bit" };
+            Err(ParseBitsError::OutOfRange {
+                text: text.to_owned(),
+                ty: format!("{keyword}<{width}>"),
+            })
+        }
+    }
+}
+
+/// The number, and whether it was written with the prefix of a base.
+fn parse_integer(text: &str) -> Option<(BigInt, bool)> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => (Sign::Minus, rest),
+        None => (Sign::Plus, text),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let (radix, digits) = [("0x", 16), ("0b", 2), ("0o", 8)]
+        .into_iter()
+        .find_map(|(prefix, radix)| lower.strip_prefix(prefix).map(|rest| (radix, rest)))
+        .unwrap_or((10, lower.as_str()));
+    let digits: String = digits.chars().filter(|digit| *digit != '_').collect();
+    if !digits.chars().all(|digit| digit.is_digit(radix)) {
+        return None;
+    }
+    let magnitude = BigInt::parse_bytes(digits.as_bytes(), radix)?;
+    Some((if sign == Sign::Minus { -magnitude } else { magnitude }, radix != 10))
+}
+
+/// Decimal.
+impl fmt::Display for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.to_u128() {
+            Some(number) if !self.is_negative() => fmt::Display::fmt(&number, f),
+            _ => fmt::Display::fmt(&self.to_bigint(), f),
+        }
+    }
+}
+
+/// The pattern.
+impl fmt::LowerHex for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::LowerHex::fmt(&self.to_biguint(), f)
+    }
+}
+
+/// The pattern.
+impl fmt::Binary for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Binary::fmt(&self.to_biguint(), f)
+    }
+}
+
+/// The written form, which cannot hold a pattern that its width does not allow.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Portable {
+    width: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    signed: bool,
+    value: String,
+}
+
+impl From<Bits> for Portable {
+    fn from(bits: Bits) -> Self {
+        Self { width: bits.width, signed: bits.signed, value: format!("{bits:#x}") }
+    }
+}
+
+impl TryFrom<Portable> for Bits {
+    type Error = ParseBitsError;
+
+    fn try_from(portable: Portable) -> Result<Self, Self::Error> {
+        Self::parse(portable.width, portable.signed, &portable.value)
+    }
+}

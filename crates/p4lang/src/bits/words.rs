@@ -1,0 +1,209 @@
+//! Patterns: arithmetic modulo 2^64 per word, without any notion of sign.
+
+use std::cmp::Ordering;
+
+/// A pattern. Nearly all fields of real protocols fit 128 bits; wider ones are kept on the heap.
+/// The representation follows from the width, so equal patterns of one width are equal here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Words {
+    /// Up to 128 bits: little-endian.
+    Small([u64; 2]),
+    /// More: little-endian, as many words as the width needs.
+    Large(Box<[u64]>),
+}
+
+impl Words {
+    pub(super) fn zero(width: u32) -> Self {
+        if width <= 128 {
+            Self::Small([0; 2])
+        } else {
+            Self::Large(vec![0; width.div_ceil(64) as usize].into_boxed_slice())
+        }
+    }
+
+    pub(super) fn from_u128(width: u32, pattern: u128) -> Self {
+        let mut words = Self::zero(width);
+        for (word, value) in words.as_mut_slice().iter_mut().zip(halves(pattern)) {
+            *word = value;
+        }
+        words.clear_from(width);
+        words
+    }
+
+    pub(super) fn as_slice(&self) -> &[u64] {
+        match self {
+            Self::Small(words) => words,
+            Self::Large(words) => words,
+        }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [u64] {
+        match self {
+            Self::Small(words) => words,
+            Self::Large(words) => words,
+        }
+    }
+
+    pub(super) fn to_u128(&self) -> Option<u128> {
+        let mut words = self.as_slice().iter();
+        let low = u128::from(*words.next().unwrap_or(&0));
+        let high = u128::from(*words.next().unwrap_or(&0));
+        words.all(|word| *word == 0).then_some(low | high << 64)
+    }
+
+    pub(super) fn bit(&self, position: u32) -> bool {
+        self.as_slice()
+            .get(position as usize / 64)
+            .is_some_and(|word| word >> (position % 64) & 1 == 1)
+    }
+
+    pub(super) fn set_bit(&mut self, position: u32, value: bool) {
+        if let Some(word) = self.as_mut_slice().get_mut(position as usize / 64) {
+            let mask = 1 << (position % 64);
+            *word = if value { *word | mask } else { *word & !mask };
+        }
+    }
+
+    /// Clears every bit from `width` up.
+    pub(super) fn clear_from(&mut self, width: u32) {
+        self.each_mask_from(width, |word, mask| *word &= !mask);
+    }
+
+    /// Sets every bit from `low` up to, not including, `width`.
+    pub(super) fn fill_from(&mut self, low: u32, width: u32) {
+        if low < width {
+            self.each_mask_from(low, |word, mask| *word |= mask);
+            self.clear_from(width);
+        }
+    }
+
+    fn each_mask_from(&mut self, low: u32, change: impl Fn(&mut u64, u64)) {
+        let first = low as usize / 64;
+        for (position, word) in self.as_mut_slice().iter_mut().enumerate().skip(first) {
+            change(word, if position == first { u64::MAX << (low % 64) } else { u64::MAX });
+        }
+    }
+
+    /// Overwrites the low bits with little-endian bytes; bits from `width` up stay clear.
+    pub(super) fn copy_le_bytes(&mut self, bytes: &[u8], width: u32) {
+        for (word, chunk) in self.as_mut_slice().iter_mut().zip(bytes.chunks(8)) {
+            let mut full = [0; 8];
+            for (to, from) in full.iter_mut().zip(chunk) {
+                *to = *from;
+            }
+            *word = u64::from_le_bytes(full);
+        }
+        self.clear_from(width);
+    }
+
+    /// The low `width` bits in a pattern of that width.
+    pub(super) fn resized(&self, width: u32) -> Self {
+        let mut words = Self::zero(width);
+        for (to, from) in words.as_mut_slice().iter_mut().zip(self.as_slice()) {
+            *to = *from;
+        }
+        words.clear_from(width);
+        words
+    }
+
+    /// Both patterns, word by word.
+    pub(super) fn combined(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
+        let mut words = self.clone();
+        for (word, right) in words.as_mut_slice().iter_mut().zip(other.as_slice()) {
+            *word = combine(*word, *right);
+        }
+        words
+    }
+
+    pub(super) fn add(&self, other: &Self) -> Self {
+        self.carried(other, |left, right, carry| {
+            let (sum, first) = left.overflowing_add(right);
+            let (sum, second) = sum.overflowing_add(u64::from(carry));
+            (sum, first || second)
+        })
+    }
+
+    pub(super) fn subtract(&self, other: &Self) -> Self {
+        self.carried(other, |left, right, borrow| {
+            let (difference, first) = left.overflowing_sub(right);
+            let (difference, second) = difference.overflowing_sub(u64::from(borrow));
+            (difference, first || second)
+        })
+    }
+
+    fn carried(&self, other: &Self, step: impl Fn(u64, u64, bool) -> (u64, bool)) -> Self {
+        let mut words = self.clone();
+        let mut carry = false;
+        for (word, right) in words.as_mut_slice().iter_mut().zip(other.as_slice()) {
+            (*word, carry) = step(*word, *right, carry);
+        }
+        words
+    }
+
+    pub(super) fn multiply(&self, other: &Self) -> Self {
+        if let (Self::Small(_), Some(left), Some(right)) = (self, self.to_u128(), other.to_u128()) {
+            return Self::Small(halves(left.wrapping_mul(right)));
+        }
+        let mut product = Self::zero(self.capacity());
+        for (shift, left) in self.as_slice().iter().enumerate() {
+            let mut carry = 0;
+            let columns = product.as_mut_slice().iter_mut().skip(shift);
+            for (word, right) in columns.zip(other.as_slice()) {
+                let sum = u128::from(*left) * u128::from(*right) + u128::from(*word) + carry;
+                *word = sum as u64;
+                carry = sum >> 64;
+            }
+        }
+        product
+    }
+
+    fn capacity(&self) -> u32 {
+        u32::try_from(self.as_slice().len()).unwrap_or(u32::MAX / 64) * 64
+    }
+
+    pub(super) fn shifted_left(&self, amount: u32) -> Self {
+        let (whole, part) = (amount as usize / 64, amount % 64);
+        self.gathered(|words, position| {
+            let at = |back: usize| {
+                position.checked_sub(back).and_then(|from| words.get(from)).copied().unwrap_or(0)
+            };
+            joined(at(whole), at(whole + 1), 64 - part)
+        })
+    }
+
+    pub(super) fn shifted_right(&self, amount: u32) -> Self {
+        let (whole, part) = (amount as usize / 64, amount % 64);
+        self.gathered(|words, position| {
+            let at = |ahead: usize| words.get(position + ahead).copied().unwrap_or(0);
+            joined(at(whole + 1), at(whole), part)
+        })
+    }
+
+    fn gathered(&self, word_at: impl Fn(&[u64], usize) -> u64) -> Self {
+        let mut words = self.clone();
+        for (position, word) in words.as_mut_slice().iter_mut().enumerate() {
+            *word = word_at(self.as_slice(), position);
+        }
+        words
+    }
+
+    /// Order as unsigned numbers, of any two widths.
+    pub(super) fn compare(&self, other: &Self) -> Ordering {
+        let (left, right) = (self.as_slice(), other.as_slice());
+        let at = |words: &[u64], position| words.get(position).copied().unwrap_or(0);
+        (0..left.len().max(right.len()))
+            .rev()
+            .map(|position| at(left, position).cmp(&at(right, position)))
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }
+}
+
+fn halves(pattern: u128) -> [u64; 2] {
+    [pattern as u64, (pattern >> 64) as u64]
+}
+
+/// The 64 bits that start `shift` bits (0 to 64) above the low end of `high` beside `low`.
+fn joined(high: u64, low: u64, shift: u32) -> u64 {
+    ((u128::from(high) << 64 | u128::from(low)) >> shift) as u64
+}
