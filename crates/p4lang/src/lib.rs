@@ -6,6 +6,7 @@
 
 pub mod ast;
 pub mod bits;
+pub mod check;
 pub mod diagnostic;
 pub mod ir;
 pub mod source;

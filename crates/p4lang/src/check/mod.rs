@@ -1,0 +1,277 @@
+//! Names, types and rules: from the syntax tree to what it means.
+//!
+//! [`check`] goes over the program once, in source order, as P4_16 wants names declared before they are used. What
+//! it learns goes into vectors beside the tree, indexed by the tree's own numbers: [`Checked`]. Whoever reads the
+//! tree next (the lowering to the intermediate form) finds there, for each expression, its type, what the context
+//! converts it to, what names stand for, which overload a call chose and how arguments meet parameters.
+//!
+//! Generic declarations are checked once, with [`Type::Variable`] for their type parameters, not once for each
+//! use. Constructor parameters have no value here: [`Checked::evaluate`] takes an [`Environment`] that has one for
+//! them.
+//!
+//! References such as "§8.9" are sections of the P4_16 language specification, version 1.2.4.
+
+mod constant;
+mod facts;
+mod index;
+mod types;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub use constant::Constant;
+pub use facts::{
+    ActionCallFacts, ActionFacts, BoundArgument, Builtin, Call, Callee, EntryFacts, Instance,
+    KeyFacts, Resolution, TableConfiguration, TableFacts, TableImplementation, TableStore,
+};
+pub use index::{Index, Node};
+pub use types::{Bindings, Named, Type};
+
+use crate::ast::{self, DeclarationId, ExpressionId, TypeId};
+use crate::diagnostic::Diagnostics;
+use crate::source::SourceMap;
+
+/// Checks a program. Errors and warnings go to `diagnostics`; the result may be read further only if there are no
+/// errors among them.
+pub fn check<'program>(
+    program: &'program ast::Program,
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Checked<'program> {
+    let _ = (sources, diagnostics);
+    Checked::new(program)
+}
+
+/// What is known about a checked program, by the numbers of the syntax tree.
+#[derive(Debug, Clone)]
+pub struct Checked<'program> {
+    /// The program.
+    pub program: &'program ast::Program,
+    /// What each [`DeclarationId`] numbers.
+    pub index: Index<'program>,
+    expression_types: Vec<Type>,
+    conversions: HashMap<ExpressionId, Type>,
+    constants: HashMap<ExpressionId, Constant>,
+    resolutions: HashMap<ExpressionId, Resolution>,
+    calls: HashMap<ExpressionId, Call>,
+    direct_applications: HashMap<TypeId, DirectApplication>,
+    types: Vec<Type>,
+    declared_types: Vec<Type>,
+    instances: HashMap<DeclarationId, Instance>,
+    tables: HashMap<DeclarationId, TableFacts>,
+    switch_on_actions: HashMap<ExpressionId, DeclarationId>,
+    errors: Vec<DeclarationId>,
+    main: Option<DeclarationId>,
+}
+
+/// `T.apply(arguments)` with a type (§14.5): a nameless instance, applied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DirectApplication {
+    /// The instance, [`Callee::Constructor`].
+    pub instance: Call,
+    /// The call of its `apply`.
+    pub apply: Call,
+}
+
+impl<'program> Checked<'program> {
+    fn new(program: &'program ast::Program) -> Self {
+        Self {
+            program,
+            index: Index::new(program),
+            expression_types: vec![Type::Unknown; program.expression_count as usize],
+            conversions: HashMap::new(),
+            constants: HashMap::new(),
+            resolutions: HashMap::new(),
+            calls: HashMap::new(),
+            direct_applications: HashMap::new(),
+            types: vec![Type::Unknown; program.type_count as usize],
+            declared_types: vec![Type::Unknown; program.declaration_count as usize],
+            instances: HashMap::new(),
+            tables: HashMap::new(),
+            switch_on_actions: HashMap::new(),
+            errors: Vec::new(),
+            main: None,
+        }
+    }
+
+    /// The type that an expression has by itself, before its context converts it.
+    pub fn type_of(&self, expression: ExpressionId) -> &Type {
+        self.expression_types.get(expression.index()).unwrap_or(&Type::Unknown)
+    }
+
+    /// The type that an expression has for its context: what it is converted to without a cast (an `int` to
+    /// `bit<W>`, a represented enum member to its bits, a list or record expression to a struct, header, tuple,
+    /// list or stack, `{#}` and `...` to a type), else its own. The parts of a list, record, conditional or key set
+    /// that is converted have conversions of their own.
+    pub fn converted_type_of(&self, expression: ExpressionId) -> &Type {
+        self.conversions.get(&expression).unwrap_or_else(|| self.type_of(expression))
+    }
+
+    /// The conversion that the context asks for, if there is one.
+    pub fn conversion(&self, expression: ExpressionId) -> Option<&Type> {
+        self.conversions.get(&expression)
+    }
+
+    /// The value of an expression, if it is known at compile time and does not depend on constructor parameters; of
+    /// the type [`Checked::type_of`]. [`Checked::evaluate`] gives it as the context wants it.
+    pub fn constant(&self, expression: ExpressionId) -> Option<&Constant> {
+        self.constants.get(&expression)
+    }
+
+    /// What a path or member expression stands for. Callees too.
+    pub fn resolution(&self, expression: ExpressionId) -> Option<&Resolution> {
+        self.resolutions.get(&expression)
+    }
+
+    /// The call that a call expression is.
+    pub fn call(&self, expression: ExpressionId) -> Option<&Call> {
+        self.calls.get(&expression)
+    }
+
+    /// The two steps of a direct application with a type, by the type reference in its statement.
+    pub fn direct_application(&self, target: TypeId) -> Option<&DirectApplication> {
+        self.direct_applications.get(&target)
+    }
+
+    /// What a type reference means.
+    pub fn type_at(&self, id: TypeId) -> &Type {
+        self.types.get(id.index()).unwrap_or(&Type::Unknown)
+    }
+
+    /// The type of a declared value (constant, variable, parameter, field, value set (its element), instance, table,
+    /// enum member), or the type that a type declaration declares, with its own type parameters as arguments.
+    pub fn declared_type(&self, id: DeclarationId) -> &Type {
+        self.declared_types.get(id.index()).unwrap_or(&Type::Unknown)
+    }
+
+    /// What an instantiation declares.
+    pub fn instance(&self, id: DeclarationId) -> Option<&Instance> {
+        self.instances.get(&id)
+    }
+
+    /// What a table declares.
+    pub fn table(&self, id: DeclarationId) -> Option<&TableFacts> {
+        self.tables.get(&id)
+    }
+
+    /// For the subject of a `switch` on `table.apply().action_run`: the table. The labels then resolve to actions.
+    pub fn switch_table(&self, subject: ExpressionId) -> Option<DeclarationId> {
+        self.switch_on_actions.get(&subject).copied()
+    }
+
+    /// All members of `error`, in the order of their declaration; `NoError` of core.p4 comes first.
+    pub fn errors(&self) -> &[DeclarationId] {
+        &self.errors
+    }
+
+    /// The package instance `main`.
+    pub fn main(&self) -> Option<DeclarationId> {
+        self.main
+    }
+
+    /// What represents a serializable enum or a `type`: one step down. `None` for other types.
+    pub fn underlying(&self, ty: &Type) -> Option<&Type> {
+        let id = match ty {
+            Type::SerializableEnum(id) | Type::NewType(id) => *id,
+            _ => return None,
+        };
+        match &self.index.get_declaration(id)?.kind {
+            ast::DeclarationKind::Enum { underlying: Some(ty), .. }
+            | ast::DeclarationKind::NewType(ty) => Some(self.type_at(ty.id)),
+            _ => None,
+        }
+    }
+
+    /// The type parameters of a generic declaration, in order.
+    pub fn type_parameters(&self, id: DeclarationId) -> &'program [ast::TypeParameter] {
+        match self.index.get(id) {
+            Some(Node::Method(method)) => &method.prototype.type_parameters,
+            Some(Node::Declaration(declaration)) => match &declaration.kind {
+                ast::DeclarationKind::ExternObject(object) => &object.type_parameters,
+                ast::DeclarationKind::ExternFunction(prototype)
+                | ast::DeclarationKind::Function { prototype, .. } => &prototype.type_parameters,
+                ast::DeclarationKind::Parser(parser) => &parser.type_parameters,
+                ast::DeclarationKind::ParserType(parser) => &parser.type_parameters,
+                ast::DeclarationKind::Control(control) => &control.type_parameters,
+                ast::DeclarationKind::ControlType(control) => &control.type_parameters,
+                ast::DeclarationKind::Package(package) => &package.type_parameters,
+                ast::DeclarationKind::Header { type_parameters, .. }
+                | ast::DeclarationKind::HeaderUnion { type_parameters, .. }
+                | ast::DeclarationKind::Struct { type_parameters, .. } => type_parameters,
+                _ => &[],
+            },
+            _ => &[],
+        }
+    }
+
+    /// What the type parameters of a declared type's declaration stand for in this type.
+    pub fn bindings(&self, named: &Named) -> Bindings {
+        self.type_parameters(named.declaration)
+            .iter()
+            .zip(named.arguments.iter())
+            .map(|(parameter, argument)| (parameter.id, argument.clone()))
+            .collect()
+    }
+
+    /// The fields of a struct, header or header union, with the declared type's arguments put in. Empty for other
+    /// types.
+    pub fn fields(&self, ty: &Type) -> Vec<Field<'program>> {
+        let (Type::Struct(named) | Type::Header(named) | Type::HeaderUnion(named)) = ty else {
+            return Vec::new();
+        };
+        let Some(declaration) = self.index.get_declaration(named.declaration) else {
+            return Vec::new();
+        };
+        let (ast::DeclarationKind::Struct { fields, .. }
+        | ast::DeclarationKind::Header { fields, .. }
+        | ast::DeclarationKind::HeaderUnion { fields, .. }) = &declaration.kind
+        else {
+            return Vec::new();
+        };
+        let bindings = self.bindings(named);
+        fields
+            .iter()
+            .map(|field| Field { field, ty: self.type_at(field.ty.id).substitute(&bindings) })
+            .collect()
+    }
+
+    /// The value of an expression as its context wants it, with values for constructor parameters and types for
+    /// type parameters from `environment`. `None` if it is not known at compile time.
+    pub fn evaluate(
+        &self,
+        expression: &ast::Expression,
+        environment: &Environment,
+    ) -> Option<Constant> {
+        let _ = environment;
+        self.constant(expression.id).cloned()
+    }
+}
+
+/// A field of a type.
+#[derive(Debug, Clone)]
+pub struct Field<'program> {
+    /// As it was declared.
+    pub field: &'program ast::StructField,
+    /// Its type, type parameters replaced.
+    pub ty: Type,
+}
+
+/// What constructor parameters and type parameters stand for in one instance.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// Values of constructor parameters, and of local constants that depend on them.
+    pub values: HashMap<DeclarationId, Constant>,
+    /// Types of type parameters.
+    pub types: Bindings,
+}
+
+/// Names of the members of `error`, for readers that number them.
+impl Checked<'_> {
+    /// The name of a declaration; empty where it has none.
+    pub fn name(&self, id: DeclarationId) -> Arc<str> {
+        self.index
+            .get(id)
+            .and_then(Node::name)
+            .map_or_else(|| Arc::from(""), |name| name.text.clone())
+    }
+}
