@@ -20,10 +20,13 @@
 
 mod annotation;
 mod block;
+mod call_graph;
 mod expression;
 mod object;
 mod statement;
+mod text;
 mod types;
+mod validate;
 
 pub use annotation::{Annotation, AnnotationBody, AnnotationValue};
 pub use block::{
@@ -40,6 +43,7 @@ pub use object::{
 };
 pub use statement::{Argument, Block, ExternCallee, Statement, StatementKind, SwitchCase};
 pub use types::{Composite, CompositeKind, EnumType, Field, Type, Types, UserType, UserTypeKind};
+pub use validate::Violation;
 
 use serde::{Deserialize, Serialize};
 

@@ -165,6 +165,12 @@ impl Types {
         self.types[id.index()]
     }
 
+    /// The type behind an id, if this program has it.
+    #[must_use]
+    pub fn find(&self, id: TypeId) -> Option<Type> {
+        self.types.get(id.index()).copied()
+    }
+
     /// The composite behind a type, if it is one.
     #[must_use]
     pub fn composite(&self, id: TypeId) -> Option<&Composite> {

@@ -1,0 +1,941 @@
+//! The IR as text: for people (`planimeter compile --ir F --format text`) and for snapshots.
+//!
+//! It looks like P4 where P4 has words for it, and is stable: lists keep their order, and what is
+//! called alike (variables, actions, states of several instances) is told apart by `~1`, `~2` ...
+//! in order of appearance. It is not read back; the JSON form is.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
+
+use super::{
+    ActionCall, ActionId, ActionScope, Annotation, AnnotationBody, AnnotationValue, Architecture,
+    Argument, BinaryOperator, Block, CompositeKind, Control, Direction, EntryUpdate, Expression,
+    ExpressionKind, ExternCallee, KeySet, MatchKind, Package, PackageValue, Parameter, Parser,
+    Place, Program, Projection, Statement, StatementKind, Table, TableImplementation, Target,
+    Transition, Type, TypeId, UnaryOperator, UserTypeId, UserTypeKind, Value, VariableId,
+};
+
+impl Program {
+    /// The whole program as readable text.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut printer = Printer::new(self);
+        printer.program();
+        printer.out
+    }
+}
+
+/// Names that are unique in the program.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    names
+        .map(|name| {
+            let count = seen.entry(name).or_insert(0);
+            *count += 1;
+            if *count == 1 { name.to_owned() } else { format!("{name}~{}", *count - 1) }
+        })
+        .collect()
+}
+
+struct Printer<'p> {
+    program: &'p Program,
+    variables: Vec<String>,
+    actions: Vec<String>,
+    functions: Vec<String>,
+    out: String,
+    indent: usize,
+}
+
+macro_rules! line {
+    ($printer:expr, $($format:tt)*) => {{
+        let text = format!($($format)*);
+        $printer.line(&text);
+    }};
+}
+
+impl<'p> Printer<'p> {
+    fn new(program: &'p Program) -> Self {
+        Self {
+            program,
+            variables: distinct(program.variables.iter().map(|variable| variable.name.as_str())),
+            actions: distinct(program.actions.iter().map(|action| action.name.as_str())),
+            functions: distinct(program.functions.iter().map(|function| function.name.as_str())),
+            out: String::new(),
+            indent: 0,
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        if text.is_empty() {
+            self.out.push('\n');
+            return;
+        }
+        for _ in 0..self.indent {
+            self.out.push_str("    ");
+        }
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    fn braces(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
+        self.line(&format!("{head} {{"));
+        self.indent += 1;
+        body(self);
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    fn program(&mut self) {
+        let program = self.program;
+        let architecture = match &program.architecture {
+            Architecture::V1model => "v1model",
+            Architecture::Psa => "psa",
+            Architecture::Pna => "pna",
+            Architecture::Other(name) => name,
+        };
+        line!(self, "program {architecture} version {}", program.version);
+        self.types();
+        if !program.errors.is_empty() {
+            self.line("");
+            line!(self, "error {{ {} }}", program.errors.join(", "));
+        }
+        for instance in &program.externs {
+            self.line("");
+            self.annotations(&instance.annotations);
+            let arguments: Vec<String> = instance
+                .arguments
+                .iter()
+                .map(|argument| {
+                    format!("{} = {}", argument.name, self.value(argument.type_id, &argument.value))
+                })
+                .collect();
+            let of = instance
+                .table
+                .map(|table| format!(" of {}", self.table_name(table)))
+                .unwrap_or_default();
+            let types = self.type_list(&instance.type_arguments);
+            line!(
+                self,
+                "extern {}{types}({}) {}{of}",
+                instance.extern_type,
+                arguments.join(", "),
+                instance.name
+            );
+        }
+        for set in &program.value_sets {
+            self.line("");
+            self.annotations(&set.annotations);
+            let kinds: Vec<String> =
+                set.match_kinds.iter().map(|kind| match_kind(kind).to_owned()).collect();
+            line!(
+                self,
+                "value_set<{}>({}) {} ({})",
+                self.declared(set.type_id, set.user_type),
+                set.size,
+                set.name,
+                kinds.join(", ")
+            );
+        }
+        for (position, function) in program.functions.iter().enumerate() {
+            self.line("");
+            let returned = function
+                .return_type
+                .map_or_else(|| "void".to_owned(), |type_id| self.type_name(type_id));
+            let head = format!(
+                "function {returned} {}({})",
+                self.functions[position],
+                self.parameters(&function.parameters)
+            );
+            self.braces(&head, |printer| printer.block(&function.body));
+        }
+        for position in 0..program.actions.len() {
+            self.line("");
+            self.action(ActionId(position as u32));
+        }
+        for table in &program.tables {
+            self.line("");
+            self.table(table);
+        }
+        for parser in &program.parsers {
+            self.line("");
+            self.parser(parser);
+        }
+        for control in &program.controls {
+            self.line("");
+            self.control(control);
+        }
+        self.line("");
+        self.annotations(&program.annotations);
+        self.package("main", &program.main);
+    }
+
+    fn types(&mut self) {
+        let types = &self.program.types;
+        for user in &types.user_types {
+            self.line("");
+            self.annotations(&user.annotations);
+            match &user.kind {
+                UserTypeKind::NewType { original, original_user_type } => {
+                    line!(
+                        self,
+                        "type {} {}",
+                        self.declared(*original, *original_user_type),
+                        user.name
+                    );
+                }
+                UserTypeKind::SerializableEnum { underlying, members, .. } => {
+                    let members: Vec<String> = members
+                        .iter()
+                        .map(|(name, value)| {
+                            format!("{name} = {}", Literal(&Value::Bits(value.clone())))
+                        })
+                        .collect();
+                    line!(
+                        self,
+                        "enum {} {} {{ {} }}",
+                        self.type_name(*underlying),
+                        user.name,
+                        members.join(", ")
+                    );
+                }
+            }
+        }
+        for composite in &types.composites {
+            self.line("");
+            self.annotations(&composite.annotations);
+            let kind = match composite.kind {
+                CompositeKind::Struct => "struct",
+                CompositeKind::Tuple => "tuple",
+                CompositeKind::Header => "header",
+                CompositeKind::HeaderUnion => "header_union",
+            };
+            self.braces(&format!("{kind} {}", composite.name), |printer| {
+                for field in &composite.fields {
+                    printer.annotations(&field.annotations);
+                    line!(
+                        printer,
+                        "{} {}",
+                        printer.declared(field.type_id, field.user_type),
+                        field.name
+                    );
+                }
+            });
+        }
+        for enumeration in &types.enums {
+            self.line("");
+            self.annotations(&enumeration.annotations);
+            line!(self, "enum {} {{ {} }}", enumeration.name, enumeration.members.join(", "));
+        }
+    }
+
+    fn annotations(&mut self, annotations: &[Annotation]) {
+        for annotation in annotations {
+            self.line(&annotation_text(annotation));
+        }
+    }
+
+    fn action(&mut self, id: ActionId) {
+        let action = &self.program.actions[id.index()];
+        self.annotations(&action.annotations);
+        let parameters: Vec<String> = action
+            .parameters
+            .iter()
+            .map(|parameter| {
+                let mut text = String::new();
+                for annotation in &parameter.annotations {
+                    text.push_str(&annotation_text(annotation));
+                    text.push(' ');
+                }
+                if let Some(direction) = parameter.direction {
+                    text.push_str(direction_name(direction));
+                    text.push(' ');
+                }
+                if parameter.reference {
+                    text.push_str("ref ");
+                }
+                text.push_str(&self.declared(parameter.type_id, parameter.user_type));
+                text.push(' ');
+                text.push_str(&self.variable(parameter.variable));
+                text
+            })
+            .collect();
+        let scope = match action.scope {
+            ActionScope::Program => String::new(),
+            ActionScope::Control(control) => self
+                .program
+                .controls
+                .get(control.index())
+                .map(|control| format!(" in {}", control.name))
+                .unwrap_or_default(),
+        };
+        let head = format!("action {}({}){scope}", self.actions[id.index()], parameters.join(", "));
+        self.braces(&head, |printer| printer.block(&action.body));
+    }
+
+    fn table(&mut self, table: &Table) {
+        self.annotations(&table.annotations);
+        self.braces(&format!("table {}", table.name), |printer| {
+            if !table.before_keys.is_empty() {
+                printer.braces("before_keys", |printer| printer.block(&table.before_keys));
+            }
+            for key in &table.keys {
+                printer.annotations(&key.annotations);
+                line!(
+                    printer,
+                    "key {} = {} : {}",
+                    key.name,
+                    printer.expression(&key.expression),
+                    match_kind(&key.match_kind)
+                );
+            }
+            for reference in &table.actions {
+                printer.annotations(&reference.annotations);
+                let name = printer.action_name(reference.action);
+                let arguments = printer.arguments(&reference.arguments);
+                if reference.before_arguments.is_empty() {
+                    line!(printer, "action {name}({arguments})");
+                } else {
+                    printer.braces(&format!("action {name}({arguments}) after"), |printer| {
+                        printer.block(&reference.before_arguments);
+                    });
+                }
+            }
+            line!(
+                printer,
+                "{}default_action = {}",
+                if table.default_action_is_const { "const " } else { "" },
+                printer.action_call(table, &table.default_action)
+            );
+            if let Some(size) = table.size {
+                line!(printer, "size = {size}");
+            }
+            match table.implementation {
+                Some(TableImplementation::ActionProfile(id)) => {
+                    line!(printer, "action_profile = {}", printer.extern_name(id));
+                }
+                Some(TableImplementation::ActionSelector(id)) => {
+                    line!(printer, "action_selector = {}", printer.extern_name(id));
+                }
+                None => {}
+            }
+            for id in &table.direct_externs {
+                line!(printer, "direct {}", printer.extern_name(*id));
+            }
+            if let Some(timeout) = &table.idle_timeout {
+                line!(printer, "idle_timeout = {timeout}");
+            }
+            if table.add_on_miss {
+                printer.line("add_on_miss");
+            }
+            if table.storage.store.is_some()
+                || table.storage.update != EntryUpdate::default()
+                || table.storage.synchronised
+            {
+                line!(
+                    printer,
+                    "storage {} {}{}",
+                    table.storage.store.as_deref().unwrap_or("any"),
+                    match table.storage.update {
+                        EntryUpdate::DoubleBuffered => "double_buffered",
+                        EntryUpdate::InPlace => "in_place",
+                    },
+                    if table.storage.synchronised { " synchronised" } else { "" }
+                );
+            }
+            for (name, value) in &table.properties {
+                line!(printer, "{name} = {}", Literal(value));
+            }
+            for entry in &table.entries {
+                let sets: Vec<String> = entry
+                    .key_sets
+                    .iter()
+                    .map(|set| printer.key_set(set, |_, value| Literal(value).to_string()))
+                    .collect();
+                let priority = entry
+                    .priority
+                    .map(|priority| format!("priority {priority} "))
+                    .unwrap_or_default();
+                printer.annotations(&entry.annotations);
+                line!(
+                    printer,
+                    "{}entry {priority}({}) : {}",
+                    if entry.is_const { "const " } else { "" },
+                    sets.join(", "),
+                    printer.action_call(table, &entry.action)
+                );
+            }
+        });
+    }
+
+    fn action_call(&self, table: &Table, call: &ActionCall) -> String {
+        let name = table
+            .actions
+            .get(call.position as usize)
+            .map_or_else(|| "?".to_owned(), |reference| self.action_name(reference.action));
+        let values: Vec<String> =
+            call.arguments.iter().map(|value| Literal(value).to_string()).collect();
+        format!("{name}({})", values.join(", "))
+    }
+
+    fn parser(&mut self, parser: &Parser) {
+        self.annotations(&parser.annotations);
+        let head = format!("parser {}({})", parser.name, self.parameters(&parser.parameters));
+        let states = distinct(parser.states.iter().map(|state| state.name.as_str()));
+        let name = |target: Target| match target {
+            Target::State(state) => {
+                states.get(state.index()).cloned().unwrap_or_else(|| "?".to_owned())
+            }
+            Target::Accept => "accept".to_owned(),
+            Target::Reject => "reject".to_owned(),
+        };
+        self.braces(&head, |printer| {
+            if !parser.prologue.is_empty() {
+                printer.braces("prologue", |printer| printer.block(&parser.prologue));
+            }
+            for (position, state) in parser.states.iter().enumerate() {
+                printer.annotations(&state.annotations);
+                let start = if parser.start.index() == position { "start " } else { "" };
+                printer.braces(&format!("{start}state {}", states[position]), |printer| {
+                    printer.block(&state.body);
+                    match &state.transition {
+                        Transition::Direct(target) => {
+                            line!(printer, "transition {}", name(*target))
+                        }
+                        Transition::Select { subjects, cases } => {
+                            let subjects: Vec<String> = subjects
+                                .iter()
+                                .map(|subject| printer.expression(subject))
+                                .collect();
+                            printer.braces(
+                                &format!("transition select({})", subjects.join(", ")),
+                                |printer| {
+                                    for case in cases {
+                                        let sets: Vec<String> = case
+                                            .key_sets
+                                            .iter()
+                                            .map(|set| printer.key_set(set, Self::expression))
+                                            .collect();
+                                        line!(
+                                            printer,
+                                            "({}) : {}",
+                                            sets.join(", "),
+                                            name(case.target)
+                                        );
+                                    }
+                                },
+                            );
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    fn control(&mut self, control: &Control) {
+        self.annotations(&control.annotations);
+        let head = format!("control {}({})", control.name, self.parameters(&control.parameters));
+        self.braces(&head, |printer| printer.block(&control.body));
+    }
+
+    fn package(&mut self, name: &str, package: &Package) {
+        self.braces(&format!("{} {name}", package.name), |printer| {
+            for argument in &package.arguments {
+                match &argument.value {
+                    PackageValue::Parser(id) => {
+                        let bound = printer.program.parsers.get(id.index());
+                        line!(
+                            printer,
+                            "parser {} = {}",
+                            argument.name,
+                            bound.map_or("?", |p| &p.name)
+                        );
+                    }
+                    PackageValue::Control(id) => {
+                        let bound = printer.program.controls.get(id.index());
+                        line!(
+                            printer,
+                            "control {} = {}",
+                            argument.name,
+                            bound.map_or("?", |c| &c.name)
+                        );
+                    }
+                    PackageValue::Extern(id) => {
+                        line!(printer, "extern {} = {}", argument.name, printer.extern_name(*id));
+                    }
+                    PackageValue::Package(inner) => printer.package(&argument.name, inner),
+                    PackageValue::Value(value) => {
+                        line!(printer, "value {} = {}", argument.name, Literal(value));
+                    }
+                }
+            }
+        });
+    }
+
+    fn block(&mut self, block: &Block) {
+        for statement in block {
+            self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        match &statement.kind {
+            StatementKind::Assign { place, value } => {
+                line!(self, "{} = {}", self.place(place), self.expression(value));
+            }
+            StatementKind::Reset(place) => line!(self, "reset {}", self.place(place)),
+            StatementKind::If { condition, then, otherwise } => {
+                let head = format!("if ({})", self.expression(condition));
+                self.braces(&head, |printer| printer.block(then));
+                if !otherwise.is_empty() {
+                    self.braces("else", |printer| printer.block(otherwise));
+                }
+            }
+            StatementKind::Switch { subject, cases, default } => {
+                let head = format!("switch ({})", self.expression(subject));
+                self.braces(&head, |printer| {
+                    for case in cases {
+                        let values: Vec<String> = case
+                            .values
+                            .iter()
+                            .map(|value| printer.value(subject.type_id, value))
+                            .collect();
+                        printer.braces(&format!("case {}", values.join(", ")), |printer| {
+                            printer.block(&case.body);
+                        });
+                    }
+                    if !default.is_empty() {
+                        printer.braces("default", |printer| printer.block(default));
+                    }
+                });
+            }
+            StatementKind::For { before_condition, condition, update, body } => {
+                let head = format!("for ({})", self.expression(condition));
+                self.braces(&head, |printer| {
+                    if !before_condition.is_empty() {
+                        printer.braces("before", |printer| printer.block(before_condition));
+                    }
+                    printer.block(body);
+                    if !update.is_empty() {
+                        printer.braces("update", |printer| printer.block(update));
+                    }
+                });
+            }
+            StatementKind::Break => self.line("break"),
+            StatementKind::Continue => self.line("continue"),
+            StatementKind::ApplyTable { table, hit, action_run } => {
+                let mut text = format!("apply {}", self.table_name(*table));
+                if let Some(hit) = hit {
+                    let _ = write!(text, " hit {}", self.place(hit));
+                }
+                if let Some(action_run) = action_run {
+                    let _ = write!(text, " action_run {}", self.place(action_run));
+                }
+                self.line(&text);
+            }
+            StatementKind::CallAction { action, arguments } => {
+                line!(self, "call {}({})", self.action_name(*action), self.arguments(arguments));
+            }
+            StatementKind::CallFunction { function, arguments, result } => {
+                let name = self.functions.get(function.index()).map_or("?", String::as_str);
+                let text = format!("call {name}({})", self.arguments(arguments));
+                let target = self.result(result.as_ref());
+                self.line(&format!("{target}{text}"));
+            }
+            StatementKind::CallControl { control, arguments } => {
+                let callee = self.program.controls.get(control.index());
+                let name = callee.map_or("?", |control| control.name.as_str());
+                line!(self, "call {name}({})", self.arguments(arguments));
+            }
+            StatementKind::CallParser { parser, arguments } => {
+                let callee = self.program.parsers.get(parser.index());
+                let name = callee.map_or("?", |parser| parser.name.as_str());
+                line!(self, "call {name}({})", self.arguments(arguments));
+            }
+            StatementKind::CallExtern { callee, type_arguments, arguments, result } => {
+                let name = match callee {
+                    ExternCallee::Function(name) => name.clone(),
+                    ExternCallee::Method { instance, method } => {
+                        format!("{}.{method}", self.extern_name(*instance))
+                    }
+                };
+                let target = self.result(result.as_ref());
+                let types = self.type_list(type_arguments);
+                line!(self, "{target}extern {name}{types}({})", self.arguments(arguments));
+            }
+            StatementKind::Extract { header, header_type, varbit_width } => {
+                let header = header.as_ref().map_or_else(
+                    || format!("({}) _", self.type_name(*header_type)),
+                    |header| self.place(header),
+                );
+                match varbit_width {
+                    Some(width) => line!(self, "extract {header}, {}", self.expression(width)),
+                    None => line!(self, "extract {header}"),
+                }
+            }
+            StatementKind::Lookahead { result, type_id } => {
+                line!(self, "{} = lookahead<{}>", self.place(result), self.type_name(*type_id));
+            }
+            StatementKind::Advance(bits) => line!(self, "advance {}", self.expression(bits)),
+            StatementKind::Emit(value) => line!(self, "emit {}", self.expression(value)),
+            StatementKind::Verify { condition, error } => {
+                line!(self, "verify {}, {}", self.expression(condition), self.expression(error));
+            }
+            StatementKind::SetValidity { header, valid } => {
+                let verb = if *valid { "set_valid" } else { "set_invalid" };
+                line!(self, "{verb} {}", self.place(header));
+            }
+            StatementKind::PushFront { stack, count } => {
+                line!(self, "push_front {}, {count}", self.place(stack));
+            }
+            StatementKind::PopFront { stack, count } => {
+                line!(self, "pop_front {}, {count}", self.place(stack));
+            }
+            StatementKind::Return(None) => self.line("return"),
+            StatementKind::Return(Some(value)) => line!(self, "return {}", self.expression(value)),
+            StatementKind::Exit => self.line("exit"),
+        }
+    }
+
+    fn result(&self, result: Option<&Place>) -> String {
+        result.map(|place| format!("{} = ", self.place(place))).unwrap_or_default()
+    }
+
+    fn arguments(&self, arguments: &[Argument]) -> String {
+        let arguments: Vec<String> = arguments
+            .iter()
+            .map(|argument| match argument {
+                Argument::In(value) => self.expression(value),
+                Argument::Out(place) => format!("out {}", self.place(place)),
+                Argument::InOut(place) => format!("inout {}", self.place(place)),
+                Argument::Extern(id) => self.extern_name(*id),
+                Argument::Absent => "_".to_owned(),
+            })
+            .collect();
+        arguments.join(", ")
+    }
+
+    fn parameters(&self, parameters: &[Parameter]) -> String {
+        let parameters: Vec<String> = parameters
+            .iter()
+            .map(|parameter| {
+                format!(
+                    "{} {} {}",
+                    direction_name(parameter.direction),
+                    self.type_name(parameter.type_id),
+                    self.variable(parameter.variable)
+                )
+            })
+            .collect();
+        parameters.join(", ")
+    }
+
+    fn variable(&self, id: VariableId) -> String {
+        self.variables.get(id.index()).cloned().unwrap_or_else(|| "?".to_owned())
+    }
+
+    fn action_name(&self, id: ActionId) -> String {
+        self.actions.get(id.index()).cloned().unwrap_or_else(|| "?".to_owned())
+    }
+
+    fn table_name(&self, id: super::TableId) -> String {
+        self.program.tables.get(id.index()).map_or("?", |table| table.name.as_str()).to_owned()
+    }
+
+    fn extern_name(&self, id: super::ExternId) -> String {
+        self.program.externs.get(id.index()).map_or("?", |object| object.name.as_str()).to_owned()
+    }
+
+    fn type_list(&self, types: &[TypeId]) -> String {
+        if types.is_empty() {
+            return String::new();
+        }
+        let names: Vec<String> = types.iter().map(|type_id| self.type_name(*type_id)).collect();
+        format!("<{}>", names.join(", "))
+    }
+
+    fn declared(&self, type_id: TypeId, user_type: Option<UserTypeId>) -> String {
+        user_type
+            .and_then(|user| self.program.types.user_types.get(user.index()))
+            .map_or_else(|| self.type_name(type_id), |user| user.name.clone())
+    }
+
+    fn type_name(&self, type_id: TypeId) -> String {
+        self.program.type_name(type_id)
+    }
+
+    fn place(&self, place: &Place) -> String {
+        let program = self.program;
+        let mut text = self.variable(place.variable);
+        let mut current = program.variables.get(place.variable.index()).map(|v| v.type_id);
+        for step in &place.path {
+            match step {
+                Projection::Field(position) => {
+                    let field = current
+                        .and_then(|type_id| program.types.composite(type_id))
+                        .and_then(|composite| composite.fields.get(*position as usize));
+                    match field {
+                        Some(field) => {
+                            let _ = write!(text, ".{}", field.name);
+                        }
+                        None => {
+                            let _ = write!(text, ".{position}");
+                        }
+                    }
+                    current = field.map(|field| field.type_id);
+                }
+                Projection::Element(index) => {
+                    let _ = write!(text, "[{}]", self.expression(index));
+                    current = program.stack_element(current);
+                }
+                Projection::Next => {
+                    text.push_str(".next");
+                    current = program.stack_element(current);
+                }
+                Projection::Last => {
+                    text.push_str(".last");
+                    current = program.stack_element(current);
+                }
+                Projection::Slice { high, low } => {
+                    let _ = write!(text, "[{high}:{low}]");
+                }
+            }
+        }
+        text
+    }
+
+    fn key_set<T>(&self, set: &KeySet<T>, print: impl Fn(&Self, &T) -> String) -> String {
+        match set {
+            KeySet::Any => "_".to_owned(),
+            KeySet::Exact(value) => print(self, value),
+            KeySet::Mask { value, mask } => {
+                format!("{} &&& {}", print(self, value), print(self, mask))
+            }
+            KeySet::Range { low, high } => format!("{} .. {}", print(self, low), print(self, high)),
+            KeySet::ValueSet(id) => self
+                .program
+                .value_sets
+                .get(id.index())
+                .map_or("?", |set| set.name.as_str())
+                .to_owned(),
+        }
+    }
+
+    /// A constant with the names of its type's members.
+    fn value(&self, type_id: TypeId, value: &Value) -> String {
+        let types = &self.program.types;
+        match (types.get(type_id), value) {
+            (Type::Error, Value::Error(position)) => self
+                .program
+                .errors
+                .get(*position as usize)
+                .map_or_else(|| Literal(value).to_string(), |name| format!("error.{name}")),
+            (Type::Enum(id), Value::Enum(position)) => types
+                .enums
+                .get(id.index())
+                .and_then(|all| Some((all, all.members.get(*position as usize)?)))
+                .map_or_else(
+                    || Literal(value).to_string(),
+                    |(all, member)| format!("{}.{member}", all.name),
+                ),
+            (Type::ActionRun(table), Value::Bits(bits)) => self
+                .program
+                .tables
+                .get(table.index())
+                .and_then(|table| table.actions.get(usize::try_from(bits.to_u128()?).ok()?))
+                .map_or_else(
+                    || Literal(value).to_string(),
+                    |reference| self.action_name(reference.action),
+                ),
+            (_, Value::Composite(values)) => {
+                let fields = types.composite(type_id).map(|composite| &composite.fields);
+                let values: Vec<String> = values
+                    .iter()
+                    .enumerate()
+                    .map(|(position, value)| match fields.and_then(|fields| fields.get(position)) {
+                        Some(field) => self.value(field.type_id, value),
+                        None => Literal(value).to_string(),
+                    })
+                    .collect();
+                format!("{{{}}}", values.join(", "))
+            }
+            _ => Literal(value).to_string(),
+        }
+    }
+
+    fn expression(&self, expression: &Expression) -> String {
+        match &expression.kind {
+            ExpressionKind::Constant(value) => self.value(expression.type_id, value),
+            ExpressionKind::Read(place) => self.place(place),
+            ExpressionKind::Unary(operator, operand) => {
+                let sign = match operator {
+                    UnaryOperator::Negate => "-",
+                    UnaryOperator::Complement => "~",
+                    UnaryOperator::Not => "!",
+                };
+                format!("{sign}{}", self.expression(operand))
+            }
+            ExpressionKind::Binary(operator, left, right) => format!(
+                "({} {} {})",
+                self.expression(left),
+                operator_sign(*operator),
+                self.expression(right)
+            ),
+            ExpressionKind::Slice { operand, high, low } => {
+                format!("{}[{high}:{low}]", self.expression(operand))
+            }
+            ExpressionKind::Cast(operand) => {
+                format!("({}){}", self.type_name(expression.type_id), self.expression(operand))
+            }
+            ExpressionKind::Conditional { condition, then, otherwise } => format!(
+                "({} ? {} : {})",
+                self.expression(condition),
+                self.expression(then),
+                self.expression(otherwise)
+            ),
+            ExpressionKind::IsValid(place) => format!("{}.isValid()", self.place(place)),
+            ExpressionKind::LastIndex(place) => format!("{}.lastIndex", self.place(place)),
+            ExpressionKind::Composite(values) | ExpressionKind::Stack(values) => {
+                let values: Vec<String> =
+                    values.iter().map(|value| self.expression(value)).collect();
+                format!("({}){{{}}}", self.type_name(expression.type_id), values.join(", "))
+            }
+            ExpressionKind::Invalid => format!("({}){{#}}", self.type_name(expression.type_id)),
+            ExpressionKind::PacketLength => "packet.length()".to_owned(),
+        }
+    }
+}
+
+impl Program {
+    /// A type's name as in P4.
+    #[must_use]
+    pub fn type_name(&self, type_id: TypeId) -> String {
+        let Some(ty) = self.types.find(type_id) else { return "?".to_owned() };
+        match ty {
+            Type::Bool => "bool".to_owned(),
+            Type::Bits { width, signed: false } => format!("bit<{width}>"),
+            Type::Bits { width, signed: true } => format!("int<{width}>"),
+            Type::Varbits { max_width } => format!("varbit<{max_width}>"),
+            Type::Integer => "int".to_owned(),
+            Type::Error => "error".to_owned(),
+            Type::Enum(id) => {
+                self.types.enums.get(id.index()).map_or("?", |all| all.name.as_str()).to_owned()
+            }
+            Type::String => "string".to_owned(),
+            Type::Composite(id) => self
+                .types
+                .composites
+                .get(id.index())
+                .map_or("?", |composite| composite.name.as_str())
+                .to_owned(),
+            Type::Stack { element, size } => format!("{}[{size}]", self.type_name(element)),
+            Type::ActionRun(table) => {
+                let name = self.tables.get(table.index()).map_or("?", |table| table.name.as_str());
+                format!("action_run({name})")
+            }
+        }
+    }
+
+    fn stack_element(&self, stack: Option<TypeId>) -> Option<TypeId> {
+        match self.types.find(stack?)? {
+            Type::Stack { element, .. } => Some(element),
+            _ => None,
+        }
+    }
+}
+
+/// A constant without what its type knows.
+struct Literal<'v>(&'v Value);
+
+impl fmt::Display for Literal<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::Bits(bits) => {
+                let sign = if bits.is_signed() { 's' } else { 'w' };
+                write!(formatter, "{}{sign}{}", bits.width(), bits.to_bigint())
+            }
+            Value::Bool(value) => write!(formatter, "{value}"),
+            Value::Error(position) => write!(formatter, "error#{position}"),
+            Value::Enum(position) => write!(formatter, "enum#{position}"),
+            Value::String(text) => write!(formatter, "{text:?}"),
+            Value::Integer(value) => write!(formatter, "{value}"),
+            Value::Composite(values) => {
+                formatter.write_char('{')?;
+                for (position, value) in values.iter().enumerate() {
+                    if position > 0 {
+                        formatter.write_str(", ")?;
+                    }
+                    write!(formatter, "{}", Literal(value))?;
+                }
+                formatter.write_char('}')
+            }
+        }
+    }
+}
+
+fn annotation_text(annotation: &Annotation) -> String {
+    let value = |value: &AnnotationValue| match value {
+        AnnotationValue::String(text) => format!("{text:?}"),
+        AnnotationValue::Integer(value) => value.to_string(),
+        AnnotationValue::Bool(value) => value.to_string(),
+    };
+    let name = &annotation.name;
+    match &annotation.body {
+        AnnotationBody::Empty => format!("@{name}"),
+        AnnotationBody::Tokens(tokens) => format!("@{name}({})", tokens.join(" ")),
+        AnnotationBody::Expressions(values) => {
+            let values: Vec<String> = values.iter().map(value).collect();
+            format!("@{name}[{}]", values.join(", "))
+        }
+        AnnotationBody::KeyValues(values) => {
+            let values: Vec<String> =
+                values.iter().map(|(key, of)| format!("{key} = {}", value(of))).collect();
+            format!("@{name}[{}]", values.join(", "))
+        }
+    }
+}
+
+fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::In => "in",
+        Direction::Out => "out",
+        Direction::InOut => "inout",
+    }
+}
+
+fn match_kind(kind: &MatchKind) -> &str {
+    match kind {
+        MatchKind::Exact => "exact",
+        MatchKind::Lpm => "lpm",
+        MatchKind::Ternary => "ternary",
+        MatchKind::Range => "range",
+        MatchKind::Optional => "optional",
+        MatchKind::Selector => "selector",
+        MatchKind::Other(name) => name,
+    }
+}
+
+fn operator_sign(operator: BinaryOperator) -> &'static str {
+    match operator {
+        BinaryOperator::Add => "+",
+        BinaryOperator::Subtract => "-",
+        BinaryOperator::Multiply => "*",
+        BinaryOperator::Divide => "/",
+        BinaryOperator::Modulo => "%",
+        BinaryOperator::SaturatingAdd => "|+|",
+        BinaryOperator::SaturatingSubtract => "|-|",
+        BinaryOperator::BitAnd => "&",
+        BinaryOperator::BitOr => "|",
+        BinaryOperator::BitXor => "^",
+        BinaryOperator::ShiftLeft => "<<",
+        BinaryOperator::ShiftRight => ">>",
+        BinaryOperator::Concatenate => "++",
+        BinaryOperator::Equal => "==",
+        BinaryOperator::NotEqual => "!=",
+        BinaryOperator::Less => "<",
+        BinaryOperator::LessOrEqual => "<=",
+        BinaryOperator::Greater => ">",
+        BinaryOperator::GreaterOrEqual => ">=",
+        BinaryOperator::And => "&&",
+        BinaryOperator::Or => "||",
+    }
+}

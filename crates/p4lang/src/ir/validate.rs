@@ -1,0 +1,894 @@
+//! Checks that a program keeps the promises of its form, so that readers need not.
+//!
+//! Lowering is checked with it in tests. What comes from outside (an IR file) is checked always:
+//! after [`Program::validate`] every id is in range, every expression and place has the type that
+//! it says, no type contains itself and nothing calls itself, so a reader may index and recurse.
+
+use std::fmt;
+
+use super::{
+    Action, ActionCall, ActionId, Argument, BinaryOperator, Block, CompositeKind, ControlId,
+    Direction, Expression, ExpressionKind, ExternCallee, FunctionId, KeySet, Package, PackageValue,
+    Parameter, ParserId, Place, Program, Projection, Statement, StatementKind, Table,
+    TableImplementation, Target, Transition, Type, TypeId, UnaryOperator, UserTypeKind, Value,
+    VariableId,
+};
+
+/// How deep types, expressions and statements may be nested.
+const DEPTH_LIMIT: u32 = 2_000;
+
+/// A promise that a program breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The part of the program.
+    pub part: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.part, self.problem)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+impl Program {
+    /// Checks the program.
+    ///
+    /// # Errors
+    /// The first promise that is broken.
+    pub fn validate(&self) -> Result<(), Violation> {
+        let mut validator =
+            Validator { program: self, part: String::new(), result: None, loops: 0, depth: 0 };
+        validator.types()?;
+        validator.whole()?;
+        super::call_graph::check(self)
+            .map_err(|part| Violation { part, problem: "calls itself".to_owned() })
+    }
+}
+
+type Outcome<T = ()> = Result<T, Violation>;
+
+struct Validator<'p> {
+    program: &'p Program,
+    part: String,
+    /// Type of the function that is looked at.
+    result: Option<TypeId>,
+    loops: u32,
+    depth: u32,
+}
+
+impl<'p> Validator<'p> {
+    fn fail<T>(&self, problem: impl Into<String>) -> Outcome<T> {
+        Err(Violation { part: self.part.clone(), problem: problem.into() })
+    }
+
+    fn demand(&self, holds: bool, problem: &str) -> Outcome {
+        if holds { Ok(()) } else { self.fail(problem) }
+    }
+
+    fn enter(&mut self, kind: &str, name: &str) {
+        self.part = format!("{kind} `{name}`");
+    }
+
+    fn nested<T>(&mut self, check: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
+        self.depth += 1;
+        let outcome =
+            if self.depth > DEPTH_LIMIT { self.fail("nested too deeply") } else { check(self) };
+        self.depth -= 1;
+        outcome
+    }
+
+    fn types(&mut self) -> Outcome {
+        let types = &self.program.types;
+        for (id, ty) in types.iter() {
+            self.part = format!("type {}", id.0);
+            match ty {
+                Type::Enum(id) => {
+                    self.demand(id.index() < types.enums.len(), "no such enumeration")?;
+                }
+                Type::Composite(id) => {
+                    self.demand(id.index() < types.composites.len(), "no such composite")?;
+                }
+                Type::Stack { element, .. } => {
+                    let known = types.find(element);
+                    self.demand(known.is_some(), "no such element type")?;
+                }
+                Type::ActionRun(table) => {
+                    self.demand(table.index() < self.program.tables.len(), "no such table")?;
+                }
+                _ => {}
+            }
+        }
+        for composite in &types.composites {
+            self.enter("type", &composite.name);
+            for field in &composite.fields {
+                self.known_type(field.type_id)?;
+                self.known_user_type(field.user_type)?;
+            }
+        }
+        let mut finite = vec![false; types.iter().count()];
+        for (id, _) in types.iter() {
+            self.part = format!("type {}", id.0);
+            self.finite(id, &mut finite)?;
+            if let Type::Stack { element, .. } = types.get(id) {
+                let element = types.composite(element).map(|composite| composite.kind);
+                self.demand(
+                    matches!(element, Some(CompositeKind::Header | CompositeKind::HeaderUnion)),
+                    "a stack of something that is no header",
+                )?;
+            }
+        }
+        for (position, user) in types.user_types.iter().enumerate() {
+            self.enter("type", &user.name);
+            match &user.kind {
+                UserTypeKind::NewType { original, original_user_type } => {
+                    self.known_type(*original)?;
+                    self.demand(
+                        original_user_type.is_none_or(|original| original.index() < position),
+                        "declared before what it stands for",
+                    )?;
+                }
+                UserTypeKind::SerializableEnum { underlying, members, member_annotations } => {
+                    self.known_type(*underlying)?;
+                    self.demand(
+                        members.len() == member_annotations.len(),
+                        "annotations for a different number of members",
+                    )?;
+                    for (_, value) in members {
+                        self.fits(*underlying, &Value::Bits(value.clone()))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks the types that are known not to contain themselves.
+    fn finite(&mut self, id: TypeId, known: &mut [bool]) -> Outcome {
+        if known[id.index()] {
+            return Ok(());
+        }
+        let types = &self.program.types;
+        self.nested(|validator| match types.get(id) {
+            Type::Stack { element, .. } => validator.finite(element, known),
+            Type::Composite(composite) => types.composites[composite.index()]
+                .fields
+                .iter()
+                .try_for_each(|field| validator.finite(field.type_id, known)),
+            _ => Ok(()),
+        })?;
+        known[id.index()] = true;
+        Ok(())
+    }
+
+    fn whole(&mut self) -> Outcome {
+        let program = self.program;
+        self.part = "program".to_owned();
+        self.demand(
+            program.version == Program::VERSION,
+            "a version that this reader does not know",
+        )?;
+        self.demand(
+            program.errors.first().is_some_and(|first| first == "NoError"),
+            "the first error is not NoError",
+        )?;
+        for variable in &program.variables {
+            self.enter("variable", &variable.name);
+            self.known_type(variable.type_id)?;
+        }
+        for instance in &program.externs {
+            self.enter("extern", &instance.name);
+            for type_id in &instance.type_arguments {
+                self.known_type(*type_id)?;
+            }
+            for user_type in &instance.type_argument_user_types {
+                self.known_user_type(*user_type)?;
+            }
+            for argument in &instance.arguments {
+                self.known_type(argument.type_id)?;
+                self.fits(argument.type_id, &argument.value)?;
+            }
+            self.demand(
+                instance.table.is_none_or(|table| table.index() < program.tables.len()),
+                "bound to no table",
+            )?;
+        }
+        for set in &program.value_sets {
+            self.enter("value set", &set.name);
+            self.known_type(set.type_id)?;
+            self.known_user_type(set.user_type)?;
+        }
+        for function in &program.functions {
+            self.enter("function", &function.name);
+            self.parameters(&function.parameters)?;
+            if let Some(result) = function.return_type {
+                self.known_type(result)?;
+            }
+            self.result = function.return_type;
+            self.block(&function.body)?;
+            self.result = None;
+        }
+        for action in &program.actions {
+            self.enter("action", &action.name);
+            for parameter in &action.parameters {
+                self.parameter(parameter.variable, parameter.type_id)?;
+                self.known_user_type(parameter.user_type)?;
+            }
+            self.block(&action.body)?;
+        }
+        for table in &program.tables {
+            self.enter("table", &table.name);
+            self.table(table)?;
+        }
+        for parser in &program.parsers {
+            self.enter("parser", &parser.name);
+            self.parameters(&parser.parameters)?;
+            self.block(&parser.prologue)?;
+            let count = parser.states.len();
+            self.demand(parser.start.index() < count, "no start state")?;
+            for state in &parser.states {
+                self.part = format!("parser `{}`, state `{}`", parser.name, state.name);
+                self.block(&state.body)?;
+                self.transition(&state.transition, count)?;
+            }
+        }
+        for control in &program.controls {
+            self.enter("control", &control.name);
+            self.parameters(&control.parameters)?;
+            self.block(&control.body)?;
+        }
+        self.package(&program.main)
+    }
+
+    fn package(&mut self, package: &Package) -> Outcome {
+        let program = self.program;
+        self.nested(|validator| {
+            for argument in &package.arguments {
+                validator.part =
+                    format!("package `{}`, argument `{}`", package.name, argument.name);
+                let known = match &argument.value {
+                    PackageValue::Parser(id) => id.index() < program.parsers.len(),
+                    PackageValue::Control(id) => id.index() < program.controls.len(),
+                    PackageValue::Extern(id) => id.index() < program.externs.len(),
+                    PackageValue::Value(_) => true,
+                    PackageValue::Package(inner) => {
+                        validator.package(inner)?;
+                        true
+                    }
+                };
+                validator.demand(known, "bound to nothing")?;
+            }
+            Ok(())
+        })
+    }
+
+    fn table(&mut self, table: &Table) -> Outcome {
+        let program = self.program;
+        self.demand(table.control.index() < program.controls.len(), "in no control")?;
+        self.block(&table.before_keys)?;
+        for key in &table.keys {
+            self.expression(&key.expression)?;
+            self.known_user_type(key.user_type)?;
+        }
+        for reference in &table.actions {
+            let action = self.action(reference.action)?;
+            self.block(&reference.before_arguments)?;
+            let directions: Vec<(Direction, TypeId)> = action
+                .parameters
+                .iter()
+                .filter_map(|parameter| Some((parameter.direction?, parameter.type_id)))
+                .collect();
+            self.arguments(&reference.arguments, &directions)?;
+        }
+        self.action_call(table, &table.default_action)?;
+        for entry in &table.entries {
+            self.demand(
+                entry.key_sets.len() == table.keys.len(),
+                "an entry with too many or too few key sets",
+            )?;
+            for (set, key) in entry.key_sets.iter().zip(&table.keys) {
+                let type_id = key.expression.type_id;
+                match set {
+                    KeySet::Any => {}
+                    KeySet::Exact(value) => self.fits(type_id, value)?,
+                    KeySet::Mask { value, mask } => {
+                        self.fits(type_id, value)?;
+                        self.fits(type_id, mask)?;
+                    }
+                    KeySet::Range { low, high } => {
+                        self.fits(type_id, low)?;
+                        self.fits(type_id, high)?;
+                    }
+                    KeySet::ValueSet(_) => return self.fail("an entry with a value set"),
+                }
+            }
+            self.action_call(table, &entry.action)?;
+        }
+        if let Some(
+            TableImplementation::ActionProfile(id) | TableImplementation::ActionSelector(id),
+        ) = table.implementation
+        {
+            self.demand(id.index() < program.externs.len(), "no such action profile")?;
+        }
+        for id in &table.direct_externs {
+            self.demand(id.index() < program.externs.len(), "no such direct extern")?;
+        }
+        Ok(())
+    }
+
+    fn action_call(&mut self, table: &Table, call: &ActionCall) -> Outcome {
+        let Some(reference) = table.actions.get(call.position as usize) else {
+            return self.fail("an action that the table does not have");
+        };
+        let action = self.action(reference.action)?;
+        let parameters: Vec<TypeId> = action
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.direction.is_none())
+            .map(|parameter| parameter.type_id)
+            .collect();
+        self.demand(
+            parameters.len() == call.arguments.len(),
+            "an action with too many or too few values",
+        )?;
+        for (type_id, value) in parameters.iter().zip(&call.arguments) {
+            self.fits(*type_id, value)?;
+        }
+        Ok(())
+    }
+
+    fn transition(&mut self, transition: &Transition, states: usize) -> Outcome {
+        let target = |validator: &Self, target: Target| match target {
+            Target::State(state) => {
+                validator.demand(state.index() < states, "a target that is no state")
+            }
+            Target::Accept | Target::Reject => Ok(()),
+        };
+        match transition {
+            Transition::Direct(to) => target(self, *to),
+            Transition::Select { subjects, cases } => {
+                for subject in subjects {
+                    self.expression(subject)?;
+                }
+                for case in cases {
+                    target(self, case.target)?;
+                    let single =
+                        matches!(case.key_sets.as_slice(), [KeySet::ValueSet(_) | KeySet::Any]);
+                    self.demand(
+                        single || case.key_sets.len() == subjects.len(),
+                        "a case with too many or too few key sets",
+                    )?;
+                    for (position, set) in case.key_sets.iter().enumerate() {
+                        let wanted = subjects.get(position).map(|subject| subject.type_id);
+                        match set {
+                            KeySet::Any => {}
+                            KeySet::Exact(value) => self.of_type(value, wanted)?,
+                            KeySet::Mask { value, mask } => {
+                                self.of_type(value, wanted)?;
+                                self.of_type(mask, wanted)?;
+                            }
+                            KeySet::Range { low, high } => {
+                                self.of_type(low, wanted)?;
+                                self.of_type(high, wanted)?;
+                            }
+                            KeySet::ValueSet(id) => self.demand(
+                                id.index() < self.program.value_sets.len(),
+                                "no such value set",
+                            )?,
+                        }
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block) -> Outcome {
+        self.nested(|validator| {
+            block.iter().try_for_each(|statement| validator.statement(statement))
+        })
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Outcome {
+        let program = self.program;
+        match &statement.kind {
+            StatementKind::Assign { place, value } => {
+                let type_id = self.place_type(place)?;
+                self.of_kind(value, type_id)
+            }
+            StatementKind::Reset(place) => self.place(place).map(|_| ()),
+            StatementKind::If { condition, then, otherwise } => {
+                self.condition(condition)?;
+                self.block(then)?;
+                self.block(otherwise)
+            }
+            StatementKind::Switch { subject, cases, default } => {
+                self.expression(subject)?;
+                for case in cases {
+                    for value in &case.values {
+                        self.fits(subject.type_id, value)?;
+                    }
+                    self.block(&case.body)?;
+                }
+                self.block(default)
+            }
+            StatementKind::For { before_condition, condition, update, body } => {
+                self.block(before_condition)?;
+                self.condition(condition)?;
+                self.block(update)?;
+                self.loops += 1;
+                self.block(body)?;
+                self.loops -= 1;
+                Ok(())
+            }
+            StatementKind::Break | StatementKind::Continue => {
+                self.demand(self.loops > 0, "break or continue outside a loop")
+            }
+            StatementKind::ApplyTable { table, hit, action_run } => {
+                self.demand(table.index() < program.tables.len(), "no such table")?;
+                if let Some(hit) = hit {
+                    let ty = self.place(hit)?;
+                    self.demand(ty == Type::Bool, "`hit` left in a place that is not bool")?;
+                }
+                if let Some(action_run) = action_run {
+                    let ty = self.place(action_run)?;
+                    self.demand(
+                        ty == Type::ActionRun(*table),
+                        "`action_run` left in a place of another type",
+                    )?;
+                }
+                Ok(())
+            }
+            StatementKind::CallAction { action, arguments } => {
+                let action = self.action(*action)?;
+                let parameters: Vec<(Direction, TypeId)> = action
+                    .parameters
+                    .iter()
+                    .map(|parameter| {
+                        (parameter.direction.unwrap_or(Direction::In), parameter.type_id)
+                    })
+                    .collect();
+                self.arguments(arguments, &parameters)
+            }
+            StatementKind::CallFunction { function, arguments, result } => {
+                let Some(function) = program.functions.get(function.index()) else {
+                    return self.fail("no such function");
+                };
+                self.call(arguments, &function.parameters)?;
+                if let Some(result) = result {
+                    let type_id = self.place_type(result)?;
+                    self.demand(
+                        matches!((type_id, function.return_type),
+                            (PlaceType::Known(place), Some(returned)) if place == returned)
+                            || matches!((type_id, function.return_type),
+                            (PlaceType::Slice(width), Some(returned))
+                                if program.types.find(returned).is_some_and(|ty| ty == Type::Bits { width, signed: false })),
+                        "a result of another type",
+                    )?;
+                }
+                Ok(())
+            }
+            StatementKind::CallControl { control, arguments } => {
+                let Some(control) = program.controls.get(control.index()) else {
+                    return self.fail("no such control");
+                };
+                self.call(arguments, &control.parameters)
+            }
+            StatementKind::CallParser { parser, arguments } => {
+                let Some(parser) = program.parsers.get(parser.index()) else {
+                    return self.fail("no such parser");
+                };
+                self.call(arguments, &parser.parameters)
+            }
+            StatementKind::CallExtern { callee, type_arguments, arguments, result } => {
+                if let ExternCallee::Method { instance, .. } = callee {
+                    self.demand(instance.index() < program.externs.len(), "no such extern")?;
+                }
+                for type_id in type_arguments {
+                    self.known_type(*type_id)?;
+                }
+                for argument in arguments {
+                    match argument {
+                        Argument::In(value) => self.expression(value)?,
+                        Argument::Out(place) | Argument::InOut(place) => {
+                            self.place(place)?;
+                        }
+                        Argument::Extern(id) => {
+                            self.demand(id.index() < program.externs.len(), "no such extern")?;
+                        }
+                        Argument::Absent => {}
+                    }
+                }
+                if let Some(result) = result {
+                    self.place(result)?;
+                }
+                Ok(())
+            }
+            StatementKind::Extract { header, header_type, varbit_width } => {
+                let kind = program
+                    .types
+                    .find(*header_type)
+                    .and_then(|_| program.types.composite(*header_type))
+                    .map(|composite| composite.kind);
+                self.demand(
+                    kind == Some(CompositeKind::Header),
+                    "extraction of something that is no header",
+                )?;
+                if let Some(header) = header {
+                    let ty = self.place(header)?;
+                    self.demand(
+                        program.types.find(*header_type) == Some(ty),
+                        "extraction into another type",
+                    )?;
+                }
+                varbit_width.as_ref().map_or(Ok(()), |width| self.bits(width))
+            }
+            StatementKind::Lookahead { result, type_id } => {
+                self.known_type(*type_id)?;
+                let ty = self.place(result)?;
+                self.demand(program.types.find(*type_id) == Some(ty), "lookahead into another type")
+            }
+            StatementKind::Advance(bits) => self.bits(bits),
+            StatementKind::Emit(value) => self.expression(value),
+            StatementKind::Verify { condition, error } => {
+                self.condition(condition)?;
+                self.expression(error)?;
+                self.demand(
+                    program.types.get(error.type_id) == Type::Error,
+                    "verify without an error",
+                )
+            }
+            StatementKind::SetValidity { header, .. } => {
+                let ty = self.place(header)?;
+                self.demand(self.is_header_like(ty), "validity of something that is no header")
+            }
+            StatementKind::PushFront { stack, .. } | StatementKind::PopFront { stack, .. } => {
+                let ty = self.place(stack)?;
+                self.demand(
+                    matches!(ty, Type::Stack { .. }),
+                    "push or pop of something that is no stack",
+                )
+            }
+            StatementKind::Return(value) => match (value, self.result) {
+                (None, None) => Ok(()),
+                (Some(value), Some(type_id)) => self.of_type(value, Some(type_id)),
+                (None, Some(_)) => self.fail("return without a value"),
+                (Some(_), None) => self.fail("return with a value"),
+            },
+            StatementKind::Exit => Ok(()),
+        }
+    }
+
+    fn call(&mut self, arguments: &[Argument], parameters: &[Parameter]) -> Outcome {
+        let parameters: Vec<(Direction, TypeId)> =
+            parameters.iter().map(|parameter| (parameter.direction, parameter.type_id)).collect();
+        self.arguments(arguments, &parameters)
+    }
+
+    fn arguments(&mut self, arguments: &[Argument], parameters: &[(Direction, TypeId)]) -> Outcome {
+        self.demand(
+            arguments.len() == parameters.len(),
+            "a call with too many or too few arguments",
+        )?;
+        for (argument, (direction, type_id)) in arguments.iter().zip(parameters) {
+            match (argument, direction) {
+                (Argument::In(value), Direction::In) => self.of_type(value, Some(*type_id))?,
+                (Argument::Out(place), Direction::Out)
+                | (Argument::InOut(place), Direction::InOut) => {
+                    let ty = self.place(place)?;
+                    self.demand(
+                        self.program.types.find(*type_id) == Some(ty),
+                        "an argument of another type",
+                    )?;
+                }
+                (Argument::Absent, Direction::Out) => {}
+                _ => return self.fail("an argument of another direction"),
+            }
+        }
+        Ok(())
+    }
+
+    fn parameters(&mut self, parameters: &[Parameter]) -> Outcome {
+        parameters
+            .iter()
+            .try_for_each(|parameter| self.parameter(parameter.variable, parameter.type_id))
+    }
+
+    fn parameter(&self, variable: VariableId, type_id: TypeId) -> Outcome {
+        let known = self.program.variables.get(variable.index());
+        self.demand(
+            known.is_some_and(|variable| variable.type_id == type_id),
+            "a parameter whose variable has another type",
+        )
+    }
+
+    fn known_type(&self, id: TypeId) -> Outcome {
+        self.demand(self.program.types.find(id).is_some(), "no such type")
+    }
+
+    fn known_user_type(&self, id: Option<super::UserTypeId>) -> Outcome {
+        let known = id.is_none_or(|id| id.index() < self.program.types.user_types.len());
+        self.demand(known, "no such user type")
+    }
+
+    fn action(&self, id: ActionId) -> Outcome<&'p Action> {
+        match self.program.actions.get(id.index()) {
+            Some(action) => Ok(action),
+            None => self.fail("no such action"),
+        }
+    }
+
+    fn is_header_like(&self, ty: Type) -> bool {
+        let Type::Composite(id) = ty else { return false };
+        self.program.types.composites.get(id.index()).is_some_and(|composite| {
+            matches!(composite.kind, CompositeKind::Header | CompositeKind::HeaderUnion)
+        })
+    }
+
+    /// The type of a place.
+    fn place(&mut self, place: &Place) -> Outcome<Type> {
+        match self.place_type(place)? {
+            PlaceType::Known(id) => Ok(self.program.types.get(id)),
+            PlaceType::Slice(width) => Ok(Type::Bits { width, signed: false }),
+        }
+    }
+
+    fn place_type(&mut self, place: &Place) -> Outcome<PlaceType> {
+        let types = &self.program.types;
+        let Some(variable) = self.program.variables.get(place.variable.index()) else {
+            return self.fail("no such variable");
+        };
+        let mut current = variable.type_id;
+        for (position, step) in place.path.iter().enumerate() {
+            match (step, types.get(current)) {
+                (Projection::Field(field), Type::Composite(id)) => {
+                    match types.composites[id.index()].fields.get(*field as usize) {
+                        Some(field) => current = field.type_id,
+                        None => return self.fail("no such field"),
+                    }
+                }
+                (Projection::Element(index), Type::Stack { element, .. }) => {
+                    self.bits(index)?;
+                    current = element;
+                }
+                (Projection::Next | Projection::Last, Type::Stack { element, .. }) => {
+                    current = element
+                }
+                (Projection::Slice { high, low }, Type::Bits { width, .. }) => {
+                    self.demand(
+                        position + 1 == place.path.len() && low <= high && *high < width,
+                        "a slice out of range or not at the end",
+                    )?;
+                    return Ok(PlaceType::Slice(high - low + 1));
+                }
+                _ => return self.fail("a step into something without parts"),
+            }
+        }
+        Ok(PlaceType::Known(current))
+    }
+
+    fn of_kind(&mut self, value: &Expression, place: PlaceType) -> Outcome {
+        match place {
+            PlaceType::Known(type_id) => self.of_type(value, Some(type_id)),
+            PlaceType::Slice(width) => {
+                self.expression(value)?;
+                let ty = self.program.types.get(value.type_id);
+                self.demand(ty == Type::Bits { width, signed: false }, "a slice given another type")
+            }
+        }
+    }
+
+    fn of_type(&mut self, value: &Expression, wanted: Option<TypeId>) -> Outcome {
+        self.expression(value)?;
+        let Some(wanted) = wanted else { return self.fail("nothing to compare with") };
+        if value.type_id == wanted {
+            return Ok(());
+        }
+        self.fail(format!(
+            "a value of type {} where {} is expected",
+            self.program.type_name(value.type_id),
+            self.program.type_name(wanted)
+        ))
+    }
+
+    fn condition(&mut self, expression: &Expression) -> Outcome {
+        self.expression(expression)?;
+        let ty = self.program.types.get(expression.type_id);
+        self.demand(ty == Type::Bool, "a condition that is not bool")
+    }
+
+    fn bits(&mut self, expression: &Expression) -> Outcome {
+        self.expression(expression)?;
+        let ty = self.program.types.get(expression.type_id);
+        self.demand(
+            matches!(ty, Type::Bits { .. } | Type::Integer),
+            "a number that is not bit or int",
+        )
+    }
+
+    fn expression(&mut self, expression: &Expression) -> Outcome {
+        self.known_type(expression.type_id)?;
+        self.nested(|validator| validator.expression_kind(expression))
+    }
+
+    fn expression_kind(&mut self, expression: &Expression) -> Outcome {
+        let types = &self.program.types;
+        let ty = types.get(expression.type_id);
+        match &expression.kind {
+            ExpressionKind::Constant(value) => self.fits(expression.type_id, value),
+            ExpressionKind::Read(place) => {
+                let read = self.place(place)?;
+                self.demand(read == ty, "a place read as another type")
+            }
+            ExpressionKind::Unary(operator, operand) => {
+                self.of_type(operand, Some(expression.type_id))?;
+                let fits = match operator {
+                    UnaryOperator::Not => ty == Type::Bool,
+                    UnaryOperator::Negate | UnaryOperator::Complement => {
+                        matches!(ty, Type::Bits { .. })
+                    }
+                };
+                self.demand(fits, "an operator on another type")
+            }
+            ExpressionKind::Binary(operator, left, right) => {
+                self.expression(left)?;
+                self.expression(right)?;
+                self.binary(*operator, ty, left.type_id, right.type_id)
+            }
+            ExpressionKind::Slice { operand, high, low } => {
+                self.expression(operand)?;
+                let Type::Bits { width, .. } = types.get(operand.type_id) else {
+                    return self.fail("a slice of something without bits");
+                };
+                self.demand(
+                    low <= high
+                        && *high < width
+                        && ty == Type::Bits { width: high - low + 1, signed: false },
+                    "a slice out of range or of another width",
+                )
+            }
+            ExpressionKind::Cast(operand) => {
+                self.expression(operand)?;
+                let fits = match (types.get(operand.type_id), ty) {
+                    (Type::Bits { .. }, Type::Bits { .. }) => true,
+                    (Type::Bool, Type::Bits { width, signed })
+                    | (Type::Bits { width, signed }, Type::Bool) => width == 1 && !signed,
+                    _ => false,
+                };
+                self.demand(fits, "a cast that does not exist")
+            }
+            ExpressionKind::Conditional { condition, then, otherwise } => {
+                self.condition(condition)?;
+                self.of_type(then, Some(expression.type_id))?;
+                self.of_type(otherwise, Some(expression.type_id))
+            }
+            ExpressionKind::IsValid(place) => {
+                let read = self.place(place)?;
+                self.demand(
+                    ty == Type::Bool && self.is_header_like(read),
+                    "validity of something that is no header",
+                )
+            }
+            ExpressionKind::LastIndex(place) => {
+                let read = self.place(place)?;
+                self.demand(
+                    ty == Type::Bits { width: 32, signed: false }
+                        && matches!(read, Type::Stack { .. }),
+                    "lastIndex of something that is no stack",
+                )
+            }
+            ExpressionKind::Composite(values) => {
+                let Some(composite) = types.composite(expression.type_id) else {
+                    return self.fail("fields of something without fields");
+                };
+                self.demand(values.len() == composite.fields.len(), "too many or too few fields")?;
+                for (value, field) in values.iter().zip(&composite.fields) {
+                    self.of_type(value, Some(field.type_id))?;
+                }
+                Ok(())
+            }
+            ExpressionKind::Stack(values) => {
+                let Type::Stack { element, size } = ty else {
+                    return self.fail("elements of something that is no stack");
+                };
+                self.demand(values.len() == size as usize, "too many or too few elements")?;
+                values.iter().try_for_each(|value| self.of_type(value, Some(element)))
+            }
+            ExpressionKind::Invalid => {
+                self.demand(self.is_header_like(ty), "an invalid header of another type")
+            }
+            ExpressionKind::PacketLength => self
+                .demand(ty == Type::Bits { width: 32, signed: false }, "a length of another type"),
+        }
+    }
+
+    fn binary(&self, operator: BinaryOperator, ty: Type, left: TypeId, right: TypeId) -> Outcome {
+        use BinaryOperator as B;
+        let types = &self.program.types;
+        let same = left == right;
+        let (left, right) = (types.get(left), types.get(right));
+        let is_bits = |ty: Type| matches!(ty, Type::Bits { .. });
+        let fits = match operator {
+            B::Add
+            | B::Subtract
+            | B::Multiply
+            | B::Divide
+            | B::Modulo
+            | B::SaturatingAdd
+            | B::SaturatingSubtract
+            | B::BitAnd
+            | B::BitOr
+            | B::BitXor => same && left == ty && is_bits(ty),
+            B::ShiftLeft | B::ShiftRight => left == ty && is_bits(left) && is_bits(right),
+            B::Concatenate => match (left, right, ty) {
+                (
+                    Type::Bits { width: high, signed },
+                    Type::Bits { width: low, .. },
+                    Type::Bits { width, signed: result },
+                ) => high.checked_add(low) == Some(width) && signed == result,
+                _ => false,
+            },
+            B::Equal | B::NotEqual => same && ty == Type::Bool,
+            B::Less | B::LessOrEqual | B::Greater | B::GreaterOrEqual => {
+                same && ty == Type::Bool && is_bits(left)
+            }
+            B::And | B::Or => same && left == Type::Bool && ty == Type::Bool,
+        };
+        self.demand(fits, "an operator on other types")
+    }
+
+    /// Whether a constant is one of the type.
+    fn fits(&mut self, type_id: TypeId, value: &Value) -> Outcome {
+        let program = self.program;
+        self.known_type(type_id)?;
+        let fits = match (program.types.get(type_id), value) {
+            (Type::Bool, Value::Bool(_))
+            | (Type::String, Value::String(_))
+            | (Type::Integer, Value::Integer(_)) => true,
+            (Type::Bits { width, signed }, Value::Bits(bits)) => {
+                bits.width() == width && bits.is_signed() == signed
+            }
+            (Type::ActionRun(table), Value::Bits(bits)) => {
+                let actions =
+                    program.tables.get(table.index()).map_or(0, |table| table.actions.len());
+                bits.width() == 32 && bits.to_u128().is_some_and(|value| value < actions as u128)
+            }
+            (Type::Error, Value::Error(position)) => (*position as usize) < program.errors.len(),
+            (Type::Enum(id), Value::Enum(position)) => program
+                .types
+                .enums
+                .get(id.index())
+                .is_some_and(|all| (*position as usize) < all.members.len()),
+            (Type::Composite(id), Value::Composite(values)) => {
+                let fields = &program.types.composites[id.index()].fields;
+                self.demand(values.len() == fields.len(), "too many or too few fields")?;
+                for (value, field) in values.iter().zip(fields) {
+                    self.nested(|validator| validator.fits(field.type_id, value))?;
+                }
+                true
+            }
+            _ => false,
+        };
+        self.demand(fits, "a constant of another type")
+    }
+}
+
+#[derive(Clone, Copy)]
+enum PlaceType {
+    Known(TypeId),
+    /// `bit` of this width, which the program need not know otherwise.
+    Slice(u32),
+}
+
+/// What calls what.
+#[derive(Clone, Copy)]
+pub(super) enum Callee {
+    Action(ActionId),
+    Function(FunctionId),
+    Control(ControlId),
+    Parser(ParserId),
+    Table(super::TableId),
+}
