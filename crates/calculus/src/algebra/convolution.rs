@@ -1,0 +1,246 @@
+//! Min-plus and max-plus convolution.
+//!
+//! The convolution of two ultimately pseudo-periodic curves is computed on one finite window whose
+//! length is proven to show a whole period of the result:
+//!
+//! * equal rates: with `d` the common period, the result repeats from `T_f + T_g + d` on, because
+//!   of two summands that make up more than `T_f + T_g + 2 d` one lies a period behind its start
+//!   (Bouillard and Thierry, proposition 7);
+//! * different rates: the slower curve `f` wins. Splits that give it less than `T_f + d_f` cost at
+//!   least `a + m + r_g t`, while giving it all but `v` costs at most `M + b + r_f t`; from their
+//!   crossing on the result repeats with the period of `f`, without any common multiple.
+
+use super::ultimate::{Ultimate, both, repeating, spread};
+use super::{AlgebraError, runs, sweep};
+use crate::curve::piece::Tail;
+use crate::curve::{Curve, Extended, Piece};
+use crate::rational::Rational;
+
+const OPERATION: &str = "convolution";
+
+impl Curve {
+    /// The min-plus convolution: the infimum over `0 <= s <= t` of `self(s) + other(t - s)`.
+    ///
+    /// Plus infinity absorbs: what one curve forbids the other cannot allow.
+    ///
+    /// # Errors
+    /// [`AlgebraError::TooManyPieces`] and [`AlgebraError::TooManyPairs`] for results that are too
+    /// large, [`AlgebraError::NotPseudoPeriodic`] for curves that are infinite again and again
+    /// and whose result never settles.
+    pub fn convolution(&self, other: &Self) -> Result<Self, AlgebraError> {
+        if let Some(result) = simple(self, other) {
+            return result;
+        }
+        let (f, g) = both(self, other);
+        let (start, length, increment) = match (&f.rate, &g.rate) {
+            (Extended::Finite(rate_f), Extended::Finite(rate_g)) => match rate_f.cmp(rate_g) {
+                std::cmp::Ordering::Equal => {
+                    let length = f.length.common_multiple(&g.length);
+                    let increment = rate_f * &length;
+                    (&f.start + &g.start + &length, length, increment)
+                }
+                std::cmp::Ordering::Less => slower_wins((self, &f, rate_f), (other, &g, rate_g))?,
+                std::cmp::Ordering::Greater => {
+                    slower_wins((other, &g, rate_g), (self, &f, rate_f))?
+                }
+            },
+            (Extended::NegativeInfinity, _) => all_minus_infinity(&f, other),
+            (_, Extended::NegativeInfinity) => all_minus_infinity(&g, self),
+            // One of them ends in plus infinity: only its beginning counts.
+            (Extended::PositiveInfinity, _) => {
+                (&f.start + &g.start, g.length.clone(), g.increment())
+            }
+            (_, Extended::PositiveInfinity) => {
+                (&f.start + &g.start, f.length.clone(), f.increment())
+            }
+        };
+        let end = &start + &length;
+        let pieces = on_window(self, other, &end)?;
+        repeating(pieces, &start, length, increment)
+    }
+
+    /// The max-plus convolution: the supremum over `0 <= s <= t` of `self(s) + other(t - s)`.
+    ///
+    /// # Errors
+    /// As for [`Curve::convolution`].
+    pub fn max_plus_convolution(&self, other: &Self) -> Result<Self, AlgebraError> {
+        Ok(self.negated().convolution(&other.negated())?.negated())
+    }
+}
+
+/// The convolution on `[0, end)`.
+pub(super) fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
+    let runs_f = runs::cut(&f.pieces_until(end)?, end);
+    let runs_g = runs::cut(&g.pieces_until(end)?, end);
+    let mut pieces = runs::convolve(&runs_f, &runs_g, end)?;
+    // What no split reaches is plus infinite.
+    if pieces.first().is_none_or(|first| !first.start.is_zero()) {
+        let unreached =
+            Piece::continuous(Rational::ZERO, Extended::PositiveInfinity, Rational::ZERO);
+        pieces.insert(0, unreached);
+    }
+    Ok(pieces)
+}
+
+/// The shapes with a closed form.
+fn simple(f: &Curve, g: &Curve) -> Option<Result<Curve, AlgebraError>> {
+    if !(f.is_ultimately_affine() && g.is_ultimately_affine()) {
+        return None;
+    }
+    if f.is_convex() && g.is_convex() {
+        return Some(Ok(convex(f, g)));
+    }
+    if let (Some(at_f), Some(at_g)) = (concave_origin(f), concave_origin(g)) {
+        // With both zero at zero the convolution is the minimum; offsets just add up.
+        let lower = f.raised(&-&at_f).minimum(&g.raised(&-&at_g));
+        return Some(lower.map(|lower| lower.raised(&(at_f + at_g))));
+    }
+    // A latency on either side is a shift of the result.
+    let (latency_f, latency_g) = (latency(f), latency(g));
+    let latency = match (&latency_f, &latency_g) {
+        (Some(a), Some(b)) if a.is_positive() || b.is_positive() => a + b,
+        _ => return None,
+    };
+    let rest = |curve: &Curve, by: Option<Rational>| curve.advanced(&by.unwrap_or_default());
+    let result = rest(f, latency_f).convolution(&rest(g, latency_g));
+    Some(result.map(|result| result.delayed(&latency)))
+}
+
+/// The value at zero of a concave curve whose jump there is upwards.
+fn concave_origin(f: &Curve) -> Option<Rational> {
+    if f.is_concave() { f.pieces[0].at.finite().cloned() } else { None }
+}
+
+/// How long a curve that starts at zero and never falls stays at zero; `None` for other curves.
+fn latency(f: &Curve) -> Option<Rational> {
+    if f.pieces[0].at != Extended::ZERO || !f.is_non_decreasing() {
+        return None;
+    }
+    let first = &f.pieces[0];
+    if first.after != Extended::ZERO || !first.slope.is_zero() {
+        return Some(Rational::ZERO);
+    }
+    match f.pieces.get(1) {
+        // The shifted curve must start at zero, too.
+        Some(second) if second.at == Extended::ZERO => Some(second.start.clone()),
+        _ => None,
+    }
+}
+
+/// Convex curves: the segments in order of their slopes; nothing steeper than an endless one.
+fn convex(f: &Curve, g: &Curve) -> Curve {
+    let steepest = (&f.last_piece().slope).min(&g.last_piece().slope).clone();
+    let segments = |curve: &Curve| {
+        curve
+            .pieces
+            .windows(2)
+            .filter_map(|pair| match pair {
+                [piece, next] => Some((piece.slope.clone(), &next.start - &piece.start)),
+                _ => None,
+            })
+            .take_while(|(slope, _)| *slope < steepest)
+            .collect::<Vec<_>>()
+    };
+    let mut finite = segments(f);
+    finite.append(&mut segments(g));
+    finite.sort();
+    let mut start = Rational::ZERO;
+    let mut value = f.pieces[0].at.min_plus_product(&g.pieces[0].at);
+    let mut pieces = Vec::with_capacity(finite.len() + 1);
+    for (slope, length) in finite {
+        let rise = &slope * &length;
+        sweep::push(&mut pieces, Piece::continuous(start.clone(), value.clone(), slope));
+        start += &length;
+        value = value.shifted(&rise);
+    }
+    sweep::push(&mut pieces, Piece::continuous(start, value, steepest));
+    Curve::canonical(pieces, Tail::Affine)
+}
+
+/// Where the result repeats if `f` ends in minus infinity: behind the first time at which the
+/// other curve allows anything it is minus infinite, too.
+fn all_minus_infinity(f: &Ultimate, g: &Curve) -> (Rational, Rational, Rational) {
+    let allowed = |value: &Extended| *value != Extended::PositiveInfinity;
+    let first = g.pieces.iter().find(|piece| allowed(&piece.at) || allowed(&piece.after));
+    let offset = first.map_or(Rational::ZERO, |piece| piece.start.clone());
+    (&f.start + &offset + Rational::ONE, Rational::ONE, Rational::ZERO)
+}
+
+/// Where the result repeats if the rate of `f` is below the one of `g`, with the period of `f`.
+fn slower_wins(
+    (f, of_f, rate_f): (&Curve, &Ultimate, &Rational),
+    (g, of_g, rate_g): (&Curve, &Ultimate, &Rational),
+) -> Result<(Rational, Rational, Rational), AlgebraError> {
+    let refuse = |why| AlgebraError::NotPseudoPeriodic { operation: OPERATION, why };
+    // Lower bound of splits that give `f` less than one period behind its start.
+    let early = spread(f, rate_g, &Rational::ZERO, &of_f.end())?;
+    let above = spread(g, rate_g, &Rational::ZERO, &of_g.end())?;
+    if early.has_minus_infinity || above.has_minus_infinity {
+        return Err(refuse("a curve is minus infinite at some time, but not from some time on"));
+    }
+    let period = |start| Ok((start, of_f.length.clone(), of_f.increment()));
+    let (Some(early), Some(above)) = (early.least, above.least) else {
+        // One of the curves is plus infinite throughout, and so is the result.
+        return period(Rational::ZERO);
+    };
+    // Upper bound of the others: `f` on its tail, the rest at a good time of `g`.
+    let tail = spread(f, rate_f, &of_f.start, &of_f.end())?;
+    let (from, bound) = match (tail.greatest, tail.has_plus_infinity) {
+        (Some(greatest), false) => {
+            let end = of_g.end();
+            let pieces = g.pieces_until(&end)?;
+            let cheapest = sweep::extremes(&pieces, &Rational::ZERO, &end)
+                .filter_map(|(t, value)| Some((value.into_finite()? - rate_f * &t, t)))
+                .min();
+            let (cost, at) = cheapest.unwrap_or_default();
+            (&of_f.end() + &at, greatest + cost)
+        }
+        _ => bound_with_gaps((f, of_f, rate_f), g, of_g)?
+            .ok_or_else(|| refuse("the slower curve is plus infinity again and again"))?,
+    };
+    let crossing = (bound - early - above) / (rate_g - rate_f);
+    period(from.max(crossing))
+}
+
+/// For an `f` that is plus infinite on parts of its period: a time from which on the result lies
+/// below `rate_f t` plus a constant, and the constant; `None` if parts of the result stay infinite.
+fn bound_with_gaps(
+    (f, of_f, rate_f): (&Curve, &Ultimate, &Rational),
+    g: &Curve,
+    of_g: &Ultimate,
+) -> Result<Option<(Rational, Rational)>, AlgebraError> {
+    // One period of `f` against the beginning of `g` must fill a whole period of time.
+    let one_period = {
+        let mut pieces = f.pieces_until(&of_f.end())?;
+        let first = crate::curve::piece::split_at(&mut pieces, &of_f.start);
+        pieces.split_off(first)
+    };
+    for reach in [of_f.length.clone(), of_g.end() + &of_f.length] {
+        let from = &of_f.start + &reach;
+        let to = &from + &of_f.length;
+        let width = &reach + &of_f.length;
+        let runs_f = runs::cut(&one_period, &of_f.end());
+        let runs_g = runs::cut(&g.pieces_until(&width)?, &width);
+        let window = runs::convolve(&runs_f, &runs_g, &to)?;
+        if window.first().is_none_or(|first| first.start > from) {
+            continue;
+        }
+        let mut greatest: Option<Rational> = None;
+        let mut is_filled = true;
+        for (t, value) in sweep::extremes(&window, &from, &to) {
+            match value.into_finite() {
+                Some(value) => {
+                    let excess = value - rate_f * &t;
+                    if greatest.as_ref().is_none_or(|greatest| excess > *greatest) {
+                        greatest = Some(excess);
+                    }
+                }
+                None => is_filled = false,
+            }
+        }
+        if let (Some(greatest), true) = (greatest, is_filled) {
+            return Ok(Some((from, greatest)));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,102 @@
+//! Horizontal, vertical and z-deviation: delay and backlog bounds.
+
+use super::deconvolution::{Reach, reach};
+use super::ultimate::both;
+use super::{AlgebraError, sweep};
+use crate::curve::{Curve, Extended, Piece};
+use crate::rational::Rational;
+
+/// A deviation and where it is attained.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deviation {
+    /// The deviation: data for the vertical one, time for the others; infinite without a bound.
+    pub value: Extended,
+    /// The smallest time at which it is attained, or just behind which it is approached; `None`
+    /// if it is infinite because the curves drift apart.
+    pub at: Option<Rational>,
+}
+
+impl Curve {
+    /// The vertical deviation, the supremum over all times of `self(t) - service(t)`: with an
+    /// arrival and a service curve the bound on the backlog. It is negative if the curve stays
+    /// below the service.
+    ///
+    /// Where the service is plus infinite it puts no constraint.
+    ///
+    /// # Errors
+    /// [`AlgebraError::TooManyPieces`] if the common period is too long, and
+    /// [`AlgebraError::NotPseudoPeriodic`] for curves that are infinite again and again.
+    pub fn vertical_deviation(&self, service: &Self) -> Result<Deviation, AlgebraError> {
+        let (f, g) = both(self, service);
+        let Reach::Before(end) = reach(self, &f, service, &g)? else {
+            return Ok(Deviation { value: Extended::PositiveInfinity, at: None });
+        };
+        let mut negative = self.pieces_until(&end)?;
+        sweep::negate(&mut negative);
+        let slack = sweep::sum(&negative, &service.pieces_until(&end)?, |_, a, b| {
+            Ok::<_, AlgebraError>(a.min_plus_product(b))
+        })?;
+        let (value, at) = smallest(&slack, &end);
+        Ok(Deviation { value: -value, at })
+    }
+
+    /// The horizontal deviation: the supremum over all times of the smallest `d >= 0` with
+    /// `self(t) <= service(t + d)`; with an arrival and a service curve the bound on the delay
+    /// (Le Boudec and Thiran, theorem 1.4.2).
+    ///
+    /// It is the greatest distance between the lower pseudo-inverses of the two curves.
+    ///
+    /// # Errors
+    /// [`AlgebraError::Falls`] unless both curves are non-decreasing; else as for
+    /// [`Curve::vertical_deviation`].
+    pub fn horizontal_deviation(&self, service: &Self) -> Result<Deviation, AlgebraError> {
+        // Pseudo-inverses start at zero data: lift curves that start below.
+        let lowest = (&self.pieces[0].at).min(&service.pieces[0].at);
+        let lift = match lowest {
+            Extended::Finite(value) if value.is_negative() => -value,
+            _ => Rational::ZERO,
+        };
+        let arrival = self.raised(&lift).inverse("horizontal deviation")?;
+        let departure = service.raised(&lift).inverse("horizontal deviation")?;
+        let deviation = departure.vertical_deviation(&arrival)?;
+        let positive = deviation.value > Extended::ZERO;
+        let value = if positive { deviation.value } else { Extended::ZERO };
+        let at = deviation.at.map(|data| {
+            let on = arrival.value_at(&data);
+            // At a jump of the distance the supremum may be the limit from the right.
+            let gap = departure.value_at(&data).checked_add(&-&on);
+            let on = if !positive || gap == Some(value.clone()) {
+                on
+            } else {
+                arrival.right_limit_at(&data)
+            };
+            on.into_finite().unwrap_or_default()
+        });
+        Ok(Deviation { value, at })
+    }
+
+    /// The z-deviation: the smallest `t >= 0` at which the min-plus convolution of the two curves
+    /// is not negative. It bounds the delay where a service curve may be negative.
+    ///
+    /// # Errors
+    /// [`AlgebraError::Falls`] unless both curves are non-decreasing; else as for
+    /// [`Curve::convolution`].
+    pub fn z_deviation(&self, service: &Self) -> Result<Extended, AlgebraError> {
+        for curve in [self, service] {
+            if let Some(at) = curve.first_fall() {
+                return Err(AlgebraError::Falls { operation: "z-deviation", at });
+            }
+        }
+        let inverse = self.convolution(service)?.inverse("z-deviation")?;
+        Ok(inverse.value_at(&Rational::ZERO))
+    }
+}
+
+/// The least value on `[0, end)`, limits included, and the first place of it.
+fn smallest(pieces: &[Piece], end: &Rational) -> (Extended, Option<Rational>) {
+    let least = sweep::extremes(pieces, &Rational::ZERO, end)
+        .map(|(t, value)| (value, t))
+        .min()
+        .unwrap_or((Extended::PositiveInfinity, Rational::ZERO));
+    (least.0, Some(least.1))
+}

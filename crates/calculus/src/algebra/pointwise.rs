@@ -1,0 +1,133 @@
+//! Minimum, maximum, sum and difference.
+//!
+//! For the minimum of curves with different rates the slower one wins for good from a time on that
+//! follows from how far each strays from its own rate (Bouillard and Thierry, proposition 6), so
+//! no common period is needed; with equal rates, and for sums, the common period is the least
+//! common multiple.
+
+use super::ultimate::{self, Ultimate, both, repeating};
+use super::{AlgebraError, sweep};
+use crate::curve::piece::Tail;
+use crate::curve::{Curve, Extended};
+use crate::rational::Rational;
+
+impl Curve {
+    /// The pointwise minimum.
+    ///
+    /// # Errors
+    /// [`AlgebraError::TooManyPieces`] if the common period is too long, and
+    /// [`AlgebraError::NotPseudoPeriodic`] if the slower curve is infinite again and again, so
+    /// that the result follows both for ever.
+    pub fn minimum(&self, other: &Self) -> Result<Self, AlgebraError> {
+        if self.is_ultimately_affine() && other.is_ultimately_affine() {
+            let pieces = sweep::minimum(&self.pieces, &other.pieces);
+            return Ok(Self::canonical(pieces, Tail::Affine));
+        }
+        let (f, g) = both(self, other);
+        let (start, length, increment) = match f.rate.cmp(&g.rate) {
+            std::cmp::Ordering::Equal => common_period(&f, &g),
+            std::cmp::Ordering::Less => slower_wins(self, &f, other, &g)?,
+            std::cmp::Ordering::Greater => slower_wins(other, &g, self, &f)?,
+        };
+        let end = &start + &length;
+        let pieces = sweep::minimum(&self.pieces_until(&end)?, &other.pieces_until(&end)?);
+        repeating(pieces, &start, length, increment)
+    }
+
+    /// The pointwise maximum.
+    ///
+    /// # Errors
+    /// As for [`Curve::minimum`], mirrored.
+    pub fn maximum(&self, other: &Self) -> Result<Self, AlgebraError> {
+        Ok(self.negated().minimum(&other.negated())?.negated())
+    }
+
+    /// The pointwise sum.
+    ///
+    /// # Errors
+    /// [`AlgebraError::Indeterminate`] where opposite infinities meet, and
+    /// [`AlgebraError::TooManyPieces`] if the common period is too long.
+    pub fn sum(&self, other: &Self) -> Result<Self, AlgebraError> {
+        let add = |at: &Rational, a: &Extended, b: &Extended| {
+            a.checked_add(b).ok_or_else(|| AlgebraError::Indeterminate { at: at.clone() })
+        };
+        if self.is_ultimately_affine() && other.is_ultimately_affine() {
+            let pieces = sweep::sum(&self.pieces, &other.pieces, add)?;
+            return Ok(Self::canonical(pieces, Tail::Affine));
+        }
+        let (f, g) = both(self, other);
+        let start = (&f.start).max(&g.start).clone();
+        let length = match (&f.rate, &g.rate) {
+            (Extended::Finite(_), Extended::Finite(_)) => f.length.common_multiple(&g.length),
+            // What is infinite in the end repeats with any length, the other's for one.
+            (Extended::Finite(_), _) => f.length.clone(),
+            _ => g.length.clone(),
+        };
+        let rate = |of: &Ultimate| of.rate.finite().cloned().unwrap_or_default();
+        let increment = (rate(&f) + rate(&g)) * &length;
+        let end = &start + &length;
+        let pieces = sweep::sum(&self.pieces_until(&end)?, &other.pieces_until(&end)?, add)?;
+        repeating(pieces, &start, length, increment)
+    }
+
+    /// The pointwise difference; it may fall and be negative. See [`Curve::non_negative`] and
+    /// [`Curve::upper_non_decreasing`] for the closures that make a service curve of it.
+    ///
+    /// # Errors
+    /// As for [`Curve::sum`].
+    pub fn difference(&self, other: &Self) -> Result<Self, AlgebraError> {
+        self.sum(&other.negated())
+    }
+
+    /// The maximum of the curve and zero.
+    ///
+    /// # Errors
+    /// As for [`Curve::maximum`].
+    pub fn non_negative(&self) -> Result<Self, AlgebraError> {
+        self.maximum(&Self::zero())
+    }
+}
+
+/// Start, length and increment of the common repetition of curves of equal rate.
+fn common_period(f: &Ultimate, g: &Ultimate) -> (Rational, Rational, Rational) {
+    let start = (&f.start).max(&g.start).clone();
+    let length = f.length.common_multiple(&g.length);
+    let increment = f.rate.finite().map_or(Rational::ZERO, |rate| rate * &length);
+    (start, length, increment)
+}
+
+/// Start, length and increment of the minimum of `low` and of `high`, which grows faster.
+fn slower_wins(
+    low: &Curve,
+    of_low: &Ultimate,
+    high: &Curve,
+    of_high: &Ultimate,
+) -> Result<(Rational, Rational, Rational), AlgebraError> {
+    let refuse = |why| AlgebraError::NotPseudoPeriodic { operation: "minimum", why };
+    let start = (&of_low.start).max(&of_high.start).clone();
+    let done = |start| Ok((start, of_low.length.clone(), of_low.increment()));
+    let (Extended::Finite(low_rate), Extended::Finite(high_rate)) = (&of_low.rate, &of_high.rate)
+    else {
+        // One of them is infinite from its start on. Its period follows the other, finite or not.
+        let length = match &of_low.rate {
+            Extended::Finite(_) => of_low.length.clone(),
+            _ => of_high.length.clone(),
+        };
+        return Ok((start, length, of_low.increment()));
+    };
+    let of = ultimate::spread(low, low_rate, &of_low.start, &of_low.end())?;
+    if of.has_plus_infinity {
+        return Err(refuse("the slower curve is plus infinity again and again"));
+    }
+    let above = ultimate::spread(high, high_rate, &of_high.start, &of_high.end())?;
+    if above.has_minus_infinity {
+        return Err(refuse("the faster curve is minus infinity again and again"));
+    }
+    match (of.greatest, above.least) {
+        (Some(greatest), Some(least)) => {
+            let crossing = (greatest - least) / (high_rate - low_rate);
+            done(start.max(crossing))
+        }
+        _ => done(start),
+    }
+}

@@ -1,0 +1,107 @@
+//! How a curve ends, in one form for affine and periodic tails.
+
+use super::sweep;
+use super::{AlgebraError, limits};
+use crate::curve::piece::Tail;
+use crate::curve::{Curve, Extended, Piece};
+use crate::rational::Rational;
+
+/// `f(t + length) = f(t) + rate * length` for all `t >= start`; an infinite rate means that the
+/// curve is infinite from `start` on.
+#[derive(Clone, Debug)]
+pub(crate) struct Ultimate {
+    pub(crate) start: Rational,
+    pub(crate) length: Rational,
+    pub(crate) rate: Extended,
+}
+
+impl Ultimate {
+    pub(crate) fn end(&self) -> Rational {
+        &self.start + &self.length
+    }
+
+    /// The finite rate, zero for an infinite tail (any increment fits there).
+    pub(crate) fn increment(&self) -> Rational {
+        self.rate.finite().map_or(Rational::ZERO, |rate| rate * &self.length)
+    }
+}
+
+/// How two curves end. An affine tail repeats with any length: it takes the other's.
+pub(crate) fn both(f: &Curve, g: &Curve) -> (Ultimate, Ultimate) {
+    let length = |curve: &Curve| match &curve.tail {
+        Tail::Affine => None,
+        Tail::Periodic { length, .. } => Some(length.clone()),
+    };
+    let of_f = length(f);
+    let of_g = length(g);
+    let length_f = of_f.clone().or_else(|| of_g.clone()).unwrap_or(Rational::ONE);
+    let length_g = of_g.or(of_f).unwrap_or(Rational::ONE);
+    (one(f, length_f), one(g, length_g))
+}
+
+/// How a curve ends, with `length` if any fits.
+pub(crate) fn one(f: &Curve, length: Rational) -> Ultimate {
+    let rate = f.ultimate_rate();
+    match &f.tail {
+        Tail::Affine => {
+            let last = f.last_piece();
+            // A jump at the last breakpoint is not part of the tail.
+            let start =
+                if last.at == last.after { last.start.clone() } else { &last.start + &length };
+            Ultimate { start, length, rate }
+        }
+        Tail::Periodic { length, .. } => {
+            Ultimate { start: f.tail_start().clone(), length: length.clone(), rate }
+        }
+    }
+}
+
+/// The curve that `pieces` describe on `[0, start + length)`, repeating from `start` on. Pieces
+/// behind the end are dropped.
+pub(crate) fn repeating(
+    mut pieces: Vec<Piece>,
+    start: &Rational,
+    length: Rational,
+    increment: Rational,
+) -> Result<Curve, AlgebraError> {
+    let end = start + &length;
+    pieces.truncate(pieces.partition_point(|piece| piece.start < end));
+    limits::check_pieces(&Rational::from(pieces.len()))?;
+    let first = crate::curve::piece::split_at(&mut pieces, start);
+    Ok(Curve::canonical(pieces, Tail::Periodic { first, length, increment }))
+}
+
+/// Least and greatest of `f(t) - rate t` on `[from, to)`, limits included, over the finite values.
+pub(crate) struct Spread {
+    pub(crate) least: Option<Rational>,
+    pub(crate) greatest: Option<Rational>,
+    pub(crate) has_plus_infinity: bool,
+    pub(crate) has_minus_infinity: bool,
+}
+
+pub(crate) fn spread(
+    f: &Curve,
+    rate: &Rational,
+    from: &Rational,
+    to: &Rational,
+) -> Result<Spread, AlgebraError> {
+    let pieces = f.pieces_until(to)?;
+    let mut result =
+        Spread { least: None, greatest: None, has_plus_infinity: false, has_minus_infinity: false };
+    for (t, value) in sweep::extremes(&pieces, from, to) {
+        match value {
+            Extended::PositiveInfinity => result.has_plus_infinity = true,
+            Extended::NegativeInfinity => result.has_minus_infinity = true,
+            Extended::Finite(value) => {
+                let excess = value - rate * &t;
+                if result.least.as_ref().is_none_or(|least| excess < *least) {
+                    result.least = Some(excess.clone());
+                }
+                if result.greatest.as_ref().is_none_or(|greatest| excess > *greatest) {
+                    result.greatest = Some(excess);
+                }
+            }
+        }
+    }
+    Ok(result)
+}
