@@ -2,6 +2,7 @@
 
 pub mod algebra;
 pub mod curve;
+pub mod network;
 pub mod rational;
 
 pub use algebra::AlgebraError;

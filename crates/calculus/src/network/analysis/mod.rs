@@ -1,0 +1,260 @@
+//! The analyses.
+//!
+//! Each has a file with one function from a [`Bounder`] and a flow to a [`FlowBound`]; this module
+//! picks, and runs flows on all cores. A further analysis takes a variant of [`Analysis`], a file
+//! and an arm in [`Analyser::run`].
+
+mod pmoo;
+mod sfa;
+mod tandem_matching;
+mod tfa;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::arrival::{Bounder, Common};
+use super::derivation::Derivation;
+use super::model::{FlowId, Multiplexing, Network, ServerId};
+use super::settings::{FlowOfInterest, Settings};
+use crate::{AlgebraError, Curve, Extended};
+
+pub(crate) use tfa::Totals;
+
+/// How a flow's delay and backlog are bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Analysis {
+    /// Total flow analysis: delays at each server of all its traffic, added up.
+    Tfa,
+    /// Separate flow analysis: what each server leaves over for the flow, convolved (pay bursts
+    /// only once).
+    Sfa,
+    /// Pay multiplexing only once: what the whole path leaves over for the flow. Any order of
+    /// service.
+    Pmoo,
+    /// Tandem matching: PMOO over the parts of the path, cut in the best way. Any order of service.
+    TandemMatching,
+}
+
+impl Analysis {
+    /// All analyses.
+    pub const ALL: [Self; 4] = [Self::Tfa, Self::Sfa, Self::Pmoo, Self::TandemMatching];
+
+    /// The name that the command line and result files use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tfa => "tfa",
+            Self::Sfa => "sfa",
+            Self::Pmoo => "pmoo",
+            Self::TandemMatching => "tma",
+        }
+    }
+}
+
+impl fmt::Display for Analysis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Why there is no bound.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnalysisError {
+    /// Flows depend on each other in a circle.
+    #[error(
+        "{analysis} does not support cyclic dependencies, and the servers {} feed each other; use \
+         tfa++",
+        .servers.join(" -> ")
+    )]
+    Cyclic {
+        /// The analysis.
+        analysis: &'static str,
+        /// Servers of one cycle, in order.
+        servers: Vec<String>,
+    },
+    /// A bound for any order of service, or by priorities, needs strict service.
+    #[error(
+        "the service curve of server '{0}' is not strict; only FIFO bounds hold for it (mark it \
+         strict if it is)"
+    )]
+    NotStrict(String),
+    /// Cross traffic of cross traffic goes on for too long.
+    #[error("the network is too deep: more than 20000 servers in a row")]
+    TooDeep,
+    /// The settings name no way to bound arrivals.
+    #[error("no method to bound arrivals is set; name at least one")]
+    NoArrivalBound,
+    /// The curves are beyond what the algebra does.
+    #[error(transparent)]
+    Algebra(#[from] AlgebraError),
+}
+
+/// Bounds of one flow.
+#[derive(Clone, Debug)]
+pub struct FlowBound {
+    /// The flow.
+    pub flow: FlowId,
+    /// Time from entering the first server to leaving the last one, at most.
+    pub delay: Extended,
+    /// Data of the flow inside the network at any time, at most; for [`Analysis::Tfa`], data of all
+    /// flows at the server of the path that has most.
+    pub backlog: Extended,
+    /// Arrival curve behind the last server.
+    pub output: Curve,
+    /// How the delay was bounded.
+    pub delay_by: Arc<Source>,
+    /// How the backlog was bounded.
+    pub backlog_by: Arc<Source>,
+}
+
+/// Where a bound comes from.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The analysis.
+    pub analysis: Analysis,
+    /// Its conventions.
+    pub settings: Settings,
+    /// Whether the convention is proven for the order of service; see [`FlowOfInterest`].
+    pub proven: bool,
+    /// Step by step.
+    pub derivation: Derivation,
+}
+
+/// Bounds of one server.
+#[derive(Clone, Debug)]
+pub struct ServerBound {
+    /// The server.
+    pub server: ServerId,
+    /// Time that any data spend there, at most.
+    pub delay: Extended,
+    /// Data there at any time, at most.
+    pub backlog: Extended,
+}
+
+/// Bounds the flows of a network under one set of conventions. Remembers what it computed.
+#[derive(Debug)]
+pub struct Analyser<'n> {
+    common: Common<'n>,
+    totals: Totals,
+}
+
+impl<'n> Analyser<'n> {
+    /// For that network with those conventions.
+    pub fn new(network: &'n Network, settings: Settings) -> Self {
+        Self { common: Common::new(network, settings), totals: Totals::default() }
+    }
+
+    /// Bounds one flow.
+    ///
+    /// # Errors
+    ///
+    /// [`AnalysisError`]. An overloaded server is none; bounds are infinite then.
+    pub fn bound(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
+        self.feed_forward(analysis)?;
+        self.run(flow, analysis)
+    }
+
+    /// Bounds all flows, on as many threads as the settings say.
+    ///
+    /// # Errors
+    ///
+    /// Of the first flow that has one.
+    pub fn bounds(&self, analysis: Analysis) -> Result<Vec<FlowBound>, AnalysisError> {
+        self.feed_forward(analysis)?;
+        let flows: Vec<FlowId> = self.common.network.flows().map(|(id, _)| id).collect();
+        parallel(self.common.settings.threads, &flows, |flow| self.run(*flow, analysis))
+    }
+
+    /// Delay and backlog of all traffic at each server, by [`Analysis::Tfa`].
+    ///
+    /// # Errors
+    ///
+    /// [`AnalysisError`].
+    pub fn servers(&self) -> Result<Vec<ServerBound>, AnalysisError> {
+        self.feed_forward(Analysis::Tfa)?;
+        let servers: Vec<ServerId> = self.common.network.servers().map(|(id, _)| id).collect();
+        parallel(self.common.settings.threads, &servers, |server| {
+            tfa::server(&self.common, &self.totals, *server)
+        })
+    }
+
+    fn feed_forward(&self, analysis: Analysis) -> Result<(), AnalysisError> {
+        let Err(cycle) = self.common.network.order() else { return Ok(()) };
+        let name = |id: ServerId| self.common.network.server(id).name.clone();
+        let mut servers: Vec<String> = cycle.iter().map(|id| name(*id)).collect();
+        servers.extend(cycle.first().map(|id| name(*id)));
+        Err(AnalysisError::Cyclic { analysis: analysis.name(), servers })
+    }
+
+    fn run(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
+        let bounder = Bounder::new(&self.common);
+        match analysis {
+            Analysis::Tfa => tfa::bound(&bounder, &self.totals, flow),
+            Analysis::Sfa => sfa::bound(&bounder, flow),
+            Analysis::Pmoo => pmoo::bound(&bounder, flow),
+            Analysis::TandemMatching => tandem_matching::bound(&bounder, flow),
+        }
+    }
+}
+
+/// Where a bound of one analysis comes from.
+fn source(common: &Common<'_>, analysis: Analysis, derivation: Derivation) -> Arc<Source> {
+    let arbitrary = || {
+        let mut servers = common.network.servers();
+        servers.all(|(id, _)| common.multiplexing(id) == Multiplexing::Arbitrary)
+    };
+    // Whole-path analyses bound cross traffic with the flow of interest in any case, except for
+    // the parts of tandem matching. Total flow analysis knows no flow of interest.
+    let excludes = matches!(analysis, Analysis::Sfa | Analysis::TandemMatching)
+        && common.settings.flow_of_interest == FlowOfInterest::LowestPriority;
+    Arc::new(Source {
+        analysis,
+        settings: common.settings.clone(),
+        proven: !excludes || arbitrary(),
+        derivation,
+    })
+}
+
+/// Stack of a thread that analyses: recursion goes as deep as paths are long.
+const STACK: usize = 1 << 29;
+
+/// Does something for each item, in order, on several threads (0: one for each core).
+fn parallel<T: Sync, R: Send>(
+    threads: usize,
+    items: &[T],
+    work: impl Fn(&T) -> Result<R, AnalysisError> + Sync,
+) -> Result<Vec<R>, AnalysisError> {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else { return done };
+            done.push((index, work(item)));
+        }
+    };
+    let mut done = std::thread::scope(|scope| {
+        let spawn = |_| {
+            // Reserved, not used, memory: pages that are never touched cost nothing.
+            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker)
+        };
+        let running: Vec<_> = (0..threads.min(items.len())).map(spawn).collect();
+        let mut done = Vec::with_capacity(items.len());
+        for thread in running {
+            match thread.map(std::thread::ScopedJoinHandle::join) {
+                Ok(Ok(some)) => done.extend(some),
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                // The system gives no thread: the others do its part.
+                Err(_) => {}
+            }
+        }
+        done
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}

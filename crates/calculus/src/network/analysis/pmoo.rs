@@ -1,0 +1,31 @@
+//! Pay multiplexing only once: the flow alone against what its whole path leaves over for it.
+
+use std::sync::Arc;
+
+use super::{Analysis, AnalysisError, FlowBound, source};
+use crate::network::arrival::Bounder;
+use crate::network::derivation::{Derivation, Step};
+use crate::network::model::FlowId;
+use crate::network::operations;
+
+pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound, AnalysisError> {
+    let common = bounder.common;
+    let of_interest = common.network.flow(flow);
+    let lowest = common.lowest(flow);
+    let services = bounder.pmoo(&of_interest.path, &[flow], lowest, None, true)?;
+    // All hold with respect to the same backlogged period, so their maximum does.
+    let service = operations::maximum_of(&services)?;
+    let delay = operations::horizontal_deviation(&of_interest.arrival, &service)?;
+    let backlog = operations::vertical_deviation(&of_interest.arrival, &service)?;
+    let output = bounder.behind_last(flow, &service)?;
+    let steps = vec![Step::Tandem { servers: of_interest.path.clone(), service: service.clone() }];
+    let source = source(common, Analysis::Pmoo, Derivation { steps, services: vec![service] });
+    Ok(FlowBound {
+        flow,
+        delay,
+        backlog,
+        output,
+        delay_by: Arc::clone(&source),
+        backlog_by: source,
+    })
+}

@@ -1,0 +1,49 @@
+//! Tandem matching: PMOO over parts of the path, cut where that gives the smallest bound.
+//!
+//! Bondorf, Nikolaus, Schmitt, "Quality and cost of deterministic network calculus: design and
+//! evaluation of an accurate and fast analysis", SIGMETRICS 2017.
+
+use std::sync::Arc;
+
+use super::{Analysis, AnalysisError, FlowBound, source};
+use crate::network::arrival::Bounder;
+use crate::network::derivation::{Derivation, Step};
+use crate::network::model::FlowId;
+use crate::network::{affine, operations};
+use crate::{Curve, Extended};
+
+pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound, AnalysisError> {
+    let common = bounder.common;
+    let of_interest = common.network.flow(flow);
+    let lowest = common.lowest(flow);
+    let services = bounder.tandem_matching(&of_interest.path, &[flow], lowest, true)?;
+    let mut delay = Extended::PositiveInfinity;
+    let mut backlog = Extended::PositiveInfinity;
+    let mut output = affine::unbounded();
+    // Not of one backlogged period: each holds, their maximum need not.
+    let mut curves = Vec::new();
+    for service in services {
+        let service = operations::maximum_of(&[service])?;
+        delay = delay.min(operations::horizontal_deviation(&of_interest.arrival, &service)?);
+        backlog = backlog.min(operations::vertical_deviation(&of_interest.arrival, &service)?);
+        output = operations::minimum(&output, &bounder.behind_last(flow, &service)?)?;
+        curves.push(service);
+    }
+    if curves.is_empty() {
+        curves.push(Curve::zero());
+    }
+    let steps = curves
+        .iter()
+        .map(|service| Step::Tandem { servers: of_interest.path.clone(), service: service.clone() })
+        .collect();
+    let derivation = Derivation { steps, services: curves };
+    let source = source(common, Analysis::TandemMatching, derivation);
+    Ok(FlowBound {
+        flow,
+        delay,
+        backlog,
+        output,
+        delay_by: Arc::clone(&source),
+        backlog_by: source,
+    })
+}

@@ -1,0 +1,119 @@
+//! Total flow analysis: all traffic of a server is one flow, and its delays add up along a path.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Analysis, AnalysisError, FlowBound, ServerBound, source};
+use crate::network::arrival::{Bounder, Common};
+use crate::network::derivation::{Derivation, Step};
+use crate::network::model::{FlowId, Multiplexing, Priority, ServerId};
+use crate::network::operations;
+use crate::{Curve, Extended};
+
+/// Bounds of servers, and of the priorities at them, that were computed before.
+#[derive(Debug, Default)]
+pub(crate) struct Totals(Mutex<HashMap<(ServerId, Option<Priority>), Arc<Total>>>);
+
+/// All traffic of a server, or of those of its flows that have one priority.
+#[derive(Debug)]
+pub(crate) struct Total {
+    arrival: Arc<Curve>,
+    service: Curve,
+    delay: Extended,
+    backlog: Extended,
+}
+
+pub(super) fn bound(
+    bounder: &Bounder<'_, '_>,
+    totals: &Totals,
+    flow: FlowId,
+) -> Result<FlowBound, AnalysisError> {
+    let common = bounder.common;
+    let network = common.network;
+    let (mut delay, mut backlog) = (Extended::ZERO, Extended::ZERO);
+    let mut steps = Vec::new();
+    for server in &network.flow(flow).path {
+        let by_priority = common.multiplexing(*server) == Multiplexing::StaticPriority;
+        let priority = by_priority.then(|| network.flow(flow).priority);
+        let total = total(bounder, totals, *server, priority)?;
+        delay = delay.checked_add(&total.delay).unwrap_or(Extended::PositiveInfinity);
+        backlog = backlog.max(total.backlog.clone());
+        steps.push(Step::Total {
+            server: *server,
+            arrival: Arc::clone(&total.arrival),
+            service: total.service.clone(),
+            delay: total.delay.clone(),
+            backlog: total.backlog.clone(),
+        });
+    }
+    let output = operations::advanced(&network.flow(flow).arrival, &delay)?;
+    let source = source(common, Analysis::Tfa, Derivation { steps, services: Vec::new() });
+    Ok(FlowBound {
+        flow,
+        delay,
+        backlog,
+        output,
+        delay_by: Arc::clone(&source),
+        backlog_by: source,
+    })
+}
+
+pub(super) fn server(
+    common: &Common<'_>,
+    totals: &Totals,
+    server: ServerId,
+) -> Result<ServerBound, AnalysisError> {
+    let bounder = Bounder::new(common);
+    let network = common.network;
+    let mut delay = Extended::ZERO;
+    let all = total(&bounder, totals, server, None)?;
+    if common.multiplexing(server) == Multiplexing::StaticPriority {
+        for id in network.flows_at(server) {
+            let priority = network.flow(*id).priority;
+            delay = delay.max(total(&bounder, totals, server, Some(priority))?.delay.clone());
+        }
+    } else {
+        delay = all.delay.clone();
+    }
+    Ok(ServerBound { server, delay, backlog: all.backlog.clone() })
+}
+
+/// Bounds all flows of a server, or those of one priority at a server that serves by priority.
+fn total(
+    bounder: &Bounder<'_, '_>,
+    totals: &Totals,
+    server: ServerId,
+    priority: Option<Priority>,
+) -> Result<Arc<Total>, AnalysisError> {
+    let lock = || totals.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(total) = lock().get(&(server, priority)) {
+        return Ok(Arc::clone(total));
+    }
+    let network = bounder.common.network;
+    let here = network.flows_at(server);
+    let flows: Vec<FlowId> = match priority {
+        None => here.to_vec(),
+        Some(priority) => {
+            let is = |id: &FlowId| network.flow(*id).priority == priority;
+            here.iter().copied().filter(is).collect()
+        }
+    };
+    let arrival = bounder.arrival(server, &flows, None)?;
+    let service = match priority {
+        None => network.server(server).service.clone(),
+        Some(_) => bounder.left_over(server, &flows, None, true)?.service,
+    };
+    let in_order = here.len() == 1
+        || priority.is_some()
+        || bounder.common.multiplexing(server) == Multiplexing::Fifo;
+    let delay = if in_order {
+        operations::horizontal_deviation(&arrival, &service)?
+    } else {
+        bounder.strict(server)?;
+        operations::backlogged_period(&arrival, &service)?
+    };
+    let backlog = operations::vertical_deviation(&arrival, &service)?;
+    let total = Arc::new(Total { arrival, service, delay, backlog });
+    lock().insert((server, priority), Arc::clone(&total));
+    Ok(total)
+}

@@ -1,0 +1,567 @@
+//! Arrival curves of cross traffic inside a network, and the left-over service that they need.
+//!
+//! The two call each other: what is left over for some flows at a server depends on the arrivals
+//! of the others there, which depend on what was left over for those at the servers before. The
+//! recursion follows the paths backwards, so it ends if nobody's cross traffic depends on itself.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::cache::{Cache, Question};
+use super::model::{FlowId, Multiplexing, Network, Priority, ServerId};
+use super::pmoo::{self, Crossing, RateLatency};
+use super::sets::{difference, intersection, without};
+use super::settings::{ArrivalBound, FlowOfInterest, Settings};
+use super::{AnalysisError, operations};
+use crate::{Curve, Rational};
+
+/// Questions within questions, at most. Threads that analyse have a stack for that.
+const DEEPEST: usize = 20_000;
+
+/// What is the same for all flows of interest: network, conventions, answers.
+#[derive(Debug)]
+pub(crate) struct Common<'n> {
+    pub(crate) network: &'n Network,
+    pub(crate) settings: Settings,
+    /// Whether some server serves by priority.
+    priorities: bool,
+    cache: Cache,
+}
+
+impl<'n> Common<'n> {
+    pub(crate) fn new(network: &'n Network, settings: Settings) -> Self {
+        let by_priority = |server| settings.multiplexing_at(server) == Multiplexing::StaticPriority;
+        let priorities = network.servers().any(|(_, server)| by_priority(server));
+        Self { network, settings, priorities, cache: Cache::default() }
+    }
+
+    /// The flow that cross traffic is bounded without, if there is one by convention.
+    pub(crate) fn lowest(&self, flow: FlowId) -> Option<FlowId> {
+        let excluded = self.settings.flow_of_interest == FlowOfInterest::LowestPriority;
+        // With priorities, the file says which flow has the lowest.
+        (excluded && !self.priorities).then_some(flow)
+    }
+
+    /// The order of service at a server.
+    pub(crate) fn multiplexing(&self, server: ServerId) -> Multiplexing {
+        self.settings.multiplexing_at(self.network.server(server))
+    }
+}
+
+/// What is left over for some flows at one server.
+#[derive(Clone, Debug)]
+pub(crate) struct LeftOver {
+    pub(crate) server: ServerId,
+    /// Flows that take service away.
+    pub(crate) cross: Vec<FlowId>,
+    /// Their arrivals.
+    pub(crate) arrival: Arc<Curve>,
+    /// What is left.
+    pub(crate) service: Curve,
+}
+
+/// Bounds arrivals for one flow of interest.
+#[derive(Debug)]
+pub(crate) struct Bounder<'c, 'n> {
+    pub(crate) common: &'c Common<'n>,
+    /// Answers that hold for that flow of interest only.
+    own: RefCell<HashMap<(Question, FlowId), Arc<Curve>>>,
+    depth: Cell<usize>,
+}
+
+impl<'c, 'n> Bounder<'c, 'n> {
+    pub(crate) fn new(common: &'c Common<'n>) -> Self {
+        Self { common, own: RefCell::default(), depth: Cell::new(0) }
+    }
+
+    fn network(&self) -> &'n Network {
+        self.common.network
+    }
+
+    /// Arrivals of flows at a server, without `lowest`.
+    pub(crate) fn arrival(
+        &self,
+        server: ServerId,
+        flows: &[FlowId],
+        lowest: Option<FlowId>,
+    ) -> Result<Arc<Curve>, AnalysisError> {
+        let network = self.network();
+        let mut from = Vec::<(ServerId, Vec<FlowId>)>::new();
+        let mut total: Option<Arc<Curve>> = None;
+        let add = |total: &mut Option<Arc<Curve>>, curve: &Arc<Curve>| {
+            *total = Some(match total.take() {
+                None => Arc::clone(curve),
+                Some(sum) => Arc::new(operations::sum(&sum, curve)?),
+            });
+            Ok::<_, AnalysisError>(())
+        };
+        for id in flows.iter().copied().filter(|id| Some(*id) != lowest) {
+            match network.predecessor(id, server) {
+                None => add(&mut total, &Arc::new(network.flow(id).arrival.clone()))?,
+                Some(before) => match from.iter_mut().find(|(server, _)| *server == before) {
+                    Some((_, flows)) => flows.push(id),
+                    None => from.push((before, vec![id])),
+                },
+            }
+        }
+        // An order that does not depend on who asked makes sums and caches the same everywhere.
+        from.sort_by_key(|(server, _)| *server);
+        for (before, flows) in from {
+            let curve = self.arrival_over(before, server, flows, lowest)?;
+            add(&mut total, &curve)?;
+        }
+        Ok(total.unwrap_or_else(|| Arc::new(Curve::zero())))
+    }
+
+    /// Arrivals of flows that come over one link.
+    fn arrival_over(
+        &self,
+        from: ServerId,
+        to: ServerId,
+        flows: Vec<FlowId>,
+        lowest: Option<FlowId>,
+    ) -> Result<Arc<Curve>, AnalysisError> {
+        // A flow that never comes near the path cannot disturb; the answer then serves everybody.
+        let lowest = lowest.filter(|flow| self.network().position(*flow, from).is_some());
+        let question = Question { from, to, flows: flows.into(), alone: None };
+        let known = match lowest {
+            None => self.common.cache.get(&question),
+            Some(flow) => self.own.borrow().get(&(question.clone(), flow)).cloned(),
+        };
+        if let Some(curve) = known {
+            return Ok(curve);
+        }
+        let depth = self.depth.get();
+        if depth >= DEEPEST {
+            return Err(AnalysisError::TooDeep);
+        }
+        self.depth.set(depth + 1);
+        let curve = self.compute(&question, lowest);
+        self.depth.set(depth);
+        let curve = Arc::new(curve?);
+        match lowest {
+            None => self.common.cache.put(question, Arc::clone(&curve)),
+            Some(flow) => {
+                self.own.borrow_mut().insert((question, flow), Arc::clone(&curve));
+            }
+        }
+        Ok(curve)
+    }
+
+    fn compute(&self, question: &Question, lowest: Option<FlowId>) -> Result<Curve, AnalysisError> {
+        let network = self.network();
+        let flows = &question.flows;
+        let mut best: Option<Curve> = None;
+        let classes = self.classes(flows);
+        if classes.len() > 1 {
+            // Flows of different priority do not get the same service.
+            for class in classes {
+                let curve = self.arrival_over(question.from, question.to, class, lowest)?;
+                best = Some(match best {
+                    None => (*curve).clone(),
+                    Some(sum) => operations::sum(&sum, &curve)?,
+                });
+            }
+        } else {
+            for method in &self.common.settings.arrival_bounds {
+                let curve = self.bound(*method, question, lowest)?;
+                best = Some(match best {
+                    None => curve,
+                    Some(other) => operations::minimum(&other, &curve)?,
+                });
+            }
+        }
+        let mut curve = best.ok_or(AnalysisError::NoArrivalBound)?;
+        let server = network.server(question.from);
+        for shaping in server.shaping.iter().chain(network.link(question.from, question.to)) {
+            let mut shaping = shaping.clone();
+            if server.packetizer {
+                let packet = flows.iter().map(|id| &network.flow(*id).maximum_packet).max();
+                let packet = packet.cloned().unwrap_or(Rational::ZERO);
+                shaping = operations::raised(&shaping, &packet)?;
+            }
+            curve = operations::minimum(&curve, &shaping)?;
+        }
+        Ok(curve)
+    }
+
+    /// The flows by priority, if that matters.
+    fn classes(&self, flows: &[FlowId]) -> Vec<Vec<FlowId>> {
+        if !self.common.priorities {
+            return vec![flows.to_vec()];
+        }
+        let mut classes = std::collections::BTreeMap::<Priority, Vec<FlowId>>::new();
+        for id in flows {
+            classes.entry(self.network().flow(*id).priority).or_default().push(*id);
+        }
+        classes.into_values().collect()
+    }
+
+    /// One way to bound the arrivals.
+    fn bound(
+        &self,
+        method: ArrivalBound,
+        question: &Question,
+        lowest: Option<FlowId>,
+    ) -> Result<Curve, AnalysisError> {
+        use ArrivalBound as By;
+        let flows = &question.flows;
+        match method {
+            By::AggregatePboo
+            | By::AggregatePbooPerServer
+            | By::AggregatePmoo
+            | By::AggregateTandemMatching => {
+                let shared = self.shared(question);
+                let Some(first) = shared.first() else { return Err(AnalysisError::NoArrivalBound) };
+                let arrival = self.arrival(*first, flows, lowest)?;
+                self.output(method, &arrival, &shared, flows, lowest)
+            }
+            By::SegregatedPboo | By::SegregatedPmoo | By::SegregatedTandemMatching => {
+                let mut total: Option<Curve> = None;
+                for id in flows.iter().copied() {
+                    let curve = self.alone(method, question, id)?;
+                    total = Some(match total {
+                        None => (*curve).clone(),
+                        Some(sum) => operations::sum(&sum, &curve)?,
+                    });
+                }
+                total.ok_or(AnalysisError::NoArrivalBound)
+            }
+        }
+    }
+
+    /// Arrivals of one flow that is taken for the flow of interest up to the link.
+    fn alone(
+        &self,
+        method: ArrivalBound,
+        question: &Question,
+        id: FlowId,
+    ) -> Result<Arc<Curve>, AnalysisError> {
+        let question = Question { flows: [id].into(), alone: Some(method), ..*question };
+        if let Some(curve) = self.common.cache.get(&question) {
+            return Ok(curve);
+        }
+        let flow = self.network().flow(id);
+        let end = self.network().position(id, question.to).unwrap_or(flow.path.len());
+        let path = flow.path.get(..end).unwrap_or_default();
+        let alone = Bounder::new(self.common);
+        alone.depth.set(self.depth.get());
+        let curve = alone.output(method, &flow.arrival, path, &[id], self.common.lowest(id))?;
+        let curve = Arc::new(curve);
+        self.common.cache.put(question, Arc::clone(&curve));
+        Ok(curve)
+    }
+
+    /// The servers that all flows over a link visit together before it.
+    fn shared(&self, question: &Question) -> Vec<ServerId> {
+        let network = self.network();
+        let Some(first) = question.flows.first() else { return Vec::new() };
+        let mut shared = vec![question.from];
+        let mut at = question.from;
+        while let Some(before) = network.predecessor(*first, at) {
+            let together = |id: &FlowId| network.predecessor(*id, at) == Some(before);
+            if !question.flows.iter().all(together) {
+                break;
+            }
+            shared.push(before);
+            at = before;
+        }
+        shared.reverse();
+        shared
+    }
+
+    /// Arrivals of a flow behind its last server, given what its path leaves over for it.
+    pub(crate) fn behind_last(&self, id: FlowId, service: &Curve) -> Result<Curve, AnalysisError> {
+        let flow = self.network().flow(id);
+        let mut output = operations::deconvolution(&flow.arrival, service)?;
+        let last = flow.path.last().map(|server| self.network().server(*server));
+        if last.is_some_and(|server| server.packetizer) {
+            output = operations::raised(&output, &flow.maximum_packet)?;
+        }
+        Ok(output)
+    }
+
+    /// Arrivals behind a tandem of what arrives before it.
+    fn output(
+        &self,
+        method: ArrivalBound,
+        arrival: &Curve,
+        tandem: &[ServerId],
+        flows: &[FlowId],
+        lowest: Option<FlowId>,
+    ) -> Result<Curve, AnalysisError> {
+        use ArrivalBound as By;
+        match method {
+            By::AggregatePboo | By::SegregatedPboo => {
+                let (service, _) = self.pboo(tandem, flows, lowest, false)?;
+                Ok(operations::deconvolution(arrival, &service)?)
+            }
+            By::AggregatePbooPerServer => {
+                let mut arrival = arrival.clone();
+                for server in tandem {
+                    let left = self.left_over(*server, flows, lowest, false)?;
+                    arrival = operations::deconvolution(&arrival, &left.service)?;
+                }
+                Ok(arrival)
+            }
+            By::AggregatePmoo | By::SegregatedPmoo => {
+                // As DNC does it: over several servers, cross traffic is bounded with all flows.
+                let meets = lowest.filter(|_| tandem.len() == 1);
+                let services = self.pmoo(tandem, flows, lowest, meets, false)?;
+                output_of_any(arrival, &services)
+            }
+            By::AggregateTandemMatching | By::SegregatedTandemMatching => {
+                let services = self.tandem_matching(tandem, flows, lowest, false)?;
+                output_of_any(arrival, &services)
+            }
+        }
+    }
+
+    /// The minimum service of a server for what follows it, or for delays behind the last.
+    ///
+    /// A packetizer holds back up to a packet; that does not delay the end of a packet at the last
+    /// server (Le Boudec, Thiran, "Network Calculus", theorem 1.7.1).
+    fn service(&self, server: ServerId, last: bool) -> Result<Curve, AnalysisError> {
+        let Some(packet) = Some(self.network().maximum_packet(server)).filter(|packet| {
+            packet.is_positive() && !last && self.network().server(server).packetizer
+        }) else {
+            return Ok(self.network().server(server).service.clone());
+        };
+        Ok(operations::lowered(&self.network().server(server).service, &packet)?)
+    }
+
+    pub(crate) fn strict(&self, server: ServerId) -> Result<(), AnalysisError> {
+        let server = self.network().server(server);
+        if server.strict { Ok(()) } else { Err(AnalysisError::NotStrict(server.name.clone())) }
+    }
+
+    /// What is left over for flows at one server. `lowest` takes nothing away.
+    pub(crate) fn left_over(
+        &self,
+        server: ServerId,
+        flows: &[FlowId],
+        lowest: Option<FlowId>,
+        last: bool,
+    ) -> Result<LeftOver, AnalysisError> {
+        let network = self.network();
+        let others = without(&difference(network.flows_at(server), flows), lowest);
+        let service = self.service(server, last)?;
+        let multiplexing = self.common.multiplexing(server);
+        if multiplexing == Multiplexing::StaticPriority {
+            return self.left_over_by_priority(server, flows, service, lowest);
+        }
+        if others.is_empty() {
+            let arrival = Arc::new(Curve::zero());
+            return Ok(LeftOver { server, cross: others, arrival, service });
+        }
+        let arrival = self.cross_traffic(server, &others, lowest)?;
+        let service = if multiplexing == Multiplexing::Fifo {
+            operations::fifo_left_over(&service, &arrival)?
+        } else {
+            self.strict(server)?;
+            operations::left_over(&service, &arrival)?
+        };
+        Ok(LeftOver { server, cross: others, arrival, service })
+    }
+
+    /// The same at a server that serves by priority, FIFO within a priority.
+    fn left_over_by_priority(
+        &self,
+        server: ServerId,
+        flows: &[FlowId],
+        service: Curve,
+        lowest: Option<FlowId>,
+    ) -> Result<LeftOver, AnalysisError> {
+        let network = self.network();
+        let priority = |id: &FlowId| network.flow(*id).priority;
+        let most_urgent = flows.iter().map(priority).min().unwrap_or_default();
+        let least_urgent = flows.iter().map(priority).max().unwrap_or_default();
+        let others = without(&difference(network.flows_at(server), flows), lowest);
+        let (before, behind): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|id| priority(id) <= least_urgent);
+        // Flows of one priority are FIFO among each other; for a mixture of priorities, anything
+        // at least as urgent as its least urgent flow may come first.
+        let (urgent, equal): (Vec<_>, Vec<_>) = before
+            .iter()
+            .copied()
+            .partition(|id| priority(id) < most_urgent || most_urgent < least_urgent);
+        let packets = behind.iter().map(|id| &network.flow(*id).maximum_packet);
+        let packet = packets.max().cloned().unwrap_or(Rational::ZERO);
+        let mut service = service;
+        if packet.is_positive() {
+            self.strict(server)?;
+            service = operations::lowered(&service, &packet)?;
+        }
+        let mut arrival = Arc::new(Curve::zero());
+        if !urgent.is_empty() {
+            self.strict(server)?;
+            arrival = self.cross_traffic(server, &urgent, lowest)?;
+            service = operations::left_over(&service, &arrival)?;
+        }
+        if !equal.is_empty() {
+            let same = self.cross_traffic(server, &equal, lowest)?;
+            service = operations::fifo_left_over(&service, &same)?;
+            arrival = Arc::new(operations::sum(&arrival, &same)?);
+        }
+        Ok(LeftOver { server, cross: before, arrival, service })
+    }
+
+    /// Arrivals of cross traffic at a server. Only what comes along the path of `lowest` is bounded
+    /// without it: what left that path may have met it again.
+    fn cross_traffic(
+        &self,
+        server: ServerId,
+        flows: &[FlowId],
+        lowest: Option<FlowId>,
+    ) -> Result<Arc<Curve>, AnalysisError> {
+        let before = lowest.and_then(|flow| self.network().predecessor(flow, server));
+        let Some(before) = before else { return self.arrival(server, flows, None) };
+        let along = intersection(flows, self.network().flows_over(before, server));
+        if along.is_empty() {
+            return self.arrival(server, flows, None);
+        }
+        let across = difference(flows, &along);
+        let along = self.arrival(server, &along, lowest)?;
+        if across.is_empty() {
+            return Ok(along);
+        }
+        let across = self.arrival(server, &across, None)?;
+        Ok(Arc::new(operations::sum(&along, &across)?))
+    }
+
+    /// Left-over service of a tandem, server by server.
+    pub(crate) fn pboo(
+        &self,
+        tandem: &[ServerId],
+        flows: &[FlowId],
+        lowest: Option<FlowId>,
+        to_the_end: bool,
+    ) -> Result<(Curve, Vec<LeftOver>), AnalysisError> {
+        let mut steps = Vec::with_capacity(tandem.len());
+        let mut service: Option<Curve> = None;
+        for (index, server) in tandem.iter().enumerate() {
+            let last = to_the_end && index + 1 == tandem.len();
+            let step = self.left_over(*server, flows, lowest, last)?;
+            service = Some(match service {
+                None => step.service.clone(),
+                Some(service) => operations::convolution(&service, &step.service)?,
+            });
+            steps.push(step);
+        }
+        Ok((service.unwrap_or_else(Curve::zero), steps))
+    }
+
+    /// Left-over service of a tandem at once. `lowest` takes nothing away; `meets` is the flow
+    /// that cross traffic along its path is bounded without.
+    pub(crate) fn pmoo(
+        &self,
+        tandem: &[ServerId],
+        flows: &[FlowId],
+        lowest: Option<FlowId>,
+        meets: Option<FlowId>,
+        to_the_end: bool,
+    ) -> Result<Vec<RateLatency>, AnalysisError> {
+        let network = self.network();
+        let least_urgent = flows.iter().map(|id| network.flow(*id).priority).max();
+        let mut servers = Vec::with_capacity(tandem.len());
+        // Where each flow joined, if it is still there; and all stays so far.
+        let mut joined = HashMap::<FlowId, usize>::new();
+        let mut stays = std::collections::BTreeMap::<(usize, usize), Vec<FlowId>>::new();
+        for (index, server) in tandem.iter().enumerate() {
+            self.strict(*server)?;
+            let last = to_the_end && index + 1 == tandem.len();
+            let mut service = self.service(*server, last)?;
+            let mut others = without(&difference(network.flows_at(*server), flows), lowest);
+            if self.common.multiplexing(*server) == Multiplexing::StaticPriority {
+                let (before, behind): (Vec<_>, Vec<_>) = others
+                    .into_iter()
+                    .partition(|id| Some(network.flow(*id).priority) <= least_urgent);
+                let packet = behind.iter().map(|id| &network.flow(*id).maximum_packet).max();
+                if let Some(packet) = packet.filter(|packet| packet.is_positive()) {
+                    service = operations::lowered(&service, packet)?;
+                }
+                others = before;
+            }
+            let earlier = index.checked_sub(1).and_then(|index| tandem.get(index));
+            let mut here = HashMap::with_capacity(others.len());
+            for id in others {
+                let came_along =
+                    earlier.is_some_and(|before| network.predecessor(id, *server) == Some(*before));
+                // One that comes back by another way stays where it was until it joins again.
+                let first = if came_along { joined.remove(&id) } else { None };
+                here.insert(id, first.unwrap_or(index));
+            }
+            for (id, first) in joined.drain() {
+                stays.entry((first, index.saturating_sub(1))).or_default().push(id);
+            }
+            joined = here;
+            servers.push(pmoo::rate_latencies(&service));
+        }
+        for (id, first) in joined {
+            stays.entry((first, tandem.len().saturating_sub(1))).or_default().push(id);
+        }
+        let mut crossings = Vec::with_capacity(stays.len());
+        for ((first, last), mut flows) in stays {
+            flows.sort_unstable();
+            let Some(server) = tandem.get(first) else { continue };
+            let arrival = match meets {
+                Some(_) => self.cross_traffic(*server, &flows, meets)?,
+                None => self.arrival(*server, &flows, None)?,
+            };
+            crossings.push(Crossing { first, last, buckets: pmoo::token_buckets(&arrival) });
+        }
+        Ok(pmoo::left_over(&servers, &crossings))
+    }
+
+    /// Left-over service of a tandem that is cut into parts in every way that may be best.
+    ///
+    /// Trying all 2^(n-1) ways is not needed: what counts of a beginning is its rate and its
+    /// latency, and of two with the same end the one that is worse in both is never part of the
+    /// best.
+    pub(crate) fn tandem_matching(
+        &self,
+        tandem: &[ServerId],
+        flows: &[FlowId],
+        lowest: Option<FlowId>,
+        to_the_end: bool,
+    ) -> Result<Vec<RateLatency>, AnalysisError> {
+        let start =
+            RateLatency { rate: crate::Extended::PositiveInfinity, latency: Rational::ZERO };
+        let mut best: Vec<Vec<RateLatency>> = vec![vec![start]];
+        for end in 1..=tandem.len() {
+            let mut found = Vec::new();
+            for begin in 0..end {
+                let (Some(before), Some(part)) = (best.get(begin), tandem.get(begin..end)) else {
+                    continue;
+                };
+                if before.is_empty() {
+                    continue;
+                }
+                let last = to_the_end && end == tandem.len();
+                let services = self.pmoo(part, flows, lowest, lowest, last)?;
+                for service in &services {
+                    found.extend(before.iter().map(|before| RateLatency {
+                        rate: before.rate.clone().min(service.rate.clone()),
+                        latency: &before.latency + &service.latency,
+                    }));
+                }
+            }
+            best.push(pmoo::pareto(found));
+        }
+        Ok(best.pop().unwrap_or_default())
+    }
+}
+
+/// The smallest output over several service curves that all hold.
+fn output_of_any(arrival: &Curve, services: &[RateLatency]) -> Result<Curve, AnalysisError> {
+    let mut best: Option<Curve> = None;
+    for service in services.iter().filter_map(RateLatency::curve) {
+        let output = operations::deconvolution(arrival, &service)?;
+        best = Some(match best {
+            None => output,
+            Some(other) => operations::minimum(&other, &output)?,
+        });
+    }
+    Ok(best.unwrap_or_else(super::affine::unbounded))
+}

@@ -1,0 +1,170 @@
+//! Numbers with units: `10`, `"10Mbps"`, `"1.5 kB"`, `"2/3"`.
+//!
+//! Everything is in seconds, bits and bits per second inside. Prefixes of data and rates are
+//! decimal (`k` is 1000) as in networking; `Ki`, `Mi`, `Gi` are binary. `b` is bits, `B` bytes.
+
+use crate::Rational;
+
+use super::FormatError;
+use super::tree::{Node, Tree};
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dimension {
+    /// Seconds.
+    Time,
+    /// Bits.
+    Data,
+    /// Bits per second.
+    Rate,
+}
+
+/// What a number without a unit means, for each dimension.
+#[derive(Clone, Debug)]
+pub(crate) struct Units {
+    pub(crate) time: Rational,
+    pub(crate) data: Rational,
+    pub(crate) rate: Rational,
+}
+
+impl Default for Units {
+    fn default() -> Self {
+        Self { time: Rational::ONE, data: Rational::ONE, rate: Rational::ONE }
+    }
+}
+
+impl Units {
+    /// The unit of a dimension.
+    fn of(&self, dimension: Dimension) -> &Rational {
+        match dimension {
+            Dimension::Time => &self.time,
+            Dimension::Data => &self.data,
+            Dimension::Rate => &self.rate,
+        }
+    }
+
+    /// Reads a number with or without a unit.
+    pub(crate) fn read(&self, node: &Node, dimension: Dimension) -> Result<Rational, FormatError> {
+        let text = match &node.value {
+            Tree::Number(text) => text.replace('_', ""),
+            Tree::Text(text) => text.clone(),
+            _ => return Err(node.fault(format!("is {}; a number is needed", node.kind()))),
+        };
+        self.parse(&text, dimension).map_err(|message| node.fault(message))
+    }
+
+    /// Reads a text.
+    pub(crate) fn parse(&self, text: &str, dimension: Dimension) -> Result<Rational, String> {
+        let text = text.trim();
+        let (number, suffix) = split(text);
+        let unit = match suffix {
+            "" => self.of(dimension).clone(),
+            suffix => unit(suffix, dimension).ok_or_else(|| {
+                format!("'{text}' has no unit of {}; {}", name(dimension), examples(dimension))
+            })?,
+        };
+        let number: Rational = number.parse().map_err(|error| format!("'{text}': {error}"))?;
+        if number.is_negative() {
+            return Err(format!("'{text}' is negative"));
+        }
+        Ok(number * unit)
+    }
+}
+
+/// Where the number ends: at the first letter that is no exponent.
+fn split(text: &str) -> (&str, &str) {
+    let bytes = text.as_bytes();
+    let mut end = 0;
+    while let Some(byte) = bytes.get(end) {
+        let exponent = matches!(byte, b'e' | b'E')
+            && bytes.get(end + 1).is_some_and(|next| matches!(next, b'0'..=b'9' | b'+' | b'-'));
+        if byte.is_ascii_alphabetic() && !exponent {
+            break;
+        }
+        end += 1;
+    }
+    let (number, suffix) = text.split_at_checked(end).unwrap_or((text, ""));
+    (number.trim(), suffix.trim())
+}
+
+fn name(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Time => "time",
+        Dimension::Data => "data",
+        Dimension::Rate => "rate",
+    }
+}
+
+fn examples(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Time => "known are s, ms, us, ns and ps",
+        Dimension::Data => "known are b (bits) and B (bytes), with k, M, G, T or Ki, Mi, Gi before",
+        Dimension::Rate => {
+            "known are bps (or b/s) and Bps (or B/s), with k, M, G, T or Ki, Mi, Gi before"
+        }
+    }
+}
+
+/// The size of a unit.
+pub(crate) fn unit(text: &str, dimension: Dimension) -> Option<Rational> {
+    match dimension {
+        Dimension::Time => match text {
+            "s" => Some(Rational::ONE),
+            "ms" => Rational::new(1, 1_000),
+            "us" | "µs" | "μs" => Rational::new(1, 1_000_000),
+            "ns" => Rational::new(1, 1_000_000_000),
+            "ps" => Rational::new(1, 1_000_000_000_000),
+            "min" => Some(Rational::from(60)),
+            _ => None,
+        },
+        Dimension::Data => scaled(text),
+        Dimension::Rate => scaled(text.strip_suffix("ps").or_else(|| text.strip_suffix("/s"))?),
+    }
+}
+
+fn scaled(text: &str) -> Option<Rational> {
+    let (prefix, base) = match text.strip_suffix('B') {
+        Some(prefix) => (prefix, 8),
+        None => (text.strip_suffix("bit").or_else(|| text.strip_suffix('b'))?, 1),
+    };
+    let factor: i64 = match prefix {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        "T" => 1_000_000_000_000,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        _ => return None,
+    };
+    Rational::new(base * factor, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, dimension: Dimension) -> Option<Rational> {
+        Units::default().parse(text, dimension).ok()
+    }
+
+    #[test]
+    fn units_are_exact() {
+        let ratio = Rational::ratio;
+        assert_eq!(read("0.67", Dimension::Rate), Some(ratio(67, 100)));
+        assert_eq!(read("2/3 Mbps", Dimension::Rate), Some(ratio(2_000_000, 3)));
+        assert_eq!(read("1.5kB", Dimension::Data), Some(ratio(12_000, 1)));
+        assert_eq!(read("1e-2", Dimension::Time), Some(ratio(1, 100)));
+        assert_eq!(read("12us", Dimension::Time), Some(ratio(3, 250_000)));
+        assert_eq!(read("10 Gb/s", Dimension::Rate), Some(ratio(10_000_000_000, 1)));
+        assert_eq!(read("1KiB", Dimension::Data), Some(ratio(8192, 1)));
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused() {
+        for text in ["", "fast", "10 Mbps", "-1", "1e", "1//2", "µ", "5 sec"] {
+            assert_eq!(read(text, Dimension::Time), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Networks of servers and flows, and bounds for them.
+
+mod affine;
+pub mod analysis;
+mod arrival;
+mod cache;
+mod derivation;
+pub(crate) mod format;
+mod model;
+mod operations;
+mod pmoo;
+mod sets;
+mod settings;
+
+pub use analysis::{Analyser, Analysis, AnalysisError, FlowBound, ServerBound, Source};
+pub use derivation::Derivation;
+pub use format::FormatError;
+pub use model::{
+    Flow, FlowId, Link, ModelError, Multiplexing, Network, NetworkBuilder, Priority, Server,
+    ServerId,
+};
+pub use settings::{ArrivalBound, FlowOfInterest, Settings};

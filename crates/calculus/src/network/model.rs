@@ -1,0 +1,513 @@
+//! Servers, flows and links.
+//!
+//! A [`Network`] can only be had from a [`NetworkBuilder`], which checks it once: names are unique,
+//! paths exist and visit no server twice, curves are non-negative and non-decreasing. Analyses rely
+//! on that and check nothing again. Two things are no faults of a network and are left to those who
+//! ask: whether servers are overloaded ([`Network::loads`]), and whether flows depend on each other
+//! in a circle ([`Network::order`]), because some analyses can deal with that.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+
+use crate::{Curve, Rational};
+
+/// A server, by its place in its network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServerId(u32);
+
+/// A flow, by its place in its network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowId(u32);
+
+macro_rules! id {
+    ($name:ident) => {
+        impl $name {
+            /// The place in the network, from 0.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+
+            pub(crate) fn new(index: usize) -> Self {
+                Self(u32::try_from(index).unwrap_or(u32::MAX))
+            }
+        }
+    };
+}
+
+id!(ServerId);
+id!(FlowId);
+
+/// Urgency of a flow at servers that serve by static priority: 0 is served first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Priority(pub u32);
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// In which order a server serves data of different flows. Data of one flow always stay in order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Multiplexing {
+    /// In the order of arrival.
+    #[default]
+    Fifo,
+    /// In any order ("blind"); bounds hold for every scheduler that is work-conserving.
+    Arbitrary,
+    /// By [`Priority`], the more urgent flow first and never behind a less urgent one, except
+    /// behind one packet that is already on its way; in the order of arrival within a priority.
+    StaticPriority,
+}
+
+impl fmt::Display for Multiplexing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Fifo => "FIFO",
+            Self::Arbitrary => "arbitrary",
+            Self::StaticPriority => "static priority",
+        })
+    }
+}
+
+/// Something that serves data: an output port, a link, a processor.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Its name, unique among servers.
+    pub name: String,
+    /// Minimum service curve: data served at least, over time.
+    pub service: Curve,
+    /// Whether `service` is strict, that is, holds in every interval in which the server has work.
+    /// Bounds for arbitrary multiplexing and priorities need that; those for FIFO do not.
+    pub strict: bool,
+    /// Maximum service curve: data of all flows together served at most.
+    pub maximum_service: Option<Curve>,
+    /// Shaping curve: whatever leaves the server obeys it, such as the rate of its link.
+    pub shaping: Option<Curve>,
+    /// Order of service.
+    pub multiplexing: Multiplexing,
+    /// Whether data leave in whole packets, the last bit of one at the time of all of it.
+    pub packetizer: bool,
+}
+
+impl Server {
+    /// A FIFO server with a strict minimum service curve and nothing else.
+    pub fn new(name: impl Into<String>, service: Curve) -> Self {
+        Self {
+            name: name.into(),
+            service,
+            strict: true,
+            maximum_service: None,
+            shaping: None,
+            multiplexing: Multiplexing::default(),
+            packetizer: false,
+        }
+    }
+
+    /// The same with that order of service.
+    pub fn multiplexed(self, multiplexing: Multiplexing) -> Self {
+        Self { multiplexing, ..self }
+    }
+
+    /// The same with a shaping curve.
+    pub fn shaped(self, shaping: Curve) -> Self {
+        Self { shaping: Some(shaping), ..self }
+    }
+}
+
+/// Data on their way through servers.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its name, unique among flows.
+    pub name: String,
+    /// Servers in the order in which it visits them.
+    pub path: Vec<ServerId>,
+    /// Arrival curve at the first server.
+    pub arrival: Curve,
+    /// Urgency at servers that serve by static priority.
+    pub priority: Priority,
+    /// Size of its largest packet; 0 for a fluid.
+    pub maximum_packet: Rational,
+}
+
+impl Flow {
+    /// A fluid flow.
+    pub fn new(name: impl Into<String>, path: Vec<ServerId>, arrival: Curve) -> Self {
+        Self {
+            name: name.into(),
+            path,
+            arrival,
+            priority: Priority::default(),
+            maximum_packet: Rational::ZERO,
+        }
+    }
+
+    /// The same with that urgency.
+    pub fn prioritised(self, priority: Priority) -> Self {
+        Self { priority, ..self }
+    }
+}
+
+/// A connection from one server to the next that shapes what flows over it.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// From.
+    pub from: ServerId,
+    /// To.
+    pub to: ServerId,
+    /// All flows over the link together obey this curve.
+    pub shaping: Curve,
+}
+
+/// Why servers, flows and links are no network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// There is nothing to bound.
+    #[error("the network has no {0}; give at least one")]
+    Nothing(&'static str),
+    /// Two servers, or two flows, have one name.
+    #[error("two {kind}s are named '{name}'; rename one")]
+    Duplicate {
+        /// Server or flow.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A path names a server that is not there.
+    #[error("flow '{flow}' visits server '{server}', which is not in the network")]
+    MissingServer {
+        /// The flow.
+        flow: String,
+        /// The server.
+        server: String,
+    },
+    /// A flow visits nothing.
+    #[error("flow '{0}' has an empty path; name the servers that it visits")]
+    EmptyPath(String),
+    /// A flow comes back to a server.
+    #[error(
+        "flow '{flow}' visits server '{server}' twice; a path visits each server once, so give the \
+         second pass a server of its own"
+    )]
+    CyclicPath {
+        /// The flow.
+        flow: String,
+        /// The server.
+        server: String,
+    },
+    /// A curve cannot be what it stands for.
+    #[error("the {curve} of {owner} {fault}")]
+    Curve {
+        /// Which curve.
+        curve: &'static str,
+        /// Whose.
+        owner: String,
+        /// What is wrong and what to do.
+        fault: &'static str,
+    },
+    /// A packet size is negative.
+    #[error("the maximum packet size of flow '{0}' is negative")]
+    Packet(String),
+    /// A link connects servers that no flow visits one after the other.
+    #[error("the link from '{from}' to '{to}' is on no flow's path")]
+    UnusedLink {
+        /// From.
+        from: String,
+        /// To.
+        to: String,
+    },
+    /// Two links connect the same servers.
+    #[error("there are two links from '{from}' to '{to}'; join them into one")]
+    DoubleLink {
+        /// From.
+        from: String,
+        /// To.
+        to: String,
+    },
+}
+
+/// Collects servers, flows and links.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkBuilder {
+    name: String,
+    servers: Vec<Server>,
+    flows: Vec<Flow>,
+    links: Vec<Link>,
+}
+
+impl NetworkBuilder {
+    /// An empty network.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Adds a server.
+    pub fn server(&mut self, server: Server) -> ServerId {
+        self.servers.push(server);
+        ServerId::new(self.servers.len() - 1)
+    }
+
+    /// Adds a flow.
+    pub fn flow(&mut self, flow: Flow) -> FlowId {
+        self.flows.push(flow);
+        FlowId::new(self.flows.len() - 1)
+    }
+
+    /// Adds a link that shapes.
+    pub fn link(&mut self, link: Link) {
+        self.links.push(link);
+    }
+
+    /// Checks everything.
+    ///
+    /// # Errors
+    ///
+    /// The first fault, with the name of the server, flow or link.
+    pub fn build(self) -> Result<Network, ModelError> {
+        if self.servers.is_empty() {
+            return Err(ModelError::Nothing("servers"));
+        }
+        if self.flows.is_empty() {
+            return Err(ModelError::Nothing("flows"));
+        }
+        unique("server", self.servers.iter().map(|server| &server.name))?;
+        unique("flow", self.flows.iter().map(|flow| &flow.name))?;
+        for server in &self.servers {
+            check_server(server)?;
+        }
+        for flow in &self.flows {
+            check_flow(flow, &self.servers)?;
+        }
+        let mut turns = BTreeMap::<(ServerId, ServerId), Vec<FlowId>>::new();
+        let mut crossing = vec![Vec::new(); self.servers.len()];
+        let mut positions = HashMap::new();
+        for (index, flow) in self.flows.iter().enumerate() {
+            let id = FlowId::new(index);
+            for (position, server) in flow.path.iter().enumerate() {
+                crossing[server.index()].push(id);
+                positions.insert((id, *server), position);
+            }
+            for turn in flow.path.windows(2) {
+                if let [from, to] = turn {
+                    turns.entry((*from, *to)).or_default().push(id);
+                }
+            }
+        }
+        let mut links = BTreeMap::new();
+        for link in self.links {
+            let name = |id: ServerId| match self.servers.get(id.index()) {
+                Some(server) => server.name.clone(),
+                None => format!("#{}", id.index()),
+            };
+            let (from, to) = (name(link.from), name(link.to));
+            if !turns.contains_key(&(link.from, link.to)) {
+                return Err(ModelError::UnusedLink { from, to });
+            }
+            check_curve("shaping curve", &link.shaping, || {
+                format!("the link from '{from}' to '{to}'")
+            })?;
+            if links.insert((link.from, link.to), link.shaping).is_some() {
+                return Err(ModelError::DoubleLink { from, to });
+            }
+        }
+        Ok(Network {
+            name: self.name,
+            servers: self.servers,
+            flows: self.flows,
+            links,
+            turns,
+            crossing,
+            positions,
+        })
+    }
+}
+
+fn unique<'a>(
+    kind: &'static str,
+    names: impl Iterator<Item = &'a String>,
+) -> Result<(), ModelError> {
+    let mut seen = HashSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(ModelError::Duplicate { kind, name: name.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn check_server(server: &Server) -> Result<(), ModelError> {
+    let owner = || format!("server '{}'", server.name);
+    check_curve("service curve", &server.service, owner)?;
+    if let Some(curve) = &server.maximum_service {
+        check_curve("maximum service curve", curve, owner)?;
+    }
+    if let Some(curve) = &server.shaping {
+        check_curve("shaping curve", curve, owner)?;
+    }
+    Ok(())
+}
+
+fn check_flow(flow: &Flow, servers: &[Server]) -> Result<(), ModelError> {
+    if flow.path.is_empty() {
+        return Err(ModelError::EmptyPath(flow.name.clone()));
+    }
+    let mut visited = HashSet::new();
+    for id in &flow.path {
+        let Some(server) = servers.get(id.index()) else {
+            let server = format!("#{}", id.index());
+            return Err(ModelError::MissingServer { flow: flow.name.clone(), server });
+        };
+        if !visited.insert(id) {
+            let (flow, server) = (flow.name.clone(), server.name.clone());
+            return Err(ModelError::CyclicPath { flow, server });
+        }
+    }
+    if flow.maximum_packet.is_negative() {
+        return Err(ModelError::Packet(flow.name.clone()));
+    }
+    check_curve("arrival curve", &flow.arrival, || format!("flow '{}'", flow.name))
+}
+
+fn check_curve(
+    curve: &'static str,
+    value: &Curve,
+    owner: impl Fn() -> String,
+) -> Result<(), ModelError> {
+    let fault = if !value.is_non_negative() {
+        "is negative somewhere; data served and data arrived cannot be"
+    } else if !value.is_non_decreasing() {
+        "decreases somewhere; rates must not be negative"
+    } else {
+        return Ok(());
+    };
+    Err(ModelError::Curve { curve, owner: owner(), fault })
+}
+
+/// A checked network.
+#[derive(Clone, Debug)]
+pub struct Network {
+    name: String,
+    servers: Vec<Server>,
+    flows: Vec<Flow>,
+    links: BTreeMap<(ServerId, ServerId), Curve>,
+    turns: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
+    crossing: Vec<Vec<FlowId>>,
+    positions: HashMap<(FlowId, ServerId), usize>,
+}
+
+impl Network {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All servers with their ids.
+    pub fn servers(&self) -> impl ExactSizeIterator<Item = (ServerId, &Server)> {
+        self.servers.iter().enumerate().map(|(index, server)| (ServerId::new(index), server))
+    }
+
+    /// All flows with their ids.
+    pub fn flows(&self) -> impl ExactSizeIterator<Item = (FlowId, &Flow)> {
+        self.flows.iter().enumerate().map(|(index, flow)| (FlowId::new(index), flow))
+    }
+
+    /// A server. Ids of other networks give another server or panic.
+    pub fn server(&self, id: ServerId) -> &Server {
+        &self.servers[id.index()]
+    }
+
+    /// A flow. Ids of other networks give another flow or panic.
+    pub fn flow(&self, id: FlowId) -> &Flow {
+        &self.flows[id.index()]
+    }
+
+    /// The flow with that name.
+    pub fn flow_named(&self, name: &str) -> Option<FlowId> {
+        self.flows.iter().position(|flow| flow.name == name).map(FlowId::new)
+    }
+
+    /// The server with that name.
+    pub fn server_named(&self, name: &str) -> Option<ServerId> {
+        self.servers.iter().position(|server| server.name == name).map(ServerId::new)
+    }
+
+    /// Flows that visit a server, in ascending order.
+    pub fn flows_at(&self, server: ServerId) -> &[FlowId] {
+        &self.crossing[server.index()]
+    }
+
+    /// Flows that go from one server to the next, in ascending order.
+    pub fn flows_over(&self, from: ServerId, to: ServerId) -> &[FlowId] {
+        self.turns.get(&(from, to)).map_or(&[], Vec::as_slice)
+    }
+
+    /// What shapes the link from one server to the next, besides the server itself.
+    pub fn link(&self, from: ServerId, to: ServerId) -> Option<&Curve> {
+        self.links.get(&(from, to))
+    }
+
+    /// The how-many-eth server of a flow's path this is, from 0.
+    pub fn position(&self, flow: FlowId, server: ServerId) -> Option<usize> {
+        self.positions.get(&(flow, server)).copied()
+    }
+
+    /// The server that a flow visits before this one.
+    pub fn predecessor(&self, flow: FlowId, server: ServerId) -> Option<ServerId> {
+        let position = self.position(flow, server)?;
+        self.flow(flow).path.get(position.checked_sub(1)?).copied()
+    }
+
+    /// Size of the largest packet that a server may meet.
+    pub fn maximum_packet(&self, server: ServerId) -> Rational {
+        let sizes = self.flows_at(server).iter().map(|flow| &self.flow(*flow).maximum_packet);
+        sizes.max().cloned().unwrap_or(Rational::ZERO)
+    }
+
+    /// Servers so ordered that every flow visits them in that order, or the servers of a cycle.
+    pub fn order(&self) -> Result<Vec<ServerId>, Vec<ServerId>> {
+        let mut incoming = vec![0_usize; self.servers.len()];
+        let mut successors = vec![Vec::new(); self.servers.len()];
+        for (from, to) in self.turns.keys() {
+            incoming[to.index()] += 1;
+            successors[from.index()].push(*to);
+        }
+        let mut ready: Vec<_> =
+            (0..self.servers.len()).rev().filter(|index| incoming[*index] == 0).collect();
+        let mut order = Vec::with_capacity(self.servers.len());
+        while let Some(index) = ready.pop() {
+            order.push(ServerId::new(index));
+            for next in &successors[index] {
+                incoming[next.index()] -= 1;
+                if incoming[next.index()] == 0 {
+                    ready.push(next.index());
+                }
+            }
+        }
+        if order.len() == self.servers.len() { Ok(order) } else { Err(self.cycle(&incoming)) }
+    }
+
+    /// A cycle among the servers that could not be ordered.
+    fn cycle(&self, incoming: &[usize]) -> Vec<ServerId> {
+        // Every server that is left has a predecessor that is left, so walking backwards must come
+        // round.
+        let mut predecessor = HashMap::new();
+        for (from, to) in self.turns.keys() {
+            if incoming[from.index()] > 0 && incoming[to.index()] > 0 {
+                predecessor.insert(*to, *from);
+            }
+        }
+        let mut walk = Vec::new();
+        let mut at = predecessor.keys().min().copied();
+        while let Some(server) = at {
+            if let Some(first) = walk.iter().position(|seen| *seen == server) {
+                let mut cycle = walk.split_off(first);
+                cycle.reverse();
+                return cycle;
+            }
+            walk.push(server);
+            at = predecessor.get(&server).copied();
+        }
+        walk
+    }
+}

@@ -1,0 +1,71 @@
+//! Families of networks with a formula for each size.
+
+use calculus::network::{Analysis, Multiplexing, Network};
+use calculus::{Extended, Rational};
+
+use crate::support::{bound, network, number, rational, rl, tb};
+
+/// `n` servers, a flow over all of them, one over the first, each neighbouring pair and the last.
+fn interleaved_tandem(n: usize) -> Network {
+    let servers = vec![rl("10", "1/10"); n];
+    let mut paths: Vec<Vec<usize>> = vec![(0..n).collect(), vec![0]];
+    paths.extend((1..n).map(|i| vec![i - 1, i]));
+    paths.push(vec![n - 1]);
+    let flows: Vec<_> = paths.iter().map(|path| (tb("1", "0.67"), path.as_slice())).collect();
+    network(&servers, &flows)
+}
+
+/// `n` servers, a flow over all of them and one over each.
+fn local_cross_tandem(n: usize) -> Network {
+    let servers = vec![rl("10", "1/10"); n];
+    let mut paths: Vec<Vec<usize>> = vec![(0..n).collect()];
+    paths.extend((0..n).map(|i| vec![i]));
+    let flows: Vec<_> = paths.iter().map(|path| (tb("1", "0.67"), path.as_slice())).collect();
+    network(&servers, &flows)
+}
+
+fn near(found: &Extended, expected: f64) {
+    assert!((found.to_f64() - expected).abs() < 5e-10 * expected, "{found} is not {expected}");
+}
+
+#[test]
+fn interleaved_tandem_by_pmoo() {
+    for n in 1..=50 {
+        let tandem = interleaved_tandem(n);
+        let found = bound(&tandem, "f0", Analysis::Pmoo, Multiplexing::Arbitrary);
+        let expected = Rational::from(100 * (n + 1)) / Rational::from(433);
+        assert_eq!(found.delay, Extended::Finite(expected), "n = {n}");
+    }
+}
+
+#[test]
+fn interleaved_tandem_by_tfa() {
+    for (n, expected) in [(1, "0.4"), (2, "0.8268"), (3, "1.2763934")] {
+        let tandem = interleaved_tandem(n);
+        let found = bound(&tandem, "f0", Analysis::Tfa, Multiplexing::Fifo);
+        assert_eq!(found.delay, number(expected), "n = {n}");
+    }
+}
+
+#[test]
+fn local_cross_tandem_of_five() {
+    let tandem = local_cross_tandem(5);
+    let delay = |analysis, multiplexing| bound(&tandem, "f0", analysis, multiplexing).delay;
+    near(&delay(Analysis::Sfa, Multiplexing::Arbitrary), 1.178_992_497);
+    near(&delay(Analysis::Pmoo, Multiplexing::Arbitrary), 1.178_992_497);
+    near(&delay(Analysis::Sfa, Multiplexing::Fifo), 1.107_181_136);
+    assert_eq!(delay(Analysis::Tfa, Multiplexing::Fifo), Extended::Finite(rational("1.634")));
+}
+
+#[test]
+fn several_token_buckets() {
+    // An inverse at the burst only would give 10.1.
+    let arrival = calculus::Curve::token_buckets([(1, 100), (25, 5)]).expect("a curve");
+    let one = network(&[rl("10", "10")], &[(arrival, &[0])]);
+    for analysis in [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching] {
+        let found = bound(&one, "f0", analysis, Multiplexing::Fifo);
+        // 10 + (25 + 5 t) / 10 - t at t = 24/95.
+        assert_eq!(found.delay, number("2351/190"), "{analysis}");
+        assert_eq!(found.backlog, number("75"), "{analysis}");
+    }
+}

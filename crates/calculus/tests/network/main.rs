@@ -1,0 +1,5 @@
+//! Networks against exact answers that were published, closed forms and laws.
+
+mod closed_forms;
+mod published;
+mod support;
