@@ -194,6 +194,11 @@ pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Option<Extend
     Some(Extended::Finite(most))
 }
 
+/// When convex service has served more than a burst at the latest; nothing inside if never.
+pub(super) fn time_to_serve(beta: &Curve, burst: &Rational) -> Option<Option<Rational>> {
+    Some(when_exceeding(&service(beta)?, burst))
+}
+
 /// When convex service first gets beyond a height.
 fn when_exceeding(beta: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     // The last segment that begins at or below the height and rises.

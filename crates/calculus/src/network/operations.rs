@@ -2,22 +2,17 @@
 //! for all other curves.
 
 use super::affine;
-use super::pmoo::RateLatency;
-use crate::{AlgebraError, Curve, Extended, Rational};
+use super::pmoo::{self, RateLatency};
+use crate::{AlgebraError, Curve, Extended, Piece, Rational};
 
 /// Sum.
 pub(super) fn sum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
-    affine::sum(a, b).map_or_else(|| unsupported("sum"), Ok)
+    affine::sum(a, b).map_or_else(|| a.sum(b), Ok)
 }
 
 /// The smaller one at every point of time.
 pub(super) fn minimum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
-    affine::minimum(a, b).map_or_else(|| unsupported("minimum"), Ok)
-}
-
-/// The larger one at every point of time.
-pub(super) fn maximum(_: &Curve, _: &Curve) -> Result<Curve, AlgebraError> {
-    unsupported("maximum")
+    affine::minimum(a, b).map_or_else(|| a.minimum(b), Ok)
 }
 
 /// The largest of rate-latency curves at every point of time; zero if there is none.
@@ -32,47 +27,110 @@ pub(super) fn maximum_of(services: &[RateLatency]) -> Result<Curve, AlgebraError
     }
     let mut best = Curve::rate_latencies(finite).unwrap_or_else(|_| Curve::zero());
     for other in others {
-        best = maximum(&best, &other)?;
+        best = best.maximum(&other)?;
     }
     Ok(best)
 }
 
 /// One server behind the other.
 pub(super) fn convolution(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
-    affine::convolution(a, b).map_or_else(|| unsupported("convolution"), Ok)
+    affine::convolution(a, b).map_or_else(|| a.convolution(b), Ok)
 }
 
 /// Arrivals behind a server; infinite behind time zero if the server cannot keep up.
 pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Result<Curve, AlgebraError> {
-    affine::deconvolution(alpha, beta).map_or_else(|| unsupported("deconvolution"), Ok)
+    if let Some(curve) = affine::deconvolution(alpha, beta) {
+        return Ok(curve);
+    }
+    Ok(alpha.deconvolution(beta)?.with_origin(Extended::ZERO))
 }
 
 /// Bound on the delay of data that stay in order.
 pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Result<Extended, AlgebraError> {
-    affine::horizontal_deviation(alpha, beta).map_or_else(|| unsupported("hdev"), Ok)
+    if let Some(deviation) = affine::horizontal_deviation(alpha, beta) {
+        return Ok(deviation);
+    }
+    Ok(alpha.horizontal_deviation(beta)?.value)
 }
 
 /// Bound on the backlog.
 pub(super) fn vertical_deviation(alpha: &Curve, beta: &Curve) -> Result<Extended, AlgebraError> {
-    affine::vertical_deviation(alpha, beta).map_or_else(|| unsupported("vdev"), Ok)
+    if let Some(deviation) = affine::vertical_deviation(alpha, beta) {
+        return Ok(deviation);
+    }
+    Ok(alpha.vertical_deviation(beta)?.value.max(Extended::ZERO))
 }
 
-/// The longest backlogged period of a strict server, a bound on the delay in any order of service.
+/// The longest backlogged period of a strict server, a bound on the delay in any order of service:
+/// the first time behind zero at which the service has caught up with all arrivals.
 pub(super) fn backlogged_period(alpha: &Curve, beta: &Curve) -> Result<Extended, AlgebraError> {
-    affine::crossing(alpha, beta).map_or_else(|| unsupported("crossing"), Ok)
+    if let Some(period) = affine::crossing(alpha, beta) {
+        return Ok(period);
+    }
+    // Simpler curves around these meet later, if ever: beyond that nothing needs to be searched.
+    let buckets = pmoo::token_buckets(alpha).into_iter().map(|b| (b.burst, b.rate));
+    let (Ok(above), below) =
+        (Curve::token_buckets(buckets), maximum_of(&pmoo::rate_latencies(beta))?)
+    else {
+        return Ok(Extended::PositiveInfinity);
+    };
+    let end = match affine::crossing(&above, &below) {
+        Some(Extended::Finite(end)) => end,
+        Some(infinite) => return Ok(infinite),
+        // Infinite service: it has caught up where it becomes infinite, or before.
+        None => match below.pieces().iter().find(|piece| !piece.right_limit().is_finite()) {
+            Some(piece) => piece.start().clone(),
+            None => return Ok(Extended::PositiveInfinity),
+        },
+    };
+    let excess = alpha.difference(beta)?;
+    let pieces = excess.pieces_until(&end)?;
+    for (index, piece) in pieces.iter().enumerate() {
+        if piece.start().is_positive() && *piece.value() <= Extended::ZERO {
+            return Ok(Extended::Finite(piece.start().clone()));
+        }
+        let next = pieces.get(index + 1).map_or(&end, Piece::start);
+        match piece.right_limit() {
+            Extended::Finite(height) if height.is_positive() => {
+                if piece.slope().is_negative() {
+                    let zero = piece.start() - &(height / piece.slope());
+                    if zero < *next {
+                        return Ok(Extended::Finite(zero));
+                    }
+                }
+            }
+            Extended::Finite(height) if height.is_zero() && piece.slope().is_positive() => {}
+            Extended::PositiveInfinity => {}
+            _ => return Ok(Extended::Finite(piece.start().clone())),
+        }
+    }
+    Ok(Extended::Finite(end))
 }
 
 /// What a strict server leaves over by others in any order of service.
 pub(super) fn left_over(beta: &Curve, cross: &Curve) -> Result<Curve, AlgebraError> {
-    affine::left_over(beta, cross).map_or_else(|| unsupported("left-over"), Ok)
+    if let Some(curve) = affine::left_over(beta, cross) {
+        return Ok(curve);
+    }
+    let left = beta.difference(cross)?.non_negative()?.upper_non_decreasing()?;
+    Ok(left.with_origin(Extended::ZERO))
 }
 
 /// What a FIFO server leaves over, with theta the time that it takes to serve the burst of the
 /// others (Le Boudec, Thiran, "Network Calculus", proposition 6.2.1; for a token bucket (b, r) and
 /// a rate-latency curve (R, T), theta is T + b / R).
 pub(super) fn fifo_left_over(beta: &Curve, cross: &Curve) -> Result<Curve, AlgebraError> {
-    let Some(theta) = time_to_serve(beta, cross) else { return Ok(Curve::zero()) };
-    affine::fifo_left_over(beta, cross, &theta).map_or_else(|| unsupported("left-over"), Ok)
+    let Some(theta) = time_to_serve(beta, cross)? else { return Ok(Curve::zero()) };
+    if let Some(curve) = affine::fifo_left_over(beta, cross, &theta) {
+        return Ok(curve);
+    }
+    let mut left = beta.difference(&cross.delayed(&theta))?.non_negative()?;
+    if let Ok(gate) = Curve::burst_delay(theta) {
+        left = left.minimum(&gate)?;
+    }
+    // The formula holds as it is, but falls for some curves. What never falls and is below it holds
+    // too, and is a service curve.
+    Ok(left.lower_non_decreasing()?.with_origin(Extended::ZERO))
 }
 
 /// A service curve less what a packetizer, or a packet that is on its way, may hold back.
@@ -93,28 +151,23 @@ fn bucket(packet: &Rational) -> Curve {
 /// Arrivals of data that are delayed by up to some time, behind that delay.
 pub(super) fn advanced(alpha: &Curve, delay: &Extended) -> Result<Curve, AlgebraError> {
     let Extended::Finite(delay) = delay else { return Ok(affine::unbounded()) };
-    affine::advanced(alpha, delay).map_or_else(|| unsupported("advance"), Ok)
+    if let Some(curve) = affine::advanced(alpha, delay) {
+        return Ok(curve);
+    }
+    Ok(alpha.advanced(delay).with_origin(Extended::ZERO))
 }
 
 /// When a server has served more than the burst of an arrival curve at the latest.
-fn time_to_serve(beta: &Curve, cross: &Curve) -> Option<Rational> {
-    let burst = cross.right_limit_at(&Rational::ZERO).into_finite()?;
-    // The last piece that begins at or below the burst and gets beyond it.
-    let mut found = None;
-    for piece in beta.pieces() {
-        let Extended::Finite(height) = piece.right_limit() else {
-            return found.or_else(|| Some(piece.start().clone()));
-        };
-        if *height > burst {
-            return found.or_else(|| Some(piece.start().clone()));
-        }
-        if piece.slope().is_positive() {
-            found = Some(piece.start() + &((&burst - height) / piece.slope()));
-        }
+fn time_to_serve(beta: &Curve, cross: &Curve) -> Result<Option<Rational>, AlgebraError> {
+    let burst = match cross.right_limit_at(&Rational::ZERO) {
+        Extended::Finite(burst) => burst,
+        _ => return Ok(None),
+    };
+    if let Some(time) = affine::time_to_serve(beta, &burst) {
+        return Ok(time);
     }
-    found
+    Ok(beta.upper_pseudo_inverse()?.value_at(&burst).into_finite())
 }
 
-fn unsupported<T>(operation: &'static str) -> Result<T, AlgebraError> {
-    Err(AlgebraError::NotPseudoPeriodic { operation, why: "neither concave nor convex" })
-}
+#[cfg(test)]
+mod tests;
