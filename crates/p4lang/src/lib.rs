@@ -9,4 +9,5 @@ pub mod bits;
 pub mod check;
 pub mod diagnostic;
 pub mod ir;
+pub mod p4info;
 pub mod source;

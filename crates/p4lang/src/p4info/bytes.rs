@@ -1,0 +1,28 @@
+//! Values as byte strings. p4c writes them padded to their width, which P4Runtime allows beside
+//! the canonical form; so that the messages are equal, they are padded here too.
+
+use crate::bits::Bits;
+use crate::ir::Value;
+
+/// The value in as many bytes as its width takes, most significant first.
+pub(super) fn padded(bits: &Bits) -> Vec<u8> {
+    bits.to_be_bytes()
+}
+
+/// A constant in as many bytes as its width takes; `None` for values that no control plane knows.
+pub(super) fn of_value(value: &Value) -> Option<Vec<u8>> {
+    match value {
+        Value::Bits(bits) => Some(padded(bits)),
+        Value::Bool(truth) => Some(vec![u8::from(*truth)]),
+        _ => None,
+    }
+}
+
+/// The value as bits: a `bool` is `bit<1>`.
+pub(super) fn as_bits(value: &Value) -> Option<Bits> {
+    match value {
+        Value::Bits(bits) => Some(bits.clone()),
+        Value::Bool(truth) => Some(Bits::from_bool(*truth)),
+        _ => None,
+    }
+}

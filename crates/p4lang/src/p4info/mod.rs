@@ -1,0 +1,286 @@
+//! P4Info of a checked program: what a control plane may know about it.
+//!
+//! The messages equal those that p4c writes (`--p4runtime-files`): the same identifiers, aliases,
+//! annotations and order, so that a controller that was built with p4c's P4Info works unchanged.
+//! The rules are those of the P4Runtime specification (section 6) and, where it leaves a choice,
+//! of p4c's `control-plane` directory.
+//!
+//! ```text
+//! reach      what is used, in p4c's order
+//! symbols    names -> identifiers, aliases
+//! objects    tables, actions, externs, headers, value sets
+//! types      type_info
+//! package    pkg_info
+//! entries    const entries -> WriteRequest
+//! ```
+
+mod annotations;
+mod bytes;
+mod entries;
+mod objects;
+mod package;
+mod reach;
+mod symbols;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use std::collections::BTreeMap;
+
+use p4runtime::proto::config::P4Info;
+use p4runtime::proto::v1::WriteRequest;
+
+use self::annotations::{control_plane_name, find};
+use self::objects::{Builder, role};
+use self::reach::{Reach, reach};
+use self::symbols::{Collector, Kind, Symbols};
+use self::types::TypeCollector;
+use crate::ir::{Architecture, CompositeKind, Program, TypeId, Violation};
+
+/// Why a program has no P4Info.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum P4InfoError {
+    /// The program breaks a promise of the intermediate representation.
+    #[error("the program is not consistent: {0}")]
+    Program(#[from] Violation),
+    /// P4Info knows the externs of v1model, PSA and PNA.
+    #[error("P4Info is defined for v1model, PSA and PNA, not for `{0}`")]
+    Architecture(String),
+    /// `@id` is no identifier.
+    #[error("{name}: {text}: an identifier is a number below 2^32")]
+    Id {
+        /// What has it.
+        name: String,
+        /// The annotation.
+        text: String,
+    },
+    /// The most significant byte of `@id` says another kind of object.
+    #[error("{name}: @id({id:#x}): the most significant byte must be 0 or {prefix:#04x}")]
+    Prefix {
+        /// What has it.
+        name: String,
+        /// The identifier.
+        id: u32,
+        /// What objects of this kind have there.
+        prefix: u8,
+    },
+    /// Two objects have the same `@id`.
+    #[error("{name}: @id({id:#x}) is already that of another object")]
+    DuplicateId {
+        /// The second of them.
+        name: String,
+        /// The identifier.
+        id: u32,
+    },
+    /// `@id` of a parameter, match field or header field is 0, not a number, or used twice.
+    #[error("{owner}: {text}: identifiers of fields are numbers above 0, each used once")]
+    FieldId {
+        /// The action, table or header.
+        owner: String,
+        /// The annotation.
+        text: String,
+    },
+    /// Two objects of one kind have one name.
+    #[error("two {kind} have the name `{name}`; rename one with @name")]
+    DuplicateName {
+        /// In plural.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// An action can be in neither entries nor as default.
+    #[error("table {table}: {action} is both @tableonly and @defaultonly")]
+    Scope {
+        /// The table.
+        table: String,
+        /// The action.
+        action: String,
+    },
+    /// An integer of a structured annotation does not fit 64 bits.
+    #[error("@{annotation}[...]: an integer does not fit 64 bits; write it as a string")]
+    WideAnnotation {
+        /// The annotation's name.
+        annotation: String,
+    },
+    /// `@p4runtime_translation` needs an unsigned type below.
+    #[error("type {name}: @p4runtime_translation needs bit<W> as the original type")]
+    Translation {
+        /// The type.
+        name: String,
+    },
+    /// `@controller_header` without a name.
+    #[error("header {header}: @controller_header needs a string, \"packet_in\" or \"packet_out\"")]
+    ControllerHeader {
+        /// The header.
+        header: String,
+    },
+    /// `@selector_size_semantics` has another value.
+    #[error(
+        "{name}: @selector_size_semantics is \"sum_of_weights\" or \"sum_of_members\", not \"{given}\""
+    )]
+    SizeSemantics {
+        /// The selector.
+        name: String,
+        /// What it says.
+        given: String,
+    },
+    /// A value of `@pkginfo` or `@platform_property` has another type.
+    #[error("@{annotation}: `{key}` must be {expected}")]
+    Package {
+        /// The annotation's name.
+        annotation: &'static str,
+        /// The key.
+        key: String,
+        /// What is expected.
+        expected: &'static str,
+    },
+    /// An entry cannot be written in P4Runtime.
+    #[error("table {table}, entry {entry}: {reason}")]
+    Entry {
+        /// The table.
+        table: String,
+        /// Counted from 1.
+        entry: usize,
+        /// Why.
+        reason: &'static str,
+    },
+}
+
+/// The P4Info of `program`, or everything that is wrong with it.
+///
+/// # Errors
+/// All faults that were found, in the order of the program.
+pub fn generate(program: &Program) -> Result<P4Info, Vec<P4InfoError>> {
+    let Prepared { reach, symbols, digest_names, errors } = prepare(program)?;
+    let mut builder = Builder {
+        program,
+        symbols: &symbols,
+        types: TypeCollector::new(program),
+        info: P4Info::default(),
+        errors,
+        digest_names,
+    };
+    builder.actions(&reach);
+    builder.tables(&reach);
+    builder.instances();
+    builder.digest_calls(&reach);
+    builder.controller_headers();
+    builder.value_sets();
+    let Builder { types, mut info, mut errors, .. } = builder;
+    info.pkg_info = Some(package::package_info(program, &mut errors));
+    info.type_info = has_type_info(program, &reach, &info).then(|| types.finish());
+    duplicates(&info, &mut errors);
+    if errors.is_empty() { Ok(info) } else { Err(errors) }
+}
+
+/// The entries in the source of `program` as one request (p4c's `--p4runtime-entries-files`).
+///
+/// # Errors
+/// All faults that were found, those of its P4Info included.
+pub fn entries(program: &Program) -> Result<WriteRequest, Vec<P4InfoError>> {
+    let Prepared { reach, symbols, mut errors, .. } = prepare(program)?;
+    let request = entries::write_request(program, &reach, &symbols, &mut errors);
+    if errors.is_empty() { Ok(request) } else { Err(errors) }
+}
+
+struct Prepared {
+    reach: Reach,
+    symbols: Symbols,
+    digest_names: BTreeMap<TypeId, String>,
+    errors: Vec<P4InfoError>,
+}
+
+/// Everything that needs all names at once.
+fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
+    program.validate().map_err(|violation| vec![violation.into()])?;
+    if let Architecture::Other(name) = &program.architecture {
+        return Err(vec![P4InfoError::Architecture(name.clone())]);
+    }
+    let mut errors = Vec::new();
+    let mut names = Collector::default();
+    let reach = reach(program);
+    for action in reach.actions.iter().filter_map(|id| program.actions.get(id.index())) {
+        names.add(Kind::Action, &action.name, &action.annotations, &mut errors);
+    }
+    for table in reach.tables.iter().filter_map(|id| program.tables.get(id.index())) {
+        names.add(Kind::Table, &table.name, &table.annotations, &mut errors);
+    }
+    for instance in &program.externs {
+        if let Some(kind) = role(instance) {
+            names.add(kind, &instance.name, &instance.annotations, &mut errors);
+        }
+    }
+    for set in &program.value_sets {
+        names.add(Kind::ValueSet, &set.name, &set.annotations, &mut errors);
+    }
+    for composite in &program.types.composites {
+        if composite.kind == CompositeKind::Header
+            && find(&composite.annotations, "controller_header").is_some()
+        {
+            let name = control_plane_name(&composite.annotations, &composite.name);
+            names.add(Kind::ControllerHeader, name, &composite.annotations, &mut errors);
+        }
+    }
+    let digest_names = digest_names(program, &reach);
+    for ty in &reach.digests {
+        if let Some(name) = digest_names.get(ty) {
+            names.add(Kind::Digest, name, &[], &mut errors);
+        }
+    }
+    Ok(Prepared { reach, symbols: names.finish(), digest_names, errors })
+}
+
+/// A digest of v1model has the name of its data's type; data without a name is numbered.
+fn digest_names(program: &Program, reach: &Reach) -> BTreeMap<TypeId, String> {
+    let mut unnamed = 0_usize;
+    let mut names = BTreeMap::new();
+    for ty in &reach.digests {
+        let name = match program.types.composite(*ty) {
+            Some(composite) if composite.kind != CompositeKind::Tuple => {
+                control_plane_name(&composite.annotations, &composite.name).to_owned()
+            }
+            _ => {
+                unnamed += 1;
+                format!("digest_{}", unnamed - 1)
+            }
+        };
+        names.insert(*ty, name);
+    }
+    names
+}
+
+/// p4c leaves an empty `type_info` behind whenever it looked for a type.
+fn has_type_info(program: &Program, reach: &Reach, info: &P4Info) -> bool {
+    !program.externs.is_empty()
+        || !info.tables.is_empty()
+        || info.actions.iter().any(|action| !action.params.is_empty())
+        || info.controller_packet_metadata.iter().any(|header| !header.metadata.is_empty())
+        || program.architecture == Architecture::V1model && reach.calls_extern_functions
+}
+
+fn duplicates(info: &P4Info, errors: &mut Vec<P4InfoError>) {
+    macro_rules! check {
+        ($($field:ident: $kind:literal),* $(,)?) => {$(
+            let mut seen = std::collections::BTreeSet::new();
+            for name in info.$field.iter().filter_map(|object| Some(&object.preamble.as_ref()?.name)) {
+                if !seen.insert(name) {
+                    errors.push(P4InfoError::DuplicateName { kind: $kind, name: name.clone() });
+                }
+            }
+        )*};
+    }
+    check! {
+        tables: "tables",
+        actions: "actions",
+        action_profiles: "action profiles",
+        counters: "counters",
+        direct_counters: "direct counters",
+        meters: "meters",
+        direct_meters: "direct meters",
+        controller_packet_metadata: "controller headers",
+        value_sets: "value sets",
+        registers: "registers",
+        digests: "digests",
+    }
+}

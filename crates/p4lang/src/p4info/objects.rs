@@ -1,0 +1,610 @@
+//! Tables, actions and instances of externs, one after the other, as P4Info has them.
+
+use std::collections::BTreeMap;
+
+use num_traits::ToPrimitive;
+use p4runtime::proto::config::{
+    Action, ActionProfile, ActionRef, ControllerPacketMetadata, Counter, CounterSpec, Digest,
+    DirectCounter, DirectMeter, MatchField, Meter, MeterSpec, P4Info, Register, Table,
+    TableActionCall, ValueSet, action, action_profile, action_ref, controller_packet_metadata,
+    counter_spec, match_field, meter_spec, table, table_action_call,
+};
+
+use super::P4InfoError;
+use super::annotations::{control_plane_name, find, hidden, identifier, integer, pass, preamble};
+use super::bytes::of_value;
+use super::reach::Reach;
+use super::symbols::{Kind, Symbols};
+use super::types::{TypeCollector, flatten};
+use crate::ir::{
+    self, Annotation, CompositeKind, ExternInstance, MatchKind, Program, TableImplementation, Type,
+    Value,
+};
+
+/// `size` of tables that do not say.
+const DEFAULT_TABLE_SIZE: i64 = 1024;
+
+pub(super) struct Builder<'p> {
+    pub(super) program: &'p Program,
+    pub(super) symbols: &'p Symbols,
+    pub(super) types: TypeCollector<'p>,
+    pub(super) info: P4Info,
+    pub(super) errors: Vec<P4InfoError>,
+    /// Names of digests of v1model whose data has no name of its own.
+    pub(super) digest_names: BTreeMap<ir::TypeId, String>,
+}
+
+impl<'p> Builder<'p> {
+    pub(super) fn tables(&mut self, reach: &Reach) {
+        let program = self.program;
+        for table in reach.tables.iter().filter_map(|id| program.tables.get(id.index())) {
+            if hidden(&table.annotations) {
+                continue;
+            }
+            let built = self.table(table);
+            self.info.tables.push(built);
+        }
+    }
+
+    fn table(&mut self, source: &'p ir::Table) -> Table {
+        let name = source.name.as_str();
+        let match_fields = self.match_fields(source);
+        let action_refs = source
+            .actions
+            .iter()
+            .map(|reference| self.action_reference(source, reference))
+            .collect();
+        let default = self.default_action(source);
+        let implementation_id = source.implementation.map_or(0, |implementation| {
+            let (TableImplementation::ActionProfile(id) | TableImplementation::ActionSelector(id)) =
+                implementation;
+            self.program
+                .externs
+                .get(id.index())
+                .map_or(0, |profile| self.symbols.id(Kind::ActionProfile, &profile.name))
+        });
+        let direct_resource_ids = self.direct_resources(source);
+        let timeout = match source.idle_timeout.as_deref() {
+            Some("NOTIFY_CONTROL") => table::IdleTimeoutBehavior::NotifyControl,
+            _ => table::IdleTimeoutBehavior::NoTimeout,
+        };
+        let id = self.symbols.id(Kind::Table, name);
+        let alias = self.symbols.alias(name);
+        Table {
+            preamble: Some(preamble(id, name, alias, &source.annotations, &[], &mut self.errors)),
+            match_fields,
+            action_refs,
+            const_default_action_id: match &default {
+                Some(default) if source.default_action_is_const => default.action_id,
+                _ => 0,
+            },
+            initial_default_action: default,
+            implementation_id,
+            direct_resource_ids,
+            size: match source.size {
+                None | Some(0) => DEFAULT_TABLE_SIZE,
+                Some(size) => i64::try_from(size).unwrap_or(i64::MAX),
+            },
+            idle_timeout_behavior: timeout.into(),
+            is_const_table: source.entries_are_const,
+            has_initial_entries: !source.entries.is_empty() && !source.entries_are_const,
+            other_properties: None,
+        }
+    }
+
+    fn match_fields(&mut self, table: &'p ir::Table) -> Vec<MatchField> {
+        let ids = self.field_ids(&table.name, table.keys.iter().map(|key| &key.annotations));
+        let mut fields = Vec::new();
+        for (key, id) in table.keys.iter().zip(ids) {
+            let Some(kind) = match_kind(&key.match_kind) else { continue };
+            let ty = key.expression.type_id;
+            // For the named types that it may bring into the type information.
+            self.types.specify(ty, key.user_type, &mut self.errors);
+            let passed = pass(&key.annotations, &[], &mut self.errors);
+            fields.push(MatchField {
+                id,
+                name: key.name.clone(),
+                annotations: passed.texts,
+                annotation_locations: Vec::new(),
+                bitwidth: self.types.control_plane_width(ty, key.user_type),
+                doc: passed.documentation,
+                type_name: self.types.type_name(key.user_type),
+                structured_annotations: passed.structured,
+                r#match: Some(kind),
+            });
+        }
+        fields
+    }
+
+    fn action_reference(
+        &mut self,
+        table: &ir::Table,
+        reference: &'p ir::ActionReference,
+    ) -> ActionRef {
+        let name = self.action_name(reference.action);
+        let table_only = find(&reference.annotations, "tableonly").is_some();
+        let default_only = find(&reference.annotations, "defaultonly").is_some();
+        let scope = match (table_only, default_only) {
+            (true, true) => {
+                self.errors.push(P4InfoError::Scope {
+                    table: table.name.clone(),
+                    action: name.to_owned(),
+                });
+                action_ref::Scope::TableOnly
+            }
+            (true, false) => action_ref::Scope::TableOnly,
+            (false, true) => action_ref::Scope::DefaultOnly,
+            (false, false) => action_ref::Scope::TableAndDefault,
+        };
+        let passed = pass(&reference.annotations, &[], &mut self.errors);
+        ActionRef {
+            id: self.symbols.id(Kind::Action, name),
+            scope: scope.into(),
+            annotations: passed.texts,
+            annotation_locations: Vec::new(),
+            structured_annotations: passed.structured,
+        }
+    }
+
+    fn action_name(&self, action: ir::ActionId) -> &'p str {
+        self.program.actions.get(action.index()).map_or("", |action| &action.name)
+    }
+
+    fn default_action(&self, table: &'p ir::Table) -> Option<TableActionCall> {
+        let position = table.default_action.position as usize;
+        let action = self.program.actions.get(table.actions.get(position)?.action.index())?;
+        let ids = field_ids(action.parameters.iter().map(|parameter| &parameter.annotations)).ok();
+        let given = action
+            .parameters
+            .iter()
+            .zip(ids.unwrap_or_default())
+            .filter(|(parameter, _)| parameter.direction.is_none());
+        let arguments = given
+            .zip(&table.default_action.arguments)
+            .filter_map(|((_, param_id), value)| {
+                let value = of_value(value)?.into();
+                Some(table_action_call::Argument { param_id, value })
+            })
+            .collect();
+        let action_id = self.symbols.id(Kind::Action, &action.name);
+        Some(TableActionCall { action_id, arguments })
+    }
+
+    /// Counters before meters, whatever their order in the program.
+    fn direct_resources(&mut self, table: &'p ir::Table) -> Vec<u32> {
+        let table_id = self.symbols.id(Kind::Table, &table.name);
+        let program = self.program;
+        let instances =
+            || table.direct_externs.iter().filter_map(|id| program.externs.get(id.index()));
+        let mut ids = Vec::new();
+        for instance in instances().filter(|i| matches!(role(i), Some(Kind::DirectCounter))) {
+            let preamble = self.preamble(Kind::DirectCounter, instance, &[]);
+            ids.push(preamble.id);
+            self.info.direct_counters.push(DirectCounter {
+                preamble: Some(preamble),
+                spec: Some(CounterSpec { unit: self.counter_unit(instance).into() }),
+                direct_table_id: table_id,
+            });
+        }
+        for instance in instances().filter(|i| matches!(role(i), Some(Kind::DirectMeter))) {
+            let preamble = self.preamble(Kind::DirectMeter, instance, &[]);
+            ids.push(preamble.id);
+            self.info.direct_meters.push(DirectMeter {
+                preamble: Some(preamble),
+                spec: Some(MeterSpec { unit: self.meter_unit(instance).into(), r#type: 0 }),
+                direct_table_id: table_id,
+            });
+        }
+        ids
+    }
+
+    fn preamble(
+        &mut self,
+        kind: Kind,
+        instance: &'p ExternInstance,
+        left_out: &[&str],
+    ) -> p4runtime::proto::config::Preamble {
+        let id = self.symbols.id(kind, &instance.name);
+        let alias = self.symbols.alias(&instance.name);
+        let annotations = &instance.annotations;
+        preamble(id, &instance.name, alias, annotations, left_out, &mut self.errors)
+    }
+
+    pub(super) fn actions(&mut self, reach: &Reach) {
+        let program = self.program;
+        for action in reach.actions.iter().filter_map(|id| program.actions.get(id.index())) {
+            let known = |built: &Action| {
+                built.preamble.as_ref().is_some_and(|preamble| preamble.name == action.name)
+            };
+            if hidden(&action.annotations) || self.info.actions.iter().any(known) {
+                continue;
+            }
+            let built = self.action(action);
+            self.info.actions.push(built);
+        }
+    }
+
+    fn action(&mut self, source: &'p ir::Action) -> Action {
+        let ids = self.field_ids(&source.name, source.parameters.iter().map(|p| &p.annotations));
+        let mut params = Vec::new();
+        for (parameter, id) in source.parameters.iter().zip(ids) {
+            let passed = pass(&parameter.annotations, &[], &mut self.errors);
+            self.types.specify(parameter.type_id, parameter.user_type, &mut self.errors);
+            let enumeration = self.types.enum_name(parameter.type_id);
+            params.push(action::Param {
+                id,
+                name: control_plane_name(&parameter.annotations, &parameter.name).to_owned(),
+                annotations: passed.texts,
+                annotation_locations: Vec::new(),
+                bitwidth: if enumeration.is_some() {
+                    0
+                } else {
+                    self.types.control_plane_width(parameter.type_id, parameter.user_type)
+                },
+                doc: passed.documentation,
+                type_name: self.types.type_name(parameter.user_type).or(enumeration),
+                structured_annotations: passed.structured,
+            });
+        }
+        let id = self.symbols.id(Kind::Action, &source.name);
+        let alias = self.symbols.alias(&source.name);
+        let preamble =
+            preamble(id, &source.name, alias, &source.annotations, &[], &mut self.errors);
+        Action { preamble: Some(preamble), params }
+    }
+
+    /// Counters, meters, registers, action profiles and digests that are declared.
+    pub(super) fn instances(&mut self) {
+        let program = self.program;
+        for instance in &program.externs {
+            let Some(kind) = role(instance) else { continue };
+            match kind {
+                Kind::Counter => {
+                    let counter = Counter {
+                        preamble: Some(self.preamble(kind, instance, &[])),
+                        spec: Some(CounterSpec { unit: self.counter_unit(instance).into() }),
+                        size: size(instance),
+                        index_type_name: self.index_type_name(instance),
+                    };
+                    self.info.counters.push(counter);
+                }
+                Kind::Meter => {
+                    let meter = Meter {
+                        preamble: Some(self.preamble(kind, instance, &[])),
+                        spec: Some(MeterSpec { unit: self.meter_unit(instance).into(), r#type: 0 }),
+                        size: size(instance),
+                        index_type_name: self.index_type_name(instance),
+                    };
+                    self.info.meters.push(meter);
+                }
+                Kind::Register => {
+                    let register = Register {
+                        preamble: Some(self.preamble(kind, instance, &[])),
+                        type_spec: self.data_type(instance),
+                        size: i32::try_from(size(instance)).unwrap_or(i32::MAX),
+                        index_type_name: self.index_type_name(instance),
+                    };
+                    self.info.registers.push(register);
+                }
+                Kind::ActionProfile => self.action_profile(instance),
+                Kind::Digest => {
+                    let digest = Digest {
+                        preamble: Some(self.preamble(kind, instance, &[])),
+                        type_spec: self.data_type(instance),
+                    };
+                    self.info.digests.push(digest);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What the first type argument describes.
+    fn data_type(
+        &mut self,
+        instance: &ExternInstance,
+    ) -> Option<p4runtime::proto::config::P4DataTypeSpec> {
+        let ty = *instance.type_arguments.first()?;
+        let user = instance.type_argument_user_types.first().copied().flatten();
+        Some(self.types.specify(ty, user, &mut self.errors))
+    }
+
+    /// The index has a type argument of its own, after the data's if there is one.
+    fn index_type_name(
+        &mut self,
+        instance: &ExternInstance,
+    ) -> Option<p4runtime::proto::config::P4NamedType> {
+        let position = match instance.extern_type.as_str() {
+            "counter" | "meter" | "Meter" => 0,
+            _ => 1,
+        };
+        let ty = *instance.type_arguments.get(position)?;
+        let user = instance.type_argument_user_types.get(position).copied().flatten();
+        self.types.specify(ty, user, &mut self.errors);
+        self.types.type_name(user)
+    }
+
+    fn action_profile(&mut self, instance: &'p ExternInstance) {
+        const OWN_FIELDS: [&str; 3] =
+            ["max_group_size", "selector_size_semantics", "max_member_weight"];
+        let with_selector =
+            matches!(instance.extern_type.as_str(), "action_selector" | "ActionSelector");
+        let number = |name: &str| {
+            find(&instance.annotations, name)
+                .and_then(integer)
+                .and_then(|value| value.to_i32())
+                .unwrap_or(0)
+        };
+        let semantics = find(&instance.annotations, "selector_size_semantics")
+            .and_then(Annotation::single_string)
+            .filter(|_| with_selector)
+            .map(str::to_lowercase);
+        let selector_size_semantics = match semantics.as_deref() {
+            Some("sum_of_weights") => Some(action_profile::SelectorSizeSemantics::SumOfWeights(
+                action_profile::SumOfWeights {},
+            )),
+            Some("sum_of_members") => Some(action_profile::SelectorSizeSemantics::SumOfMembers(
+                action_profile::SumOfMembers { max_member_weight: number("max_member_weight") },
+            )),
+            Some(other) => {
+                self.errors.push(P4InfoError::SizeSemantics {
+                    name: instance.name.clone(),
+                    given: other.to_owned(),
+                });
+                None
+            }
+            None => None,
+        };
+        let profile = ActionProfile {
+            preamble: Some(self.preamble(Kind::ActionProfile, instance, &OWN_FIELDS)),
+            table_ids: self.tables_of_profile(instance),
+            with_selector,
+            size: size(instance),
+            max_group_size: if with_selector { number("max_group_size") } else { 0 },
+            weights_disallowed: false,
+            selector_size_semantics,
+        };
+        self.info.action_profiles.push(profile);
+    }
+
+    /// In lexical order of the tables' names.
+    fn tables_of_profile(&self, instance: &ExternInstance) -> Vec<u32> {
+        let mut names: Vec<&str> = self
+            .program
+            .tables
+            .iter()
+            .filter(|table| {
+                let Some(
+                    TableImplementation::ActionProfile(id)
+                    | TableImplementation::ActionSelector(id),
+                ) = table.implementation
+                else {
+                    return false;
+                };
+                self.program.externs.get(id.index()).is_some_and(|e| e.name == instance.name)
+            })
+            .map(|table| table.name.as_str())
+            .filter(|name| self.symbols.id(Kind::Table, name) != 0)
+            .collect();
+        names.sort_unstable();
+        names.into_iter().map(|name| self.symbols.id(Kind::Table, name)).collect()
+    }
+
+    fn counter_unit(&self, instance: &ExternInstance) -> counter_spec::Unit {
+        match self.unit(instance).to_lowercase().as_str() {
+            "packets" => counter_spec::Unit::Packets,
+            "bytes" => counter_spec::Unit::Bytes,
+            "packets_and_bytes" => counter_spec::Unit::Both,
+            _ => counter_spec::Unit::Unspecified,
+        }
+    }
+
+    fn meter_unit(&self, instance: &ExternInstance) -> meter_spec::Unit {
+        match self.unit(instance).to_lowercase().as_str() {
+            "packets" => meter_spec::Unit::Packets,
+            "bytes" => meter_spec::Unit::Bytes,
+            _ => meter_spec::Unit::Unspecified,
+        }
+    }
+
+    /// Member of the enumeration that is the constructor's argument `type`.
+    fn unit(&self, instance: &ExternInstance) -> &'p str {
+        let Some(argument) = instance.arguments.iter().find(|argument| argument.name == "type")
+        else {
+            return "";
+        };
+        match (&argument.value, self.program.types.find(argument.type_id)) {
+            (Value::Enum(position), Some(Type::Enum(id))) => self
+                .program
+                .types
+                .enums
+                .get(id.index())
+                .and_then(|declared| declared.members.get(*position as usize))
+                .map_or("", String::as_str),
+            _ => "",
+        }
+    }
+
+    /// Digests of v1model: one for each type of data.
+    pub(super) fn digest_calls(&mut self, reach: &Reach) {
+        for ty in &reach.digests {
+            let Some(name) = self.digest_names.get(ty).cloned() else { continue };
+            let id = self.symbols.id(Kind::Digest, &name);
+            let alias = self.symbols.alias(&name);
+            let preamble = preamble(id, &name, alias, &[], &[], &mut self.errors);
+            let type_spec = Some(self.types.specify(*ty, None, &mut self.errors));
+            self.info.digests.push(Digest { preamble: Some(preamble), type_spec });
+        }
+    }
+
+    pub(super) fn controller_headers(&mut self) {
+        let program = self.program;
+        for composite in &program.types.composites {
+            let Some(controller) = find(&composite.annotations, "controller_header") else {
+                continue;
+            };
+            if composite.kind != CompositeKind::Header || hidden(&composite.annotations) {
+                continue;
+            }
+            let Some(name) = controller.single_string() else {
+                self.errors.push(P4InfoError::ControllerHeader { header: composite.name.clone() });
+                continue;
+            };
+            let type_name = control_plane_name(&composite.annotations, &composite.name);
+            let fields = flatten(program, composite);
+            let ids = self.field_ids(type_name, fields.iter().map(|field| &field.annotations));
+            let mut metadata = Vec::new();
+            for (field, id) in fields.iter().zip(ids) {
+                if hidden(&field.annotations) {
+                    continue;
+                }
+                let passed = pass(&field.annotations, &[], &mut self.errors);
+                self.types.specify(field.type_id, field.user_type, &mut self.errors);
+                metadata.push(controller_packet_metadata::Metadata {
+                    id,
+                    name: field.name.clone(),
+                    annotations: passed.texts,
+                    annotation_locations: Vec::new(),
+                    bitwidth: self.types.control_plane_width(field.type_id, field.user_type),
+                    type_name: self.types.type_name(field.user_type),
+                    structured_annotations: passed.structured,
+                });
+            }
+            let id = self.symbols.id(Kind::ControllerHeader, type_name);
+            let preamble = preamble(id, name, name, &composite.annotations, &[], &mut self.errors);
+            self.info
+                .controller_packet_metadata
+                .push(ControllerPacketMetadata { preamble: Some(preamble), metadata });
+        }
+    }
+
+    pub(super) fn value_sets(&mut self) {
+        let program = self.program;
+        for set in &program.value_sets {
+            let id = self.symbols.id(Kind::ValueSet, &set.name);
+            let alias = self.symbols.alias(&set.name);
+            let preamble = preamble(id, &set.name, alias, &set.annotations, &[], &mut self.errors);
+            let built = ValueSet {
+                preamble: Some(preamble),
+                r#match: self.value_set_fields(set),
+                size: i32::try_from(set.size).unwrap_or(i32::MAX),
+            };
+            self.info.value_sets.push(built);
+        }
+    }
+
+    fn value_set_fields(&mut self, set: &'p ir::ValueSet) -> Vec<MatchField> {
+        let Some(composite) = self.program.types.composite(set.type_id) else {
+            return vec![MatchField {
+                id: 1,
+                bitwidth: self.types.control_plane_width(set.type_id, None),
+                r#match: Some(match_field::Match::MatchType(match_field::MatchType::Exact.into())),
+                ..Default::default()
+            }];
+        };
+        let ids = self.field_ids(&set.name, composite.fields.iter().map(|f| &f.annotations));
+        let mut fields = Vec::new();
+        for (position, (field, id)) in composite.fields.iter().zip(ids).enumerate() {
+            let passed = pass(&field.annotations, &["match"], &mut self.errors);
+            let kind = set.match_kinds.get(position).unwrap_or(&MatchKind::Exact);
+            fields.push(MatchField {
+                id,
+                name: control_plane_name(&field.annotations, &field.name).to_owned(),
+                annotations: passed.texts,
+                annotation_locations: Vec::new(),
+                bitwidth: self.types.control_plane_width(field.type_id, None),
+                doc: passed.documentation,
+                type_name: None,
+                structured_annotations: passed.structured,
+                r#match: match_kind(kind),
+            });
+        }
+        fields
+    }
+
+    fn field_ids<'a>(
+        &mut self,
+        owner: &str,
+        annotations: impl Iterator<Item = &'a Vec<Annotation>> + Clone,
+    ) -> Vec<u32> {
+        let count = annotations.clone().count();
+        field_ids(annotations).unwrap_or_else(|text| {
+            self.errors.push(P4InfoError::FieldId { owner: owner.to_owned(), text });
+            vec![0; count]
+        })
+    }
+}
+
+/// Identifiers of fields and parameters: `@id` first, then the smallest numbers that are free,
+/// counted past the fields that have their own. The error is the text that is at fault.
+pub(super) fn field_ids<'a>(
+    annotations: impl Iterator<Item = &'a Vec<Annotation>>,
+) -> Result<Vec<u32>, String> {
+    let wanted: Vec<Option<u32>> =
+        annotations.map(|annotations| identifier(annotations)).collect::<Result<_, _>>()?;
+    let mut taken = std::collections::BTreeSet::new();
+    for id in wanted.iter().flatten() {
+        if *id == 0 || !taken.insert(*id) {
+            return Err(format!("@id({id})"));
+        }
+    }
+    let mut next = 1_u32;
+    Ok(wanted
+        .into_iter()
+        .map(|id| {
+            if let Some(id) = id {
+                next = next.saturating_add(1);
+                return id;
+            }
+            while taken.contains(&next) {
+                next = next.saturating_add(1);
+            }
+            taken.insert(next);
+            next
+        })
+        .collect())
+}
+
+/// What an instance of an extern is to the control plane, in any of the architectures.
+pub(super) fn role(instance: &ExternInstance) -> Option<Kind> {
+    Some(match instance.extern_type.as_str() {
+        "counter" | "Counter" => Kind::Counter,
+        "direct_counter" | "DirectCounter" => Kind::DirectCounter,
+        "meter" | "Meter" => Kind::Meter,
+        "direct_meter" | "DirectMeter" => Kind::DirectMeter,
+        "register" | "Register" => Kind::Register,
+        "action_profile" | "action_selector" | "ActionProfile" | "ActionSelector" => {
+            Kind::ActionProfile
+        }
+        "Digest" => Kind::Digest,
+        _ => return None,
+    })
+}
+
+/// `size`, `n_counters` or `n_meters` of the constructor.
+fn size(instance: &ExternInstance) -> i64 {
+    instance
+        .arguments
+        .iter()
+        .find(|argument| ["size", "n_counters", "n_meters"].contains(&argument.name.as_str()))
+        .and_then(|argument| match &argument.value {
+            Value::Bits(bits) => bits.to_u64().and_then(|size| i64::try_from(size).ok()),
+            Value::Integer(size) => size.to_i64(),
+            _ => None,
+        })
+        .unwrap_or(0)
+}
+
+/// `None` for the inputs of a selector, which are no match fields.
+fn match_kind(kind: &MatchKind) -> Option<match_field::Match> {
+    use match_field::{Match, MatchType};
+    Some(match kind {
+        MatchKind::Exact => Match::MatchType(MatchType::Exact.into()),
+        MatchKind::Lpm => Match::MatchType(MatchType::Lpm.into()),
+        MatchKind::Ternary => Match::MatchType(MatchType::Ternary.into()),
+        MatchKind::Range => Match::MatchType(MatchType::Range.into()),
+        MatchKind::Optional => Match::MatchType(MatchType::Optional.into()),
+        MatchKind::Selector => return None,
+        MatchKind::Other(name) => Match::OtherMatchType(name.clone()),
+    })
+}

@@ -1,0 +1,92 @@
+//! `pkg_info`: who wrote the program, for which architecture.
+
+use num_traits::ToPrimitive;
+use p4runtime::proto::config::PkgInfo;
+
+use super::P4InfoError;
+use super::annotations::{pairs, pass};
+use crate::ir::{AnnotationValue, Architecture, Program};
+
+pub(super) fn package_info(program: &Program, errors: &mut Vec<P4InfoError>) -> PkgInfo {
+    let mut info = PkgInfo {
+        arch: match &program.architecture {
+            Architecture::V1model => "v1model".to_owned(),
+            Architecture::Psa => "psa".to_owned(),
+            Architecture::Pna => "pna".to_owned(),
+            Architecture::Other(name) => name.clone(),
+        },
+        ..Default::default()
+    };
+    for annotation in &program.annotations {
+        match annotation.name.as_str() {
+            "pkginfo" => {
+                for (key, value) in pairs(annotation) {
+                    set_text(&mut info, &key, &value, errors);
+                }
+            }
+            "platform_property" => {
+                for (key, value) in pairs(annotation) {
+                    set_property(&mut info, &key, &value, errors);
+                }
+            }
+            _ => {}
+        }
+    }
+    let passed = pass(&program.annotations, &["pkginfo", "platform_property"], errors);
+    info.annotations = passed.texts;
+    info.structured_annotations = passed.structured;
+    info.doc = passed.documentation;
+    info
+}
+
+/// Unknown keys are left out, as p4c leaves them out with a warning.
+fn set_text(info: &mut PkgInfo, key: &str, value: &AnnotationValue, errors: &mut Vec<P4InfoError>) {
+    let field = match key {
+        "name" => &mut info.name,
+        "version" => &mut info.version,
+        "organization" => &mut info.organization,
+        "contact" => &mut info.contact,
+        "url" => &mut info.url,
+        "arch" => &mut info.arch,
+        _ => return,
+    };
+    match value {
+        AnnotationValue::String(text) => field.clone_from(text),
+        _ => errors.push(P4InfoError::Package {
+            annotation: "pkginfo",
+            key: key.to_owned(),
+            expected: "a string",
+        }),
+    }
+}
+
+fn set_property(
+    info: &mut PkgInfo,
+    key: &str,
+    value: &AnnotationValue,
+    errors: &mut Vec<P4InfoError>,
+) {
+    let properties = info.platform_properties.get_or_insert_default();
+    let field = match key {
+        "multicast_group_table_size" => &mut properties.multicast_group_table_size,
+        "multicast_group_table_total_replicas" => {
+            &mut properties.multicast_group_table_total_replicas
+        }
+        "multicast_group_table_max_replicas_per_entry" => {
+            &mut properties.multicast_group_table_max_replicas_per_entry
+        }
+        _ => return,
+    };
+    let number = match value {
+        AnnotationValue::Integer(number) => number.to_i32(),
+        _ => None,
+    };
+    match number {
+        Some(number) => *field = number,
+        None => errors.push(P4InfoError::Package {
+            annotation: "platform_property",
+            key: key.to_owned(),
+            expected: "a number of 32 bits",
+        }),
+    }
+}

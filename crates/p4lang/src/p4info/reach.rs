@@ -1,0 +1,194 @@
+//! What of a program a packet can reach, in the order in which p4c lists it.
+//!
+//! p4c writes P4Info after its front-end has removed what is never used, inlined controls, and
+//! moved the actions of the program into every control that uses them. So a table counts if it is
+//! applied, an action if such a table names it, and in each top-level control the actions of the
+//! program come first, in the order in which its tables name them.
+
+use std::collections::BTreeSet;
+
+use crate::ir::{
+    ActionId, ActionScope, Block, ControlId, ExternCallee, FunctionId, Package, PackageValue,
+    Program, StatementKind, TableId, TypeId,
+};
+
+/// What is reached, in order.
+#[derive(Default)]
+pub(super) struct Reach {
+    /// Tables that are applied.
+    pub(super) tables: Vec<TableId>,
+    /// Actions that entries of those may name, each once.
+    pub(super) actions: Vec<ActionId>,
+    /// Types that `digest` of v1model is called with.
+    pub(super) digests: Vec<TypeId>,
+    /// Whether any extern function is called in a control or in an action.
+    pub(super) calls_extern_functions: bool,
+}
+
+pub(super) fn reach(program: &Program) -> Reach {
+    let mut reach = Reach::default();
+    let mut controls = Vec::new();
+    top_level_controls(&program.main, &mut controls);
+    let mut seen_actions = BTreeSet::new();
+    for control in controls {
+        one_control(program, control, &mut reach, &mut seen_actions);
+    }
+    reach
+}
+
+/// Controls of the package, those of packages in it included.
+fn top_level_controls(package: &Package, controls: &mut Vec<ControlId>) {
+    for argument in &package.arguments {
+        match &argument.value {
+            PackageValue::Control(control) if !controls.contains(control) => {
+                controls.push(*control);
+            }
+            PackageValue::Package(inner) => top_level_controls(inner, controls),
+            _ => {}
+        }
+    }
+}
+
+fn one_control(
+    program: &Program,
+    control: ControlId,
+    reach: &mut Reach,
+    seen_actions: &mut BTreeSet<ActionId>,
+) {
+    let mut body = Walk::new(program);
+    body.control(control);
+
+    let tables: Vec<TableId> = (0_u32..)
+        .zip(&program.tables)
+        .map(|(position, _)| TableId(position))
+        .filter(|table| body.tables.contains(table) && !reach.tables.contains(table))
+        .collect();
+    let used: Vec<ActionId> = tables
+        .iter()
+        .flat_map(|table| &program.tables[table.index()].actions)
+        .map(|reference| reference.action)
+        .collect();
+    let of_program = used.iter().copied().filter(|action| {
+        program.actions.get(action.index()).is_some_and(|a| a.scope == ActionScope::Program)
+    });
+    let own = (0_u32..).zip(&program.actions).filter_map(|(position, action)| {
+        let id = ActionId(position);
+        (action.scope != ActionScope::Program && used.contains(&id)).then_some(id)
+    });
+    for action in of_program.chain(own) {
+        if !seen_actions.insert(action) {
+            continue;
+        }
+        reach.actions.push(action);
+        let mut of_action = Walk::new(program);
+        of_action.action(action);
+        reach.take(of_action);
+    }
+    reach.tables.extend(tables);
+    reach.take(body);
+}
+
+impl Reach {
+    fn take(&mut self, walk: Walk<'_>) {
+        self.calls_extern_functions |= walk.calls_extern_functions;
+        for digest in walk.digests {
+            if !self.digests.contains(&digest) {
+                self.digests.push(digest);
+            }
+        }
+    }
+}
+
+/// A walk through statements and whatever they call; nothing is entered twice.
+struct Walk<'p> {
+    program: &'p Program,
+    controls: BTreeSet<ControlId>,
+    actions: BTreeSet<ActionId>,
+    functions: BTreeSet<FunctionId>,
+    tables: BTreeSet<TableId>,
+    digests: Vec<TypeId>,
+    calls_extern_functions: bool,
+}
+
+impl<'p> Walk<'p> {
+    fn new(program: &'p Program) -> Self {
+        Self {
+            program,
+            controls: BTreeSet::new(),
+            actions: BTreeSet::new(),
+            functions: BTreeSet::new(),
+            tables: BTreeSet::new(),
+            digests: Vec::new(),
+            calls_extern_functions: false,
+        }
+    }
+
+    fn control(&mut self, control: ControlId) {
+        if self.controls.insert(control)
+            && let Some(control) = self.program.controls.get(control.index())
+        {
+            self.block(&control.body);
+        }
+    }
+
+    fn action(&mut self, action: ActionId) {
+        if self.actions.insert(action)
+            && let Some(action) = self.program.actions.get(action.index())
+        {
+            self.block(&action.body);
+        }
+    }
+
+    fn function(&mut self, function: FunctionId) {
+        if self.functions.insert(function)
+            && let Some(function) = self.program.functions.get(function.index())
+        {
+            self.block(&function.body);
+        }
+    }
+
+    fn block(&mut self, block: &'p Block) {
+        let mut pending = vec![block.iter()];
+        while let Some(block) = pending.last_mut() {
+            let Some(statement) = block.next() else {
+                pending.pop();
+                continue;
+            };
+            match &statement.kind {
+                StatementKind::If { then, otherwise, .. } => {
+                    pending.extend([otherwise.iter(), then.iter()]);
+                }
+                StatementKind::Switch { cases, default, .. } => {
+                    pending.push(default.iter());
+                    pending.extend(cases.iter().rev().map(|case| case.body.iter()));
+                }
+                StatementKind::For { before_condition, body, update, .. } => {
+                    pending.extend([update.iter(), body.iter(), before_condition.iter()]);
+                }
+                StatementKind::ApplyTable { table, .. } => {
+                    if self.tables.insert(*table)
+                        && let Some(table) = self.program.tables.get(table.index())
+                    {
+                        pending.push(table.before_keys.iter());
+                    }
+                }
+                StatementKind::CallControl { control, .. } => self.control(*control),
+                StatementKind::CallAction { action, .. } => self.action(*action),
+                StatementKind::CallFunction { function, .. } => self.function(*function),
+                StatementKind::CallExtern {
+                    callee: ExternCallee::Function(name),
+                    type_arguments,
+                    ..
+                } => {
+                    self.calls_extern_functions = true;
+                    if name == "digest"
+                        && let [data, ..] = type_arguments.as_slice()
+                    {
+                        self.digests.push(*data);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! Types as P4Info describes them: what values are made of, and the named types behind them.
+
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+use p4runtime::proto::config::{
+    P4BitTypeSpec, P4BitstringLikeTypeSpec, P4BoolType, P4DataTypeSpec, P4EnumTypeSpec,
+    P4ErrorType, P4ErrorTypeSpec, P4HeaderStackTypeSpec, P4HeaderTypeSpec,
+    P4HeaderUnionStackTypeSpec, P4HeaderUnionTypeSpec, P4IntTypeSpec, P4NamedType, P4NewTypeSpec,
+    P4NewTypeTranslation, P4SerializableEnumTypeSpec, P4StructTypeSpec, P4TupleTypeSpec,
+    P4TypeInfo, P4VarbitTypeSpec, p4_bitstring_like_type_spec as bitstring,
+    p4_data_type_spec as data, p4_enum_type_spec, p4_header_type_spec, p4_header_union_type_spec,
+    p4_new_type_spec, p4_new_type_translation, p4_serializable_enum_type_spec, p4_struct_type_spec,
+};
+
+use super::P4InfoError;
+use super::annotations::{control_plane_name, find, parse_integer, pass};
+use super::bytes::padded;
+use crate::ir::{
+    Annotation, AnnotationBody, Composite, CompositeKind, Field, Program, Type, TypeId, UserType,
+    UserTypeId, UserTypeKind,
+};
+
+/// What a controller uses in place of a translated type (P4Runtime specification, section 17).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ControllerType {
+    String,
+    Bits(i32),
+}
+
+/// `@p4runtime_translation(uri, string)` or `(uri, bit<W>)` or `(uri, W)`.
+fn translation(annotations: &[Annotation]) -> Option<(String, ControllerType)> {
+    let annotation = find(annotations, "p4runtime_translation")?;
+    let AnnotationBody::Tokens(tokens) = &annotation.body else { return None };
+    let mut parts = tokens.splitn(2, |token| token == ",");
+    let uri = match parts.next()? {
+        [uri] => uri.strip_prefix('"')?.strip_suffix('"')?.to_owned(),
+        _ => return None,
+    };
+    let controller = match parts.next()? {
+        [word] if word == "string" => ControllerType::String,
+        [number] => ControllerType::Bits(width(number)?),
+        [bit, open, number, close] if bit == "bit" && open == "<" && close == ">" => {
+            ControllerType::Bits(width(number)?)
+        }
+        _ => return None,
+    };
+    Some((uri, controller))
+}
+
+fn width(number: &str) -> Option<i32> {
+    parse_integer(number).as_ref().and_then(BigInt::to_i32)
+}
+
+/// Collects the named types that the objects of a P4Info use.
+pub(super) struct TypeCollector<'p> {
+    program: &'p Program,
+    info: P4TypeInfo,
+}
+
+impl<'p> TypeCollector<'p> {
+    pub(super) fn new(program: &'p Program) -> Self {
+        Self { program, info: P4TypeInfo::default() }
+    }
+
+    pub(super) fn finish(self) -> P4TypeInfo {
+        self.info
+    }
+
+    fn user_type(&self, id: Option<UserTypeId>) -> Option<&'p UserType> {
+        self.program.types.user_types.get(id?.index())
+    }
+
+    /// Width of a value as the control plane sees it: that of the translation if there is one,
+    /// 0 for strings and `error`.
+    pub(super) fn control_plane_width(&self, ty: TypeId, user: Option<UserTypeId>) -> i32 {
+        if let Some(user) = self.user_type(user)
+            && matches!(user.kind, UserTypeKind::NewType { .. })
+            && let Some((_, controller)) = translation(&user.annotations)
+        {
+            return match controller {
+                ControllerType::String => 0,
+                ControllerType::Bits(width) => width,
+            };
+        }
+        match self.program.types.get(ty) {
+            Type::Varbits { max_width } => i32::try_from(max_width).unwrap_or(i32::MAX),
+            _ => self
+                .program
+                .types
+                .width_in_bits(ty)
+                .map_or(0, |width| i32::try_from(width).unwrap_or(i32::MAX)),
+        }
+    }
+
+    /// The name that `type_name` and `index_type_name` have: of `type` declarations only.
+    pub(super) fn type_name(&self, user: Option<UserTypeId>) -> Option<P4NamedType> {
+        let user = self.user_type(user)?;
+        matches!(user.kind, UserTypeKind::NewType { .. })
+            .then(|| P4NamedType { name: user.name.clone() })
+    }
+
+    /// The name of an enumeration without underlying type.
+    pub(super) fn enum_name(&self, ty: TypeId) -> Option<P4NamedType> {
+        let Type::Enum(id) = self.program.types.get(ty) else { return None };
+        let declared = self.program.types.enums.get(id.index())?;
+        let name = control_plane_name(&declared.annotations, &declared.name).to_owned();
+        Some(P4NamedType { name })
+    }
+
+    /// Describes a type and takes note of the named types in it.
+    pub(super) fn specify(
+        &mut self,
+        ty: TypeId,
+        user: Option<UserTypeId>,
+        errors: &mut Vec<P4InfoError>,
+    ) -> P4DataTypeSpec {
+        let spec = match self.user_type(user) {
+            Some(user) => self.user_type_spec(user, errors),
+            None => self.plain_spec(ty, errors),
+        };
+        P4DataTypeSpec { type_spec: Some(spec) }
+    }
+
+    fn plain_spec(&mut self, ty: TypeId, errors: &mut Vec<P4InfoError>) -> data::TypeSpec {
+        match self.program.types.get(ty) {
+            Type::Bool => data::TypeSpec::Bool(P4BoolType {}),
+            Type::Bits { .. } | Type::Varbits { .. } => data::TypeSpec::Bitstring(self.bits(ty)),
+            // Without a width or meant for compile time only: p4c refuses to describe them.
+            Type::Integer | Type::String | Type::ActionRun(_) => {
+                data::TypeSpec::Bitstring(bit_string(bitstring::TypeSpec::Bit(P4BitTypeSpec {
+                    bitwidth: 0,
+                })))
+            }
+            Type::Error => {
+                if self.info.error.is_none() {
+                    let members = self.program.errors.clone();
+                    self.info.error = Some(P4ErrorTypeSpec { members });
+                }
+                data::TypeSpec::Error(P4ErrorType {})
+            }
+            Type::Enum(id) => {
+                let name = self.enum_name(ty).unwrap_or_default();
+                if let Some(declared) = self.program.types.enums.get(id.index())
+                    && !self.info.enums.contains_key(&name.name)
+                {
+                    let members = declared
+                        .members
+                        .iter()
+                        .map(|member| p4_enum_type_spec::Member {
+                            name: member.clone(),
+                            ..Default::default()
+                        })
+                        .collect();
+                    let spec = P4EnumTypeSpec { members, ..Default::default() };
+                    self.info.enums.insert(name.name.clone(), spec);
+                }
+                data::TypeSpec::Enum(name)
+            }
+            Type::Stack { element, size } => self.stack(element, size, errors),
+            Type::Composite(_) => match self.program.types.composite(ty) {
+                Some(composite) => self.composite(composite, errors),
+                None => data::TypeSpec::Tuple(P4TupleTypeSpec::default()),
+            },
+        }
+    }
+
+    fn bits(&self, ty: TypeId) -> P4BitstringLikeTypeSpec {
+        let narrow = |width: u32| i32::try_from(width).unwrap_or(i32::MAX);
+        bit_string(match self.program.types.get(ty) {
+            Type::Bits { width, signed: true } => {
+                bitstring::TypeSpec::Int(P4IntTypeSpec { bitwidth: narrow(width) })
+            }
+            Type::Varbits { max_width } => {
+                bitstring::TypeSpec::Varbit(P4VarbitTypeSpec { max_bitwidth: narrow(max_width) })
+            }
+            _ => bitstring::TypeSpec::Bit(P4BitTypeSpec {
+                bitwidth: self.control_plane_width(ty, None),
+            }),
+        })
+    }
+
+    fn stack(
+        &mut self,
+        element: TypeId,
+        size: u32,
+        errors: &mut Vec<P4InfoError>,
+    ) -> data::TypeSpec {
+        let size = i32::try_from(size).unwrap_or(i32::MAX);
+        match self.plain_spec(element, errors) {
+            data::TypeSpec::HeaderUnion(union) => {
+                data::TypeSpec::HeaderUnionStack(P4HeaderUnionStackTypeSpec {
+                    header_union: Some(union),
+                    size,
+                })
+            }
+            data::TypeSpec::Header(header) => {
+                data::TypeSpec::HeaderStack(P4HeaderStackTypeSpec { header: Some(header), size })
+            }
+            _ => data::TypeSpec::HeaderStack(P4HeaderStackTypeSpec { header: None, size }),
+        }
+    }
+
+    fn composite(
+        &mut self,
+        composite: &'p Composite,
+        errors: &mut Vec<P4InfoError>,
+    ) -> data::TypeSpec {
+        let name = control_plane_name(&composite.annotations, &composite.name).to_owned();
+        match composite.kind {
+            CompositeKind::Tuple => {
+                let members = composite
+                    .fields
+                    .iter()
+                    .map(|field| self.specify(field.type_id, field.user_type, errors))
+                    .collect();
+                data::TypeSpec::Tuple(P4TupleTypeSpec { members })
+            }
+            CompositeKind::Struct => {
+                if !self.info.structs.contains_key(&name) {
+                    let members = composite
+                        .fields
+                        .iter()
+                        .map(|field| p4_struct_type_spec::Member {
+                            name: field_name(field),
+                            type_spec: Some(self.specify(field.type_id, field.user_type, errors)),
+                        })
+                        .collect();
+                    let spec = P4StructTypeSpec { members, ..Default::default() };
+                    self.info.structs.insert(name.clone(), spec);
+                }
+                data::TypeSpec::Struct(P4NamedType { name })
+            }
+            CompositeKind::Header => {
+                if !self.info.headers.contains_key(&name) {
+                    let members = flatten(self.program, composite)
+                        .into_iter()
+                        .map(|field| p4_header_type_spec::Member {
+                            type_spec: Some(self.bits(field.type_id)),
+                            name: field.name,
+                        })
+                        .collect();
+                    let spec = P4HeaderTypeSpec { members, ..Default::default() };
+                    self.info.headers.insert(name.clone(), spec);
+                }
+                data::TypeSpec::Header(P4NamedType { name })
+            }
+            CompositeKind::HeaderUnion => {
+                if !self.info.header_unions.contains_key(&name) {
+                    let members = composite
+                        .fields
+                        .iter()
+                        .map(|field| {
+                            let header = match self.plain_spec(field.type_id, errors) {
+                                data::TypeSpec::Header(header) => Some(header),
+                                _ => None,
+                            };
+                            p4_header_union_type_spec::Member { name: field_name(field), header }
+                        })
+                        .collect();
+                    let spec = P4HeaderUnionTypeSpec { members, ..Default::default() };
+                    self.info.header_unions.insert(name.clone(), spec);
+                }
+                data::TypeSpec::HeaderUnion(P4NamedType { name })
+            }
+        }
+    }
+
+    fn user_type_spec(
+        &mut self,
+        user: &'p UserType,
+        errors: &mut Vec<P4InfoError>,
+    ) -> data::TypeSpec {
+        let name = control_plane_name(&user.annotations, &user.name).to_owned();
+        match &user.kind {
+            UserTypeKind::NewType { original, original_user_type } => {
+                if !self.info.new_types.contains_key(&name) {
+                    let spec = self.new_type(user, *original, *original_user_type, errors);
+                    self.info.new_types.insert(name.clone(), spec);
+                }
+                data::TypeSpec::NewType(P4NamedType { name })
+            }
+            UserTypeKind::SerializableEnum { underlying, members, .. } => {
+                if !self.info.serializable_enums.contains_key(&name) {
+                    let members = members
+                        .iter()
+                        .map(|(name, value)| p4_serializable_enum_type_spec::Member {
+                            name: name.clone(),
+                            value: padded(value).into(),
+                            ..Default::default()
+                        })
+                        .collect();
+                    let bitwidth = self.control_plane_width(*underlying, None);
+                    let spec = P4SerializableEnumTypeSpec {
+                        underlying_type: Some(P4BitTypeSpec { bitwidth }),
+                        members,
+                        ..Default::default()
+                    };
+                    self.info.serializable_enums.insert(name.clone(), spec);
+                }
+                data::TypeSpec::SerializableEnum(P4NamedType { name })
+            }
+        }
+    }
+
+    /// A chain of `type` declarations is described by what is at its end.
+    fn new_type(
+        &mut self,
+        user: &'p UserType,
+        original: TypeId,
+        original_user_type: Option<UserTypeId>,
+        errors: &mut Vec<P4InfoError>,
+    ) -> P4NewTypeSpec {
+        let mut end = (original, original_user_type);
+        // A chain is no longer than the list that it runs through.
+        for _ in 0..self.program.types.user_types.len() {
+            match self.user_type(end.1).map(|user| &user.kind) {
+                Some(UserTypeKind::NewType { original, original_user_type }) => {
+                    end = (*original, *original_user_type);
+                }
+                _ => break,
+            }
+        }
+        let original_type = self.specify(end.0, end.1, errors);
+        let representation = match translation(&user.annotations) {
+            None => p4_new_type_spec::Representation::OriginalType(original_type),
+            Some((uri, controller)) => {
+                if !matches!(self.program.types.get(end.0), Type::Bits { signed: false, .. }) {
+                    errors.push(P4InfoError::Translation { name: user.name.clone() });
+                }
+                let sdn_type = match controller {
+                    ControllerType::String => p4_new_type_translation::SdnType::SdnString(
+                        p4_new_type_translation::SdnString {},
+                    ),
+                    ControllerType::Bits(width) => {
+                        p4_new_type_translation::SdnType::SdnBitwidth(width)
+                    }
+                };
+                p4_new_type_spec::Representation::TranslatedType(P4NewTypeTranslation {
+                    uri,
+                    sdn_type: Some(sdn_type),
+                })
+            }
+        };
+        let passed = pass(&user.annotations, &["p4runtime_translation"], errors);
+        P4NewTypeSpec {
+            representation: Some(representation),
+            annotations: passed.texts,
+            annotation_locations: Vec::new(),
+            structured_annotations: passed.structured,
+        }
+    }
+}
+
+fn bit_string(spec: bitstring::TypeSpec) -> P4BitstringLikeTypeSpec {
+    P4BitstringLikeTypeSpec { type_spec: Some(spec), ..Default::default() }
+}
+
+fn field_name(field: &Field) -> String {
+    control_plane_name(&field.annotations, &field.name).to_owned()
+}
+
+/// A field of a header whose structs were dissolved.
+pub(super) struct FlatField {
+    pub(super) name: String,
+    pub(super) type_id: TypeId,
+    pub(super) user_type: Option<UserTypeId>,
+    pub(super) annotations: Vec<Annotation>,
+}
+
+/// The fields of a header; those of structs in it have dotted names, and the annotations of all
+/// that they are in, the innermost first and each name once.
+pub(super) fn flatten(program: &Program, header: &Composite) -> Vec<FlatField> {
+    let mut flat = Vec::new();
+    // Innermost last: fields that are still to do, with what surrounds them.
+    let mut pending: Vec<(String, Vec<Annotation>, bool, &Field)> =
+        header.fields.iter().rev().map(|field| (String::new(), Vec::new(), false, field)).collect();
+    while let Some((prefix, outer, nested, field)) = pending.pop() {
+        let mut annotations = field.annotations.clone();
+        for annotation in outer {
+            if find(&annotations, &annotation.name).is_none() {
+                annotations.push(annotation);
+            }
+        }
+        match program.types.composite(field.type_id) {
+            Some(inner) if inner.kind == CompositeKind::Struct => {
+                let prefix = format!("{prefix}{}.", field.name);
+                pending.extend(
+                    inner
+                        .fields
+                        .iter()
+                        .rev()
+                        .map(|field| (prefix.clone(), annotations.clone(), true, field)),
+                );
+            }
+            _ => flat.push(FlatField {
+                name: if nested { format!("{prefix}{}", field.name) } else { field_name(field) },
+                type_id: field.type_id,
+                user_type: field.user_type,
+                annotations,
+            }),
+        }
+    }
+    flat
+}
