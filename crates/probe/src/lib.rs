@@ -6,6 +6,7 @@
 //! where the method comes from.
 
 pub mod config;
+mod cores;
 mod engine;
 pub mod host;
 mod ledger;
@@ -24,6 +25,7 @@ pub mod traffic;
 mod trial;
 pub mod usage;
 
+pub use cores::{beside_engine, leaves_a_core};
 pub use engine::control::{Live, Phase};
 pub use engine::p4runtime::{addresses as device_addresses, fit_to_file_limit};
 pub use run::{RunContext, RunError, Watcher, run};

@@ -162,7 +162,9 @@ fn sources() -> [Arg; 4] {
             .long_help(
                 "Starts the built-in null controller, which answers every packet-in at once, and \
                  measures it with the same settings. What it shows is the ceiling of the probe on \
-                 this host; a controller that comes near it may be able to take more.",
+                 this host; a controller that comes near it may be able to take more. With an open \
+                 loop the engine threads get cores of their own, as with --isolate, and the null \
+                 controller the others, if there are enough.",
             ),
     ]
 }

@@ -23,14 +23,25 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         print!("{}", resolved.to_toml());
         return Ok(ExitCode::SUCCESS);
     }
-    let null = match arguments::calibrates(matches) {
-        true => Some(null_controller(&resolved.config)?),
-        false => None,
+    let isolates = resolved.config.isolate
+        || resolved.config.traffic.mode == Mode::Open
+            && probe::leaves_a_core(resolved.config.threads);
+    let null = match (arguments::calibrates(matches), isolates) {
+        (false, _) => None,
+        (true, false) => Some(null_controller(&resolved.config)?),
+        (true, true) => Some(probe::beside_engine(resolved.config.threads, || {
+            null_controller(&resolved.config)
+        })?),
     };
     if let Some(controller) = &null {
         let process = format!("pid:{}", controller.process_id());
         let address = format!("127.0.0.1:{}", controller.port());
-        let fixed = [("controller.process", process.as_str()), ("controller.address", &address)];
+        let isolate = if isolates { "true" } else { "false" };
+        let fixed = [
+            ("controller.process", process.as_str()),
+            ("controller.address", &address),
+            ("isolate", isolate),
+        ];
         resolved = arguments::resolve_with(matches, &fixed)?;
     }
     let result = measure(&resolved)?;

@@ -25,6 +25,7 @@ const MOST_LINKS: u64 = 10_000_000;
 /// Runs every check.
 pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
     mode(draft, report);
+    isolate(draft, report);
     frame(draft, report);
     hosts(draft, report);
     topology(draft, report);
@@ -42,6 +43,19 @@ fn count_key(draft: &Draft) -> &'static str {
     match draft.plan.kind {
         PlanName::Sweep if !draft.plan.switches.0.is_empty() => "plan.switches",
         _ => "switches.count",
+    }
+}
+
+fn isolate(draft: &Draft, report: &mut Report<'_>) {
+    let threads = draft.threads.0.unwrap_or_else(|| draft.automatic_threads());
+    if draft.isolate && !crate::cores::leaves_a_core(threads) {
+        report.conflict(
+            &["isolate", "threads"],
+            format!(
+                "isolate with {threads} engine threads leaves no core for anything else on this host"
+            ),
+            "fewer threads, or isolate = false".to_owned(),
+        );
     }
 }
 

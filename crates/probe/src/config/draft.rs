@@ -22,6 +22,7 @@ pub(super) struct Draft {
     pub(super) protocol: Protocol,
     pub(super) seed: u64,
     pub(super) threads: Threads,
+    pub(super) isolate: bool,
     pub(super) controller: ControllerDraft,
     pub(super) switches: SwitchesDraft,
     pub(super) traffic: TrafficDraft,
@@ -165,8 +166,35 @@ impl Draft {
         self.switch_counts().into_iter().min().unwrap_or_default()
     }
 
+    /// The largest offered load in packet-ins per second, where it is known before the run.
+    fn offered(&self) -> Option<f64> {
+        let rate = match (self.plan.kind, self.traffic.mode) {
+            (PlanName::Search, _) | (_, ModeName::Closed | ModeName::Flood) => return None,
+            (PlanName::Sweep, _) if !self.plan.rates.0.is_empty() => {
+                self.plan.rates.0.iter().copied().fold(0.0, f64::max)
+            }
+            _ => self.traffic.rate,
+        };
+        Some(rate * f64::from(self.most_switches()))
+    }
+
+    /// As many engine threads as the load needs, at most two: each further one is a core less for
+    /// a controller on the same host.
+    pub(super) fn automatic_threads(&self) -> usize {
+        const MOST: usize = 2;
+        let fits_one = match self.protocol {
+            Protocol::P4Runtime => 60_000.0,
+            Protocol::OpenFlow10 | Protocol::OpenFlow13 => 250_000.0,
+        };
+        match self.offered() {
+            Some(offered) if offered <= fits_one => 1,
+            _ => std::thread::available_parallelism().map_or(1, usize::from).min(MOST),
+        }
+    }
+
     /// The checked form. Only for drafts that passed the checks.
     pub(super) fn into_config(self) -> Config {
+        let threads = self.threads.0.unwrap_or_else(|| self.automatic_threads());
         let plan = Plan {
             kind: match self.plan.kind {
                 PlanName::Point => PlanKind::Point,
@@ -190,7 +218,8 @@ impl Draft {
         Config {
             protocol: self.protocol,
             seed: self.seed,
-            threads: self.threads.0,
+            threads,
+            isolate: self.isolate,
             topology: self.switches.topology.clone(),
             switches: self.switches.into_config(),
             controller: self.controller.into_config(),

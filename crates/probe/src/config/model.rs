@@ -13,6 +13,8 @@ pub struct Config {
     pub seed: u64,
     /// Engine threads; each owns its share of the switches.
     pub threads: usize,
+    /// Each engine thread has a core of its own.
+    pub isolate: bool,
     /// The emulated switches.
     pub switches: Switches,
     /// The system under test.

@@ -47,6 +47,11 @@ impl TrialPlan {
         (server % threads, server / threads * group as usize + within)
     }
 
+    /// The core that a thread has for itself, if it is to have one.
+    pub(crate) fn core_of(&self, thread: usize) -> Option<usize> {
+        self.config.isolate.then(|| crate::cores::core_of(thread, self.threads)).flatten()
+    }
+
     /// The switches that a thread owns.
     pub(crate) fn members(&self, thread: usize) -> impl Iterator<Item = u32> + Clone + use<> {
         let (threads, group) = (self.threads.max(1), self.group.max(1));

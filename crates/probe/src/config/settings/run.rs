@@ -39,11 +39,28 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "auto",
         example: "4",
         summary: "Engine threads, each with its share of the switches",
-        manual: "auto takes two threads, or one on a host with one core. Two leave the other \
-            cores to the controller, which often shares the host. A run that was limited by the \
-            probe says so: then raise this number.",
+        manual: "auto takes one thread where the offered load fits one (250 k packet-ins/s over \
+            OpenFlow, 60 k over P4Runtime), otherwise two if the host has them. The other cores \
+            are left to the controller, which often shares the host. A run that was limited by \
+            the probe says so: then raise this number.",
         limits: Limits::Number(1.0, 256.0),
         slot: |draft| &mut draft.threads,
+        ..BASE
+    },
+    Setting {
+        key: "isolate",
+        flag: "isolate",
+        value_name: "BOOLEAN",
+        default: "false",
+        example: "true",
+        summary: "Give each engine thread a core of its own",
+        manual: "Each engine thread stays on one core (the last ones that the probe may use) and \
+            gets the highest priority there, which needs root or CAP_SYS_NICE, so that nothing \
+            delays the schedule. Keep a controller on the same host off these cores, with \
+            taskset for example: it would wait behind the engine, and its answers would look \
+            late. At least one core must be left. --calibrate with an open loop does all that by \
+            itself where cores are left.",
+        slot: |draft| &mut draft.isolate,
         ..BASE
     },
 ];

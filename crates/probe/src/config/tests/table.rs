@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::config::draft::Draft;
-use crate::config::{Kind, Section, Setting, Settings, markdown};
+use crate::config::{Kind, Origin, Section, Setting, Settings, markdown};
 
 #[test]
 fn keys_flags_and_shorts_are_unique() {
@@ -125,7 +125,20 @@ fn defaults_make_a_configuration() {
     assert_eq!((config.switches.count, config.traffic.rate), (16, 100.0));
     assert_eq!(config.controller.address, "127.0.0.1:6653");
     assert!(config.tls.is_none() && config.thresholds.is_empty());
-    assert!((1..=2).contains(&config.threads));
+    assert_eq!(config.threads, 1, "1,600 packet-ins/s fit one thread");
+}
+
+#[test]
+fn threads_follow_the_offered_load() {
+    let threads = |rate: &str, count: &str| {
+        let mut settings = Settings::new();
+        settings.set("traffic.rate", rate, Origin::Flag);
+        settings.set("switches.count", count, Origin::Flag);
+        settings.resolve().expect("it is possible").config.threads
+    };
+    let most = std::thread::available_parallelism().map_or(1, usize::from).min(2);
+    assert_eq!(threads("1k", "100"), 1);
+    assert_eq!(threads("62500", "16"), most);
 }
 
 /// `PLANIMETER_UPDATE_DOCS=1 cargo test -p probe` writes the page anew.

@@ -227,29 +227,29 @@ impl Value for Unsettable {
     }
 }
 
-/// Number of engine threads; `auto` is what this host can use.
+/// Number of engine threads; `None` is `auto`: what the load needs.
 #[derive(Debug, Default)]
-pub(in crate::config) struct Threads(pub(in crate::config) usize);
-
-/// Threads that `auto` takes at most: the controller often shares the host and needs the rest.
-const MOST_AUTOMATIC_THREADS: usize = 2;
+pub(in crate::config) struct Threads(pub(in crate::config) Option<usize>);
 
 impl Value for Threads {
     fn read(&mut self, text: &str, base: &Path) -> Result<(), Rejection> {
-        if text == "auto" {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            self.0 = cores.min(MOST_AUTOMATIC_THREADS);
-            return Ok(());
-        }
-        self.0.read(text, base)
+        self.0 = match text {
+            "auto" => None,
+            _ => {
+                let mut number = 0_usize;
+                number.read(text, base)?;
+                Some(number)
+            }
+        };
+        Ok(())
     }
 
     fn text(&self) -> String {
-        self.0.text()
+        self.0.map_or_else(|| "auto".to_owned(), |number| number.text())
     }
 
     fn magnitudes(&self) -> Vec<f64> {
-        self.0.magnitudes()
+        self.0.map(|number| number.magnitudes()).unwrap_or_default()
     }
 }
 

@@ -83,7 +83,11 @@ pub(crate) fn start(
         .enumerate()
         .map(|(thread, shard)| {
             let name = format!("switches-{thread}");
-            Ok(std::thread::Builder::new().name(name).spawn(move || shard.run())?)
+            let core = plan.core_of(thread);
+            Ok(std::thread::Builder::new().name(name).spawn(move || {
+                core.map(crate::cores::claim);
+                shard.run()
+            })?)
         })
         .collect()
 }

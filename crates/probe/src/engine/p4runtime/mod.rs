@@ -89,7 +89,11 @@ pub(crate) fn start(
         .map(|(number, (thread, servers))| {
             let tls = tls.clone();
             let name = format!("switches-{number}");
-            Ok(std::thread::Builder::new().name(name).spawn(move || run(&thread, servers, tls))?)
+            let core = plan.core_of(number);
+            Ok(std::thread::Builder::new().name(name).spawn(move || {
+                core.map(crate::cores::claim);
+                run(&thread, servers, tls)
+            })?)
         })
         .collect()
 }

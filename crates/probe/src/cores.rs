@@ -1,0 +1,84 @@
+//! Which cores the engine threads run on.
+//!
+//! A thread that paces is as punctual as its core: whoever else the kernel puts there takes it for
+//! a whole time slice, milliseconds at a time. With `isolate` each engine thread stays on one core
+//! at the highest priority that the kernel grants, and all else is driven away. A controller on
+//! the same host must then stay off these cores, or it would wait behind the engine and its answers
+//! would look late; that is why this is asked for and not the default.
+
+use rustix::thread::CpuSet;
+
+/// The highest priority of ordinary threads.
+const HIGHEST_PRIORITY: i32 = -20;
+
+/// The core of engine thread `thread` of `threads`: the last cores that this process may use, since
+/// the first ones serve most interrupts. `None` if no core would be left for anything else.
+pub(crate) fn core_of(thread: usize, threads: usize) -> Option<usize> {
+    let allowed = allowed();
+    let first = allowed.len().checked_sub(threads).filter(|rest| *rest > 0)?;
+    allowed.get(first + thread).copied()
+}
+
+/// Keeps the calling thread on `core`, before everybody else there. Returns whether the kernel
+/// granted both.
+pub(crate) fn claim(core: usize) -> bool {
+    let mut set = CpuSet::new();
+    set.set(core);
+    // Process id 0 with the thread's own priority: on Linux priorities belong to threads.
+    rustix::thread::sched_setaffinity(None, &set).is_ok()
+        && rustix::process::setpriority_process(None, HIGHEST_PRIORITY).is_ok()
+}
+
+/// Runs `start` on the cores that the engine threads leave, so that processes it starts stay there.
+pub fn beside_engine<T>(threads: usize, start: impl FnOnce() -> T) -> T {
+    let before = rustix::thread::sched_getaffinity(None);
+    let (Ok(before), Some(_)) = (before, core_of(0, threads)) else { return start() };
+    let mut rest = before;
+    for core in (0..threads).filter_map(|thread| core_of(thread, threads)) {
+        rest.unset(core);
+    }
+    // Without permission the process shares all cores, as it would otherwise.
+    let _ = rustix::thread::sched_setaffinity(None, &rest);
+    let result = start();
+    let _ = rustix::thread::sched_setaffinity(None, &before);
+    result
+}
+
+/// Whether `threads` engine threads leave a core for everything else.
+#[must_use]
+pub fn leaves_a_core(threads: usize) -> bool {
+    core_of(0, threads).is_some()
+}
+
+fn allowed() -> Vec<usize> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engine_threads_take_the_last_cores_and_leave_one() {
+        let cores = allowed();
+        assert_eq!(core_of(0, cores.len()), None, "nothing would be left");
+        for threads in 1..cores.len() {
+            let taken: Vec<usize> =
+                (0..threads).filter_map(|thread| core_of(thread, threads)).collect();
+            assert_eq!(taken, cores[cores.len() - threads..]);
+        }
+    }
+
+    #[test]
+    fn what_is_started_beside_the_engine_is_off_its_cores() {
+        let cores = allowed();
+        let seen = std::thread::spawn(|| (beside_engine(1, allowed), allowed()));
+        let (beside, after) = seen.join().expect("the thread ends");
+        assert_eq!(after, cores, "put back");
+        match core_of(0, 1) {
+            Some(engine) => assert!(!beside.contains(&engine) && !beside.is_empty()),
+            None => assert_eq!(beside, cores),
+        }
+    }
+}
