@@ -200,7 +200,7 @@ pub(super) fn from_zero(pieces: &[Piece], end: &Rational) -> Vec<Piece> {
     let first = pieces.partition_point(|piece| piece.start <= zero);
     match first.checked_sub(1).and_then(|index| pieces.get(index)) {
         Some(piece) if piece.start == zero => result.push(piece.clone()),
-        Some(piece) => result.push(piece.from_within(&zero)),
+        Some(piece) => result.push(piece.tail_from(&zero)),
         None => result.push(Piece::continuous(zero, Extended::PositiveInfinity, Rational::ZERO)),
     }
     for piece in pieces[first..].iter().take_while(|piece| piece.start < *end) {

@@ -89,7 +89,7 @@ impl Piece {
     }
 
     /// The piece that starts later, at `t`, on this piece's segment.
-    pub(crate) fn from_within(&self, t: &Rational) -> Self {
+    pub(crate) fn tail_from(&self, t: &Rational) -> Self {
         let value = self.segment_at(t);
         Self { start: t.clone(), at: value.clone(), after: value, slope: self.slope.clone() }
     }
@@ -118,7 +118,7 @@ pub(crate) fn split_at(pieces: &mut Vec<Piece>, t: &Rational) -> usize {
     match pieces.get(next) {
         Some(piece) if piece.start == *t => next,
         _ => {
-            let within = pieces[next.saturating_sub(1)].from_within(t);
+            let within = pieces[next.saturating_sub(1)].tail_from(t);
             pieces.insert(next, within);
             next
         }

@@ -1,0 +1,6 @@
+//! Tests of the curve algebra: published cases, laws, and a naive second implementation.
+
+mod laws;
+mod models;
+mod oracle;
+mod reference_cases;

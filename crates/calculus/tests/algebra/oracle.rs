@@ -1,0 +1,293 @@
+//! The operations against their definitions, taken literally on a grid of times by a second,
+//! naive implementation in exact arithmetic.
+
+use crate::models::{
+    Model, any_infinite_model, any_model, convolution_at, deconvolution_at, number, rising_model,
+    samples, sum,
+};
+use calculus::{Extended, Rational};
+use proptest::prelude::*;
+
+/// The same runs every time.
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        rng_seed: proptest::test_runner::RngSeed::Fixed(20_040_621),
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(cases)
+    }
+}
+
+fn rate(model: &Model) -> Rational {
+    &model.increment / &model.length
+}
+
+proptest! {
+    #![proptest_config(config(64))]
+
+    #[test]
+    fn evaluation(f in any_infinite_model()) {
+        let curve = f.curve();
+        for t in samples(12) {
+            prop_assert_eq!(curve.value_at(&t), f.value(&t), "{} at {}", curve, t);
+            prop_assert_eq!(curve.right_limit_at(&t), f.right(&t), "{} at {}+", curve, t);
+            if t.is_positive() {
+                prop_assert_eq!(curve.left_limit_at(&t), f.left(&t), "{} at {}-", curve, t);
+            }
+        }
+    }
+
+    #[test]
+    fn pointwise(f in any_infinite_model(), g in any_model()) {
+        let (a, b) = (f.curve(), g.curve());
+        let lower = a.minimum(&b).expect("a curve");
+        let upper = a.maximum(&b).expect("a curve");
+        let total = a.sum(&b).expect("a curve");
+        for t in samples(24) {
+            let (x, y) = (f.value(&t), g.value(&t));
+            prop_assert_eq!(lower.value_at(&t), x.clone().min(y.clone()), "{} min {}", a, b);
+            prop_assert_eq!(upper.value_at(&t), x.clone().max(y.clone()), "{} max {}", a, b);
+            prop_assert_eq!(total.value_at(&t), sum(&x, &y), "{} + {}", a, b);
+        }
+    }
+
+    #[test]
+    fn convolution(f in any_infinite_model(), g in any_infinite_model()) {
+        let (a, b) = (f.curve(), g.curve());
+        let result = a.convolution(&b).expect("a curve");
+        for t in samples(14) {
+            let expected = convolution_at(&f, &g, &t);
+            prop_assert_eq!(result.value_at(&t), expected, "{} * {} at {}: {}", a, b, t, result);
+        }
+    }
+
+    #[test]
+    fn deconvolution(f in any_model(), g in any_infinite_model()) {
+        let (a, b) = (f.curve(), g.curve());
+        let result = a.deconvolution(&b).expect("a curve");
+        if rate(&f) > rate(&g) {
+            prop_assert_eq!(result, calculus::Curve::constant(Extended::PositiveInfinity));
+        } else {
+            for t in samples(5) {
+                let expected = deconvolution_at(&f, &g, &t, &number(100));
+                prop_assert_eq!(result.value_at(&t), expected, "{} / {} at {}", a, b, t);
+            }
+        }
+    }
+
+    #[test]
+    fn vertical_deviation(f in any_model(), g in any_infinite_model()) {
+        let deviation = f.curve().vertical_deviation(&g.curve()).expect("a deviation");
+        let gap = |a: Extended, b: Extended| -sum(&-a, &b);
+        for t in samples(20) {
+            prop_assert!(gap(f.value(&t), g.value(&t)) <= deviation.value);
+        }
+        match deviation.at {
+            None => prop_assert!(rate(&f) > rate(&g)),
+            Some(t) => {
+                let mut around = vec![gap(f.value(&t), g.value(&t)), gap(f.right(&t), g.right(&t))];
+                if t.is_positive() {
+                    around.push(gap(f.left(&t), g.left(&t)));
+                }
+                prop_assert!(around.contains(&deviation.value), "{:?} at {}", deviation.value, t);
+            }
+        }
+    }
+
+    #[test]
+    fn horizontal_deviation(f in rising_model(), g in rising_model()) {
+        let deviation = f.curve().horizontal_deviation(&g.curve()).expect("a deviation");
+        for t in samples(8) {
+            let delay = delay_of(&f.value(&t), &t, &g);
+            prop_assert!(delay <= deviation.value, "{} at {}", delay, t);
+        }
+        match (&deviation.value, &deviation.at) {
+            (Extended::Finite(value), Some(t)) => {
+                let here = delay_of(&f.value(t), t, &g);
+                // Just behind, where what follows a jump has arrived: no closer than that far.
+                let near = Rational::ratio(1, 1_000_000);
+                let behind = t + &near;
+                let soon = delay_of(&f.value(&behind), &behind, &g);
+                let expected = Extended::from(value);
+                let slack = Extended::from(value - &(&near * number(1000)));
+                prop_assert!(here == expected || (soon <= expected && soon >= slack),
+                    "{} and {} are not {} at {}", here, soon, expected, t);
+            }
+            (value, _) => {
+                prop_assert_eq!(value, &Extended::PositiveInfinity);
+                prop_assert!(rate(&f) > rate(&g));
+            }
+        }
+    }
+
+    #[test]
+    fn sub_additive_closure(f in rising_model(), start in 0_i64..4) {
+        // Breakpoints on whole numbers, and a positive value behind zero.
+        let f = doubled(f, start);
+        let curve = f.curve();
+        let closure = curve.sub_additive_closure().expect("a closure");
+        let cost = whole_costs(&f, 24);
+        for n in 0..24_usize {
+            // A part of fractional length takes up the slack of limits at whole ones.
+            let t = Rational::from(n) + Rational::ratio(1, 2);
+            let expected = (0..=n)
+                .map(|whole| sum(&cost[whole], &f.value(&(&t - Rational::from(whole)))))
+                .min()
+                .expect("at least one");
+            prop_assert_eq!(closure.value_at(&t), expected, "{} at {}: {}", curve, t, closure);
+        }
+    }
+
+    #[test]
+    fn pseudo_inverses(f in rising_model()) {
+        let curve = f.curve();
+        let lower = curve.lower_pseudo_inverse().expect("an inverse");
+        let upper = curve.upper_pseudo_inverse().expect("an inverse");
+        let near = Rational::ratio(1, 100_000);
+        for y in samples(8) {
+            let data = Extended::Finite(y.clone());
+            match lower.value_at(&y) {
+                Extended::Finite(t) => {
+                    prop_assert!(f.right(&t) >= data, "{} at {}", curve, y);
+                    if t > near {
+                        prop_assert!(f.value(&(&t - &near)) < data, "{} at {}", curve, y);
+                    }
+                }
+                _ => prop_assert!(curve.supremum() < data || !rate(&f).is_positive()),
+            }
+            match upper.value_at(&y) {
+                Extended::Finite(t) => {
+                    prop_assert!(f.right(&t) >= data && f.value(&(&t + &near)) > data);
+                    if t > near {
+                        prop_assert!(f.value(&(&t - &near)) <= data, "{} at {}", curve, y);
+                    }
+                }
+                _ => prop_assert!(curve.supremum() <= data),
+            }
+        }
+    }
+
+    #[test]
+    fn composition(f in any_model(), g in rising_model()) {
+        let result = f.curve().composition(&g.curve()).expect("a curve");
+        for t in samples(20) {
+            let data = g.value(&t).into_finite().expect("finite");
+            prop_assert_eq!(result.value_at(&t), f.value(&data), "at {}", t);
+        }
+    }
+
+    #[test]
+    fn monotone_closures(f in any_model()) {
+        let curve = f.curve();
+        let upper = curve.upper_non_decreasing().expect("a closure");
+        let lower = curve.lower_non_decreasing().expect("a closure");
+        for t in samples(12) {
+            let before = f.breakpoints(&t);
+            let values = before.iter().filter(|s| **s < t).flat_map(|s| [f.value(s), f.right(s)]);
+            let lefts = before.iter().filter(|s| s.is_positive()).map(|s| f.left(s));
+            let mut at = vec![f.value(&t)];
+            if t.is_positive() {
+                at.push(f.left(&t));
+            }
+            let most = values.chain(lefts).chain(at).max().expect("a value");
+            prop_assert_eq!(upper.value_at(&t), most, "{} at {}", curve, t);
+
+            if rate(&f).is_negative() {
+                prop_assert_eq!(lower.value_at(&t), Extended::NegativeInfinity);
+                continue;
+            }
+            let horizon = &t + &f.start + &f.length + &f.length;
+            let after = f.breakpoints(&horizon).into_iter().filter(|s| *s > t);
+            let later = after.flat_map(|s| [f.left(&s), f.value(&s), f.right(&s)]);
+            let least = later.chain([f.value(&t), f.right(&t)]).min().expect("a value");
+            prop_assert_eq!(lower.value_at(&t), least, "{} at {}", curve, t);
+        }
+    }
+
+    #[test]
+    fn shifts(f in any_model(), by in 0_i64..30) {
+        let by = Rational::ratio(by, 4);
+        let curve = f.curve();
+        let (earlier, later) = (curve.advanced(&by), curve.delayed(&by));
+        let (left, right) = (curve.left_continuous().expect("a curve"), curve.right_continuous());
+        for t in samples(8) {
+            prop_assert_eq!(earlier.value_at(&t), f.value(&(&t + &by)));
+            prop_assert_eq!(later.value_at(&(&t + &by)), f.value(&t));
+            prop_assert_eq!(right.value_at(&t), f.right(&t));
+            if t.is_positive() {
+                prop_assert_eq!(left.value_at(&t), f.left(&t));
+            }
+        }
+    }
+}
+
+/// The smallest `d >= 0` with `data <= g(t + d)` (as infimum), by walking.
+fn delay_of(data: &Extended, t: &Rational, g: &Model) -> Extended {
+    let horizon = number(200);
+    if g.value(t) >= *data {
+        return Extended::ZERO;
+    }
+    let mut points = g.breakpoints(&(t + &horizon));
+    points.push(t.clone());
+    points.sort();
+    points.dedup();
+    let points: Vec<Rational> = points.into_iter().filter(|x| x >= t).collect();
+    for (index, x) in points.iter().enumerate() {
+        if g.value(x) >= *data || g.right(x) >= *data {
+            return Extended::from(x - t);
+        }
+        let Some(next) = points.get(index + 1) else { break };
+        if let (Extended::Finite(from), Extended::Finite(to), Extended::Finite(data)) =
+            (g.right(x), g.left(next), data)
+            && to >= *data
+        {
+            let slope = (&to - &from) / (next - x);
+            return Extended::from(x + &((data - &from) / slope) - t);
+        }
+    }
+    Extended::PositiveInfinity
+}
+
+/// The model with all times doubled, so that they are whole, and lifted behind zero.
+fn doubled(mut model: Model, lift: i64) -> Model {
+    let two = number(2);
+    for (start, at, after, _) in &mut model.pieces {
+        if !start.is_zero() {
+            *at = at.shifted(&number(lift));
+        }
+        *after = after.shifted(&number(lift));
+        *start = &*start * &two;
+    }
+    // The value at zero must not repeat.
+    if model.start.is_zero() {
+        let next: Vec<_> = model
+            .pieces
+            .iter()
+            .map(|(start, at, after, slope)| {
+                let at = if start.is_zero() { at.shifted(&number(lift)) } else { at.clone() };
+                let (by, rise) = (&model.length * &two, &model.increment);
+                (start + &by, at.shifted(rise), after.shifted(rise), slope.clone())
+            })
+            .collect();
+        model.start = &model.length * &two;
+        model.pieces.extend(next);
+    } else {
+        model.start = &model.start * &two;
+    }
+    model.length = &model.length * &two;
+    model
+}
+
+/// The least cost of every whole time put together from parts of whole length, where a part costs
+/// the least of value and one-sided limits.
+fn whole_costs(f: &Model, most: usize) -> Vec<Extended> {
+    let part = |n: usize| {
+        let t = Rational::from(n);
+        f.value(&t).min(f.left(&t)).min(f.right(&t))
+    };
+    let mut costs = vec![Extended::ZERO];
+    for n in 1..=most {
+        let best = (1..=n).map(|k| sum(&part(k), &costs[n - k])).min();
+        costs.push(best.expect("at least one part"));
+    }
+    costs
+}
