@@ -9,5 +9,6 @@ pub mod bits;
 pub mod check;
 pub mod diagnostic;
 pub mod ir;
+pub mod lower;
 pub mod p4info;
 pub mod source;

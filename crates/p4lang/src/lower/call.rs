@@ -1,0 +1,566 @@
+//! Calls: arguments copied in and out, and the methods that the language itself has.
+
+use super::{Entity, FunctionKey, Lowering, Scope};
+use crate::ast::{self, DeclarationKind, ExpressionKind};
+use crate::check::{BoundArgument, Builtin, Call, Callee, Type};
+use crate::ir::{self, Argument, Expression, Place, StatementKind, Value};
+use crate::source::Span;
+
+impl<'a> Lowering<'a> {
+    /// Writes out a call; its value, if it has one that is wanted.
+    pub(super) fn call(
+        &mut self,
+        expression: &'a ast::Expression,
+        wanted: bool,
+    ) -> Option<Expression> {
+        let ExpressionKind::Call { callee, arguments, .. } = &expression.kind else { return None };
+        let checked = self.checked;
+        let Some(facts) = checked.call(expression.id) else {
+            self.problem(expression.span, "this call was not understood");
+            return None;
+        };
+        match &facts.callee {
+            Callee::Function(id) => {
+                self.call_function(expression.span, *id, facts, arguments, wanted)
+            }
+            Callee::ExternFunction(id) => {
+                self.call_extern_function(expression.span, *id, facts, arguments, wanted)
+            }
+            Callee::Action(id) => {
+                let Some(Entity::Action(action)) = self.action_entity(*id) else {
+                    self.problem(expression.span, "this action does not exist here");
+                    return None;
+                };
+                let parameters = match self.declaration(*id).map(|node| &node.kind) {
+                    Some(DeclarationKind::Action { parameters, .. }) => parameters.as_slice(),
+                    _ => &[],
+                };
+                let arguments = self.arguments(facts, arguments, parameters);
+                self.emit(expression.span, StatementKind::CallAction { action, arguments });
+                None
+            }
+            Callee::Method { method, object } => {
+                self.call_method(expression.span, callee, *method, object, facts, arguments, wanted)
+            }
+            Callee::Builtin { builtin, .. } => {
+                self.call_builtin(expression, *builtin, callee, facts, arguments)
+            }
+            Callee::Constructor { .. } => {
+                self.problem(expression.span, "an instance is no value");
+                None
+            }
+        }
+    }
+
+    /// What an action's name stands for, top-level ones included.
+    pub(super) fn action_entity(&mut self, id: ast::DeclarationId) -> Option<Entity> {
+        if self.entity(id).is_none() && self.checked.index.parent(id).is_none() {
+            self.global_action(id);
+        }
+        self.entity(id)
+    }
+
+    /// One argument for each parameter that holds a value.
+    pub(super) fn arguments(
+        &mut self,
+        facts: &Call,
+        given: &'a [ast::Argument],
+        parameters: &'a [ast::Parameter],
+    ) -> Vec<Argument> {
+        self.bound_arguments(&facts.arguments, &facts.parameter_types, given, parameters, false)
+    }
+
+    /// Arguments as bound; extern objects only where `objects` are wanted.
+    pub(super) fn bound_arguments(
+        &mut self,
+        bound: &[BoundArgument],
+        parameter_types: &[Type],
+        given: &'a [ast::Argument],
+        parameters: &'a [ast::Parameter],
+        objects: bool,
+    ) -> Vec<Argument> {
+        let value_of = |bound: &BoundArgument| match bound {
+            BoundArgument::Given(position) => given.get(*position).map(|given| &given.value),
+            _ => None,
+        };
+        let last_effect = bound
+            .iter()
+            .rposition(|bound| value_of(bound).is_some_and(|value| self.has_effects(value)));
+        let mut arguments = Vec::new();
+        for (position, (bound, parameter)) in bound.iter().zip(parameters).enumerate() {
+            let ty = parameter_types.get(position).map_or(Type::Unknown, |ty| self.concrete(ty));
+            if matches!(ty, Type::Extern(_)) {
+                if objects && let Some(value) = value_of(bound) {
+                    match self.object(value) {
+                        Some(Entity::Extern(id)) => arguments.push(Argument::Extern(id)),
+                        _ => arguments.push(Argument::Absent),
+                    }
+                }
+                continue;
+            }
+            let argument = match (value_of(bound), parameter.direction) {
+                (None, _) => match (bound, &parameter.default) {
+                    (BoundArgument::Default, Some(default)) => {
+                        let value = self.expression(default);
+                        let type_id = self.type_id(&ty);
+                        Argument::In(self.coerced(value, type_id))
+                    }
+                    _ => Argument::Absent,
+                },
+                (Some(value), ast::Direction::None | ast::Direction::In) => {
+                    let of = self.expression(value);
+                    let of = if ty == Type::Unknown {
+                        of
+                    } else {
+                        let type_id = self.type_id(&ty);
+                        self.coerced(of, type_id)
+                    };
+                    let later = last_effect.is_some_and(|last| position < last);
+                    Argument::In(if later { self.kept(of) } else { of })
+                }
+                (Some(value), direction) => {
+                    if matches!(value.kind, ExpressionKind::DontCare) {
+                        Argument::Absent
+                    } else {
+                        match self.target(value) {
+                            Some(place) => {
+                                let place = self.fixed(place);
+                                if direction == ast::Direction::Out {
+                                    Argument::Out(place)
+                                } else {
+                                    Argument::InOut(place)
+                                }
+                            }
+                            None => Argument::Absent,
+                        }
+                    }
+                }
+            };
+            arguments.push(argument);
+        }
+        arguments
+    }
+
+    /// The object that an expression names.
+    pub(super) fn object(&mut self, expression: &'a ast::Expression) -> Option<Entity> {
+        match &expression.kind {
+            ExpressionKind::Path(_) => match self.checked.resolution(expression.id)? {
+                crate::check::Resolution::Declaration(id) => self.entity(*id),
+                _ => None,
+            },
+            ExpressionKind::This => self.scope.this.map(Entity::Extern),
+            _ => None,
+        }
+    }
+
+    /// A place for the value of a call, and how to read it.
+    fn result(&mut self, ty: &Type, wanted: bool) -> (Option<Place>, Option<Expression>) {
+        let ty = self.concrete(ty);
+        if !wanted || ty == Type::Void {
+            return (None, None);
+        }
+        let type_id = self.type_id(&ty);
+        let place = Place::variable(self.temporary(type_id));
+        let read = Expression { type_id, kind: ir::ExpressionKind::Read(place.clone()) };
+        (Some(place), Some(read))
+    }
+
+    fn call_function(
+        &mut self,
+        span: Span,
+        id: ast::DeclarationId,
+        facts: &Call,
+        given: &'a [ast::Argument],
+        wanted: bool,
+    ) -> Option<Expression> {
+        let instance = match self.checked.index.parent(id) {
+            Some(_) => self.scope.this,
+            None => None,
+        };
+        let scope = instance.map(|_| self.scope.clone());
+        self.call_function_in(span, id, facts, given, wanted, instance, scope)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call, its facts and where it runs")]
+    fn call_function_in(
+        &mut self,
+        span: Span,
+        id: ast::DeclarationId,
+        facts: &Call,
+        given: &'a [ast::Argument],
+        wanted: bool,
+        instance: Option<ir::ExternId>,
+        scope: Option<Scope>,
+    ) -> Option<Expression> {
+        let declaration = self.declaration(id)?;
+        let DeclarationKind::Function { prototype, .. } = &declaration.kind else { return None };
+        let mut objects = Vec::new();
+        for (bound, parameter) in facts.arguments.iter().zip(&prototype.parameters) {
+            if let BoundArgument::Given(position) = bound
+                && let Some(argument) = given.get(*position)
+                && matches!(self.checked.type_of(argument.value.id), Type::Extern(_))
+                && let Some(object) = self.object(&argument.value)
+            {
+                objects.push((parameter.id, object));
+            }
+        }
+        let arguments = self.arguments(facts, given, &prototype.parameters);
+        let type_arguments: Vec<Type> =
+            facts.type_arguments.iter().map(|ty| self.concrete(ty)).collect();
+        let key = FunctionKey {
+            declaration: id,
+            type_arguments,
+            objects: objects.iter().map(|(_, object)| *object).collect(),
+            instance,
+        };
+        let function = match self.functions.get(&key) {
+            Some(known) => *known,
+            None => {
+                let new = self.function(declaration, &key, &objects, scope);
+                self.functions.insert(key, new);
+                new
+            }
+        };
+        let (place, read) = self.result(&facts.return_type, wanted);
+        self.emit(span, StatementKind::CallFunction { function, arguments, result: place });
+        read
+    }
+
+    fn function(
+        &mut self,
+        declaration: &'a ast::Declaration,
+        key: &FunctionKey,
+        objects: &[(ast::DeclarationId, Entity)],
+        scope: Option<Scope>,
+    ) -> ir::FunctionId {
+        let mut scope = scope.unwrap_or_default();
+        scope.this = key.instance.or(scope.this);
+        let (function, _) =
+            self.within(scope, |lowering| lowering.function_body(declaration, key, objects));
+        let id = ir::FunctionId(self.program.functions.len() as u32);
+        self.program.functions.push(function);
+        id
+    }
+
+    fn function_body(
+        &mut self,
+        declaration: &'a ast::Declaration,
+        key: &FunctionKey,
+        objects: &[(ast::DeclarationId, Entity)],
+    ) -> ir::Function {
+        let name = declaration.name.text.to_string();
+        let DeclarationKind::Function { prototype, body } = &declaration.kind else {
+            return ir::Function { name, parameters: Vec::new(), return_type: None, body: vec![] };
+        };
+        for (parameter, ty) in prototype.type_parameters.iter().zip(&key.type_arguments) {
+            self.scope.environment.types.bind(parameter.id, ty.clone());
+        }
+        for (parameter, object) in objects {
+            self.bind(*parameter, *object);
+        }
+        let parameters = self.parameters(&prototype.parameters);
+        let return_type = self.concrete(self.checked.type_at(prototype.return_type.id));
+        let return_type = (return_type != Type::Void).then(|| self.type_id(&return_type));
+        let arguments: Vec<String> = key
+            .type_arguments
+            .iter()
+            .map(|ty| {
+                let id = self.type_id(ty);
+                self.program.type_name(id)
+            })
+            .collect();
+        let name =
+            if arguments.is_empty() { name } else { format!("{name}<{}>", arguments.join(", ")) };
+        let body = self.collect(|lowering| lowering.statements(&body.statements));
+        ir::Function { name, parameters, return_type, body }
+    }
+
+    /// Variables for the parameters that hold values; packets are implicit.
+    pub(super) fn parameters(&mut self, parameters: &'a [ast::Parameter]) -> Vec<ir::Parameter> {
+        let mut list = Vec::new();
+        for parameter in parameters {
+            let ty = self.concrete(self.checked.declared_type(parameter.id));
+            if matches!(ty, Type::Extern(_)) {
+                if self.is_packet(&ty) {
+                    self.bind(parameter.id, Entity::Packet);
+                }
+                continue;
+            }
+            let type_id = self.type_id(&ty);
+            let variable = self.variable(parameter.name.as_str(), type_id);
+            self.bind(parameter.id, Entity::Variable(variable));
+            list.push(ir::Parameter {
+                name: parameter.name.text.to_string(),
+                variable,
+                direction: direction(parameter.direction).unwrap_or(ir::Direction::In),
+                type_id,
+            });
+        }
+        list
+    }
+
+    fn call_extern_function(
+        &mut self,
+        span: Span,
+        id: ast::DeclarationId,
+        facts: &Call,
+        given: &'a [ast::Argument],
+        wanted: bool,
+    ) -> Option<Expression> {
+        let declaration = self.declaration(id)?;
+        let DeclarationKind::ExternFunction(prototype) = &declaration.kind else { return None };
+        let name = declaration.name.as_str();
+        if name == "static_assert" {
+            return Some(Expression {
+                type_id: self.bool_type(),
+                kind: ir::ExpressionKind::Constant(Value::Bool(true)),
+            });
+        }
+        let mut arguments = self.bound_arguments(
+            &facts.arguments,
+            &facts.parameter_types,
+            given,
+            &prototype.parameters,
+            true,
+        );
+        if name == "verify" && arguments.len() == 2 {
+            let error = arguments.pop();
+            let condition = arguments.pop();
+            if let (Some(Argument::In(condition)), Some(Argument::In(error))) = (condition, error) {
+                self.emit(span, StatementKind::Verify { condition, error });
+            }
+            return None;
+        }
+        let callee = ir::ExternCallee::Function(name.to_owned());
+        self.call_extern(span, callee, facts, arguments, wanted)
+    }
+
+    fn call_extern(
+        &mut self,
+        span: Span,
+        callee: ir::ExternCallee,
+        facts: &Call,
+        arguments: Vec<Argument>,
+        wanted: bool,
+    ) -> Option<Expression> {
+        let type_arguments = facts.type_arguments.iter().map(|ty| self.type_id(ty)).collect();
+        let (result, read) = self.result(&facts.return_type, wanted);
+        self.emit(span, StatementKind::CallExtern { callee, type_arguments, arguments, result });
+        read
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a call, its receiver and its facts")]
+    fn call_method(
+        &mut self,
+        span: Span,
+        callee: &'a ast::Expression,
+        method: ast::DeclarationId,
+        object: &Type,
+        facts: &Call,
+        given: &'a [ast::Argument],
+        wanted: bool,
+    ) -> Option<Expression> {
+        let node = self.method_node(method)?;
+        let receiver = match &callee.kind {
+            ExpressionKind::Member { base, .. } => self.object(base),
+            _ => self.scope.this.map(Entity::Extern),
+        };
+        let object = self.concrete(object);
+        if self.is_packet(&object) {
+            return self.call_packet(span, node.name.as_str(), facts, given);
+        }
+        let Some(Entity::Extern(instance)) = receiver else {
+            self.problem(span, "this extern object does not exist here");
+            return None;
+        };
+        if let Some((function, scope)) = self.implementations.get(&(instance, method)).cloned() {
+            return self.call_function_in(
+                span,
+                function.id,
+                facts,
+                given,
+                wanted,
+                Some(instance),
+                Some(scope),
+            );
+        }
+        let arguments = self.bound_arguments(
+            &facts.arguments,
+            &facts.parameter_types,
+            given,
+            &node.prototype.parameters,
+            true,
+        );
+        let callee = ir::ExternCallee::Method { instance, method: node.name.text.to_string() };
+        self.call_extern(span, callee, facts, arguments, wanted)
+    }
+
+    /// Methods of `packet_in` and `packet_out` (core.p4).
+    fn call_packet(
+        &mut self,
+        span: Span,
+        method: &str,
+        facts: &Call,
+        given: &'a [ast::Argument],
+    ) -> Option<Expression> {
+        let argument = |position: usize| match facts.arguments.get(position) {
+            Some(BoundArgument::Given(given_at)) => given.get(*given_at).map(|given| &given.value),
+            _ => None,
+        };
+        match method {
+            "extract" => {
+                let ty = facts.parameter_types.first()?.clone();
+                let header_type = self.type_id(&ty);
+                let header = argument(0)
+                    .filter(|value| !matches!(value.kind, ExpressionKind::DontCare))
+                    .and_then(|value| self.target(value));
+                let header = header.map(|place| self.fixed(place));
+                let varbit_width = argument(1).map(|value| self.expression(value));
+                let varbit_width = varbit_width.map(|value| self.sized(value, 32));
+                self.emit(span, StatementKind::Extract { header, header_type, varbit_width });
+                None
+            }
+            "lookahead" => {
+                let ty = facts.type_arguments.first().unwrap_or(&facts.return_type).clone();
+                let type_id = self.type_id(&ty);
+                let result = Place::variable(self.temporary(type_id));
+                self.emit(span, StatementKind::Lookahead { result: result.clone(), type_id });
+                Some(Expression { type_id, kind: ir::ExpressionKind::Read(result) })
+            }
+            "advance" => {
+                let value = self.expression(argument(0)?);
+                let value = self.sized(value, 32);
+                self.emit(span, StatementKind::Advance(value));
+                None
+            }
+            "length" => Some(Expression {
+                type_id: self.bit_type(32),
+                kind: ir::ExpressionKind::PacketLength,
+            }),
+            "emit" => {
+                let value = self.expression(argument(0)?);
+                self.emit(span, StatementKind::Emit(value));
+                None
+            }
+            _ => {
+                self.problem(span, format!("a packet has no method `{method}` here"));
+                None
+            }
+        }
+    }
+
+    fn call_builtin(
+        &mut self,
+        expression: &'a ast::Expression,
+        builtin: Builtin,
+        callee: &'a ast::Expression,
+        facts: &Call,
+        given: &'a [ast::Argument],
+    ) -> Option<Expression> {
+        let span = expression.span;
+        let ExpressionKind::Member { base, .. } = &callee.kind else { return None };
+        match builtin {
+            Builtin::IsValid => {
+                let place = match self.place(base) {
+                    Some(place) => place,
+                    None => {
+                        let value = self.expression(base);
+                        self.spilled(value)
+                    }
+                };
+                Some(Expression {
+                    type_id: self.bool_type(),
+                    kind: ir::ExpressionKind::IsValid(place),
+                })
+            }
+            Builtin::SetValid | Builtin::SetInvalid => {
+                let header = self.target(base)?;
+                let valid = builtin == Builtin::SetValid;
+                self.emit(span, StatementKind::SetValidity { header, valid });
+                None
+            }
+            Builtin::PushFront | Builtin::PopFront => {
+                let stack = self.target(base)?;
+                let count = self.evaluate_u32(&given.first()?.value)?;
+                let kind = if builtin == Builtin::PushFront {
+                    StatementKind::PushFront { stack, count }
+                } else {
+                    StatementKind::PopFront { stack, count }
+                };
+                self.emit(span, kind);
+                None
+            }
+            Builtin::Apply => {
+                let entity = self.object(base);
+                self.apply(span, entity, facts, given);
+                None
+            }
+            Builtin::ApplyTable => {
+                if let Some(Entity::Table(table)) = self.object(base) {
+                    self.emit(
+                        span,
+                        StatementKind::ApplyTable { table, hit: None, action_run: None },
+                    );
+                } else {
+                    self.problem(span, "this table does not exist here");
+                }
+                None
+            }
+            _ => {
+                self.problem(span, "this has no value that a packet could be processed with");
+                None
+            }
+        }
+    }
+
+    /// Applies a parser or control instance.
+    pub(super) fn apply(
+        &mut self,
+        span: Span,
+        entity: Option<Entity>,
+        facts: &Call,
+        given: &'a [ast::Argument],
+    ) {
+        let Callee::Builtin { object, .. } = &facts.callee else { return };
+        let parameters = match object
+            .named()
+            .and_then(|named| self.declaration(named.declaration))
+            .map(|declaration| &declaration.kind)
+        {
+            Some(DeclarationKind::Control(control)) => control.parameters.as_slice(),
+            Some(DeclarationKind::ControlType(control)) => control.parameters.as_slice(),
+            Some(DeclarationKind::Parser(parser)) => parser.parameters.as_slice(),
+            Some(DeclarationKind::ParserType(parser)) => parser.parameters.as_slice(),
+            _ => &[],
+        };
+        let arguments = self.arguments(facts, given, parameters);
+        match entity {
+            Some(Entity::Control(control)) => {
+                let mut objects = Vec::new();
+                for bound in &facts.arguments {
+                    if let BoundArgument::Given(position) = bound
+                        && let Some(argument) = given.get(*position)
+                        && let Some(object @ Entity::Extern(_)) = self.object(&argument.value)
+                    {
+                        objects.push(object);
+                    }
+                }
+                self.bind_control_objects(span, control, objects);
+                self.emit(span, StatementKind::CallControl { control, arguments });
+            }
+            Some(Entity::Parser(parser)) => {
+                self.emit(span, StatementKind::CallParser { parser, arguments });
+            }
+            _ => self.problem(span, "this parser or control does not exist here"),
+        }
+    }
+}
+
+pub(super) fn direction(direction: ast::Direction) -> Option<ir::Direction> {
+    match direction {
+        ast::Direction::None => None,
+        ast::Direction::In => Some(ir::Direction::In),
+        ast::Direction::Out => Some(ir::Direction::Out),
+        ast::Direction::InOut => Some(ir::Direction::InOut),
+    }
+}

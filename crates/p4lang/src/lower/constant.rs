@@ -1,0 +1,199 @@
+//! Constants: from the checker's values to the IR's.
+
+use super::Lowering;
+use super::types::number;
+use crate::ast;
+use crate::bits::Bits;
+use crate::check::{Constant, Type};
+use crate::ir::{self, Expression, ExpressionKind, Value};
+
+impl<'a> Lowering<'a> {
+    /// The value of an expression as its context wants it, if it is known now.
+    pub(super) fn evaluate(&self, expression: &'a ast::Expression) -> Option<Constant> {
+        let known = self.checked.constant(expression.id).is_some()
+            || !self.scope.environment.values.is_empty()
+            || matches!(self.checked.type_of(expression.id), Type::Integer);
+        known.then(|| self.checked.evaluate(expression, &self.scope.environment)).flatten()
+    }
+
+    /// The number of an expression that must be known: widths, sizes, indices.
+    pub(super) fn evaluate_u32(&mut self, expression: &'a ast::Expression) -> Option<u32> {
+        let value = self.evaluate(expression).as_ref().and_then(number);
+        let value = value.and_then(|value| u32::try_from(value).ok());
+        if value.is_none() {
+            self.problem(expression.span, "this must be a number that is known at compile time");
+        }
+        value
+    }
+
+    /// A constant of a type, as control-plane values and constructor arguments have it.
+    pub(super) fn value(&mut self, constant: &Constant, ty: &Type) -> Value {
+        match constant {
+            Constant::Bool(value) => Value::Bool(*value),
+            Constant::String(text) => Value::String(text.to_string()),
+            Constant::Error(id) => Value::Error(self.error_positions.get(id).copied().unwrap_or(0)),
+            Constant::Enum(id) => Value::Enum(self.member_position(*id)),
+            Constant::MatchKind(id) => Value::String(self.checked.name(*id).to_string()),
+            Constant::Integer(_) | Constant::Bits(_) | Constant::SerializableEnum { .. } => {
+                self.number_value(constant, ty)
+            }
+            Constant::Composite(values) => {
+                let types = self.part_types(ty, values.len());
+                Value::Composite(
+                    values.iter().zip(types).map(|(value, ty)| self.value(value, &ty)).collect(),
+                )
+            }
+            Constant::Record(values) => {
+                let fields = self.field_types(ty);
+                Value::Composite(
+                    values
+                        .iter()
+                        .map(|(name, value)| {
+                            let ty = fields
+                                .iter()
+                                .find(|(field, _)| field == name)
+                                .map_or(Type::Unknown, |(_, ty)| ty.clone());
+                            self.value(value, &ty)
+                        })
+                        .collect(),
+                )
+            }
+            Constant::Invalid => Value::Composite(Vec::new()),
+        }
+    }
+
+    fn number_value(&mut self, constant: &Constant, ty: &Type) -> Value {
+        let number = number(constant).unwrap_or_default();
+        let own = match constant {
+            Constant::Bits(bits) | Constant::SerializableEnum { value: bits, .. } => Some(bits),
+            _ => None,
+        };
+        let representation = match ty {
+            Type::Unknown | Type::Any => None,
+            _ => {
+                let id = self.type_id(ty);
+                Some(self.program.types.get(id))
+            }
+        };
+        match (representation, own) {
+            (Some(ir::Type::Bits { width, signed }), _) => {
+                Value::Bits(Bits::from_bigint(width, signed, &number))
+            }
+            (Some(ir::Type::Bool), _) => Value::Bool(number != 0.into()),
+            (_, Some(bits)) => Value::Bits(bits.clone()),
+            (_, None) => Value::Integer(number),
+        }
+    }
+
+    /// Names and types of fields.
+    pub(super) fn field_types(&self, ty: &Type) -> Vec<(std::sync::Arc<str>, Type)> {
+        match ty {
+            Type::Record(fields) => fields.to_vec(),
+            _ => self
+                .checked
+                .fields(ty)
+                .into_iter()
+                .map(|field| (field.field.name.text.clone(), field.ty))
+                .collect(),
+        }
+    }
+
+    /// Types of the parts of a composite or stack that has this many.
+    pub(super) fn part_types(&self, ty: &Type, count: usize) -> Vec<Type> {
+        let mut types = match ty {
+            Type::Tuple(elements) => elements.to_vec(),
+            Type::Stack { element, .. } | Type::List(element) => {
+                vec![(**element).clone(); count]
+            }
+            _ => self.field_types(ty).into_iter().map(|(_, ty)| ty).collect(),
+        };
+        types.resize(count, Type::Unknown);
+        types
+    }
+
+    /// A constant as an expression of a type.
+    pub(super) fn constant_expression(&mut self, constant: &Constant, ty: &Type) -> Expression {
+        let type_id = self.type_id(ty);
+        let kind = match constant {
+            Constant::Composite(values) => {
+                let types = self.part_types(ty, values.len());
+                let parts = values
+                    .iter()
+                    .zip(types)
+                    .map(|(value, ty)| self.constant_expression(value, &ty))
+                    .collect();
+                match self.program.types.get(type_id) {
+                    ir::Type::Stack { .. } => ExpressionKind::Stack(parts),
+                    _ => ExpressionKind::Composite(parts),
+                }
+            }
+            Constant::Record(values) => {
+                let parts = self
+                    .field_types(ty)
+                    .into_iter()
+                    .map(|(name, ty)| match values.iter().find(|(field, _)| *field == name) {
+                        Some((_, value)) => self.constant_expression(value, &ty),
+                        None => self.default_value(&ty),
+                    })
+                    .collect();
+                ExpressionKind::Composite(parts)
+            }
+            Constant::Invalid => ExpressionKind::Invalid,
+            _ => ExpressionKind::Constant(self.value(constant, ty)),
+        };
+        Expression { type_id, kind }
+    }
+
+    /// The default value of a type (P4_16 specification, section 7.3).
+    pub(super) fn default_value(&mut self, ty: &Type) -> Expression {
+        let type_id = self.type_id(ty);
+        self.default_of(type_id)
+    }
+
+    fn default_of(&mut self, type_id: ir::TypeId) -> Expression {
+        let kind = match self.program.types.get(type_id) {
+            ir::Type::Bool => ExpressionKind::Constant(Value::Bool(false)),
+            ir::Type::Bits { width, signed } => {
+                ExpressionKind::Constant(Value::Bits(Bits::zero(width, signed)))
+            }
+            ir::Type::Integer => ExpressionKind::Constant(Value::Integer(0.into())),
+            ir::Type::Error => ExpressionKind::Constant(Value::Error(0)),
+            ir::Type::Enum(_) => ExpressionKind::Constant(Value::Enum(0)),
+            ir::Type::String => ExpressionKind::Constant(Value::String(String::new())),
+            ir::Type::ActionRun(_) => ExpressionKind::Constant(Value::Bits(Bits::zero(32, false))),
+            ir::Type::Stack { element, size } => {
+                let part = self.default_of(element);
+                ExpressionKind::Stack(vec![part; size as usize])
+            }
+            ir::Type::Composite(id) => {
+                let composite = &self.program.types.composites[id.index()];
+                match composite.kind {
+                    ir::CompositeKind::Header | ir::CompositeKind::HeaderUnion => {
+                        ExpressionKind::Invalid
+                    }
+                    ir::CompositeKind::Struct | ir::CompositeKind::Tuple => {
+                        let fields: Vec<ir::TypeId> =
+                            composite.fields.iter().map(|field| field.type_id).collect();
+                        ExpressionKind::Composite(
+                            fields.into_iter().map(|field| self.default_of(field)).collect(),
+                        )
+                    }
+                }
+            }
+            // A variable that nothing writes holds the empty string of bits.
+            ir::Type::Varbits { .. } => {
+                let variable = self.variable("empty", type_id);
+                ExpressionKind::Read(ir::Place::variable(variable))
+            }
+        };
+        Expression { type_id, kind }
+    }
+}
+
+/// A constant expression of `bit<width>`.
+pub(super) fn bits_constant(type_id: ir::TypeId, width: u32, value: u128) -> Expression {
+    Expression {
+        type_id,
+        kind: ExpressionKind::Constant(Value::Bits(Bits::unsigned(width, value))),
+    }
+}

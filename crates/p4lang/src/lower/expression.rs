@@ -1,0 +1,538 @@
+//! Expressions: effects first, as statements; then a pure rest.
+
+use super::{Entity, Lowering};
+use crate::ast::{self, ExpressionKind};
+use crate::bits::Bits;
+use crate::check::{Builtin, Resolution, Type};
+use crate::ir::{self, BinaryOperator, Expression, Place, UnaryOperator, Value};
+
+impl<'a> Lowering<'a> {
+    /// The value of an expression as its context wants it.
+    pub(super) fn expression(&mut self, expression: &'a ast::Expression) -> Expression {
+        let own = self.concrete(self.checked.type_of(expression.id));
+        let wanted = self.checked.conversion(expression.id).map(|ty| self.concrete(ty));
+        let target = wanted.unwrap_or_else(|| own.clone());
+        if let Some(constant) = self.evaluate(expression) {
+            return self.constant_expression(&constant, &target);
+        }
+        let value = self.unconverted(expression, &own, &target);
+        let type_id = self.type_id(&target);
+        self.coerced(value, type_id)
+    }
+
+    /// Several values in order: one that is followed by an effect is kept in a temporary.
+    pub(super) fn operands(&mut self, list: &[&'a ast::Expression]) -> Vec<Expression> {
+        let last_effect = list.iter().rposition(|operand| self.has_effects(operand));
+        list.iter()
+            .enumerate()
+            .map(|(position, operand)| {
+                let value = self.expression(operand);
+                if last_effect.is_some_and(|last| position < last) {
+                    self.kept(value)
+                } else {
+                    value
+                }
+            })
+            .collect()
+    }
+
+    /// Whether evaluating the expression does more than give a value.
+    pub(super) fn has_effects(&mut self, expression: &'a ast::Expression) -> bool {
+        if let Some(known) = self.effects.get(&expression.id) {
+            return *known;
+        }
+        let mut found = false;
+        let mut calls = Vec::new();
+        super::walk::expression(expression, &mut |inner| {
+            if matches!(inner.kind, ExpressionKind::Call { .. }) {
+                calls.push(inner);
+            }
+        });
+        for call in calls {
+            let pure = self.checked.constant(call.id).is_some()
+                || self.checked.call(call.id).is_some_and(|facts| match &facts.callee {
+                    crate::check::Callee::Builtin { builtin, .. } => matches!(
+                        builtin,
+                        Builtin::IsValid
+                            | Builtin::MinSizeInBits
+                            | Builtin::MinSizeInBytes
+                            | Builtin::MaxSizeInBits
+                            | Builtin::MaxSizeInBytes
+                    ),
+                    crate::check::Callee::Method { method, object } => {
+                        self.is_packet(object) && &*self.checked.name(*method) == "length"
+                    }
+                    _ => false,
+                });
+            if !pure {
+                found = true;
+                break;
+            }
+        }
+        self.effects.insert(expression.id, found);
+        found
+    }
+
+    fn unconverted(
+        &mut self,
+        expression: &'a ast::Expression,
+        own: &Type,
+        target: &Type,
+    ) -> Expression {
+        match &expression.kind {
+            ExpressionKind::List { elements, .. } => self.list(elements, target),
+            ExpressionKind::Record { fields, .. } => self.record(fields, target),
+            ExpressionKind::InvalidHeader => {
+                Expression { type_id: self.type_id(target), kind: ir::ExpressionKind::Invalid }
+            }
+            ExpressionKind::DefaultValue | ExpressionKind::DontCare => self.default_value(target),
+            ExpressionKind::Path(_) => match self.place(expression) {
+                Some(place) => self.read(place, own),
+                None => self.unexpected(expression, own),
+            },
+            ExpressionKind::Member { base, .. } => self.member(expression, base, own),
+            ExpressionKind::Index { base, index } => match self.place(expression) {
+                Some(place) => self.read(place, own),
+                None => {
+                    let value = self.expression(base);
+                    let place = self.spilled(value);
+                    match self.evaluate_u32(index) {
+                        Some(position) => self.read(place.field(position), own),
+                        None => self.unexpected(expression, own),
+                    }
+                }
+            },
+            ExpressionKind::Slice { base, high, low } => {
+                let operand = self.expression(base);
+                let (Some(high), Some(low)) = (self.evaluate_u32(high), self.evaluate_u32(low))
+                else {
+                    return self.unexpected(expression, own);
+                };
+                self.slice(operand, high, low)
+            }
+            ExpressionKind::PartSelect { base, low, width } => {
+                self.part_select(expression, base, low, width, own)
+            }
+            ExpressionKind::Call { .. } => match self.call(expression, true) {
+                Some(value) => value,
+                None => self.unexpected(expression, own),
+            },
+            ExpressionKind::Cast { operand, .. } => {
+                let value = self.expression(operand);
+                let type_id = self.type_id(own);
+                self.coerced(value, type_id)
+            }
+            ExpressionKind::Unary { operator, operand } => {
+                let value = self.expression(operand);
+                let operator = match operator {
+                    ast::UnaryOperator::Not => UnaryOperator::Not,
+                    ast::UnaryOperator::Complement => UnaryOperator::Complement,
+                    ast::UnaryOperator::Negate => UnaryOperator::Negate,
+                    ast::UnaryOperator::Plus => return value,
+                };
+                Expression {
+                    type_id: value.type_id,
+                    kind: ir::ExpressionKind::Unary(operator, Box::new(value)),
+                }
+            }
+            ExpressionKind::Binary { operator, left, right } => {
+                self.binary(expression, *operator, left, right, own)
+            }
+            ExpressionKind::Conditional { condition, then, otherwise } => {
+                self.conditional(condition, then, otherwise, target)
+            }
+            ExpressionKind::Boolean(value) => Expression {
+                type_id: self.bool_type(),
+                kind: ir::ExpressionKind::Constant(Value::Bool(*value)),
+            },
+            ExpressionKind::Integer(_)
+            | ExpressionKind::String(_)
+            | ExpressionKind::This
+            | ExpressionKind::Type(_)
+            | ExpressionKind::TupleKeyset(_)
+            | ExpressionKind::DefaultKeyset => self.unexpected(expression, own),
+        }
+    }
+
+    fn unexpected(&mut self, expression: &'a ast::Expression, own: &Type) -> Expression {
+        self.problem(expression.span, "this has no value that a packet could be processed with");
+        match own {
+            Type::Bool | Type::Bits { .. } => self.default_value(own),
+            _ => self.default_value(&Type::Bool),
+        }
+    }
+
+    pub(super) fn read(&mut self, place: Place, ty: &Type) -> Expression {
+        Expression { type_id: self.type_id(ty), kind: ir::ExpressionKind::Read(place) }
+    }
+
+    fn member(
+        &mut self,
+        expression: &'a ast::Expression,
+        base: &'a ast::Expression,
+        own: &Type,
+    ) -> Expression {
+        if let Some(place) = self.place(expression) {
+            return self.read(place, own);
+        }
+        match self.checked.resolution(expression.id) {
+            Some(Resolution::Field { position, .. }) => {
+                let position = *position as u32;
+                let value = self.expression(base);
+                let place = self.spilled(value);
+                self.read(place.field(position), own)
+            }
+            Some(Resolution::Builtin(Builtin::LastIndex)) => match self.place(base) {
+                Some(stack) => Expression {
+                    type_id: self.bit_type(32),
+                    kind: ir::ExpressionKind::LastIndex(stack),
+                },
+                None => self.unexpected(expression, own),
+            },
+            Some(Resolution::Builtin(Builtin::Hit)) => {
+                self.apply_table(base, Builtin::Hit).unwrap_or_else(|| self.default_value(own))
+            }
+            Some(Resolution::Builtin(Builtin::Miss)) => {
+                self.apply_table(base, Builtin::Miss).unwrap_or_else(|| self.default_value(own))
+            }
+            Some(Resolution::Builtin(Builtin::ActionRun)) => {
+                match self.apply_table(base, Builtin::ActionRun) {
+                    Some(value) => value,
+                    None => self.unexpected(expression, own),
+                }
+            }
+            _ => self.unexpected(expression, own),
+        }
+    }
+
+    /// Applies the table of `table.apply()` and gives one part of its result.
+    pub(super) fn apply_table(
+        &mut self,
+        call: &'a ast::Expression,
+        part: Builtin,
+    ) -> Option<Expression> {
+        let ExpressionKind::Call { callee, .. } = &call.kind else {
+            self.problem(call.span, "only a table that is applied has a result");
+            return None;
+        };
+        let ExpressionKind::Member { base, .. } = &callee.kind else { return None };
+        let Some(Resolution::Declaration(id)) = self.checked.resolution(base.id) else {
+            return None;
+        };
+        let Some(Entity::Table(table)) = self.entity(*id) else {
+            self.problem(call.span, "this table does not exist here");
+            return None;
+        };
+        let (mut hit, mut action_run) = (None, None);
+        let result = if part == Builtin::ActionRun {
+            let type_id = self.program.types.intern(ir::Type::ActionRun(table));
+            let place = Place::variable(self.temporary(type_id));
+            action_run = Some(place.clone());
+            Expression { type_id, kind: ir::ExpressionKind::Read(place) }
+        } else {
+            let type_id = self.bool_type();
+            let place = Place::variable(self.temporary(type_id));
+            hit = Some(place.clone());
+            let read = Expression { type_id, kind: ir::ExpressionKind::Read(place) };
+            if part == Builtin::Miss { self.negated(read) } else { read }
+        };
+        self.emit(call.span, ir::StatementKind::ApplyTable { table, hit, action_run });
+        Some(result)
+    }
+
+    pub(super) fn negated(&mut self, condition: Expression) -> Expression {
+        Expression {
+            type_id: condition.type_id,
+            kind: ir::ExpressionKind::Unary(UnaryOperator::Not, Box::new(condition)),
+        }
+    }
+
+    pub(super) fn slice(&mut self, operand: Expression, high: u32, low: u32) -> Expression {
+        let width = high.saturating_sub(low).saturating_add(1);
+        Expression {
+            type_id: self.bit_type(width),
+            kind: ir::ExpressionKind::Slice { operand: Box::new(operand), high, low },
+        }
+    }
+
+    /// `base[low +: width]`: shifted down, then cut.
+    fn part_select(
+        &mut self,
+        expression: &'a ast::Expression,
+        base: &'a ast::Expression,
+        low: &'a ast::Expression,
+        width: &'a ast::Expression,
+        own: &Type,
+    ) -> Expression {
+        let Some(width) = self.evaluate_u32(width) else {
+            return self.unexpected(expression, own);
+        };
+        let mut values = self.operands(&[base, low]).into_iter();
+        let (Some(value), Some(amount)) = (values.next(), values.next()) else {
+            return self.unexpected(expression, own);
+        };
+        let amount = self.sized(amount, 32);
+        let shifted = Expression {
+            type_id: value.type_id,
+            kind: ir::ExpressionKind::Binary(
+                BinaryOperator::ShiftRight,
+                Box::new(value),
+                Box::new(amount),
+            ),
+        };
+        self.slice(shifted, width.saturating_sub(1), 0)
+    }
+
+    fn binary(
+        &mut self,
+        expression: &'a ast::Expression,
+        operator: ast::BinaryOperator,
+        left: &'a ast::Expression,
+        right: &'a ast::Expression,
+        own: &Type,
+    ) -> Expression {
+        let Some(operator) = binary_operator(operator) else {
+            return self.unexpected(expression, own);
+        };
+        if matches!(operator, BinaryOperator::And | BinaryOperator::Or) && self.has_effects(right) {
+            return self.short_circuit(expression, operator, left, right);
+        }
+        let mut values = self.operands(&[left, right]).into_iter();
+        let (Some(left), Some(right)) = (values.next(), values.next()) else {
+            return self.unexpected(expression, own);
+        };
+        self.binary_of(operator, left, right, own)
+    }
+
+    pub(super) fn binary_of(
+        &mut self,
+        operator: BinaryOperator,
+        left: Expression,
+        right: Expression,
+        ty: &Type,
+    ) -> Expression {
+        let type_id = self.type_id(ty);
+        let right = match operator {
+            BinaryOperator::ShiftLeft | BinaryOperator::ShiftRight => self.sized(right, 32),
+            _ => right,
+        };
+        let kind = ir::ExpressionKind::Binary(operator, Box::new(left), Box::new(right));
+        Expression { type_id, kind }
+    }
+
+    /// `&&` and `||` whose right operand must not run always.
+    fn short_circuit(
+        &mut self,
+        expression: &'a ast::Expression,
+        operator: BinaryOperator,
+        left: &'a ast::Expression,
+        right: &'a ast::Expression,
+    ) -> Expression {
+        let left = self.expression(left);
+        let type_id = left.type_id;
+        let result = Place::variable(self.temporary(type_id));
+        self.assign(expression.span, result.clone(), left);
+        let second = self.collect(|lowering| {
+            let value = lowering.expression(right);
+            lowering.assign(right.span, result.clone(), value);
+        });
+        let read = Expression { type_id, kind: ir::ExpressionKind::Read(result) };
+        let condition =
+            if operator == BinaryOperator::And { read.clone() } else { self.negated(read.clone()) };
+        self.emit(
+            expression.span,
+            ir::StatementKind::If { condition, then: second, otherwise: Vec::new() },
+        );
+        read
+    }
+
+    fn conditional(
+        &mut self,
+        condition: &'a ast::Expression,
+        then: &'a ast::Expression,
+        otherwise: &'a ast::Expression,
+        target: &Type,
+    ) -> Expression {
+        let type_id = self.type_id(target);
+        let condition_value = self.expression(condition);
+        if !self.has_effects(then) && !self.has_effects(otherwise) {
+            let then = self.expression(then);
+            let otherwise = self.expression(otherwise);
+            let (then, otherwise) = (self.coerced(then, type_id), self.coerced(otherwise, type_id));
+            return Expression {
+                type_id,
+                kind: ir::ExpressionKind::Conditional {
+                    condition: Box::new(condition_value),
+                    then: Box::new(then),
+                    otherwise: Box::new(otherwise),
+                },
+            };
+        }
+        let result = Place::variable(self.temporary(type_id));
+        let branch = |lowering: &mut Self, value: &'a ast::Expression| {
+            lowering.collect(|lowering| {
+                let of = lowering.expression(value);
+                let of = lowering.coerced(of, type_id);
+                lowering.assign(value.span, result.clone(), of);
+            })
+        };
+        let (then, otherwise) = (branch(self, then), branch(self, otherwise));
+        self.emit(
+            condition.span,
+            ir::StatementKind::If { condition: condition_value, then, otherwise },
+        );
+        Expression { type_id, kind: ir::ExpressionKind::Read(result) }
+    }
+
+    fn list(&mut self, elements: &'a [ast::Expression], target: &Type) -> Expression {
+        let type_id = self.type_id(target);
+        let list: Vec<&ast::Expression> = elements.iter().collect();
+        let values = self.operands(&list);
+        let wanted = match target {
+            Type::Tuple(types) => types.len(),
+            Type::Stack { size, .. } => *size as usize,
+            Type::List(_) => elements.len(),
+            _ => self.field_types(target).len(),
+        };
+        let types = self.part_types(target, wanted);
+        let mut values = values.into_iter();
+        let mut parts = Vec::with_capacity(wanted);
+        for ty in types {
+            let part = match values.next() {
+                Some(value) => {
+                    let part_type = self.type_id(&ty);
+                    self.coerced(value, part_type)
+                }
+                None => self.default_value(&ty),
+            };
+            parts.push(part);
+        }
+        self.composed(type_id, parts)
+    }
+
+    fn composed(&mut self, type_id: ir::TypeId, parts: Vec<Expression>) -> Expression {
+        let kind = match self.program.types.get(type_id) {
+            ir::Type::Stack { .. } => ir::ExpressionKind::Stack(parts),
+            _ => ir::ExpressionKind::Composite(parts),
+        };
+        Expression { type_id, kind }
+    }
+
+    fn record(&mut self, fields: &'a [ast::NamedExpression], target: &Type) -> Expression {
+        let type_id = self.type_id(target);
+        let list: Vec<&ast::Expression> = fields.iter().map(|field| &field.value).collect();
+        let mut values: Vec<Option<Expression>> =
+            self.operands(&list).into_iter().map(Some).collect();
+        let mut parts = Vec::new();
+        for (name, ty) in self.field_types(target) {
+            let given = fields
+                .iter()
+                .position(|field| field.name.text == name)
+                .and_then(|position| values.get_mut(position)?.take());
+            let part = match given {
+                Some(value) => {
+                    let part_type = self.type_id(&ty);
+                    self.coerced(value, part_type)
+                }
+                None => self.default_value(&ty),
+            };
+            parts.push(part);
+        }
+        self.composed(type_id, parts)
+    }
+
+    /// The value in another representation: another width, or the same fields under another name.
+    pub(super) fn coerced(&mut self, value: Expression, type_id: ir::TypeId) -> Expression {
+        if value.type_id == type_id {
+            return value;
+        }
+        let types = &self.program.types;
+        match (types.get(value.type_id), types.get(type_id)) {
+            (ir::Type::Bits { .. } | ir::Type::Bool, ir::Type::Bits { .. } | ir::Type::Bool) => {
+                Expression { type_id, kind: ir::ExpressionKind::Cast(Box::new(value)) }
+            }
+            (ir::Type::Integer, ir::Type::Bits { width, signed }) => match &value.kind {
+                ir::ExpressionKind::Constant(Value::Integer(number)) => Expression {
+                    type_id,
+                    kind: ir::ExpressionKind::Constant(Value::Bits(Bits::from_bigint(
+                        width, signed, number,
+                    ))),
+                },
+                _ => value,
+            },
+            (ir::Type::Composite(from), ir::Type::Composite(to)) => {
+                let fields = |id: ir::CompositeId| -> Vec<ir::TypeId> {
+                    types
+                        .composites
+                        .get(id.index())
+                        .map(|composite| {
+                            composite.fields.iter().map(|field| field.type_id).collect()
+                        })
+                        .unwrap_or_default()
+                };
+                let (from, to) = (fields(from), fields(to));
+                if from.len() != to.len() {
+                    return value;
+                }
+                let parts = match value.kind {
+                    ir::ExpressionKind::Composite(parts) => parts,
+                    kind => {
+                        let whole = Expression { type_id: value.type_id, kind };
+                        let place = match whole.kind {
+                            ir::ExpressionKind::Read(place) => place,
+                            _ => self.spilled(whole),
+                        };
+                        from.iter()
+                            .zip(0..)
+                            .map(|(field, position)| Expression {
+                                type_id: *field,
+                                kind: ir::ExpressionKind::Read(place.clone().field(position)),
+                            })
+                            .collect()
+                    }
+                };
+                let parts = parts
+                    .into_iter()
+                    .zip(to)
+                    .map(|(part, field)| self.coerced(part, field))
+                    .collect();
+                Expression { type_id, kind: ir::ExpressionKind::Composite(parts) }
+            }
+            (ir::Type::Composite(_), ir::Type::Stack { element, .. }) => match value.kind {
+                ir::ExpressionKind::Composite(parts) => {
+                    let parts = parts.into_iter().map(|part| self.coerced(part, element)).collect();
+                    Expression { type_id, kind: ir::ExpressionKind::Stack(parts) }
+                }
+                _ => value,
+            },
+            _ => value,
+        }
+    }
+}
+
+pub(super) fn binary_operator(operator: ast::BinaryOperator) -> Option<BinaryOperator> {
+    Some(match operator {
+        ast::BinaryOperator::Multiply => BinaryOperator::Multiply,
+        ast::BinaryOperator::Divide => BinaryOperator::Divide,
+        ast::BinaryOperator::Modulo => BinaryOperator::Modulo,
+        ast::BinaryOperator::Add => BinaryOperator::Add,
+        ast::BinaryOperator::Subtract => BinaryOperator::Subtract,
+        ast::BinaryOperator::AddSaturating => BinaryOperator::SaturatingAdd,
+        ast::BinaryOperator::SubtractSaturating => BinaryOperator::SaturatingSubtract,
+        ast::BinaryOperator::ShiftLeft => BinaryOperator::ShiftLeft,
+        ast::BinaryOperator::ShiftRight => BinaryOperator::ShiftRight,
+        ast::BinaryOperator::Less => BinaryOperator::Less,
+        ast::BinaryOperator::LessOrEqual => BinaryOperator::LessOrEqual,
+        ast::BinaryOperator::Greater => BinaryOperator::Greater,
+        ast::BinaryOperator::GreaterOrEqual => BinaryOperator::GreaterOrEqual,
+        ast::BinaryOperator::Equal => BinaryOperator::Equal,
+        ast::BinaryOperator::NotEqual => BinaryOperator::NotEqual,
+        ast::BinaryOperator::BitAnd => BinaryOperator::BitAnd,
+        ast::BinaryOperator::BitXor => BinaryOperator::BitXor,
+        ast::BinaryOperator::BitOr => BinaryOperator::BitOr,
+        ast::BinaryOperator::Concatenate => BinaryOperator::Concatenate,
+        ast::BinaryOperator::And => BinaryOperator::And,
+        ast::BinaryOperator::Or => BinaryOperator::Or,
+        ast::BinaryOperator::Mask | ast::BinaryOperator::Range => return None,
+    })
+}

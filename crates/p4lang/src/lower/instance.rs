@@ -1,0 +1,569 @@
+//! Instances: from `main` down to the last extern object.
+
+use super::call::direction;
+use super::{Entity, ExternRole, Lowering, NamelessExtern, PendingControl, Scope, names};
+use crate::ast::{self, DeclarationId, DeclarationKind, ExpressionKind};
+use crate::check::{BoundArgument, Call, Callee, Constant, Named, Node, Resolution, Type};
+use crate::ir;
+use crate::source::Span;
+use std::collections::HashMap;
+
+/// What a constructor argument is.
+enum Constructed {
+    Constant(Constant),
+    Entity(Entity),
+}
+
+impl<'a> Lowering<'a> {
+    /// The whole program.
+    pub(super) fn program(&mut self, main: DeclarationId) {
+        let checked = self.checked;
+        // Types that only the control plane mentions are part of the program too.
+        self.declared_user_types();
+        let mut packages: HashMap<DeclarationId, ir::Package> = HashMap::new();
+        for declaration in &checked.program.declarations {
+            let DeclarationKind::Instantiation(instantiation) = &declaration.kind else { continue };
+            let Some(instance) = checked.instance(declaration.id) else { continue };
+            if let Type::Package(named) = &instance.ty {
+                let package = self.package(
+                    named,
+                    &instance.arguments,
+                    &instance.parameter_types,
+                    &instantiation.arguments,
+                    &packages,
+                );
+                if declaration.id == main {
+                    self.program.architecture = match package.name.as_str() {
+                        "V1Switch" => ir::Architecture::V1model,
+                        "PSA_Switch" => ir::Architecture::Psa,
+                        "PNA_NIC" => ir::Architecture::Pna,
+                        other => ir::Architecture::Other(other.to_owned()),
+                    };
+                    self.program.main = package;
+                    self.program.annotations = self.annotations(&declaration.annotations);
+                    break;
+                }
+                packages.insert(declaration.id, package);
+                continue;
+            }
+            if let Some(entity) = self.declared_instance(declaration) {
+                self.globals.insert(declaration.id, entity);
+            }
+        }
+        self.nameless_externs();
+    }
+
+    fn declared_user_types(&mut self) {
+        for declaration in &self.checked.program.declarations {
+            let ty = match &declaration.kind {
+                DeclarationKind::NewType(_) => Type::NewType(declaration.id),
+                DeclarationKind::Enum { underlying: Some(_), .. } => {
+                    Type::SerializableEnum(declaration.id)
+                }
+                _ => continue,
+            };
+            self.type_id(&ty);
+        }
+    }
+
+    fn package(
+        &mut self,
+        named: &Named,
+        bound: &[BoundArgument],
+        parameter_types: &[Type],
+        given: &'a [ast::Argument],
+        packages: &HashMap<DeclarationId, ir::Package>,
+    ) -> ir::Package {
+        let name = self.checked.name(named.declaration).to_string();
+        let parameters = match self.declaration(named.declaration).map(|node| &node.kind) {
+            Some(DeclarationKind::Package(package)) => package.parameters.as_slice(),
+            _ => &[],
+        };
+        let mut arguments = Vec::new();
+        for (position, (bound, parameter)) in bound.iter().zip(parameters).enumerate() {
+            let BoundArgument::Given(argument) = bound else { continue };
+            let Some(argument) = given.get(*argument) else { continue };
+            let ty = parameter_types.get(position).cloned().unwrap_or(Type::Unknown);
+            if let Some(value) = self.package_value(&argument.value, &ty, packages) {
+                arguments
+                    .push(ir::PackageArgument { name: parameter.name.text.to_string(), value });
+            }
+        }
+        ir::Package { name, arguments }
+    }
+
+    fn package_value(
+        &mut self,
+        value: &'a ast::Expression,
+        ty: &Type,
+        packages: &HashMap<DeclarationId, ir::Package>,
+    ) -> Option<ir::PackageValue> {
+        if let ExpressionKind::Call { arguments, .. } = &value.kind
+            && let Some(facts) = self.checked.call(value.id)
+            && let Callee::Constructor { object: Type::Package(named), .. } = &facts.callee
+        {
+            let package =
+                self.package(named, &facts.arguments, &facts.parameter_types, arguments, packages);
+            return Some(ir::PackageValue::Package(package));
+        }
+        if let Some(Resolution::Declaration(id)) = self.checked.resolution(value.id)
+            && let Some(package) = packages.get(id)
+        {
+            return Some(ir::PackageValue::Package(package.clone()));
+        }
+        match self.constructed(value)? {
+            Constructed::Constant(constant) => {
+                Some(ir::PackageValue::Value(self.value(&constant, ty)))
+            }
+            Constructed::Entity(Entity::Control(id)) => Some(ir::PackageValue::Control(id)),
+            Constructed::Entity(Entity::Parser(id)) => Some(ir::PackageValue::Parser(id)),
+            Constructed::Entity(Entity::Extern(id)) => Some(ir::PackageValue::Extern(id)),
+            Constructed::Entity(_) => None,
+        }
+    }
+
+    /// The value of a constructor argument.
+    fn constructed(&mut self, value: &'a ast::Expression) -> Option<Constructed> {
+        let checked = self.checked;
+        if let ExpressionKind::Call { arguments, .. } = &value.kind
+            && let Some(facts) = checked.call(value.id)
+            && let Callee::Constructor { object, constructor } = &facts.callee
+        {
+            let object = self.concrete(object);
+            let name = object.named().map_or_else(String::new, |named| {
+                self.declaration(named.declaration).map_or_else(String::new, |declaration| {
+                    names::local_name(&declaration.annotations, declaration.name.as_str())
+                })
+            });
+            let name = names::qualified(&self.scope.prefix.clone(), &name);
+            return self
+                .instantiate(
+                    value.span,
+                    &object,
+                    *constructor,
+                    &facts.arguments,
+                    &facts.parameter_types,
+                    arguments,
+                    name,
+                    Vec::new(),
+                )
+                .map(Constructed::Entity);
+        }
+        if let Some(Resolution::Declaration(id)) = checked.resolution(value.id)
+            && let Some(entity) = self.entity(*id)
+            && !matches!(entity, Entity::Variable(_))
+        {
+            return Some(Constructed::Entity(entity));
+        }
+        match checked.evaluate(value, &self.scope.environment) {
+            Some(constant) => Some(Constructed::Constant(constant)),
+            None => {
+                self.problem(value.span, "a constructor argument must be known at compile time");
+                None
+            }
+        }
+    }
+
+    /// An instance that is declared with a name.
+    fn declared_instance(&mut self, declaration: &'a ast::Declaration) -> Option<Entity> {
+        let DeclarationKind::Instantiation(instantiation) = &declaration.kind else { return None };
+        let checked = self.checked;
+        let instance = checked.instance(declaration.id)?;
+        let local = names::local_name(&declaration.annotations, declaration.name.as_str());
+        let object = self.concrete(&instance.ty);
+        // At top level, parsers and controls are named after their types: the package binds them.
+        let at_top = self.checked.index.parent(declaration.id).is_none();
+        let name = match (&object, at_top) {
+            (Type::Parser(named) | Type::Control(named), true) => {
+                let of = self.declaration(named.declaration)?;
+                names::qualified("", &names::local_name(&of.annotations, of.name.as_str()))
+            }
+            _ => names::qualified(&self.scope.prefix, &local),
+        };
+        let annotations = self.annotations(&declaration.annotations);
+        let entity = self.instantiate(
+            declaration.span,
+            &object,
+            instance.constructor,
+            &instance.arguments,
+            &instance.parameter_types,
+            &instantiation.arguments,
+            name,
+            annotations,
+        )?;
+        if let Entity::Extern(id) = entity
+            && let Some(initializer) = &instantiation.initializer
+        {
+            let (_, scope) =
+                self.within(Scope { this: Some(id), ..self.scope.clone() }, |lowering| {
+                    for inner in initializer {
+                        if matches!(inner.kind, DeclarationKind::Instantiation(_)) {
+                            lowering.local_instance(inner);
+                        }
+                    }
+                });
+            for (method, function) in &instance.implementations {
+                if let Some(function) = self.declaration(*function) {
+                    self.implementations.insert((id, *method), (function, scope.clone()));
+                }
+            }
+        }
+        Some(entity)
+    }
+
+    /// An instance among the local declarations.
+    pub(super) fn local_instance(&mut self, declaration: &'a ast::Declaration) {
+        if let Some(entity) = self.declared_instance(declaration) {
+            self.bind(declaration.id, entity);
+        }
+    }
+
+    /// The nameless instance behind `T.apply(...)`: called after its type.
+    pub(super) fn direct_instance(&mut self, facts: &'a Call) -> Option<Entity> {
+        let Callee::Constructor { object, .. } = &facts.callee else { return None };
+        let object = self.concrete(object);
+        let declaration = self.declaration(object.named()?.declaration)?;
+        let name = names::qualified(&self.scope.prefix, declaration.name.as_str());
+        self.instantiate(
+            declaration.span,
+            &object,
+            None,
+            &facts.arguments,
+            &facts.parameter_types,
+            &[],
+            name,
+            Vec::new(),
+        )
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "an instance is what its constructor was given")]
+    fn instantiate(
+        &mut self,
+        span: Span,
+        object: &Type,
+        constructor: Option<DeclarationId>,
+        bound: &[BoundArgument],
+        parameter_types: &[Type],
+        given: &'a [ast::Argument],
+        name: String,
+        annotations: Vec<ir::Annotation>,
+    ) -> Option<Entity> {
+        let named = object.named()?;
+        let declaration = self.declaration(named.declaration)?;
+        let bindings = self.checked.bindings(named);
+        match &declaration.kind {
+            DeclarationKind::ExternObject(_) => {
+                let parameters = match constructor.and_then(|id| self.checked.index.get(id)) {
+                    Some(Node::Constructor(constructor)) => constructor.parameters.as_slice(),
+                    _ => &[],
+                };
+                let arguments = self.constructor_values(bound, parameter_types, given, parameters);
+                let type_arguments = named.arguments.iter().map(|ty| self.type_id(ty)).collect();
+                let type_argument_user_types =
+                    named.arguments.iter().map(|ty| self.user_type_of(ty)).collect();
+                let id = ir::ExternId(self.program.externs.len() as u32);
+                let location = self.location(span);
+                self.program.externs.push(ir::ExternInstance {
+                    name,
+                    extern_type: declaration.name.text.to_string(),
+                    type_arguments,
+                    type_argument_user_types,
+                    arguments,
+                    table: None,
+                    location,
+                    annotations,
+                });
+                Some(Entity::Extern(id))
+            }
+            DeclarationKind::Control(control) => {
+                let mut scope = Scope { prefix: name.clone(), ..Scope::default() };
+                scope.environment.types = bindings;
+                self.constructor_scope(&mut scope, bound, given, &control.constructor_parameters);
+                let id = ir::ControlId(self.program.controls.len() as u32);
+                scope.control = Some(id);
+                let location = self.location(declaration.name.span);
+                let annotations = self.annotations(&declaration.annotations);
+                self.program.controls.push(ir::Control {
+                    name,
+                    parameters: Vec::new(),
+                    body: Vec::new(),
+                    location,
+                    annotations,
+                });
+                let pending = PendingControl { declaration, control, scope };
+                let waits = control.parameters.iter().any(|parameter| {
+                    let ty = self.checked.declared_type(parameter.id);
+                    matches!(ty, Type::Extern(_)) && !self.is_packet(ty)
+                });
+                if waits {
+                    self.pending_controls.insert(id, pending);
+                } else {
+                    self.control(id, pending);
+                }
+                Some(Entity::Control(id))
+            }
+            DeclarationKind::Parser(parser) => {
+                let mut scope = Scope { prefix: name.clone(), ..Scope::default() };
+                scope.environment.types = bindings;
+                self.constructor_scope(&mut scope, bound, given, &parser.constructor_parameters);
+                let (parser, _) =
+                    self.within(scope, |lowering| lowering.parser(declaration, parser, name));
+                let id = ir::ParserId(self.program.parsers.len() as u32);
+                self.program.parsers.push(parser);
+                Some(Entity::Parser(id))
+            }
+            _ => {
+                self.problem(span, "this cannot be instantiated");
+                None
+            }
+        }
+    }
+
+    /// Values for the parameters of an extern's constructor.
+    fn constructor_values(
+        &mut self,
+        bound: &[BoundArgument],
+        parameter_types: &[Type],
+        given: &'a [ast::Argument],
+        parameters: &'a [ast::Parameter],
+    ) -> Vec<ir::ConstructorArgument> {
+        let mut values = Vec::new();
+        for (position, (bound, parameter)) in bound.iter().zip(parameters).enumerate() {
+            let ty = parameter_types.get(position).map_or(Type::Unknown, |ty| self.concrete(ty));
+            let constructed = match (bound, &parameter.default) {
+                (BoundArgument::Given(argument), _) => {
+                    given.get(*argument).and_then(|argument| self.constructed(&argument.value))
+                }
+                (BoundArgument::Default, Some(default)) => self.constructed(default),
+                _ => None,
+            };
+            let (type_id, value) = match constructed {
+                Some(Constructed::Constant(constant)) => match (&ty, &constant) {
+                    (Type::List(element), Constant::Composite(values)) => {
+                        // A list has as many elements as it was given.
+                        let tuple = Type::Tuple(vec![(**element).clone(); values.len()].into());
+                        (self.type_id(&tuple), self.value(&constant, &tuple))
+                    }
+                    _ => (self.type_id(&ty), self.value(&constant, &ty)),
+                },
+                Some(Constructed::Entity(Entity::Extern(id))) => {
+                    let name = self
+                        .program
+                        .externs
+                        .get(id.index())
+                        .map(|instance| instance.name.clone())
+                        .unwrap_or_default();
+                    (self.type_id(&Type::String), ir::Value::String(name))
+                }
+                _ => continue,
+            };
+            values.push(ir::ConstructorArgument {
+                name: parameter.name.text.to_string(),
+                type_id,
+                value,
+            });
+        }
+        values
+    }
+
+    /// Puts what a parser's or control's constructor was given into its scope.
+    fn constructor_scope(
+        &mut self,
+        scope: &mut Scope,
+        bound: &[BoundArgument],
+        given: &'a [ast::Argument],
+        parameters: &'a [ast::Parameter],
+    ) {
+        for (bound, parameter) in bound.iter().zip(parameters) {
+            let constructed = match (bound, &parameter.default) {
+                (BoundArgument::Given(argument), _) => {
+                    given.get(*argument).and_then(|argument| self.constructed(&argument.value))
+                }
+                (BoundArgument::Default, Some(default)) => self.constructed(default),
+                _ => None,
+            };
+            match constructed {
+                Some(Constructed::Constant(constant)) => {
+                    let constant = self.as_parameter(constant, parameter);
+                    scope.environment.values.insert(parameter.id, constant);
+                }
+                Some(Constructed::Entity(entity)) => {
+                    scope.entities.insert(parameter.id, entity);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// An `int` becomes what the parameter is.
+    fn as_parameter(&mut self, constant: Constant, parameter: &'a ast::Parameter) -> Constant {
+        match (self.checked.declared_type(parameter.id), constant) {
+            (Type::Bits { width, signed }, Constant::Integer(value)) => {
+                Constant::Bits(crate::bits::Bits::from_bigint(*width, *signed, &value))
+            }
+            (_, constant) => constant,
+        }
+    }
+
+    /// Lowers a control's body when it is applied with extern objects for the first time.
+    pub(super) fn bind_control_objects(
+        &mut self,
+        span: Span,
+        id: ir::ControlId,
+        objects: Vec<Entity>,
+    ) {
+        if let Some(mut pending) = self.pending_controls.remove(&id) {
+            let takers = pending.control.parameters.iter().filter(|parameter| {
+                let ty = self.checked.declared_type(parameter.id);
+                matches!(ty, Type::Extern(_)) && !self.is_packet(ty)
+            });
+            for (parameter, object) in takers.zip(&objects) {
+                pending.scope.entities.insert(parameter.id, *object);
+            }
+            self.control_objects.insert(id, objects);
+            self.control(id, pending);
+        } else if self.control_objects.get(&id).is_some_and(|known| *known != objects) {
+            self.problem(
+                span,
+                "one control instance applied with different extern objects: declare an instance \
+                 for each",
+            );
+        }
+    }
+
+    fn control(&mut self, id: ir::ControlId, pending: PendingControl<'a>) {
+        let PendingControl { declaration, control, scope } = pending;
+        let usage = self.usage(declaration);
+        for action in &usage.global_actions {
+            self.global_action(*action);
+        }
+        let ((parameters, body), _) = self.within(scope, |lowering| {
+            let parameters = lowering.parameters(&control.parameters);
+            let body = lowering.collect(|lowering| {
+                for local in &control.locals {
+                    lowering.control_local(local, id, &usage);
+                }
+                lowering.statements(&control.apply.statements);
+            });
+            (parameters, body)
+        });
+        if let Some(known) = self.program.controls.get_mut(id.index()) {
+            known.parameters = parameters;
+            known.body = body;
+        }
+    }
+
+    fn control_local(
+        &mut self,
+        local: &'a ast::Declaration,
+        control: ir::ControlId,
+        usage: &super::usage::Usage,
+    ) {
+        match &local.kind {
+            DeclarationKind::Action { .. } if usage.used.contains(&local.id) => {
+                let name = names::local_name(&local.annotations, local.name.as_str());
+                let name = names::qualified(&self.scope.prefix, &name);
+                if let Some(entity) = self.action(local, name, ir::ActionScope::Control(control)) {
+                    self.bind(local.id, entity);
+                }
+            }
+            DeclarationKind::Table(table) if usage.used.contains(&local.id) => {
+                self.table(local, table, control);
+            }
+            DeclarationKind::Action { .. } | DeclarationKind::Table(_) => {}
+            _ => self.local_declaration(local),
+        }
+    }
+
+    /// An action with its parameters and body.
+    pub(super) fn action(
+        &mut self,
+        declaration: &'a ast::Declaration,
+        name: String,
+        scope: ir::ActionScope,
+    ) -> Option<Entity> {
+        let DeclarationKind::Action { parameters, body } = &declaration.kind else { return None };
+        let parameters: Vec<ir::ActionParameter> = parameters
+            .iter()
+            .map(|parameter| {
+                let ty = self.concrete(self.checked.declared_type(parameter.id));
+                let type_id = self.type_id(&ty);
+                let variable = self.variable(parameter.name.as_str(), type_id);
+                self.bind(parameter.id, Entity::Variable(variable));
+                ir::ActionParameter {
+                    name: names::local_name(&parameter.annotations, parameter.name.as_str()),
+                    variable,
+                    direction: direction(parameter.direction),
+                    type_id,
+                    user_type: self.user_type_of(&ty),
+                    reference: parameter.annotation("__ref").is_some(),
+                    annotations: self.annotations(&parameter.annotations),
+                }
+            })
+            .collect();
+        let body = self.collect(|lowering| lowering.statements(&body.statements));
+        let location = self.location(declaration.name.span);
+        let annotations = self.annotations(&declaration.annotations);
+        let id = ir::ActionId(self.program.actions.len() as u32);
+        self.program.actions.push(ir::Action {
+            name,
+            parameters,
+            body,
+            scope,
+            location,
+            annotations,
+        });
+        Some(Entity::Action(id))
+    }
+
+    /// Externs that tables construct in place, after all that have a name of their own.
+    fn nameless_externs(&mut self) {
+        for nameless in std::mem::take(&mut self.nameless_externs) {
+            let NamelessExtern { table, role, name, call, scope, annotations } = nameless;
+            let ExpressionKind::Call { arguments, .. } = &call.kind else { continue };
+            let checked = self.checked;
+            let Some(facts) = checked.call(call.id) else { continue };
+            let Callee::Constructor { object, constructor } = &facts.callee else { continue };
+            let (entity, _) = self.within(scope, |lowering| {
+                let object = lowering.concrete(object);
+                lowering.instantiate(
+                    call.span,
+                    &object,
+                    *constructor,
+                    &facts.arguments,
+                    &facts.parameter_types,
+                    arguments,
+                    name,
+                    annotations,
+                )
+            });
+            if let Some(Entity::Extern(id)) = entity {
+                self.attach(table, role, id);
+            }
+        }
+    }
+
+    /// Binds an extern object to a table.
+    pub(super) fn attach(&mut self, table: ir::TableId, role: ExternRole, id: ir::ExternId) {
+        let Some(instance) = self.program.externs.get_mut(id.index()) else { return };
+        match role {
+            ExternRole::Direct => {
+                instance.table = Some(table);
+                if let Some(table) = self.program.tables.get_mut(table.index()) {
+                    table.direct_externs.push(id);
+                }
+            }
+            ExternRole::Implementation => {
+                let lower = instance.extern_type.to_lowercase();
+                let implementation = if lower.contains("selector") {
+                    ir::TableImplementation::ActionSelector(id)
+                } else {
+                    ir::TableImplementation::ActionProfile(id)
+                };
+                if let Some(table) = self.program.tables.get_mut(table.index()) {
+                    table.implementation = Some(implementation);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Parsers: states, transitions, value sets, and key sets wherever they stand.
+
+use std::collections::HashMap;
+
+use super::{Entity, Lowering, names};
+use crate::ast::{
+    self, BinaryOperator, DeclarationKind, ExpressionKind, ParserState, TransitionKind,
+};
+use crate::check::{Resolution, Type};
+use crate::ir::{self, Expression, KeySet, Target};
+
+impl<'a> Lowering<'a> {
+    /// A parser instance, in its own scope.
+    pub(super) fn parser(
+        &mut self,
+        declaration: &'a ast::Declaration,
+        parser: &'a ast::ParserDeclaration,
+        name: String,
+    ) -> ir::Parser {
+        let parameters = self.parameters(&parser.parameters);
+        let prologue = self.collect(|lowering| {
+            for local in &parser.locals {
+                match &local.kind {
+                    DeclarationKind::ValueSet(set) => lowering.value_set(local, set),
+                    _ => lowering.local_declaration(local),
+                }
+            }
+        });
+        let positions: HashMap<&str, ir::StateId> = parser
+            .states
+            .iter()
+            .zip(0..)
+            .map(|(state, position)| (state.name.as_str(), ir::StateId(position)))
+            .collect();
+        let start = positions.get("start").copied().unwrap_or(ir::StateId(0));
+        let states = parser.states.iter().map(|state| self.state(state, &positions)).collect();
+        let annotations = self.annotations(&declaration.annotations);
+        ir::Parser { name, parameters, prologue, states, start, annotations }
+    }
+
+    fn value_set(&mut self, declaration: &'a ast::Declaration, set: &'a ast::ValueSet) {
+        let element = self.concrete(self.checked.type_at(set.element.id));
+        let type_id = self.type_id(&element);
+        let user_type = self.user_type_of(&element);
+        let match_kinds = match &element {
+            Type::Struct(_) => self
+                .checked
+                .fields(&element)
+                .into_iter()
+                .map(|field| {
+                    field
+                        .field
+                        .annotation("match")
+                        .map(ast::Annotation::text)
+                        .map_or(ir::MatchKind::Exact, |kind| match_kind(&kind))
+                })
+                .collect(),
+            Type::Tuple(elements) => vec![ir::MatchKind::Exact; elements.len()],
+            _ => vec![ir::MatchKind::Exact],
+        };
+        let size = u64::from(self.evaluate_u32(&set.size).unwrap_or(0));
+        let name = names::local_name(&declaration.annotations, declaration.name.as_str());
+        let name = names::qualified(&self.scope.prefix, &name);
+        let annotations = self.annotations(&declaration.annotations);
+        let id = ir::ValueSetId(self.program.value_sets.len() as u32);
+        self.program.value_sets.push(ir::ValueSet {
+            name,
+            type_id,
+            user_type,
+            match_kinds,
+            size,
+            annotations,
+        });
+        self.bind(declaration.id, Entity::ValueSet(id));
+    }
+
+    fn state(
+        &mut self,
+        state: &'a ParserState,
+        positions: &HashMap<&str, ir::StateId>,
+    ) -> ir::State {
+        let mut transition = ir::Transition::Direct(Target::Reject);
+        let body = self.collect(|lowering| {
+            lowering.statements(&state.statements);
+            if let Some(written) = &state.transition {
+                transition = lowering.transition(&written.kind, positions);
+            }
+        });
+        let location = self.location(state.name.span);
+        let annotations = self.annotations(&state.annotations);
+        let name = state.name.text.to_string();
+        ir::State { name, location, body, transition, annotations }
+    }
+
+    fn transition(
+        &mut self,
+        transition: &'a TransitionKind,
+        positions: &HashMap<&str, ir::StateId>,
+    ) -> ir::Transition {
+        match transition {
+            TransitionKind::Direct(name) => ir::Transition::Direct(target(name, positions)),
+            TransitionKind::Select { subjects, cases } => {
+                let list: Vec<&ast::Expression> = subjects.iter().collect();
+                let values: Vec<Expression> =
+                    self.operands(&list).into_iter().map(|value| self.sized(value, 32)).collect();
+                let types: Vec<Type> =
+                    subjects.iter().map(|subject| self.subject_type(subject)).collect();
+                let cases = cases
+                    .iter()
+                    .map(|case| ir::SelectCase {
+                        key_sets: self.key_sets(&case.keyset, &types),
+                        target: target(&case.next, positions),
+                    })
+                    .collect();
+                ir::Transition::Select { subjects: values, cases }
+            }
+        }
+    }
+
+    /// The key sets of a case: one for each subject, or one for all.
+    fn key_sets(&mut self, keyset: &'a ast::Expression, types: &[Type]) -> Vec<KeySet<Expression>> {
+        let elements: Vec<&ast::Expression> = match &keyset.kind {
+            ExpressionKind::TupleKeyset(elements) => elements.iter().collect(),
+            ExpressionKind::List { elements, .. } if types.len() > 1 => elements.iter().collect(),
+            _ => vec![keyset],
+        };
+        let any = Type::Unknown;
+        elements
+            .into_iter()
+            .enumerate()
+            .map(|(position, element)| self.key_set(element, types.get(position).unwrap_or(&any)))
+            .collect()
+    }
+
+    fn key_set(&mut self, keyset: &'a ast::Expression, ty: &Type) -> KeySet<Expression> {
+        match &keyset.kind {
+            ExpressionKind::DefaultKeyset | ExpressionKind::DontCare => KeySet::Any,
+            ExpressionKind::Binary { operator: BinaryOperator::Mask, left, right } => {
+                KeySet::Mask { value: self.set_member(left, ty), mask: self.set_member(right, ty) }
+            }
+            ExpressionKind::Binary { operator: BinaryOperator::Range, left, right } => {
+                KeySet::Range { low: self.set_member(left, ty), high: self.set_member(right, ty) }
+            }
+            _ => {
+                if let Some(Resolution::Declaration(id)) = self.checked.resolution(keyset.id)
+                    && let Some(Entity::ValueSet(set)) = self.entity(*id)
+                {
+                    return KeySet::ValueSet(set);
+                }
+                KeySet::Exact(self.set_member(keyset, ty))
+            }
+        }
+    }
+
+    /// A member of a key set, in the representation of what it is compared with.
+    fn set_member(&mut self, value: &'a ast::Expression, ty: &Type) -> Expression {
+        let value = self.expression(value);
+        if *ty == Type::Unknown {
+            return value;
+        }
+        let type_id = self.type_id(ty);
+        if self.program.types.get(type_id) == ir::Type::Integer {
+            return self.sized(value, 32);
+        }
+        self.coerced(value, type_id)
+    }
+}
+
+fn target(name: &ast::Name, positions: &HashMap<&str, ir::StateId>) -> Target {
+    match name.as_str() {
+        "accept" => Target::Accept,
+        other => positions.get(other).map_or(Target::Reject, |state| Target::State(*state)),
+    }
+}
+
+pub(super) fn match_kind(name: &str) -> ir::MatchKind {
+    match name {
+        "exact" => ir::MatchKind::Exact,
+        "lpm" => ir::MatchKind::Lpm,
+        "ternary" => ir::MatchKind::Ternary,
+        "range" => ir::MatchKind::Range,
+        "optional" => ir::MatchKind::Optional,
+        "selector" => ir::MatchKind::Selector,
+        other => ir::MatchKind::Other(other.to_owned()),
+    }
+}

@@ -1,0 +1,530 @@
+//! Statements.
+
+use super::expression::binary_operator;
+use super::{Entity, Lowering};
+use crate::ast::{
+    self, BinaryOperator, DeclarationKind, ExpressionKind, Statement, StatementKind, SwitchLabel,
+};
+use crate::bits::Bits;
+use crate::check::{Builtin, Constant, Resolution, Type};
+use crate::ir::{self, Expression, Place, Projection, Value};
+use crate::source::Span;
+
+impl<'a> Lowering<'a> {
+    pub(super) fn statements(&mut self, statements: &'a [Statement]) {
+        for statement in statements {
+            self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &'a Statement) {
+        let span = statement.span;
+        match &statement.kind {
+            StatementKind::Empty => {}
+            StatementKind::Declaration(declaration) => self.local_declaration(declaration),
+            StatementKind::Block(block) => self.statements(&block.statements),
+            StatementKind::Assign { target, operator, value } => {
+                self.assignment(span, target, *operator, value);
+            }
+            StatementKind::Call(call) => {
+                // `t.apply().hit;` and the like: only the effect counts.
+                match &call.kind {
+                    ExpressionKind::Call { .. } => {
+                        self.call(call, false);
+                    }
+                    _ => {
+                        self.expression(call);
+                    }
+                }
+            }
+            StatementKind::DirectApplication { target, arguments } => {
+                self.direct_application(span, target, arguments);
+            }
+            StatementKind::If { condition, then, otherwise } => {
+                let known = self.evaluate(condition).and_then(|constant| match constant {
+                    Constant::Bool(value) => Some(value),
+                    _ => None,
+                });
+                match known {
+                    Some(true) => self.statement(then),
+                    Some(false) => {
+                        if let Some(otherwise) = otherwise {
+                            self.statement(otherwise);
+                        }
+                    }
+                    None => {
+                        let condition = self.expression(condition);
+                        let then = self.collect(|lowering| lowering.statement(then));
+                        let otherwise = self.collect(|lowering| {
+                            if let Some(otherwise) = otherwise {
+                                lowering.statement(otherwise);
+                            }
+                        });
+                        self.emit(span, ir::StatementKind::If { condition, then, otherwise });
+                    }
+                }
+            }
+            StatementKind::Switch { subject, cases } => self.switch(span, subject, cases),
+            StatementKind::Return(value) => {
+                let value = value.as_ref().map(|value| self.expression(value));
+                self.emit(span, ir::StatementKind::Return(value));
+            }
+            StatementKind::Exit => self.emit(span, ir::StatementKind::Exit),
+            StatementKind::Break => self.emit(span, ir::StatementKind::Break),
+            StatementKind::Continue => self.emit(span, ir::StatementKind::Continue),
+            StatementKind::For { initial, condition, update, body } => {
+                self.statements(initial);
+                let mut test = None;
+                let before_condition = self.collect(|lowering| {
+                    test = Some(lowering.expression(condition));
+                });
+                let Some(condition) = test else { return };
+                let body = self.collect(|lowering| lowering.statement(body));
+                let update = self.collect(|lowering| lowering.statements(update));
+                self.emit(
+                    span,
+                    ir::StatementKind::For { before_condition, condition, update, body },
+                );
+            }
+            StatementKind::ForIn { variable, collection, body } => {
+                self.for_in(span, variable, collection, body);
+            }
+        }
+    }
+
+    /// A variable, constant or instance where it is declared.
+    pub(super) fn local_declaration(&mut self, declaration: &'a ast::Declaration) {
+        match &declaration.kind {
+            DeclarationKind::Variable { initial, .. } => {
+                let ty = self.concrete(self.checked.declared_type(declaration.id));
+                let type_id = self.type_id(&ty);
+                let value = initial.as_ref().map(|initial| {
+                    let value = self.expression(initial);
+                    self.coerced(value, type_id)
+                });
+                let variable = self.variable(declaration.name.as_str(), type_id);
+                self.bind(declaration.id, Entity::Variable(variable));
+                let place = Place::variable(variable);
+                match value {
+                    Some(value) => self.assign(declaration.span, place, value),
+                    None => self.emit(declaration.span, ir::StatementKind::Reset(place)),
+                }
+            }
+            DeclarationKind::Constant { value, .. } => {
+                if self.checked.constant(value.id).is_none()
+                    && let Some(value) = self.checked.evaluate(value, &self.scope.environment)
+                {
+                    self.scope.environment.values.insert(declaration.id, value);
+                }
+            }
+            DeclarationKind::Instantiation(_) => self.local_instance(declaration),
+            _ => self.problem(declaration.span, "this cannot be declared here"),
+        }
+    }
+
+    fn assignment(
+        &mut self,
+        span: Span,
+        target: &'a ast::Expression,
+        operator: Option<BinaryOperator>,
+        value: &'a ast::Expression,
+    ) {
+        if let ExpressionKind::PartSelect { base, low, width } = &target.kind
+            && self.evaluate(low).is_none()
+        {
+            self.assign_part(span, base, low, width, operator, value);
+            return;
+        }
+        let Some(mut place) = self.target(target) else { return };
+        if operator.is_some() || self.has_effects(value) {
+            place = self.fixed(place);
+        }
+        let ty = self.concrete(self.checked.type_of(target.id));
+        let type_id = self.type_id(&ty);
+        let value = match operator {
+            None => self.expression(value),
+            Some(operator) => {
+                let Some(operator) = binary_operator(operator) else { return };
+                let old = self.read_target(&place, type_id);
+                if matches!(operator, ir::BinaryOperator::And | ir::BinaryOperator::Or) {
+                    let effects = self.has_effects(value);
+                    if effects {
+                        self.assign_short_circuit(span, place, old, operator, value);
+                        return;
+                    }
+                }
+                let old = if self.has_effects(value) { self.kept(old) } else { old };
+                let mut right = self.expression(value);
+                if !matches!(
+                    operator,
+                    ir::BinaryOperator::ShiftLeft | ir::BinaryOperator::ShiftRight
+                ) {
+                    right = self.coerced(right, type_id);
+                }
+                self.binary_of(operator, old, right, &ty)
+            }
+        };
+        let value = self.coerced(value, type_id);
+        self.assign(span, place, value);
+    }
+
+    /// `x &&= f()`: the call runs only where its value counts.
+    fn assign_short_circuit(
+        &mut self,
+        span: Span,
+        place: Place,
+        old: Expression,
+        operator: ir::BinaryOperator,
+        value: &'a ast::Expression,
+    ) {
+        let then = self.collect(|lowering| {
+            let value = lowering.expression(value);
+            lowering.assign(span, place, value);
+        });
+        let condition = if operator == ir::BinaryOperator::And { old } else { self.negated(old) };
+        self.emit(span, ir::StatementKind::If { condition, then, otherwise: Vec::new() });
+    }
+
+    /// Reads a place that may end in a slice.
+    fn read_target(&mut self, place: &Place, type_id: ir::TypeId) -> Expression {
+        let mut whole = place.clone();
+        if let Some(Projection::Slice { high, low }) = whole.path.last().cloned() {
+            whole.path.pop();
+            let whole_type = self.place_type(&whole).unwrap_or(type_id);
+            let operand = Expression { type_id: whole_type, kind: ir::ExpressionKind::Read(whole) };
+            self.slice(operand, high, low)
+        } else {
+            Expression { type_id, kind: ir::ExpressionKind::Read(whole) }
+        }
+    }
+
+    fn place_type(&self, place: &Place) -> Option<ir::TypeId> {
+        let mut current = self.program.variables.get(place.variable.index())?.type_id;
+        for step in &place.path {
+            current = match (step, self.program.types.get(current)) {
+                (Projection::Field(position), ir::Type::Composite(id)) => {
+                    let composite = self.program.types.composites.get(id.index())?;
+                    composite.fields.get(*position as usize)?.type_id
+                }
+                (
+                    Projection::Element(_) | Projection::Next | Projection::Last,
+                    ir::Type::Stack { element, .. },
+                ) => element,
+                _ => return None,
+            };
+        }
+        Some(current)
+    }
+
+    /// `x[low +: width] = value` with a variable start: the other bits of `x` stay.
+    fn assign_part(
+        &mut self,
+        span: Span,
+        base: &'a ast::Expression,
+        low: &'a ast::Expression,
+        width: &'a ast::Expression,
+        operator: Option<BinaryOperator>,
+        value: &'a ast::Expression,
+    ) {
+        let Some(place) = self.target(base) else { return };
+        let place = self.fixed(place);
+        let Some(part_width) = self.evaluate_u32(width) else { return };
+        let ty = self.concrete(self.checked.type_of(base.id));
+        let type_id = self.type_id(&ty);
+        let ir::Type::Bits { width: whole_width, signed } = self.program.types.get(type_id) else {
+            self.problem(span, "only bits have parts");
+            return;
+        };
+        let amount = self.expression(low);
+        let amount = self.sized(amount, 32);
+        let amount = self.kept(amount);
+        let old = Expression { type_id, kind: ir::ExpressionKind::Read(place.clone()) };
+        let old = if self.has_effects(value) { self.kept(old) } else { old };
+        let part_type = self.bit_type(part_width);
+        let new = self.expression(value);
+        let mut new = self.coerced(new, part_type);
+        let shifted = |operator, operand: Expression, amount: &Expression| Expression {
+            type_id,
+            kind: ir::ExpressionKind::Binary(operator, Box::new(operand), Box::new(amount.clone())),
+        };
+        if let Some(operator) = operator.and_then(binary_operator) {
+            let down = shifted(ir::BinaryOperator::ShiftRight, old.clone(), &amount);
+            let before = self.slice(down, part_width.saturating_sub(1), 0);
+            new = Expression {
+                type_id: part_type,
+                kind: ir::ExpressionKind::Binary(operator, Box::new(before), Box::new(new)),
+            };
+        }
+        let ones = Bits::ones(part_width, false).cast(whole_width, false).cast(whole_width, signed);
+        let mask = Expression { type_id, kind: ir::ExpressionKind::Constant(Value::Bits(ones)) };
+        let mask = shifted(ir::BinaryOperator::ShiftLeft, mask, &amount);
+        let keep = Expression {
+            type_id,
+            kind: ir::ExpressionKind::Unary(ir::UnaryOperator::Complement, Box::new(mask)),
+        };
+        let kept = Expression {
+            type_id,
+            kind: ir::ExpressionKind::Binary(
+                ir::BinaryOperator::BitAnd,
+                Box::new(old),
+                Box::new(keep),
+            ),
+        };
+        let unsigned = self.bit_type(whole_width);
+        let wide = self.coerced(new, unsigned);
+        let wide = self.coerced(wide, type_id);
+        let put = shifted(ir::BinaryOperator::ShiftLeft, wide, &amount);
+        let value = Expression {
+            type_id,
+            kind: ir::ExpressionKind::Binary(
+                ir::BinaryOperator::BitOr,
+                Box::new(kept),
+                Box::new(put),
+            ),
+        };
+        self.assign(span, place, value);
+    }
+
+    fn switch(&mut self, span: Span, subject: &'a ast::Expression, cases: &'a [ast::SwitchCase]) {
+        let on_table = self.checked.switch_table(subject.id);
+        let value = match (on_table, &subject.kind) {
+            (Some(_), ExpressionKind::Member { base, .. }) => {
+                self.apply_table(base, Builtin::ActionRun)
+            }
+            _ => Some(self.expression(subject)),
+        };
+        let Some(value) = value else { return };
+        let ty = self.concrete(self.checked.converted_type_of(subject.id));
+        let value = match value.kind {
+            ir::ExpressionKind::Constant(ir::Value::Integer(_)) => self.sized(value, 32),
+            _ => value,
+        };
+        let mut list = Vec::new();
+        let mut default = Vec::new();
+        let mut labels: Vec<Value> = Vec::new();
+        let mut is_default = false;
+        for case in cases {
+            match &case.label {
+                SwitchLabel::Default => is_default = true,
+                SwitchLabel::Expression(label) => {
+                    let label_value = match on_table {
+                        Some(table) => self.action_label(table, label),
+                        None => self.evaluate(label).map(|constant| self.value(&constant, &ty)),
+                    };
+                    match label_value {
+                        Some(value) => labels.push(value),
+                        None => self.problem(label.span, "a label must be known at compile time"),
+                    }
+                }
+            }
+            let Some(body) = &case.body else { continue };
+            let body = self.collect(|lowering| lowering.statements(&body.statements));
+            if is_default {
+                default.clone_from(&body);
+            }
+            if !labels.is_empty() {
+                list.push(ir::SwitchCase { values: std::mem::take(&mut labels), body });
+            }
+            is_default = false;
+        }
+        // Labels at the end without a block do nothing, and keep the default from running.
+        if !labels.is_empty() {
+            list.push(ir::SwitchCase { values: labels, body: Vec::new() });
+        }
+        self.emit(span, ir::StatementKind::Switch { subject: value, cases: list, default });
+    }
+
+    fn action_label(&self, table: ast::DeclarationId, label: &'a ast::Expression) -> Option<Value> {
+        let Some(Resolution::Declaration(action)) = self.checked.resolution(label.id) else {
+            return None;
+        };
+        let facts = self.checked.table(table)?;
+        let position = facts.actions.iter().position(|known| known.action == *action)?;
+        Some(Value::Bits(Bits::unsigned(32, position as u128)))
+    }
+
+    fn direct_application(
+        &mut self,
+        span: Span,
+        target: &'a ast::Type,
+        arguments: &'a [ast::Argument],
+    ) {
+        let checked = self.checked;
+        let Some(facts) = checked.direct_application(target.id) else {
+            self.problem(span, "this application was not understood");
+            return;
+        };
+        let entity = self.direct_instance(&facts.instance);
+        self.apply(span, entity, &facts.apply, arguments);
+    }
+
+    /// `for (x in collection)`: a counter runs over a range, a stack or a list.
+    fn for_in(
+        &mut self,
+        span: Span,
+        variable: &'a ast::Declaration,
+        collection: &'a ast::Expression,
+        body: &'a Statement,
+    ) {
+        let ty = self.concrete(self.checked.declared_type(variable.id));
+        let type_id = self.type_id(&ty);
+        let bool_type = self.bool_type();
+        let declared = self.variable(variable.name.as_str(), type_id);
+        self.bind(variable.id, Entity::Variable(declared));
+        let place = Place::variable(declared);
+        if let ExpressionKind::Binary { operator: BinaryOperator::Range, left, right } =
+            &collection.kind
+        {
+            let mut ends = self.operands(&[left, right]).into_iter();
+            let (Some(low), Some(high)) = (ends.next(), ends.next()) else { return };
+            let (low, high) = (self.coerced(low, type_id), self.coerced(high, type_id));
+            let counter = self.spilled(low);
+            self.temporaries.remove(&counter.variable);
+            let high = self.kept(high);
+            let read = |place: &Place, type_id| Expression {
+                type_id,
+                kind: ir::ExpressionKind::Read(place.clone()),
+            };
+            // A flag, since the counter cannot go beyond the largest value of its type.
+            let more = Place::variable(self.variable("more", bool_type));
+            let compare = |operator, left: Expression, right: Expression| Expression {
+                type_id: bool_type,
+                kind: ir::ExpressionKind::Binary(operator, Box::new(left), Box::new(right)),
+            };
+            let first =
+                compare(ir::BinaryOperator::LessOrEqual, read(&counter, type_id), high.clone());
+            self.assign(span, more.clone(), first);
+            let inner = self.collect(|lowering| {
+                lowering.assign(span, place.clone(), read(&counter, type_id));
+                lowering.statement(body);
+            });
+            let one = match self.program.types.get(type_id) {
+                ir::Type::Bits { width, signed } => Expression {
+                    type_id,
+                    kind: ir::ExpressionKind::Constant(Value::Bits(
+                        Bits::unsigned(width, 1).cast(width, signed),
+                    )),
+                },
+                _ => {
+                    self.problem(span, "a range must be one of bit or int values");
+                    return;
+                }
+            };
+            let update = self.collect(|lowering| {
+                let goes_on =
+                    compare(ir::BinaryOperator::Less, read(&counter, type_id), high.clone());
+                lowering.assign(span, more.clone(), goes_on);
+                let next = Expression {
+                    type_id,
+                    kind: ir::ExpressionKind::Binary(
+                        ir::BinaryOperator::Add,
+                        Box::new(read(&counter, type_id)),
+                        Box::new(one),
+                    ),
+                };
+                lowering.assign(span, counter.clone(), next);
+            });
+            let condition = read(&more, bool_type);
+            self.emit(
+                span,
+                ir::StatementKind::For {
+                    before_condition: Vec::new(),
+                    condition,
+                    update,
+                    body: inner,
+                },
+            );
+            return;
+        }
+        self.for_in_elements(span, &place, type_id, collection, body);
+    }
+
+    fn for_in_elements(
+        &mut self,
+        span: Span,
+        place: &Place,
+        type_id: ir::TypeId,
+        collection: &'a ast::Expression,
+        body: &'a Statement,
+    ) {
+        let bool_type = self.bool_type();
+        let index_type = self.bit_type(32);
+        let value = self.expression(collection);
+        let whole_type = value.type_id;
+        let whole = self.spilled(value);
+        let index = Place::variable(self.variable("index", index_type));
+        let number = |value: u128| super::constant::bits_constant(index_type, 32, value);
+        let read =
+            Expression { type_id: index_type, kind: ir::ExpressionKind::Read(index.clone()) };
+        self.assign(span, index.clone(), number(0));
+        let (count, is_stack) = match self.program.types.get(whole_type) {
+            ir::Type::Stack { size, .. } => (size, true),
+            ir::Type::Composite(id) => {
+                let fields = self.program.types.composites.get(id.index());
+                (fields.map_or(0, |composite| composite.fields.len() as u32), false)
+            }
+            _ => {
+                self.problem(collection.span, "this has no elements to go over");
+                return;
+            }
+        };
+        let inner = self.collect(|lowering| {
+            if is_stack {
+                let mut element = whole.clone();
+                element.path.push(Projection::Element(Box::new(read.clone())));
+                let value = Expression { type_id, kind: ir::ExpressionKind::Read(element) };
+                lowering.assign(span, place.clone(), value);
+            } else {
+                let cases = (0..count)
+                    .map(|position| {
+                        let part = whole.clone().field(position);
+                        let part_type = lowering.place_type(&part).unwrap_or(type_id);
+                        let value =
+                            Expression { type_id: part_type, kind: ir::ExpressionKind::Read(part) };
+                        let body = lowering.collect(|lowering| {
+                            let value = lowering.coerced(value, type_id);
+                            lowering.assign(span, place.clone(), value);
+                        });
+                        ir::SwitchCase {
+                            values: vec![Value::Bits(Bits::unsigned(32, position.into()))],
+                            body,
+                        }
+                    })
+                    .collect();
+                lowering.emit(
+                    span,
+                    ir::StatementKind::Switch { subject: read.clone(), cases, default: Vec::new() },
+                );
+            }
+            lowering.statement(body);
+        });
+        let update = self.collect(|lowering| {
+            let next = Expression {
+                type_id: index_type,
+                kind: ir::ExpressionKind::Binary(
+                    ir::BinaryOperator::Add,
+                    Box::new(read.clone()),
+                    Box::new(number(1)),
+                ),
+            };
+            lowering.assign(span, index.clone(), next);
+        });
+        let condition = Expression {
+            type_id: bool_type,
+            kind: ir::ExpressionKind::Binary(
+                ir::BinaryOperator::Less,
+                Box::new(read),
+                Box::new(number(count.into())),
+            ),
+        };
+        self.emit(
+            span,
+            ir::StatementKind::For { before_condition: Vec::new(), condition, update, body: inner },
+        );
+    }
+
+    /// The scope's type for a label or case whose values are not numbers.
+    pub(super) fn subject_type(&self, subject: &'a ast::Expression) -> Type {
+        self.concrete(self.checked.converted_type_of(subject.id))
+    }
+}

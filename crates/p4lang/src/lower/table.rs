@@ -1,0 +1,503 @@
+//! Tables: keys, actions, entries, and the properties that architectures add.
+
+use super::parser::match_kind;
+use super::types::number;
+use super::{Entity, ExternRole, Lowering, NamelessExtern, names};
+use crate::ast::{
+    self, BinaryOperator, DeclarationKind, ExpressionKind, TableProperty, TablePropertyKind,
+};
+use crate::check::{
+    ActionCallFacts, BoundArgument, Callee, Constant, TableFacts, TableStore, Type,
+};
+use crate::ir::{self, KeySet, Value};
+
+impl<'a> Lowering<'a> {
+    /// A table of a control instance, in the instance's scope.
+    pub(super) fn table(
+        &mut self,
+        declaration: &'a ast::Declaration,
+        table: &'a ast::Table,
+        control: ir::ControlId,
+    ) {
+        let checked = self.checked;
+        let Some(facts) = checked.table(declaration.id) else { return };
+        let id = ir::TableId(self.program.tables.len() as u32);
+        self.bind(declaration.id, Entity::Table(id));
+        let name = names::local_name(&declaration.annotations, declaration.name.as_str());
+        let name = names::qualified(&self.scope.prefix, &name);
+        let mut keys = Vec::new();
+        let before_keys = self.collect(|lowering| keys = lowering.keys(table, facts));
+        let actions = self.action_references(table, facts);
+        let default_action = self.default_action(table, facts);
+        let location = self.location(declaration.name.span);
+        let annotations = self.annotations(&declaration.annotations);
+        let lowered = ir::Table {
+            name: name.clone(),
+            control,
+            before_keys,
+            keys,
+            actions,
+            default_action,
+            default_action_is_const: facts.default_action_is_const,
+            entries: Vec::new(),
+            entries_are_const: facts.entries_are_const,
+            size: facts.size,
+            implementation: None,
+            direct_externs: Vec::new(),
+            idle_timeout: None,
+            add_on_miss: false,
+            storage: storage(facts),
+            properties: Vec::new(),
+            location,
+            annotations,
+        };
+        self.program.tables.push(lowered);
+        let types: Vec<Type> = facts.keys.iter().map(|key| self.concrete(&key.ty)).collect();
+        let mut entries = None;
+        for property in &table.properties {
+            match &property.kind {
+                TablePropertyKind::Entries(list) => {
+                    entries = Some(self.entries(table, list, facts, &types));
+                }
+                TablePropertyKind::Value(value) => self.property(id, &name, property, value),
+                TablePropertyKind::Key(_) | TablePropertyKind::Actions(_) => {}
+            }
+        }
+        if let Some(known) = self.program.tables.get_mut(id.index()) {
+            known.entries = entries.unwrap_or_default();
+        }
+    }
+
+    fn keys(&mut self, table: &'a ast::Table, facts: &TableFacts) -> Vec<ir::Key> {
+        let elements = table.key().unwrap_or_default();
+        let list: Vec<&ast::Expression> =
+            elements.iter().map(|element| &element.expression).collect();
+        let values = self.operands(&list);
+        elements
+            .iter()
+            .zip(values)
+            .zip(&facts.keys)
+            .enumerate()
+            .map(|(position, ((element, value), facts))| ir::Key {
+                name: self.key_name(element, position),
+                expression: self.sized(value, 32),
+                match_kind: match_kind(&facts.match_kind),
+                user_type: self.user_type_of(&facts.ty),
+                annotations: self.annotations(&element.annotations),
+            })
+            .collect()
+    }
+
+    fn action_references(
+        &mut self,
+        table: &'a ast::Table,
+        facts: &'a TableFacts,
+    ) -> Vec<ir::ActionReference> {
+        let written = table.actions().unwrap_or_default();
+        let mut references = Vec::new();
+        for (position, action) in facts.actions.iter().enumerate() {
+            let Some(Entity::Action(id)) = self.action_entity(action.action) else {
+                let span = written
+                    .get(position)
+                    .map_or_else(crate::source::Span::nowhere, |reference| reference.span);
+                self.problem(span, "this action does not exist here");
+                continue;
+            };
+            let reference = if action.is_implicit { None } else { written.get(position) };
+            let given =
+                reference.and_then(|reference| reference.arguments.as_deref()).unwrap_or_default();
+            let (parameters, types) = self.action_parameters(action.action);
+            let mut arguments = Vec::new();
+            let before_arguments = self.collect(|lowering| {
+                arguments = lowering.directed(&action.arguments, &types, given, parameters);
+            });
+            let annotations = reference
+                .map(|reference| self.annotations(&reference.annotations))
+                .unwrap_or_default();
+            references.push(ir::ActionReference {
+                action: id,
+                arguments,
+                before_arguments,
+                annotations,
+            });
+        }
+        references
+    }
+
+    fn action_parameters(&self, action: ast::DeclarationId) -> (&'a [ast::Parameter], Vec<Type>) {
+        let parameters = match self.declaration(action).map(|node| &node.kind) {
+            Some(DeclarationKind::Action { parameters, .. }) => parameters.as_slice(),
+            _ => &[],
+        };
+        let types = parameters
+            .iter()
+            .map(|parameter| self.concrete(self.checked.declared_type(parameter.id)))
+            .collect();
+        (parameters, types)
+    }
+
+    /// Arguments for the parameters with direction.
+    fn directed(
+        &mut self,
+        bound: &[BoundArgument],
+        types: &[Type],
+        given: &'a [ast::Argument],
+        parameters: &'a [ast::Parameter],
+    ) -> Vec<ir::Argument> {
+        let count = parameters
+            .iter()
+            .take_while(|parameter| parameter.direction != ast::Direction::None)
+            .count();
+        let bound = bound.get(..count).unwrap_or(bound);
+        self.bound_arguments(bound, types, given, parameters, false)
+    }
+
+    fn default_action(&mut self, table: &'a ast::Table, facts: &TableFacts) -> ir::ActionCall {
+        let Some(default) = &facts.default_action else {
+            return ir::ActionCall { position: 0, arguments: Vec::new() };
+        };
+        let given = match table.property("default_action").map(|property| &property.kind) {
+            Some(TablePropertyKind::Value(value)) => match &value.kind {
+                ExpressionKind::Call { arguments, .. } => arguments.as_slice(),
+                _ => &[],
+            },
+            _ => &[],
+        };
+        self.action_call(default, given, facts)
+    }
+
+    /// An action with values for the parameters that the control plane gives otherwise.
+    fn action_call(
+        &mut self,
+        call: &ActionCallFacts,
+        given: &'a [ast::Argument],
+        facts: &TableFacts,
+    ) -> ir::ActionCall {
+        let position = call.position as u32;
+        let Some(action) = facts.actions.get(call.position) else {
+            return ir::ActionCall { position, arguments: Vec::new() };
+        };
+        let (parameters, types) = self.action_parameters(action.action);
+        let mut arguments = Vec::new();
+        for ((parameter, bound), ty) in parameters.iter().zip(&call.arguments).zip(&types) {
+            if parameter.direction != ast::Direction::None {
+                continue;
+            }
+            let value = match (bound, &parameter.default) {
+                (BoundArgument::Given(at), _) => given.get(*at).map(|argument| &argument.value),
+                (BoundArgument::Default, Some(default)) => Some(default),
+                _ => None,
+            };
+            let constant = value.and_then(|value| self.evaluate(value));
+            match (constant, value) {
+                (Some(constant), _) => {
+                    let value = self.value(&constant, ty);
+                    arguments.push(value);
+                }
+                (None, Some(value)) => {
+                    self.problem(value.span, "this argument must be known at compile time");
+                }
+                (None, None) => {
+                    let default = self.default_value(ty);
+                    if let ir::ExpressionKind::Constant(value) = default.kind {
+                        arguments.push(value);
+                    }
+                }
+            }
+        }
+        ir::ActionCall { position, arguments }
+    }
+
+    fn entries(
+        &mut self,
+        table: &'a ast::Table,
+        list: &'a [ast::Entry],
+        facts: &'a TableFacts,
+        types: &[Type],
+    ) -> Vec<ir::Entry> {
+        let priorities = self.priorities(table, list, facts);
+        let mut entries = Vec::new();
+        for ((entry, facts_of), priority) in list.iter().zip(&facts.entries).zip(priorities) {
+            let given = entry.action.arguments.as_deref().unwrap_or_default();
+            let location = self.location(entry.span);
+            let Some(key_sets) = self.entry_key_sets(&entry.keyset, types) else { continue };
+            let action = self.action_call(&facts_of.action, given, facts);
+            let annotations = self.annotations(&entry.annotations);
+            entries.push(ir::Entry {
+                key_sets,
+                action,
+                priority,
+                is_const: entry.is_const || facts.entries_are_const,
+                location,
+                annotations,
+            });
+        }
+        entries
+    }
+
+    /// Priorities by which the larger number wins (P4_16 specification, section 14.2.1.4), for
+    /// tables whose entries may overlap.
+    fn priorities(
+        &mut self,
+        table: &'a ast::Table,
+        list: &'a [ast::Entry],
+        facts: &TableFacts,
+    ) -> Vec<Option<u32>> {
+        let needed = facts
+            .keys
+            .iter()
+            .any(|key| matches!(&*key.match_kind, "ternary" | "range" | "optional"));
+        if !needed {
+            return vec![None; list.len()];
+        }
+        let property = |name: &str| match table.property(name).map(|property| &property.kind) {
+            Some(TablePropertyKind::Value(value)) => self.evaluate(value),
+            _ => None,
+        };
+        let largest_wins = property("largest_priority_wins")
+            .and_then(|constant| match constant {
+                Constant::Bool(value) => Some(value),
+                _ => None,
+            })
+            .unwrap_or(true);
+        let delta = property("priority_delta")
+            .as_ref()
+            .and_then(number)
+            .and_then(|value| i64::try_from(value).ok())
+            .unwrap_or(1);
+        let written: Vec<Option<i64>> =
+            facts.entries.iter().map(|entry| entry.priority.map(i64::from)).collect();
+        let annotated: Vec<Option<i64>> = list
+            .iter()
+            .map(|entry| {
+                let annotation = entry
+                    .annotations
+                    .iter()
+                    .find(|annotation| annotation.name.as_str() == "priority")?;
+                annotation.text().trim().parse().ok()
+            })
+            .collect();
+        let count = list.len() as i64;
+        let (values, largest_wins): (Vec<i64>, bool) = if written.iter().any(Option::is_some) {
+            let mut last = 0;
+            let values = written
+                .iter()
+                .map(|priority| {
+                    last = match priority {
+                        Some(priority) => *priority,
+                        None if largest_wins => last.saturating_sub(delta),
+                        None => last.saturating_add(delta),
+                    };
+                    last
+                })
+                .collect();
+            (values, largest_wins)
+        } else if annotated.iter().any(Option::is_some) {
+            // `@priority` as p4c's BMv2 back end reads it: the smaller wins, the position is the
+            // default.
+            let values = annotated
+                .iter()
+                .zip(1..)
+                .map(|(priority, position)| priority.unwrap_or(position))
+                .collect();
+            (values, false)
+        } else if largest_wins {
+            let values = (0..count)
+                .map(|position| (count - 1 - position).saturating_mul(delta).saturating_add(1))
+                .collect();
+            (values, true)
+        } else {
+            let values = (0..count)
+                .map(|position| position.saturating_mul(delta).saturating_add(1))
+                .collect();
+            (values, false)
+        };
+        // Mirrored where the smaller number wins, so that the larger one does.
+        let (least, most) =
+            (values.iter().copied().min().unwrap_or(0), values.iter().copied().max().unwrap_or(0));
+        values
+            .into_iter()
+            .map(|value| {
+                let value = if largest_wins { value } else { least + (most - value) };
+                Some(u32::try_from(value).unwrap_or(0))
+            })
+            .collect()
+    }
+
+    fn entry_key_sets(
+        &mut self,
+        keyset: &'a ast::Expression,
+        types: &[Type],
+    ) -> Option<Vec<KeySet<Value>>> {
+        let elements: Vec<&ast::Expression> = match &keyset.kind {
+            ExpressionKind::TupleKeyset(elements) => elements.iter().collect(),
+            ExpressionKind::DefaultKeyset | ExpressionKind::DontCare => {
+                return Some(vec![KeySet::Any; types.len()]);
+            }
+            ExpressionKind::List { elements, .. } if elements.len() == types.len() => {
+                elements.iter().collect()
+            }
+            _ => vec![keyset],
+        };
+        elements
+            .into_iter()
+            .zip(types)
+            .map(|(element, ty)| self.entry_key_set(element, ty))
+            .collect()
+    }
+
+    fn entry_key_set(&mut self, keyset: &'a ast::Expression, ty: &Type) -> Option<KeySet<Value>> {
+        match &keyset.kind {
+            ExpressionKind::DefaultKeyset | ExpressionKind::DontCare => Some(KeySet::Any),
+            ExpressionKind::Binary { operator: BinaryOperator::Mask, left, right } => {
+                let (value, mask) = (self.entry_value(left, ty)?, self.entry_value(right, ty)?);
+                Some(KeySet::Mask { value: masked(value, &mask), mask })
+            }
+            ExpressionKind::Binary { operator: BinaryOperator::Range, left, right } => {
+                Some(KeySet::Range {
+                    low: self.entry_value(left, ty)?,
+                    high: self.entry_value(right, ty)?,
+                })
+            }
+            _ => Some(KeySet::Exact(self.entry_value(keyset, ty)?)),
+        }
+    }
+
+    fn entry_value(&mut self, value: &'a ast::Expression, ty: &Type) -> Option<Value> {
+        match self.evaluate(value) {
+            Some(constant) => Some(self.value(&constant, ty)),
+            None => {
+                self.problem(value.span, "an entry's key must be known at compile time");
+                None
+            }
+        }
+    }
+
+    /// A property with a value.
+    fn property(
+        &mut self,
+        table: ir::TableId,
+        table_name: &str,
+        property: &'a TableProperty,
+        value: &'a ast::Expression,
+    ) {
+        let role = match property.name.as_str() {
+            "default_action" | "largest_priority_wins" | "priority_delta" => return,
+            "implementation" | "psa_implementation" | "pna_implementation" => {
+                Some(ExternRole::Implementation)
+            }
+            "counters"
+            | "meters"
+            | "psa_direct_counter"
+            | "psa_direct_counters"
+            | "psa_direct_meter"
+            | "psa_direct_meters"
+            | "pna_direct_counter"
+            | "pna_direct_counters"
+            | "pna_direct_meter"
+            | "pna_direct_meters" => Some(ExternRole::Direct),
+            _ => None,
+        };
+        if let Some(role) = role {
+            self.extern_property(table, table_name, property, value, role);
+            return;
+        }
+        let constant = self.evaluate(value);
+        let Some(constant) = constant else {
+            // Extern objects of an architecture that is not ours.
+            if let Some(Entity::Extern(id)) = self.object(value) {
+                self.attach(table, ExternRole::Direct, id);
+            }
+            return;
+        };
+        let ty = self.concrete(self.checked.converted_type_of(value.id));
+        let as_value = self.value(&constant, &ty);
+        let size = number(&constant).and_then(|size| u64::try_from(size).ok());
+        let member = match &constant {
+            Constant::Enum(id) => Some(self.checked.name(*id).to_string()),
+            Constant::SerializableEnum { member: Some(id), .. } => {
+                Some(self.checked.name(*id).to_string())
+            }
+            _ => None,
+        };
+        let Some(known) = self.program.tables.get_mut(table.index()) else { return };
+        match property.name.as_str() {
+            "size" => known.size = size,
+            "support_timeout" => {
+                if constant == Constant::Bool(true) {
+                    known.idle_timeout = Some("NOTIFY_CONTROL".to_owned());
+                }
+            }
+            "psa_idle_timeout" | "pna_idle_timeout" => {
+                known.idle_timeout = member.filter(|member| member != "NO_TIMEOUT");
+            }
+            "add_on_miss" => known.add_on_miss = constant == Constant::Bool(true),
+            name => known.properties.push((name.to_owned(), as_value)),
+        }
+    }
+
+    fn extern_property(
+        &mut self,
+        table: ir::TableId,
+        table_name: &str,
+        property: &'a TableProperty,
+        value: &'a ast::Expression,
+        role: ExternRole,
+    ) {
+        if let ExpressionKind::List { elements, .. } = &value.kind {
+            for element in elements {
+                self.extern_property(table, table_name, property, element, role);
+            }
+            return;
+        }
+        let constructs = self
+            .checked
+            .call(value.id)
+            .is_some_and(|facts| matches!(facts.callee, Callee::Constructor { .. }));
+        if constructs {
+            let local = names::local_name(&property.annotations, "");
+            let name = if local.is_empty() {
+                format!("{table_name}.{}", property.name)
+            } else {
+                names::qualified(&self.scope.prefix, &local)
+            };
+            let annotations = self.annotations(&property.annotations);
+            self.nameless_externs.push(NamelessExtern {
+                table,
+                role,
+                name,
+                call: value,
+                scope: self.scope.clone(),
+                annotations,
+            });
+        } else if let Some(Entity::Extern(id)) = self.object(value) {
+            self.attach(table, role, id);
+        } else {
+            self.problem(value.span, "an extern object is expected here");
+        }
+    }
+}
+
+fn storage(facts: &TableFacts) -> ir::TableStorage {
+    let Some(configuration) = facts.configuration else { return ir::TableStorage::default() };
+    let store = match configuration.store {
+        TableStore::Static => "static",
+        TableStore::Dynamic => "dynamic",
+    };
+    ir::TableStorage {
+        store: Some(store.to_owned()),
+        update: match configuration.implementation {
+            crate::check::TableImplementation::Dpdk => ir::EntryUpdate::InPlace,
+            crate::check::TableImplementation::T4p4s => ir::EntryUpdate::DoubleBuffered,
+        },
+        synchronised: configuration.synced,
+    }
+}
+
+/// Bits outside the mask do not count; they are zero, as in P4Runtime.
+fn masked(value: Value, mask: &Value) -> Value {
+    match (value, mask) {
+        (Value::Bits(value), Value::Bits(mask)) => Value::Bits(value.bit_and(mask)),
+        (value, _) => value,
+    }
+}

@@ -1,0 +1,218 @@
+//! What of a control is used: tables that are applied, actions that tables or statements name.
+//!
+//! p4c removes the rest before it writes P4Info, and puts copies of top-level actions at the
+//! front of the controls that use them; the IR follows in both.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use super::{Lowering, names, walk};
+use crate::ast::{
+    Block, Declaration, DeclarationId, DeclarationKind, Expression, Statement, StatementKind,
+    TablePropertyKind,
+};
+use crate::check::{Constant, Resolution};
+
+/// What a control uses of its own, and of the top level.
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    /// Tables and actions.
+    pub(super) used: HashSet<DeclarationId>,
+    /// Actions at top level, in order of first use.
+    pub(super) global_actions: Vec<DeclarationId>,
+}
+
+impl<'a> Lowering<'a> {
+    pub(super) fn usage(&mut self, declaration: &'a Declaration) -> Rc<Usage> {
+        if let Some(known) = self.usages.get(&declaration.id) {
+            return known.clone();
+        }
+        let DeclarationKind::Control(control) = &declaration.kind else { return Rc::default() };
+        let mut finder = Finder { lowering: self, open: Vec::new(), used: HashSet::new() };
+        finder.block(&control.apply);
+        for local in &control.locals {
+            walk::declaration(local, &mut |met| finder.met(met));
+        }
+        while let Some(next) = finder.open.pop() {
+            finder.declaration(next);
+        }
+        let used = finder.used;
+        let mut global_actions = Vec::new();
+        for local in &control.locals {
+            let mut named = Vec::new();
+            match &local.kind {
+                DeclarationKind::Table(_) if used.contains(&local.id) => {
+                    if let Some(facts) = self.checked.table(local.id) {
+                        named.extend(facts.actions.iter().map(|action| action.action));
+                    }
+                }
+                DeclarationKind::Action { body, .. } if used.contains(&local.id) => {
+                    walk::block(body, &mut |met| named.extend(self.named(met)));
+                }
+                _ => {}
+            }
+            self.add_global_actions(&named, &mut global_actions);
+        }
+        let mut named = Vec::new();
+        walk::block(&control.apply, &mut |met| named.extend(self.named(met)));
+        self.add_global_actions(&named, &mut global_actions);
+        let usage = Rc::new(Usage { used, global_actions });
+        self.usages.insert(declaration.id, usage.clone());
+        usage
+    }
+
+    fn add_global_actions(&self, named: &[DeclarationId], to: &mut Vec<DeclarationId>) {
+        for id in named {
+            let is_action = self
+                .declaration(*id)
+                .is_some_and(|node| matches!(node.kind, DeclarationKind::Action { .. }));
+            if is_action && self.checked.index.parent(*id).is_none() && !to.contains(id) {
+                to.push(*id);
+            }
+        }
+    }
+
+    /// The declaration that an expression names.
+    fn named(&self, expression: &Expression) -> Option<DeclarationId> {
+        match self.checked.resolution(expression.id) {
+            Some(Resolution::Declaration(id)) => Some(*id),
+            _ => None,
+        }
+    }
+}
+
+struct Finder<'l, 'a> {
+    lowering: &'l Lowering<'a>,
+    open: Vec<DeclarationId>,
+    used: HashSet<DeclarationId>,
+}
+
+impl<'a> Finder<'_, 'a> {
+    fn met(&mut self, met: &Expression) {
+        if let Some(id) = self.lowering.named(met) {
+            self.name(id);
+        }
+    }
+
+    fn name(&mut self, id: DeclarationId) {
+        let relevant = self.lowering.declaration(id).is_some_and(|node| {
+            matches!(
+                node.kind,
+                DeclarationKind::Action { .. }
+                    | DeclarationKind::Table(_)
+                    | DeclarationKind::Function { .. }
+            )
+        });
+        if relevant && self.used.insert(id) {
+            self.open.push(id);
+        }
+    }
+
+    fn expression(&mut self, expression: &'a Expression) {
+        walk::expression(expression, &mut |met| self.met(met));
+    }
+
+    /// Like [`walk::block`], but not behind conditions that are known to be false.
+    fn block(&mut self, block: &'a Block) {
+        for statement in &block.statements {
+            self.statement(statement);
+            if matches!(statement.kind, StatementKind::Return(_) | StatementKind::Exit) {
+                return;
+            }
+        }
+    }
+
+    fn statement(&mut self, statement: &'a Statement) {
+        match &statement.kind {
+            StatementKind::If { condition, then, otherwise } => {
+                let known = self.lowering.checked.constant(condition.id);
+                self.expression(condition);
+                if known != Some(&Constant::Bool(false)) {
+                    self.statement(then);
+                }
+                if let Some(otherwise) = otherwise
+                    && known != Some(&Constant::Bool(true))
+                {
+                    self.statement(otherwise);
+                }
+            }
+            StatementKind::Block(block) => self.block(block),
+            // A label names an action of the table, but does not use it.
+            StatementKind::Switch { subject, cases } => {
+                self.expression(subject);
+                for body in cases.iter().filter_map(|case| case.body.as_ref()) {
+                    self.block(body);
+                }
+            }
+            StatementKind::For { initial, condition, update, body } => {
+                for inner in initial {
+                    self.statement(inner);
+                }
+                self.expression(condition);
+                for inner in update {
+                    self.statement(inner);
+                }
+                self.statement(body);
+            }
+            StatementKind::ForIn { collection, body, .. } => {
+                self.expression(collection);
+                self.statement(body);
+            }
+            _ => walk::statement(statement, &mut |met| self.met(met)),
+        }
+    }
+
+    fn declaration(&mut self, id: DeclarationId) {
+        let Some(node) = self.lowering.declaration(id) else { return };
+        match &node.kind {
+            DeclarationKind::Action { body, .. } | DeclarationKind::Function { body, .. } => {
+                self.block(body);
+            }
+            DeclarationKind::Table(table) => {
+                if let Some(facts) = self.lowering.checked.table(id) {
+                    for action in &facts.actions {
+                        self.name(action.action);
+                    }
+                }
+                for property in &table.properties {
+                    match &property.kind {
+                        TablePropertyKind::Key(keys) => {
+                            for key in keys {
+                                self.expression(&key.expression);
+                            }
+                        }
+                        TablePropertyKind::Actions(actions) => {
+                            for argument in
+                                actions.iter().flat_map(|action| action.arguments.iter().flatten())
+                            {
+                                self.expression(&argument.value);
+                            }
+                        }
+                        TablePropertyKind::Entries(_) | TablePropertyKind::Value(_) => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Lowering<'a> {
+    /// Lowers a top-level action if that was not done before.
+    pub(super) fn global_action(&mut self, id: DeclarationId) {
+        if self.globals.contains_key(&id) {
+            return;
+        }
+        let Some(declaration) = self.declaration(id) else { return };
+        let name = names::qualified(
+            "",
+            &names::local_name(&declaration.annotations, declaration.name.as_str()),
+        );
+        let (entity, _) = self.within(super::Scope::default(), |lowering| {
+            lowering.action(declaration, name, crate::ir::ActionScope::Program)
+        });
+        if let Some(entity) = entity {
+            self.globals.insert(id, entity);
+        }
+    }
+}

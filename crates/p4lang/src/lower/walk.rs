@@ -1,0 +1,134 @@
+//! All expressions below a statement or expression, in source order.
+
+use crate::ast::{
+    Argument, Block, Declaration, DeclarationKind, Expression, ExpressionKind, Statement,
+    StatementKind, SwitchLabel,
+};
+
+pub(super) fn block<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Expression)) {
+    for inner in &block.statements {
+        statement(inner, visit);
+    }
+}
+
+pub(super) fn statement<'a>(of: &'a Statement, visit: &mut dyn FnMut(&'a Expression)) {
+    match &of.kind {
+        StatementKind::Empty
+        | StatementKind::Exit
+        | StatementKind::Break
+        | StatementKind::Continue
+        | StatementKind::Return(None) => {}
+        StatementKind::Declaration(inner) => declaration(inner, visit),
+        StatementKind::Block(inner) => block(inner, visit),
+        StatementKind::Assign { target, value, .. } => {
+            expression(target, visit);
+            expression(value, visit);
+        }
+        StatementKind::Call(call) | StatementKind::Return(Some(call)) => expression(call, visit),
+        StatementKind::DirectApplication { arguments: given, .. } => arguments(given, visit),
+        StatementKind::If { condition, then, otherwise } => {
+            expression(condition, visit);
+            statement(then, visit);
+            if let Some(otherwise) = otherwise {
+                statement(otherwise, visit);
+            }
+        }
+        StatementKind::Switch { subject, cases } => {
+            expression(subject, visit);
+            for case in cases {
+                if let SwitchLabel::Expression(label) = &case.label {
+                    expression(label, visit);
+                }
+                if let Some(body) = &case.body {
+                    block(body, visit);
+                }
+            }
+        }
+        StatementKind::For { initial, condition, update, body } => {
+            for inner in initial {
+                statement(inner, visit);
+            }
+            expression(condition, visit);
+            for inner in update {
+                statement(inner, visit);
+            }
+            statement(body, visit);
+        }
+        StatementKind::ForIn { collection, body, .. } => {
+            expression(collection, visit);
+            statement(body, visit);
+        }
+    }
+}
+
+pub(super) fn declaration<'a>(of: &'a Declaration, visit: &mut dyn FnMut(&'a Expression)) {
+    match &of.kind {
+        DeclarationKind::Constant { value, .. } => expression(value, visit),
+        DeclarationKind::Variable { initial: Some(initial), .. } => expression(initial, visit),
+        DeclarationKind::Instantiation(instance) => arguments(&instance.arguments, visit),
+        _ => {}
+    }
+}
+
+fn arguments<'a>(arguments: &'a [Argument], visit: &mut dyn FnMut(&'a Expression)) {
+    for argument in arguments {
+        expression(&argument.value, visit);
+    }
+}
+
+pub(super) fn expression<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expression)) {
+    visit(of);
+    match &of.kind {
+        ExpressionKind::Boolean(_)
+        | ExpressionKind::Integer(_)
+        | ExpressionKind::String(_)
+        | ExpressionKind::This
+        | ExpressionKind::Path(_)
+        | ExpressionKind::Type(_)
+        | ExpressionKind::InvalidHeader
+        | ExpressionKind::DefaultValue
+        | ExpressionKind::DefaultKeyset
+        | ExpressionKind::DontCare => {}
+        ExpressionKind::Member { base, .. } => expression(base, visit),
+        ExpressionKind::Index { base, index } => {
+            expression(base, visit);
+            expression(index, visit);
+        }
+        ExpressionKind::Slice { base, high, low } => {
+            expression(base, visit);
+            expression(high, visit);
+            expression(low, visit);
+        }
+        ExpressionKind::PartSelect { base, low, width } => {
+            expression(base, visit);
+            expression(low, visit);
+            expression(width, visit);
+        }
+        ExpressionKind::Call { callee, arguments: given, .. } => {
+            expression(callee, visit);
+            arguments(given, visit);
+        }
+        ExpressionKind::Cast { operand, .. } | ExpressionKind::Unary { operand, .. } => {
+            expression(operand, visit);
+        }
+        ExpressionKind::Binary { left, right, .. } => {
+            expression(left, visit);
+            expression(right, visit);
+        }
+        ExpressionKind::Conditional { condition, then, otherwise } => {
+            expression(condition, visit);
+            expression(then, visit);
+            expression(otherwise, visit);
+        }
+        ExpressionKind::List { elements, .. } | ExpressionKind::TupleKeyset(elements) => {
+            for element in elements {
+                expression(element, visit);
+            }
+        }
+        ExpressionKind::Record { fields, .. } => {
+            for field in fields {
+                expression(&field.value, visit);
+            }
+        }
+    }
+}
