@@ -4,6 +4,7 @@
 //! read that. What any of them has to say goes into [`diagnostic::Diagnostics`] with positions in a
 //! [`source::SourceMap`].
 
+pub mod arch;
 pub mod ast;
 pub mod bits;
 pub mod check;
@@ -11,4 +12,6 @@ pub mod diagnostic;
 pub mod ir;
 pub mod lower;
 pub mod p4info;
+mod lexer;
+pub mod preprocess;
 pub mod source;

@@ -1,0 +1,560 @@
+//! Text to tokens.
+//!
+//! One lexer serves the preprocessor and the parser: it keeps what both need (whether a token starts a line, whether
+//! white space stands before it) and never fails. What is not P4 becomes [`TokenKind::Unknown`] or a number that does
+//! not parse, and is an error only if it reaches the parser, so that text in skipped `#if` branches, macro bodies and
+//! annotations may hold anything. `>` is always a token of its own; the parser joins neighbours to `>>` where an
+//! operator can stand (`bit<bit<8>>` needs them apart).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::source::{FileId, Span};
+
+/// An interned piece of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Symbol(u32);
+
+impl Symbol {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Gives equal texts the same [`Symbol`].
+#[derive(Debug, Default)]
+pub(crate) struct Interner {
+    by_text: HashMap<Arc<str>, Symbol>,
+    texts: Vec<Arc<str>>,
+}
+
+impl Interner {
+    pub(crate) fn intern(&mut self, text: &str) -> Symbol {
+        if let Some(symbol) = self.by_text.get(text) {
+            return *symbol;
+        }
+        let symbol = Symbol(self.texts.len() as u32);
+        let text: Arc<str> = text.into();
+        self.texts.push(text.clone());
+        self.by_text.insert(text, symbol);
+        symbol
+    }
+
+    pub(crate) fn text(&self, symbol: Symbol) -> Arc<str> {
+        self.texts.get(symbol.index()).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn str(&self, symbol: Symbol) -> &str {
+        self.texts.get(symbol.index()).map_or("", |text| text)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.texts.len()
+    }
+}
+
+macro_rules! token_kinds {
+    (
+        keywords { $($keyword:ident $keyword_text:literal,)* }
+        punctuation { $($mark:ident $mark_text:literal,)* }
+    ) => {
+        /// What a token is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum TokenKind {
+            /// A name that is no keyword.
+            Identifier,
+            /// Digits and what sticks to them.
+            Number,
+            /// A string that is closed.
+            String,
+            /// A string that is not.
+            UnterminatedString,
+            /// A comment that is not closed.
+            UnterminatedComment,
+            /// Any other character.
+            Unknown,
+            /// The end of the text.
+            End,
+            $($keyword,)*
+            $($mark,)*
+        }
+
+        impl TokenKind {
+            /// The text of a keyword or punctuation mark.
+            pub(crate) fn text(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$keyword => Some($keyword_text),)*
+                    $(Self::$mark => Some($mark_text),)*
+                    _ => None,
+                }
+            }
+
+            pub(crate) fn is_keyword(self) -> bool {
+                matches!(self, $(Self::$keyword)|*)
+            }
+        }
+
+        fn keyword(text: &str) -> Option<TokenKind> {
+            match text {
+                $($keyword_text => Some(TokenKind::$keyword),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+token_kinds! {
+    keywords {
+        Abstract "abstract",
+        Action "action",
+        Actions "actions",
+        Apply "apply",
+        Bit "bit",
+        Bool "bool",
+        Break "break",
+        Const "const",
+        Continue "continue",
+        Control "control",
+        Default "default",
+        Else "else",
+        Entries "entries",
+        Enum "enum",
+        Error "error",
+        Exit "exit",
+        Extern "extern",
+        False "false",
+        For "for",
+        Header "header",
+        HeaderUnion "header_union",
+        If "if",
+        In "in",
+        InOut "inout",
+        Int "int",
+        Key "key",
+        List "list",
+        MatchKind "match_kind",
+        Out "out",
+        Package "package",
+        Parser "parser",
+        Priority "priority",
+        Return "return",
+        Select "select",
+        State "state",
+        StringType "string",
+        Struct "struct",
+        Switch "switch",
+        Table "table",
+        This "this",
+        Transition "transition",
+        True "true",
+        Tuple "tuple",
+        Type "type",
+        Typedef "typedef",
+        ValueSet "value_set",
+        Varbit "varbit",
+        Void "void",
+        DontCare "_",
+    }
+    punctuation {
+        LeftParenthesis "(",
+        RightParenthesis ")",
+        LeftBracket "[",
+        RightBracket "]",
+        LeftBrace "{",
+        RightBrace "}",
+        Less "<",
+        Greater ">",
+        Colon ":",
+        Comma ",",
+        Semicolon ";",
+        Question "?",
+        At "@",
+        Hash "#",
+        HashHash "##",
+        Dot ".",
+        DotDot "..",
+        Dots "...",
+        Assign "=",
+        Equal "==",
+        NotEqual "!=",
+        LessOrEqual "<=",
+        ShiftLeft "<<",
+        ShiftLeftAssign "<<=",
+        Not "!",
+        Complement "~",
+        Plus "+",
+        PlusAssign "+=",
+        PlusPlus "++",
+        Minus "-",
+        MinusAssign "-=",
+        Star "*",
+        StarAssign "*=",
+        Slash "/",
+        SlashAssign "/=",
+        Percent "%",
+        PercentAssign "%=",
+        Ampersand "&",
+        AmpersandAssign "&=",
+        And "&&",
+        Mask "&&&",
+        Bar "|",
+        BarAssign "|=",
+        Or "||",
+        PlusSaturating "|+|",
+        PlusSaturatingAssign "|+|=",
+        MinusSaturating "|-|",
+        MinusSaturatingAssign "|-|=",
+        Caret "^",
+        CaretAssign "^=",
+    }
+}
+
+/// A token.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Token {
+    pub(crate) kind: TokenKind,
+    /// White space, a comment or a line break stands before it.
+    pub(crate) space_before: bool,
+    /// It is the first of its line.
+    pub(crate) line_start: bool,
+    /// Macro names that may not be expanded any more.
+    pub(crate) no_expand: bool,
+    /// Its text.
+    pub(crate) symbol: Symbol,
+    pub(crate) span: Span,
+}
+
+/// Reads the tokens of one text.
+#[derive(Debug)]
+pub(crate) struct Lexer {
+    text: Arc<str>,
+    file: FileId,
+    at: usize,
+}
+
+impl Lexer {
+    pub(crate) fn new(file: FileId, text: Arc<str>) -> Self {
+        // A byte order mark is no part of the program.
+        let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        Self { text, file, at }
+    }
+
+    /// Where the next token is looked for.
+    pub(crate) fn offset(&self) -> usize {
+        self.at
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn byte(&self, ahead: usize) -> u8 {
+        self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn at_end(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    /// Length of a backslash and line break at the current place; 0 if there is none.
+    fn continuation(&self) -> usize {
+        if self.byte(0) != b'\\' {
+            return 0;
+        }
+        match (self.byte(1), self.byte(2)) {
+            (b'\n', _) => 2,
+            (b'\r', b'\n') => 3,
+            _ => 0,
+        }
+    }
+
+    /// Skips white space and comments. Says whether there was any, and whether a line break was in it. With
+    /// `stop_at_line_end`, stops before a line break that is in no comment.
+    fn skip_blank(&mut self, stop_at_line_end: bool) -> Result<(bool, bool), Span> {
+        let (mut space, mut line) = (false, false);
+        loop {
+            match self.byte(0) {
+                b'\n' if stop_at_line_end => return Ok((space, line)),
+                b'\n' => {
+                    line = true;
+                    self.at += 1;
+                }
+                b' ' | b'\t' | b'\r' | 0x0b | 0x0c => self.at += 1,
+                b'\\' if self.continuation() > 0 => self.at += self.continuation(),
+                b'/' if self.byte(1) == b'/' => {
+                    while !self.at_end() && self.byte(0) != b'\n' {
+                        self.at += self.continuation().max(1);
+                    }
+                }
+                b'/' if self.byte(1) == b'*' => {
+                    let start = self.at;
+                    let rest = self.text.as_bytes().get(self.at + 2..).unwrap_or(&[]);
+                    match rest.windows(2).position(|pair| pair == b"*/") {
+                        Some(length) => self.at += 2 + length + 2,
+                        None => {
+                            self.at = self.text.len();
+                            return Err(self.span(start, start + 2));
+                        }
+                    }
+                }
+                _ => return Ok((space, line)),
+            }
+            space = true;
+        }
+    }
+
+    fn span(&self, start: usize, end: usize) -> Span {
+        Span::new(self.file, start as u32, end as u32)
+    }
+
+    /// Goes to the end of the line, comments left out of account, continued lines not.
+    pub(crate) fn skip_raw_line(&mut self) {
+        while !self.at_end() && self.byte(0) != b'\n' {
+            self.at += self.continuation().max(1);
+        }
+    }
+
+    /// The next token of the same line; `None` at its end. Strings end with the line.
+    pub(crate) fn next_in_line(&mut self, symbols: &mut Interner) -> Option<Token> {
+        match self.skip_blank(true) {
+            Ok((space, _)) => {
+                if self.at_end() || self.byte(0) == b'\n' {
+                    return None;
+                }
+                Some(self.token(space, false, false, symbols))
+            }
+            Err(span) => Some(self.unterminated_comment(span, symbols)),
+        }
+    }
+
+    /// The text up to the end of the line, trimmed; for directives that take anything.
+    pub(crate) fn rest_of_line(&self) -> &str {
+        let rest = self.text.get(self.at..).unwrap_or("");
+        rest.split('\n').next().unwrap_or("").trim()
+    }
+
+    /// The next token; [`TokenKind::End`] at the end, again and again.
+    pub(crate) fn next(&mut self, symbols: &mut Interner) -> Token {
+        let first = self.at == 0;
+        match self.skip_blank(false) {
+            Ok((space, line)) => self.token(space, line || first, true, symbols),
+            Err(span) => self.unterminated_comment(span, symbols),
+        }
+    }
+
+    fn unterminated_comment(&self, span: Span, symbols: &mut Interner) -> Token {
+        Token {
+            kind: TokenKind::UnterminatedComment,
+            space_before: true,
+            line_start: false,
+            no_expand: false,
+            symbol: symbols.intern("/*"),
+            span,
+        }
+    }
+
+    fn token(&mut self, space: bool, line: bool, multiline: bool, symbols: &mut Interner) -> Token {
+        let start = self.at;
+        let kind = self.scan(multiline);
+        let text = self.text.get(start..self.at).unwrap_or("");
+        let kind = if kind == TokenKind::Identifier { keyword(text).unwrap_or(kind) } else { kind };
+        Token {
+            kind,
+            space_before: space,
+            line_start: line,
+            no_expand: false,
+            symbol: symbols.intern(text),
+            span: self.span(start, self.at),
+        }
+    }
+
+    /// Moves over one token.
+    fn scan(&mut self, multiline: bool) -> TokenKind {
+        use TokenKind as K;
+        let one_of = |lexer: &mut Self, kind: TokenKind, length: usize| {
+            lexer.at += length;
+            kind
+        };
+        let (first, second, third, fourth) =
+            (self.byte(0), self.byte(1), self.byte(2), self.byte(3));
+        match (first, second, third, fourth) {
+            _ if self.at_end() => K::End,
+            (b'a'..=b'z' | b'A'..=b'Z' | b'_', ..) => {
+                self.skip_word();
+                K::Identifier
+            }
+            (b'0'..=b'9', ..) => {
+                self.skip_word();
+                K::Number
+            }
+            (b'"', ..) => self.string(multiline),
+            (b'(', ..) => one_of(self, K::LeftParenthesis, 1),
+            (b')', ..) => one_of(self, K::RightParenthesis, 1),
+            (b'[', ..) => one_of(self, K::LeftBracket, 1),
+            (b']', ..) => one_of(self, K::RightBracket, 1),
+            (b'{', ..) => one_of(self, K::LeftBrace, 1),
+            (b'}', ..) => one_of(self, K::RightBrace, 1),
+            (b':', ..) => one_of(self, K::Colon, 1),
+            (b',', ..) => one_of(self, K::Comma, 1),
+            (b';', ..) => one_of(self, K::Semicolon, 1),
+            (b'?', ..) => one_of(self, K::Question, 1),
+            (b'@', ..) => one_of(self, K::At, 1),
+            (b'~', ..) => one_of(self, K::Complement, 1),
+            (b'>', ..) => one_of(self, K::Greater, 1),
+            (b'#', b'#', ..) => one_of(self, K::HashHash, 2),
+            (b'#', ..) => one_of(self, K::Hash, 1),
+            (b'.', b'.', b'.', _) => one_of(self, K::Dots, 3),
+            (b'.', b'.', ..) => one_of(self, K::DotDot, 2),
+            (b'.', ..) => one_of(self, K::Dot, 1),
+            (b'=', b'=', ..) => one_of(self, K::Equal, 2),
+            (b'=', ..) => one_of(self, K::Assign, 1),
+            (b'!', b'=', ..) => one_of(self, K::NotEqual, 2),
+            (b'!', ..) => one_of(self, K::Not, 1),
+            (b'<', b'<', b'=', _) => one_of(self, K::ShiftLeftAssign, 3),
+            (b'<', b'<', ..) => one_of(self, K::ShiftLeft, 2),
+            (b'<', b'=', ..) => one_of(self, K::LessOrEqual, 2),
+            (b'<', ..) => one_of(self, K::Less, 1),
+            (b'+', b'+', ..) => one_of(self, K::PlusPlus, 2),
+            (b'+', b'=', ..) => one_of(self, K::PlusAssign, 2),
+            (b'+', ..) => one_of(self, K::Plus, 1),
+            (b'-', b'=', ..) => one_of(self, K::MinusAssign, 2),
+            (b'-', ..) => one_of(self, K::Minus, 1),
+            (b'*', b'=', ..) => one_of(self, K::StarAssign, 2),
+            (b'*', ..) => one_of(self, K::Star, 1),
+            (b'/', b'=', ..) => one_of(self, K::SlashAssign, 2),
+            (b'/', ..) => one_of(self, K::Slash, 1),
+            (b'%', b'=', ..) => one_of(self, K::PercentAssign, 2),
+            (b'%', ..) => one_of(self, K::Percent, 1),
+            (b'&', b'&', b'&', _) => one_of(self, K::Mask, 3),
+            (b'&', b'&', ..) => one_of(self, K::And, 2),
+            (b'&', b'=', ..) => one_of(self, K::AmpersandAssign, 2),
+            (b'&', ..) => one_of(self, K::Ampersand, 1),
+            (b'|', b'+', b'|', b'=') => one_of(self, K::PlusSaturatingAssign, 4),
+            (b'|', b'+', b'|', _) => one_of(self, K::PlusSaturating, 3),
+            (b'|', b'-', b'|', b'=') => one_of(self, K::MinusSaturatingAssign, 4),
+            (b'|', b'-', b'|', _) => one_of(self, K::MinusSaturating, 3),
+            (b'|', b'|', ..) => one_of(self, K::Or, 2),
+            (b'|', b'=', ..) => one_of(self, K::BarAssign, 2),
+            (b'|', ..) => one_of(self, K::Bar, 1),
+            (b'^', b'=', ..) => one_of(self, K::CaretAssign, 2),
+            (b'^', ..) => one_of(self, K::Caret, 1),
+            _ => {
+                let rest = self.text.get(self.at..).unwrap_or("");
+                self.at += rest.chars().next().map_or(1, char::len_utf8);
+                K::Unknown
+            }
+        }
+    }
+
+    fn skip_word(&mut self) {
+        while matches!(self.byte(0), b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_') {
+            self.at += 1;
+        }
+    }
+
+    fn string(&mut self, multiline: bool) -> TokenKind {
+        let start = self.at;
+        self.at += 1;
+        loop {
+            match self.byte(0) {
+                b'"' => {
+                    self.at += 1;
+                    return TokenKind::String;
+                }
+                b'\\' if self.at + 1 < self.text.len() => self.at += 2,
+                b'\n' if !multiline => break,
+                0 if self.at_end() => break,
+                _ => self.at += 1,
+            }
+        }
+        // What follows is lexed as if the quote were not there, so that one slip gives one error.
+        self.at = start + 1;
+        TokenKind::UnterminatedString
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::SourceMap;
+
+    fn lex(text: &str) -> Vec<(TokenKind, String)> {
+        let mut map = SourceMap::new();
+        let file = map.add("t", text);
+        let mut symbols = Interner::default();
+        let mut lexer = Lexer::new(file, text.into());
+        let mut out = Vec::new();
+        loop {
+            let token = lexer.next(&mut symbols);
+            if token.kind == TokenKind::End {
+                return out;
+            }
+            out.push((token.kind, symbols.str(token.symbol).to_owned()));
+        }
+    }
+
+    fn kinds(text: &str) -> Vec<TokenKind> {
+        lex(text).into_iter().map(|(kind, _)| kind).collect()
+    }
+
+    #[test]
+    fn operators_are_as_long_as_they_can_be_but_for_greater() {
+        use TokenKind as K;
+        assert_eq!(kinds("a|+|=b|+|c||d|=e|f"), {
+            let i = K::Identifier;
+            vec![
+                i,
+                K::PlusSaturatingAssign,
+                i,
+                K::PlusSaturating,
+                i,
+                K::Or,
+                i,
+                K::BarAssign,
+                i,
+                K::Bar,
+                i,
+            ]
+        });
+        assert_eq!(kinds("&&& && & &="), [K::Mask, K::And, K::Ampersand, K::AmpersandAssign]);
+        assert_eq!(
+            kinds("<<= << <= <"),
+            [K::ShiftLeftAssign, K::ShiftLeft, K::LessOrEqual, K::Less]
+        );
+        assert_eq!(kinds(">>="), [K::Greater, K::Greater, K::Assign]);
+        assert_eq!(
+            kinds("... .. . ++ +="),
+            [K::Dots, K::DotDot, K::Dot, K::PlusPlus, K::PlusAssign]
+        );
+    }
+
+    #[test]
+    fn every_mark_and_keyword_reads_back_as_itself() {
+        for text in ["_", "abstract", "value_set", "|-|=", "##", "~", "^=", "list", "priority"] {
+            let tokens = lex(text);
+            assert_eq!(tokens.len(), 1, "{text}");
+            assert_eq!(tokens[0].0.text(), Some(text));
+        }
+    }
+
+    #[test]
+    fn comments_and_continued_lines_are_white_space() {
+        assert_eq!(kinds("a /* b \n * c */ d // e \\\n f\n g"), [TokenKind::Identifier; 3]);
+        assert_eq!(kinds("a /* b"), [TokenKind::Identifier, TokenKind::UnterminatedComment]);
+    }
+
+    #[test]
+    fn strings_keep_escapes_and_may_be_open() {
+        assert_eq!(lex(r#" "a\"b\\" "#), [(TokenKind::String, r#""a\"b\\""#.to_owned())]);
+        assert_eq!(kinds("\"open"), [TokenKind::UnterminatedString, TokenKind::Identifier]);
+    }
+
+    #[test]
+    fn other_characters_are_kept() {
+        assert_eq!(
+            lex("µ$"),
+            [(TokenKind::Unknown, "µ".to_owned()), (TokenKind::Unknown, "$".to_owned())]
+        );
+        assert_eq!(kinds("\0"), [TokenKind::Unknown]);
+    }
+}

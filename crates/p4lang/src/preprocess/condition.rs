@@ -1,0 +1,320 @@
+//! Conditional text: the stack of open `#if`s, and the integer expressions behind them.
+//!
+//! Expressions are C's (C17 §6.10.1): 64-bit signed arithmetic that wraps, names that are no macros count as 0,
+//! `&&`, `||` and `?:` do not look at what they skip (so `defined(X) && 1 / X` is sound).
+
+use super::Preprocessor;
+use super::macros::is_name;
+use crate::lexer::{Token, TokenKind};
+use crate::source::Span;
+
+/// The open conditionals of one file, outermost first.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    stack: Vec<Condition>,
+}
+
+#[derive(Debug)]
+pub(super) struct Condition {
+    pub(super) span: Span,
+    /// A branch was taken already.
+    pub(super) taken: bool,
+    pub(super) else_seen: bool,
+}
+
+impl Conditions {
+    pub(super) fn open(&mut self, span: Span, taken: bool) {
+        self.stack.push(Condition { span, taken, else_seen: false });
+    }
+
+    pub(super) fn innermost(&mut self) -> Option<&mut Condition> {
+        self.stack.last_mut()
+    }
+
+    pub(super) fn close(&mut self) -> bool {
+        self.stack.pop().is_some()
+    }
+
+    /// Where the conditionals start that were never closed.
+    pub(super) fn unclosed(&mut self) -> Vec<Span> {
+        self.stack.drain(..).map(|condition| condition.span).collect()
+    }
+}
+
+/// Expressions nested deeper than this are an error.
+const DEEPEST_EXPRESSION: usize = 100;
+
+/// What went wrong, and where.
+struct Fault {
+    span: Span,
+    message: String,
+}
+
+struct Evaluator<'tokens> {
+    tokens: &'tokens [Token],
+    texts: Vec<String>,
+    at: usize,
+    end: Span,
+    depth: usize,
+}
+
+impl Preprocessor<'_> {
+    /// The truth of an `#if` or `#elif`, given the rest of its line. False after an error.
+    pub(super) fn condition(&mut self, line: &[Token], directive: Span) -> bool {
+        let replaced = self.replace_defined(line);
+        let tokens = self.expand_line(replaced);
+        let texts = tokens.iter().map(|token| self.symbols.str(token.symbol).to_owned()).collect();
+        let end = line.last().map_or(directive, |token| token.span);
+        let mut evaluator = Evaluator { tokens: &tokens, texts, at: 0, end, depth: 0 };
+        let result = evaluator.conditional(true).and_then(|value| {
+            match evaluator.tokens.get(evaluator.at) {
+                None => Ok(value),
+                Some(token) => Err(Fault {
+                    span: token.span,
+                    message: "expected the condition to end here".into(),
+                }),
+            }
+        });
+        match result {
+            Ok(value) => value != 0,
+            Err(fault) => {
+                self.error(fault.span, fault.message);
+                false
+            }
+        }
+    }
+
+    /// `defined X` and `defined(X)` become 1 or 0, before macros are expanded.
+    fn replace_defined(&mut self, line: &[Token]) -> Vec<Token> {
+        let mut out = Vec::with_capacity(line.len());
+        let mut at = 0;
+        while let Some(token) = line.get(at) {
+            at += 1;
+            if token.symbol != self.names.defined {
+                out.push(*token);
+                continue;
+            }
+            let open = line.get(at).is_some_and(|next| next.kind == TokenKind::LeftParenthesis);
+            let name = line.get(at + usize::from(open)).filter(|name| is_name(name.kind));
+            let closed = !open
+                || line.get(at + 2).is_some_and(|next| next.kind == TokenKind::RightParenthesis);
+            let Some(name) = name.filter(|_| closed) else {
+                self.error(token.span, "expected a name after `defined`");
+                continue;
+            };
+            let text = if self.is_macro(name.symbol) { "1" } else { "0" };
+            let symbol = self.symbols.intern(text);
+            out.push(Token { kind: TokenKind::Number, symbol, ..*token });
+            at += if open { 3 } else { 1 };
+        }
+        out
+    }
+}
+
+type Value = Result<i64, Fault>;
+
+impl Evaluator<'_> {
+    fn kind(&self) -> Option<TokenKind> {
+        self.tokens.get(self.at).map(|token| token.kind)
+    }
+
+    fn take(&mut self, kind: TokenKind) -> bool {
+        let matches = self.kind() == Some(kind);
+        self.at += usize::from(matches);
+        matches
+    }
+
+    fn fault(&self, message: &str) -> Fault {
+        let span = self.tokens.get(self.at).map_or(self.end, |token| token.span);
+        Fault { span, message: message.to_owned() }
+    }
+
+    /// `live`: whether the value counts; a division by zero matters only then.
+    fn conditional(&mut self, live: bool) -> Value {
+        self.depth += 1;
+        if self.depth > DEEPEST_EXPRESSION {
+            return Err(self.fault("this condition nests too deep"));
+        }
+        let condition = self.binary(0, live)?;
+        let value = if self.take(TokenKind::Question) {
+            let then = self.conditional(live && condition != 0)?;
+            if !self.take(TokenKind::Colon) {
+                return Err(self.fault("expected `:`"));
+            }
+            let otherwise = self.conditional(live && condition == 0)?;
+            if condition != 0 { then } else { otherwise }
+        } else {
+            condition
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    /// The operator at the current place, its strength and its length in tokens.
+    fn operator(&self) -> Option<(Operator, u8, usize)> {
+        use Operator as O;
+        use TokenKind as K;
+        let next = self
+            .tokens
+            .get(self.at + 1)
+            .filter(|token| !token.space_before)
+            .map(|token| token.kind);
+        Some(match (self.kind()?, next) {
+            (K::Or, _) => (O::Or, 1, 1),
+            (K::And, _) => (O::And, 2, 1),
+            (K::Bar, _) => (O::BitOr, 3, 1),
+            (K::Caret, _) => (O::BitXor, 4, 1),
+            (K::Ampersand, _) => (O::BitAnd, 5, 1),
+            (K::Equal, _) => (O::Equal, 6, 1),
+            (K::NotEqual, _) => (O::NotEqual, 6, 1),
+            (K::Greater, Some(K::Greater)) => (O::ShiftRight, 8, 2),
+            (K::Greater, Some(K::Assign)) => (O::GreaterOrEqual, 7, 2),
+            (K::Greater, _) => (O::Greater, 7, 1),
+            (K::Less, _) => (O::Less, 7, 1),
+            (K::LessOrEqual, _) => (O::LessOrEqual, 7, 1),
+            (K::ShiftLeft, _) => (O::ShiftLeft, 8, 1),
+            (K::Plus, _) => (O::Add, 9, 1),
+            (K::Minus, _) => (O::Subtract, 9, 1),
+            (K::Star, _) => (O::Multiply, 10, 1),
+            (K::Slash, _) => (O::Divide, 10, 1),
+            (K::Percent, _) => (O::Modulo, 10, 1),
+            _ => return None,
+        })
+    }
+
+    fn binary(&mut self, weakest: u8, live: bool) -> Value {
+        let mut left = self.unary(live)?;
+        while let Some((operator, strength, length)) = self.operator() {
+            if strength <= weakest {
+                break;
+            }
+            let at = self.at;
+            self.at += length;
+            let right_live = match operator {
+                Operator::And => live && left != 0,
+                Operator::Or => live && left == 0,
+                _ => live,
+            };
+            let right = self.binary(strength, right_live)?;
+            left = match operator.apply(left, right) {
+                Some(value) => value,
+                None if !live => 0,
+                None => {
+                    self.at = at;
+                    return Err(self.fault("division by zero"));
+                }
+            };
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self, live: bool) -> Value {
+        self.depth += 1;
+        if self.depth > DEEPEST_EXPRESSION {
+            return Err(self.fault("this condition nests too deep"));
+        }
+        let value = if self.take(TokenKind::Not) {
+            i64::from(self.unary(live)? == 0)
+        } else if self.take(TokenKind::Minus) {
+            self.unary(live)?.wrapping_neg()
+        } else if self.take(TokenKind::Plus) {
+            self.unary(live)?
+        } else if self.take(TokenKind::Complement) {
+            !self.unary(live)?
+        } else if self.take(TokenKind::LeftParenthesis) {
+            let value = self.conditional(live)?;
+            if !self.take(TokenKind::RightParenthesis) {
+                return Err(self.fault("expected `)`"));
+            }
+            value
+        } else {
+            self.primary()?
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn primary(&mut self) -> Value {
+        let Some(token) = self.tokens.get(self.at) else {
+            return Err(self.fault("expected a value after this"));
+        };
+        let text = self.texts.get(self.at).map_or("", String::as_str);
+        let value = match token.kind {
+            TokenKind::Number => match number(text) {
+                Some(value) => value,
+                None => {
+                    return Err(self.fault(&format!("`{text}` is no integer of the preprocessor")));
+                }
+            },
+            // Names that are no macros are 0, keywords of P4 and `true` among them.
+            kind if is_name(kind) => 0,
+            _ => return Err(self.fault(&format!("expected an integer or a name, found `{text}`"))),
+        };
+        self.at += 1;
+        Ok(value)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Or,
+    And,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    ShiftLeft,
+    ShiftRight,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+}
+
+impl Operator {
+    /// `None` for a division by zero.
+    fn apply(self, left: i64, right: i64) -> Option<i64> {
+        // A negative count is undefined in C; here it shifts by nothing.
+        let shift = u32::try_from(right.clamp(0, 64)).unwrap_or(0);
+        Some(match self {
+            Self::Or => i64::from(left != 0 || right != 0),
+            Self::And => i64::from(left != 0 && right != 0),
+            Self::BitOr => left | right,
+            Self::BitXor => left ^ right,
+            Self::BitAnd => left & right,
+            Self::Equal => i64::from(left == right),
+            Self::NotEqual => i64::from(left != right),
+            Self::Less => i64::from(left < right),
+            Self::LessOrEqual => i64::from(left <= right),
+            Self::Greater => i64::from(left > right),
+            Self::GreaterOrEqual => i64::from(left >= right),
+            Self::ShiftLeft => left.checked_shl(shift).unwrap_or(0),
+            Self::ShiftRight => left.checked_shr(shift).unwrap_or(left >> 63),
+            Self::Add => left.wrapping_add(right),
+            Self::Subtract => left.wrapping_sub(right),
+            Self::Multiply => left.wrapping_mul(right),
+            Self::Divide if right == 0 => return None,
+            Self::Divide => left.wrapping_div(right),
+            Self::Modulo if right == 0 => return None,
+            Self::Modulo => left.wrapping_rem(right),
+        })
+    }
+}
+
+/// An integer as C writes it, with its suffixes; `None` for anything else or beyond 64 bits.
+fn number(text: &str) -> Option<i64> {
+    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
+    let (radix, digits) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (16, &digits[2..]),
+        [b'0', b'b' | b'B', ..] => (2, &digits[2..]),
+        [b'0', _, ..] => (8, &digits[1..]),
+        _ => (10, digits),
+    };
+    u64::from_str_radix(digits, radix).ok().map(u64::cast_signed)
+}

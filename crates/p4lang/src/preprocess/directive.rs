@@ -1,0 +1,300 @@
+//! Directives: what a `#` at the start of a line asks for.
+
+use super::Preprocessor;
+use super::macros::is_name;
+use crate::diagnostic::Diagnostic;
+use crate::lexer::{Symbol, Token, TokenKind};
+use crate::source::Span;
+
+impl Preprocessor<'_> {
+    /// Obeys the directive that starts with `hash`.
+    pub(super) fn directive(&mut self, hash: Token) {
+        let Some(name) = self.next_in_line() else { return };
+        let span = hash.span.to(name.span);
+        let text = self.symbols.text(name.symbol);
+        match &*text {
+            "include" => self.directive_include(span),
+            "define" => {
+                let line = self.rest_of_line();
+                self.define(&line, span);
+            }
+            "undef" => {
+                let line = self.rest_of_line();
+                match line.as_slice() {
+                    [name] if is_name(name.kind) => self.macros.remove(name.symbol),
+                    _ => self.error(span, "`#undef` needs one name"),
+                }
+            }
+            "if" => {
+                let line = self.rest_of_line();
+                let holds = self.condition(&line, span);
+                self.open_condition(span, holds);
+            }
+            "ifdef" | "ifndef" => {
+                let line = self.rest_of_line();
+                let holds = match line.first() {
+                    Some(name) if is_name(name.kind) => {
+                        self.is_macro(name.symbol) == (&*text == "ifdef")
+                    }
+                    _ => {
+                        self.error(span, format!("`#{text}` needs a name"));
+                        false
+                    }
+                };
+                self.open_condition(span, holds);
+            }
+            // Reached the end of a branch that was taken: the others are skipped.
+            "elif" | "elifdef" | "elifndef" | "else" => {
+                self.rest_of_line();
+                let Some(condition) =
+                    self.conditions().and_then(|conditions| conditions.innermost())
+                else {
+                    self.error(span, format!("`#{text}` without `#if`"));
+                    return;
+                };
+                if condition.else_seen {
+                    self.error(span, format!("`#{text}` after `#else`"));
+                } else {
+                    condition.else_seen = &*text == "else";
+                }
+                self.skip_branches();
+            }
+            "endif" => {
+                self.rest_of_line();
+                if !self.conditions().is_some_and(super::Conditions::close) {
+                    self.error(span, "`#endif` without `#if`");
+                }
+            }
+            "error" | "warning" => {
+                let message = self.raw_rest_of_line();
+                let kind = if &*text == "error" { "preprocessor" } else { "warning-directive" };
+                let diagnostic = match &*text {
+                    "error" => Diagnostic::error(kind, span, format!("#error {message}")),
+                    _ => Diagnostic::warning(kind, span, format!("#warning {message}")),
+                };
+                self.diagnostics.push(diagnostic);
+            }
+            "line" => {
+                let line = self.rest_of_line();
+                let line = self.expand_line(line);
+                self.directive_line(&line, span);
+            }
+            "pragma" => {
+                let line = self.rest_of_line();
+                let once = self.symbols.intern("once");
+                if line.len() == 1 && line[0].symbol == once {
+                    let path = self.open.last().map(|file| file.path.clone());
+                    self.once.extend(path);
+                }
+            }
+            "ident" => {
+                self.rest_of_line();
+            }
+            // `# 12 "file.p4"`: the output of another preprocessor.
+            _ if name.kind == TokenKind::Number => {
+                let mut line = vec![name];
+                line.extend(self.rest_of_line());
+                self.directive_line(&line, span);
+            }
+            _ => {
+                self.rest_of_line();
+                self.diagnostics.push(
+                    Diagnostic::error("preprocessor", span, format!("there is no directive `#{text}`"))
+                        .note("known are include, define, undef, if, ifdef, ifndef, elif, else, endif, pragma, error, warning, line"),
+                );
+            }
+        }
+    }
+
+    fn next_in_line(&mut self) -> Option<Token> {
+        let file = self.open.last_mut()?;
+        file.lexer.next_in_line(&mut self.symbols)
+    }
+
+    /// The tokens up to the end of the line.
+    fn rest_of_line(&mut self) -> Vec<Token> {
+        let mut line = Vec::new();
+        while let Some(token) = self.next_in_line() {
+            if token.kind == TokenKind::UnterminatedComment {
+                // Everything up to the end of the file is in the comment: say so even if nobody uses the line.
+                self.error(token.span, "this comment is not closed");
+            } else {
+                line.push(token);
+            }
+        }
+        line
+    }
+
+    fn raw_rest_of_line(&mut self) -> String {
+        let Some(file) = self.open.last_mut() else { return String::new() };
+        let text = file.lexer.rest_of_line().to_owned();
+        file.lexer.skip_raw_line();
+        text
+    }
+
+    fn conditions(&mut self) -> Option<&mut super::Conditions> {
+        self.open.last_mut().map(|file| &mut file.conditions)
+    }
+
+    pub(super) fn is_macro(&self, name: Symbol) -> bool {
+        let names = self.names;
+        self.macros.is_defined(name)
+            || name == names.line
+            || name == names.file
+            || name == names.counter
+    }
+
+    fn open_condition(&mut self, span: Span, holds: bool) {
+        if let Some(conditions) = self.conditions() {
+            conditions.open(span, holds);
+        }
+        if !holds {
+            self.skip_branches();
+        }
+    }
+
+    /// Skips text until a branch of the innermost conditional is to be read, or the conditional ends.
+    fn skip_branches(&mut self) {
+        // Conditionals opened in what is skipped.
+        let mut inner = 0usize;
+        loop {
+            let Some(token) = self.next_skipped() else { return };
+            if token.kind != TokenKind::Hash || !token.line_start {
+                continue;
+            }
+            let Some(name) = self.next_in_line() else { continue };
+            let span = token.span.to(name.span);
+            let text = self.symbols.text(name.symbol);
+            match &*text {
+                "if" | "ifdef" | "ifndef" => inner += 1,
+                "endif" if inner > 0 => inner -= 1,
+                "endif" => {
+                    self.rest_of_line();
+                    if let Some(conditions) = self.conditions() {
+                        conditions.close();
+                    }
+                    return;
+                }
+                "elif" | "else" | "elifdef" | "elifndef" if inner == 0 => {
+                    let Some(condition) =
+                        self.conditions().and_then(|conditions| conditions.innermost())
+                    else {
+                        return;
+                    };
+                    let (taken, after_else) = (condition.taken, condition.else_seen);
+                    condition.else_seen |= &*text == "else";
+                    if after_else {
+                        self.error(span, format!("`#{text}` after `#else`"));
+                        continue;
+                    }
+                    if taken {
+                        continue;
+                    }
+                    let line = self.rest_of_line();
+                    let holds = match &*text {
+                        "else" => true,
+                        "elif" => self.condition(&line, span),
+                        _ => {
+                            line.first().is_some_and(|name| self.is_macro(name.symbol))
+                                == (&*text == "elifdef")
+                        }
+                    };
+                    if holds {
+                        if let Some(condition) =
+                            self.conditions().and_then(|conditions| conditions.innermost())
+                        {
+                            condition.taken = true;
+                        }
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The next token of skipped text; `None` at the end of the file.
+    fn next_skipped(&mut self) -> Option<Token> {
+        if self.exhausted {
+            return None;
+        }
+        let file = self.open.last_mut()?;
+        let token = file.lexer.next(&mut self.symbols);
+        (token.kind != TokenKind::End).then_some(token)
+    }
+
+    fn directive_include(&mut self, span: Span) {
+        let raw = self.open.last().map_or("", |file| file.lexer.rest_of_line());
+        // `<name>` is not made of tokens.
+        let bracketed = raw
+            .strip_prefix('<')
+            .and_then(|rest| rest.split_once('>'))
+            .map(|(name, _)| name.to_owned());
+        let (name, quoted, at) = match bracketed {
+            Some(name) => {
+                let start = self.open.last().map_or(span.end, |file| {
+                    let from = file.lexer.offset();
+                    let ahead =
+                        file.lexer.text().get(from..).and_then(|rest| rest.find('<')).unwrap_or(0);
+                    (from + ahead) as u32
+                });
+                self.raw_rest_of_line();
+                let end = start + name.len() as u32 + 2;
+                (name, false, Span::new(span.file, start, end))
+            }
+            None => {
+                let line = self.rest_of_line();
+                let line = self.expand_line(line);
+                match self.include_name(&line) {
+                    Some(found) => found,
+                    None => {
+                        self.error(span, "`#include` needs \"file\" or <file>");
+                        return;
+                    }
+                }
+            }
+        };
+        self.include(&name, quoted, at);
+    }
+
+    /// The file that tokens name: a string, or anything between `<` and `>`.
+    fn include_name(&self, line: &[Token]) -> Option<(String, bool, Span)> {
+        let first = line.first()?;
+        let last = line.last()?;
+        match first.kind {
+            TokenKind::String => {
+                let name = self.symbols.str(first.symbol).trim_matches('"').to_owned();
+                Some((name, true, first.span))
+            }
+            TokenKind::Less if last.kind == TokenKind::Greater => {
+                let name = line[1..line.len() - 1]
+                    .iter()
+                    .map(|token| self.symbols.str(token.symbol))
+                    .collect();
+                Some((name, false, first.span.to(last.span)))
+            }
+            _ => None,
+        }
+    }
+
+    /// `#line 12 "file.p4"`: the line that follows is line 12.
+    fn directive_line(&mut self, line: &[Token], span: Span) {
+        let number =
+            line.first().and_then(|token| self.symbols.str(token.symbol).parse::<u32>().ok());
+        let name = match line.get(1) {
+            Some(token) if token.kind == TokenKind::String => {
+                Some(self.symbols.str(token.symbol).trim_matches('"').to_owned())
+            }
+            _ => None,
+        };
+        let Some(number) = number else {
+            self.error(span, "`#line` needs a line number");
+            return;
+        };
+        if let Some(file) = self.open.last() {
+            // The line break at the end of the directive is still to be read.
+            let next = file.lexer.offset() as u32 + 1;
+            self.sources.add_line_marker(file.id, next, number, name);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Where files come from, and how `#include` looks for them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{DEEPEST_INCLUDE, MOST_FILES, Preprocessor};
+use crate::arch;
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+/// Gives the preprocessor the text of files. What is no UTF-8 is to be replaced, not refused: it may stand in a
+/// comment.
+pub trait Files {
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// With kind [`io::ErrorKind::NotFound`] the search goes on elsewhere; any other error is reported.
+    fn read(&self, path: &Path) -> io::Result<String>;
+}
+
+/// The file system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DiskFiles;
+
+impl Files for DiskFiles {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        let bytes = std::fs::read(path)?;
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+}
+
+/// Files held in memory, for tests and embedded programs.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryFiles {
+    files: BTreeMap<PathBuf, String>,
+}
+
+impl MemoryFiles {
+    /// No files.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With one more file.
+    #[must_use]
+    pub fn with(mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
+        self.files.insert(path.into(), text.into());
+        self
+    }
+}
+
+impl Files for MemoryFiles {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        self.files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Preprocessor<'_> {
+    /// Obeys `#include`: first beside the including file (for `"..."`), then in each `-I`, then in what is built in.
+    pub(super) fn include(&mut self, name: &str, quoted: bool, span: Span) {
+        if self.open.len() >= DEEPEST_INCLUDE {
+            self.error(span, format!("includes nest deeper than {DEEPEST_INCLUDE}"));
+            self.exhausted = true;
+            return;
+        }
+        if self.opened >= MOST_FILES {
+            self.error(span, format!("more than {MOST_FILES} files are included"));
+            self.exhausted = true;
+            return;
+        }
+        let mut looked = Vec::new();
+        for candidate in self.candidates(name, quoted) {
+            if self.once.contains(&candidate) {
+                return;
+            }
+            match self.files.read(&candidate) {
+                Ok(text) => {
+                    let shown = candidate.display().to_string();
+                    let id = self.sources.add_file(shown, text.into(), Some(span), false);
+                    self.enter(id, Some(candidate));
+                    return;
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    self.error(span, format!("cannot read `{}`: {error}", candidate.display()));
+                    return;
+                }
+            }
+            looked.push(candidate);
+        }
+        if let Some(built_in) = arch::file(name) {
+            let path = PathBuf::from(built_in.name());
+            if !self.once.contains(&path) {
+                let id = self.sources.add_file(
+                    built_in.name().to_owned(),
+                    built_in.text().into(),
+                    Some(span),
+                    true,
+                );
+                self.enter(id, Some(path));
+            }
+            return;
+        }
+        let mut diagnostic =
+            Diagnostic::error("include", span, format!("cannot find the file `{name}`"))
+                .label("no such file in any place that was searched");
+        for place in &looked {
+            diagnostic = diagnostic.note(format!("looked for {}", place.display()));
+        }
+        let built_in: Vec<&str> = arch::names().collect();
+        self.diagnostics.push(
+            diagnostic
+                .note(format!("built in are {}", built_in.join(", ")))
+                .note("add directories to search with -I"),
+        );
+    }
+
+    fn candidates(&self, name: &str, quoted: bool) -> Vec<PathBuf> {
+        let name = Path::new(name);
+        if name.is_absolute() {
+            return vec![name.to_owned()];
+        }
+        let mut out = Vec::new();
+        if quoted {
+            let including =
+                self.open.last().and_then(|file| file.path.parent()).unwrap_or(Path::new(""));
+            out.push(including.join(name));
+        }
+        out.extend(self.options.include_directories.iter().map(|directory| directory.join(name)));
+        out
+    }
+}

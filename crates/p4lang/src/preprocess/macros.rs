@@ -1,0 +1,223 @@
+//! Macro definitions.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::Preprocessor;
+use crate::diagnostic::Diagnostic;
+use crate::lexer::{Lexer, Symbol, Token, TokenKind};
+use crate::source::Span;
+
+/// A macro.
+#[derive(Debug)]
+pub(super) struct Macro {
+    /// Parameters; `None` for a macro that takes no arguments at all.
+    pub(super) parameters: Option<Vec<Symbol>>,
+    /// The last parameter takes all arguments that are left.
+    pub(super) variadic: bool,
+    pub(super) body: Vec<Token>,
+    /// Where the name stands in the definition.
+    pub(super) span: Span,
+}
+
+impl Macro {
+    fn same_as(&self, other: &Self) -> bool {
+        let bodies = self.body.len() == other.body.len()
+            && self.body.iter().zip(&other.body).enumerate().all(|(index, (left, right))| {
+                left.symbol == right.symbol
+                    && (index == 0 || left.space_before == right.space_before)
+            });
+        self.parameters == other.parameters && self.variadic == other.variadic && bodies
+    }
+}
+
+/// The macros that are defined.
+#[derive(Debug, Default)]
+pub(super) struct Macros {
+    by_name: HashMap<Symbol, Rc<Macro>>,
+    /// Which symbols were ever defined, by number: most names are no macros, and that must be cheap to see.
+    seen: Vec<bool>,
+    pub(super) counter: u64,
+}
+
+impl Macros {
+    pub(super) fn get(&self, name: Symbol) -> Option<Rc<Macro>> {
+        if !self.seen.get(name.index()).copied().unwrap_or(false) {
+            return None;
+        }
+        self.by_name.get(&name).cloned()
+    }
+
+    pub(super) fn is_defined(&self, name: Symbol) -> bool {
+        self.by_name.contains_key(&name)
+    }
+
+    fn insert(&mut self, name: Symbol, definition: Macro) {
+        if self.seen.len() <= name.index() {
+            self.seen.resize(name.index() + 1, false);
+        }
+        self.seen[name.index()] = true;
+        self.by_name.insert(name, Rc::new(definition));
+    }
+
+    pub(super) fn remove(&mut self, name: Symbol) {
+        self.by_name.remove(&name);
+    }
+}
+
+impl Preprocessor<'_> {
+    /// Obeys `-D` and `-U`.
+    pub(super) fn define_from_command_line(&mut self) {
+        let lines = self.options.defines.iter().map(|define| match define.split_once('=') {
+            Some((name, value)) => format!("{name} {value}"),
+            // As every C compiler has it.
+            None => format!("{define} 1"),
+        });
+        for line in lines.collect::<Vec<_>>() {
+            let id =
+                self.sources.add_file("<command line>".to_owned(), line.clone().into(), None, true);
+            let mut lexer = Lexer::new(id, line.into());
+            let tokens = self.line_tokens(&mut lexer);
+            let span = Span::new(id, 0, lexer.offset() as u32);
+            self.define(&tokens, span);
+        }
+        for name in &self.options.undefines {
+            let name = self.symbols.intern(name);
+            self.macros.remove(name);
+        }
+    }
+
+    pub(super) fn line_tokens(&mut self, lexer: &mut Lexer) -> Vec<Token> {
+        std::iter::from_fn(|| lexer.next_in_line(&mut self.symbols)).collect()
+    }
+
+    /// Obeys `#define`, given what follows it on its line.
+    pub(super) fn define(&mut self, line: &[Token], directive: Span) {
+        let Some((name, rest)) = line.split_first() else {
+            self.error(directive, "`#define` needs a name");
+            return;
+        };
+        if !is_name(name.kind) {
+            self.error(name.span, "expected a name to define");
+            return;
+        }
+        if name.symbol == self.names.defined || name.symbol == self.names.variadic {
+            let text = self.symbols.text(name.symbol);
+            self.error(name.span, format!("`{text}` cannot be a macro"));
+            return;
+        }
+        let takes_arguments = rest
+            .first()
+            .is_some_and(|token| token.kind == TokenKind::LeftParenthesis && !token.space_before);
+        let (parameters, variadic, body) = if takes_arguments {
+            match self.parameters(&rest[1..], name.span) {
+                Some((parameters, variadic, body)) => (Some(parameters), variadic, body),
+                None => return,
+            }
+        } else {
+            (None, false, rest)
+        };
+        let paste = |token: Option<&Token>| {
+            token.filter(|token| token.kind == TokenKind::HashHash).copied()
+        };
+        if let Some(token) = paste(body.first()).or(paste(body.last())) {
+            self.error(token.span, "`##` needs a token on either side");
+            return;
+        }
+        let definition = Macro { parameters, variadic, body: body.to_vec(), span: name.span };
+        if let Some(before) = self.macros.get(name.symbol)
+            && !before.same_as(&definition)
+        {
+            let text = self.symbols.text(name.symbol);
+            self.diagnostics.push(
+                Diagnostic::warning(
+                    "redefined",
+                    name.span,
+                    format!("the macro `{text}` is defined anew"),
+                )
+                .secondary(before.span, "defined before, differently, here")
+                .note("take the first definition back with #undef"),
+            );
+        }
+        self.macros.insert(name.symbol, definition);
+    }
+
+    /// Parameters up to `)`; also what follows it.
+    fn parameters<'line>(
+        &mut self,
+        line: &'line [Token],
+        name: Span,
+    ) -> Option<(Vec<Symbol>, bool, &'line [Token])> {
+        let mut parameters = Vec::new();
+        let mut rest = line;
+        let mut expect_name = false;
+        loop {
+            let Some((token, after)) = rest.split_first() else {
+                self.error(name, "expected `)` after the parameters of this macro");
+                return None;
+            };
+            rest = after;
+            match token.kind {
+                TokenKind::RightParenthesis if !expect_name => {
+                    return Some((parameters, false, rest));
+                }
+                TokenKind::Dots => {
+                    parameters.push(self.names.variadic);
+                    return self.close_variadic(parameters, rest, token.span);
+                }
+                kind if is_name(kind) => {
+                    if parameters.contains(&token.symbol) {
+                        let text = self.symbols.text(token.symbol);
+                        self.error(token.span, format!("the parameter `{text}` appears twice"));
+                        return None;
+                    }
+                    parameters.push(token.symbol);
+                }
+                _ => {
+                    self.error(token.span, "expected a parameter's name, `...` or `)`");
+                    return None;
+                }
+            }
+            match rest.split_first() {
+                Some((next, after)) if next.kind == TokenKind::Comma => {
+                    rest = after;
+                    expect_name = true;
+                }
+                // `name...`: as `...`, under a name of its own.
+                Some((next, after)) if next.kind == TokenKind::Dots => {
+                    return self.close_variadic(parameters, after, next.span);
+                }
+                _ => expect_name = false,
+            }
+            if !expect_name
+                && !rest.first().is_some_and(|token| token.kind == TokenKind::RightParenthesis)
+            {
+                let at = rest.first().map_or(token.span, |token| token.span);
+                self.error(at, "expected `,` or `)` after a macro's parameter");
+                return None;
+            }
+        }
+    }
+
+    fn close_variadic<'line>(
+        &mut self,
+        parameters: Vec<Symbol>,
+        rest: &'line [Token],
+        span: Span,
+    ) -> Option<(Vec<Symbol>, bool, &'line [Token])> {
+        match rest.split_first() {
+            Some((token, body)) if token.kind == TokenKind::RightParenthesis => {
+                Some((parameters, true, body))
+            }
+            _ => {
+                self.error(span, "expected `)` after `...`");
+                None
+            }
+        }
+    }
+}
+
+/// Whether a token can be the name of a macro: any identifier, P4 keywords among them.
+pub(super) fn is_name(kind: TokenKind) -> bool {
+    kind == TokenKind::Identifier || kind.is_keyword()
+}

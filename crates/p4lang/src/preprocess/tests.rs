@@ -1,0 +1,235 @@
+use super::*;
+use crate::diagnostic::Style;
+
+/// Tokens separated by single blanks, and the messages.
+fn run_with(files: &MemoryFiles, options: &Options, text: &str) -> (String, String) {
+    let mut sources = SourceMap::new();
+    let mut diagnostics = Diagnostics::new();
+    let program = sources.add("dir/main.p4", text);
+    let tokens = preprocess(program, options, files, &mut sources, &mut diagnostics);
+    let out: Vec<&str> = tokens.list.iter().map(|token| tokens.symbols.str(token.symbol)).collect();
+    (out.join(" "), diagnostics.render(&sources, Style::Plain))
+}
+
+fn run(text: &str) -> String {
+    let (out, messages) = run_with(&MemoryFiles::new(), &Options::default(), text);
+    assert_eq!(messages, "", "in {text}");
+    out
+}
+
+fn messages(text: &str) -> String {
+    run_with(&MemoryFiles::new(), &Options::default(), text).1
+}
+
+#[test]
+fn macros_without_arguments() {
+    assert_eq!(run("#define A 1 + B\n#define B 2\nA A"), "1 + 2 1 + 2");
+    assert_eq!(run("#define A\nx A y"), "x y");
+    assert_eq!(run("#define A (x)\nA"), "( x )");
+    assert_eq!(run("#define A 1\n#undef A\nA"), "A");
+    // A keyword may be a macro too.
+    assert_eq!(run("#define action table\naction"), "table");
+}
+
+#[test]
+fn a_macro_is_not_expanded_within_itself() {
+    assert_eq!(run("#define A A + B\n#define B A\nA"), "A + A");
+    assert_eq!(run("#define f(x) x + f(x)\nf(1)"), "1 + f ( 1 )");
+    // C17 §6.10.3.5, example 3: a name marked once stays marked.
+    let example = "#define x 3\n#define f(a) f(x * (a))\n#undef x\n#define x 2\n#define g f\n#define z z[0]\n\
+                   #define h g(~\n#define m(a) a(w)\n#define w 0,1\n#define t(a) a\n#define p() int\n\
+                   #define q(x) x\n#define r(x,y) x ## y\n#define str(x) # x\n";
+    let first = format!("{example}f(y+1) + f(f(z)) % t(t(g)(0) + t)(1);");
+    assert_eq!(run(&first), run("f(2 * (y+1)) + f(2 * (f(2 * (z[0])))) % f(2 * (0)) + t(1);"));
+    let second = format!("{example}g(x+(3,4)-w) | h 5) & m(f)^m(m);");
+    assert_eq!(run(&second), run("f(2 * (2+(3,4)-0,1)) | f(2 * (~ 5)) & f(2 * (0,1))^m(0,1);"));
+    let third = format!("{example}p() i[q()] = {{ q(1), r(2,3), r(4,), r(,5), r(,) }};");
+    assert_eq!(run(&third), run("int i[] = { 1, 23, 4, 5, };"));
+    let fourth = format!("{example}c[2][6] = {{ str(hello), str() }};");
+    assert_eq!(run(&fourth), run("c[2][6] = { \"hello\", \"\" };"));
+}
+
+#[test]
+fn arguments_span_lines_and_nest() {
+    assert_eq!(run("#define f(a, b) b a\nf((1, 2),\n  g(3, 4))"), "g ( 3 , 4 ) ( 1 , 2 )");
+    assert_eq!(run("#define f(a) <a>\nf\n(x) f"), "< x > f");
+    assert_eq!(run("#define f() x\nf() f ()"), "x x");
+    assert_eq!(run("#define f(a) a\n#define g f\ng(1)"), "1");
+}
+
+#[test]
+fn strings_and_pasting() {
+    assert_eq!(run("#define s(x) #x\ns(a  +b \"c\\n\")"), r#""a +b \"c\\n\"""#);
+    assert_eq!(run("#define p(a, b) a##b\np(x, 1) p(8w, 0xFF) p(, y)"), "x1 8w0xFF y");
+    assert_eq!(run("#define p(a) a ## _t x_ ## a\np(q)"), "q_t x_q");
+    // Arguments of ## are not expanded, the result is.
+    assert_eq!(run("#define A 1\n#define AB 2\n#define p(a, b) a##b\np(A, B)"), "2");
+}
+
+#[test]
+fn variadic_macros() {
+    assert_eq!(run("#define f(a, ...) a(__VA_ARGS__)\nf(x, 1, (2, 3)) f(y) f(z,)"), {
+        "x ( 1 , ( 2 , 3 ) ) y ( ) z ( )"
+    });
+    assert_eq!(run("#define log(m, ...) log_msg(m, ## __VA_ARGS__)\nlog(1) log(1, 2)"), {
+        "log_msg ( 1 ) log_msg ( 1 , 2 )"
+    });
+    assert_eq!(run("#define f(rest...) {rest}\nf(1, 2)"), "{ 1 , 2 }");
+}
+
+#[test]
+fn conditions() {
+    let choose = |condition: &str| run(&format!("#if {condition}\nyes\n#else\nno\n#endif"));
+    for condition in [
+        "1",
+        "!0",
+        "defined(__LINE__)",
+        "!defined X && !defined(X)",
+        "0 || 2",
+        "(1 + 2) * 3 == 9",
+        "1 + 2 * 3 == 7",
+        "-1 < 0",
+        "5 >> 1 == 2",
+        "5 >= 5",
+        "1 << 4 == 0x10",
+        "010 == 8",
+        "0b11 == 3UL",
+        "~0 == -1",
+        "X == 0",
+        "0 ? 0 : 1",
+        "1 ? 1 : 1 / 0",
+        "1 || 1 / 0",
+        "!(0 && 1 / 0)",
+        "7 % 4 == 3",
+        "6 ^ 3 == 3 || 1",
+        "20180101 >= 20180101",
+    ] {
+        assert_eq!(choose(condition), "yes", "{condition}");
+    }
+    for condition in ["0", "X", "defined X", "1 - 1", "2 > 3", "5 & 2", "1 != 1", "true"] {
+        assert_eq!(choose(condition), "no", "{condition}");
+    }
+    assert_eq!(
+        run("#define V 3\n#if V == 3 && defined(V)\na\n#elif V == 4\nb\n#else\nc\n#endif"),
+        "a"
+    );
+    assert_eq!(run("#if 0\na\n#elif 1\nb\n#elif 1\nc\n#else\nd\n#endif e"), "b");
+    assert_eq!(run("#ifdef A\na\n#else\n#ifndef B\nb\n#endif\n#endif"), "b");
+    assert_eq!(run("#if 0\n#if 1\na\n#else\nb\n#endif\n#else\nc\n#endif"), "c");
+    // What is skipped need not be P4, nor sound.
+    assert_eq!(run("#if 0\n don't \" #else x\n#unknown\n /* #else */\n#endif\nx"), "x");
+}
+
+#[test]
+fn includes_and_where_they_are_looked_for() {
+    let files = MemoryFiles::new()
+        .with("dir/a.p4", "beside")
+        .with("inc/a.p4", "included")
+        .with("inc/sub/b.p4", "#include \"c.p4\"\n#include \"a.p4\"")
+        .with("inc/sub/c.p4", "neighbour");
+    let options = Options { include_directories: vec!["inc".into()], ..Options::default() };
+    let run = |text: &str| run_with(&files, &options, text);
+    assert_eq!(run("#include \"a.p4\"\nx").0, "beside x");
+    assert_eq!(run("#include <a.p4>\nx").0, "included x");
+    assert_eq!(run("#define FILE <sub/b.p4>\n#include FILE\nx").0, "neighbour included x");
+    assert_eq!(run("#include<a.p4> // why\nx"), ("included x".into(), String::new()));
+    insta::assert_snapshot!(run("\n  #include \"missing.p4\"\n").1);
+}
+
+#[test]
+fn a_file_is_read_once_when_it_says_so() {
+    let files = MemoryFiles::new()
+        .with("dir/a.p4", "#pragma once\na")
+        .with("dir/b.p4", "#include \"a.p4\"\nb");
+    let (out, messages) = run_with(
+        &files,
+        &Options::default(),
+        "#include \"a.p4\"\n#include \"b.p4\"\n#include \"a.p4\"",
+    );
+    assert_eq!((out.as_str(), messages.as_str()), ("a b", ""));
+}
+
+#[test]
+fn endless_includes_end() {
+    let files = MemoryFiles::new().with("dir/a.p4", "#include \"a.p4\"\n#include \"a.p4\"\n");
+    let (_, messages) = run_with(&files, &Options::default(), "#include \"a.p4\"");
+    assert!(messages.contains("includes nest deeper than 200"), "{messages}");
+}
+
+#[test]
+fn macros_that_explode_end() {
+    let mut text = String::from("#define m0 x x x x x x x x\n");
+    for level in 1..30 {
+        let before = format!(" m{}", level - 1);
+        text.push_str(&format!("#define m{level}{}\n", before.repeat(8)));
+    }
+    text.push_str("m29\n");
+    let messages = messages(&text);
+    assert!(messages.contains("the program grows beyond"), "{messages}");
+    let nested = format!("#define f(x) x\n{}1{}", "f(".repeat(5000), ")".repeat(5000));
+    assert!(self::messages(&nested).contains("macro calls nest deeper"));
+}
+
+#[test]
+fn definitions_from_the_command_line() {
+    let options = Options {
+        defines: vec!["A".into(), "B=2 + 3".into(), "C".into(), "F(x)=<x>".into()],
+        undefines: vec!["C".into()],
+        ..Options::default()
+    };
+    let (out, messages) = run_with(&MemoryFiles::new(), &options, "A B C F(4)");
+    assert_eq!((out.as_str(), messages.as_str()), ("1 2 + 3 C < 4 >", ""));
+}
+
+#[test]
+fn lines_and_files() {
+    assert_eq!(run("__LINE__\n__LINE__ __FILE__"), "1 2 \"dir/main.p4\"");
+    assert_eq!(run("#line 70 \"other.p4\"\n__LINE__ __FILE__"), "70 \"other.p4\"");
+    assert_eq!(run("# 7 \"x.p4\" 1\n__LINE__"), "7");
+    assert_eq!(run("#define L __LINE__\n\nL"), "3");
+    assert_eq!(run("a \\\n b\n#define X 1 \\\n + 2\nX __LINE__"), "a b 1 + 2 5");
+}
+
+#[test]
+fn tokens_do_not_stick_together() {
+    let mut sources = SourceMap::new();
+    let mut diagnostics = Diagnostics::new();
+    let program = sources.add("m.p4", "#define GT >\nGT> -GT");
+    let files = MemoryFiles::new();
+    let tokens = preprocess(program, &Options::default(), &files, &mut sources, &mut diagnostics);
+    assert!(
+        tokens
+            .list
+            .iter()
+            .skip(1)
+            .all(|token| token.kind != TokenKind::Greater || token.space_before)
+    );
+    assert!(print_preprocessed(&tokens, &sources).contains("> > - >"));
+}
+
+#[test]
+fn the_printed_program_preprocesses_to_itself() {
+    let text = "#define TWICE(x) x x\nheader h {\n    TWICE(bit<8> a;)\n}\n\n\n\n\n\n\n\n\n\n\n\n\nconst int c = 8w3;";
+    let mut sources = SourceMap::new();
+    let mut diagnostics = Diagnostics::new();
+    let program = sources.add("m.p4", text);
+    let files = MemoryFiles::new();
+    let tokens = preprocess(program, &Options::default(), &files, &mut sources, &mut diagnostics);
+    let printed = print_preprocessed(&tokens, &sources);
+    assert_eq!(run(&printed), run(text));
+    insta::assert_snapshot!(printed);
+}
+
+#[test]
+fn errors() {
+    insta::assert_snapshot!(messages(
+        "#define\n#define 1\n#define f(a, a) x\n#define g(a b) x\n#define h(a\n#define defined\n#define p ## x\n\
+         #undef\n#ifdef\n#endif\n#else\n#endif\n#nonsense\n#include\n#error out of order\n#warning careful\n\
+         #line x\n#if 1 +\n#endif\n#if 1 / 0\n#endif\n#if (1\n#endif\n#if \"s\"\n#endif\n#if 8w1\n#endif\n\
+         #if 1 2\n#endif\n#if defined\n#endif\n#define two(a, b) a\ntwo(1)\n#define paste(a, b) a ## b\npaste(-, x)\n\
+         two(1,\n"
+    ));
+    insta::assert_snapshot!(messages("#if 1\n#ifdef X\n"));
+    insta::assert_snapshot!(messages("#define A 1\n#define A 1\n#define A 2\n"));
+    insta::assert_snapshot!(messages("#if 1\n#else\n#else\n#endif\n"));
+}
