@@ -40,6 +40,11 @@ impl Interner {
         symbol
     }
 
+    /// The symbol of a text that was interned before.
+    pub(crate) fn get(&self, text: &str) -> Option<Symbol> {
+        self.by_text.get(text).copied()
+    }
+
     pub(crate) fn text(&self, symbol: Symbol) -> Arc<str> {
         self.texts.get(symbol.index()).cloned().unwrap_or_default()
     }

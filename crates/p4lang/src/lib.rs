@@ -9,9 +9,13 @@ pub mod ast;
 pub mod bits;
 pub mod check;
 pub mod diagnostic;
+mod frontend;
 pub mod ir;
 pub mod lower;
 pub mod p4info;
 mod lexer;
+pub mod parser;
 pub mod preprocess;
 pub mod source;
+
+pub use frontend::{Parsed, parse_file, parse_text, with_large_stack};

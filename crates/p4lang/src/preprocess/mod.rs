@@ -54,6 +54,8 @@ pub struct Tokens {
     pub(crate) symbols: Interner,
     /// The empty span at the end of the program.
     pub(crate) end: Span,
+    /// The empty text.
+    pub(crate) empty: Symbol,
 }
 
 /// Reads a program that `sources` holds already, with all that it includes.
@@ -100,7 +102,8 @@ pub fn preprocess(
             break;
         }
     }
-    Tokens { list, symbols: preprocessor.symbols, end }
+    let empty = preprocessor.symbols.intern("");
+    Tokens { list, symbols: preprocessor.symbols, end, empty }
 }
 
 /// Names that the preprocessor itself knows.

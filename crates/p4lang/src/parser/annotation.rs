@@ -1,0 +1,108 @@
+//! Annotations (§20).
+
+use std::sync::Arc;
+
+use super::{Parse, Parser, is_name, literal};
+use crate::ast::{Annotation, AnnotationBody, AnnotationToken, KeyValue};
+use crate::lexer::{Token, TokenKind};
+
+impl Parser<'_> {
+    /// Any number of annotations.
+    pub(super) fn annotations(&mut self) -> Parse<Vec<Annotation>> {
+        let mut out = Vec::new();
+        while self.is(TokenKind::At) {
+            out.push(self.annotation()?);
+        }
+        Ok(out)
+    }
+
+    fn annotation(&mut self) -> Parse<Annotation> {
+        let start = self.expect(TokenKind::At)?;
+        let token = self.token();
+        if !is_name(token.kind) && !token.kind.is_keyword() {
+            return Err(self.expected("the name of an annotation"));
+        }
+        self.advance();
+        let name = self.name_of(token);
+        if name.as_str() == "pragma"
+            && !self.is(TokenKind::LeftParenthesis)
+            && !self.is(TokenKind::LeftBracket)
+        {
+            return self.pragma(start);
+        }
+        let body = match self.kind() {
+            TokenKind::LeftParenthesis => {
+                self.advance();
+                AnnotationBody::Unstructured(self.annotation_tokens()?)
+            }
+            TokenKind::LeftBracket => {
+                self.advance();
+                self.structured_body()?
+            }
+            _ => AnnotationBody::Empty,
+        };
+        Ok(Annotation { span: self.since(start), name, body })
+    }
+
+    /// `@pragma name anything` up to the end of the line, as P4_14 has it.
+    fn pragma(&mut self, start: crate::source::Span) -> Parse<Annotation> {
+        let token = self.token();
+        if token.line_start || (!is_name(token.kind) && !token.kind.is_keyword()) {
+            return Err(self.expected("the name of the pragma"));
+        }
+        self.advance();
+        let name = self.name_of(token);
+        let mut tokens = Vec::new();
+        while !self.token().line_start && !self.is(TokenKind::End) {
+            let token = self.advance();
+            tokens.push(self.annotation_token(token));
+        }
+        Ok(Annotation { span: self.since(start), name, body: AnnotationBody::Unstructured(tokens) })
+    }
+
+    /// Anything up to the closing parenthesis.
+    fn annotation_tokens(&mut self) -> Parse<Vec<AnnotationToken>> {
+        let mut depth = 0usize;
+        let mut out = Vec::new();
+        loop {
+            match self.kind() {
+                TokenKind::LeftParenthesis => depth += 1,
+                TokenKind::RightParenthesis if depth == 0 => {
+                    self.advance();
+                    return Ok(out);
+                }
+                TokenKind::RightParenthesis => depth -= 1,
+                TokenKind::End | TokenKind::UnterminatedString | TokenKind::UnterminatedComment => {
+                    return Err(self.expected("`)` at the end of the annotation"));
+                }
+                _ => {}
+            }
+            let token = self.advance();
+            out.push(self.annotation_token(token));
+        }
+    }
+
+    fn annotation_token(&self, token: Token) -> AnnotationToken {
+        let text = self.symbols.text(token.symbol);
+        let string: Option<Arc<str>> =
+            (token.kind == TokenKind::String).then(|| literal::string(&text).into());
+        AnnotationToken { span: token.span, text, string, space_before: token.space_before }
+    }
+
+    /// Expressions or `key = value` pairs up to the closing bracket.
+    fn structured_body(&mut self) -> Parse<AnnotationBody> {
+        let pairs = is_name(self.kind()) && self.kind_ahead(1) == TokenKind::Assign;
+        if !pairs {
+            let expressions =
+                self.list(TokenKind::RightBracket, "an expression", Self::any_expression)?;
+            return Ok(AnnotationBody::Expressions(expressions));
+        }
+        let pairs = self.list(TokenKind::RightBracket, "a `key = value` pair", |parser| {
+            let key = parser.name("the key of a `key = value` pair")?;
+            parser.expect(TokenKind::Assign)?;
+            let value = parser.any_expression()?;
+            Ok(KeyValue { key, value })
+        })?;
+        Ok(AnnotationBody::KeyValues(pairs))
+    }
+}

@@ -1,0 +1,365 @@
+//! Statements (§12).
+
+use super::lookahead::Start;
+use super::scope::Binding;
+use super::{Parse, Parser, is_name};
+use crate::ast::{
+    Annotation, BinaryOperator, Block, Declaration, DeclarationKind, ExpressionKind, Instantiation,
+    Statement, StatementKind, SwitchCase, SwitchLabel,
+};
+use crate::diagnostic::Diagnostic;
+use crate::lexer::TokenKind;
+use crate::source::Span;
+
+/// Which statements may stand in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Body {
+    /// Any.
+    Control,
+    /// Those of a parser's state.
+    Parser,
+}
+
+impl Parser<'_> {
+    /// `{ ... }` with a scope of its own.
+    pub(super) fn block(&mut self, body: Body) -> Parse<Block> {
+        let annotations = self.annotations()?;
+        self.block_after(annotations, body)
+    }
+
+    fn block_after(&mut self, annotations: Vec<Annotation>, body: Body) -> Parse<Block> {
+        let start = self.expect(TokenKind::LeftBrace)?;
+        let mark = self.scopes.enter();
+        let statements = self.statements(body);
+        self.scopes.leave(mark);
+        if !self.take(TokenKind::RightBrace) {
+            let failed = self.expected("a statement or `}`");
+            return Err(self.unclosed(failed, start));
+        }
+        Ok(Block { span: self.since(start), annotations, statements })
+    }
+
+    /// Adds to the last error where the brace stands that was never closed.
+    pub(super) fn unclosed(&mut self, failed: super::Failed, open: Span) -> super::Failed {
+        if self.is(TokenKind::End) {
+            let note = Diagnostic::error("syntax", open, "this `{` is not closed");
+            self.diagnostics.push(note);
+        }
+        failed
+    }
+
+    /// Statements up to `}`; those with errors are left out.
+    pub(super) fn statements(&mut self, body: Body) -> Vec<Statement> {
+        let mut out = Vec::new();
+        while !matches!(self.kind(), TokenKind::RightBrace | TokenKind::End) {
+            if body == Body::Parser && self.is(TokenKind::Transition) {
+                break;
+            }
+            let before = self.at;
+            let depth = self.depth;
+            match self.statement(body) {
+                Ok(statement) => out.push(statement),
+                Err(_) => {
+                    self.depth = depth;
+                    self.recover(before);
+                    if self.at == before {
+                        self.advance();
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn statement(&mut self, body: Body) -> Parse<Statement> {
+        self.nested(|parser| {
+            let annotations = parser.annotations()?;
+            let start = parser.token().span;
+            if parser.is(TokenKind::LeftBrace) {
+                let block = parser.block_after(annotations, body)?;
+                let span = block.span;
+                return Ok(Statement {
+                    span,
+                    annotations: Vec::new(),
+                    kind: StatementKind::Block(block),
+                });
+            }
+            let kind = parser.statement_kind(&annotations, body)?;
+            // A declaration carries its annotations itself.
+            let annotations = if matches!(kind, StatementKind::Declaration(_)) {
+                Vec::new()
+            } else {
+                annotations
+            };
+            Ok(Statement { span: parser.since(start), annotations, kind })
+        })
+    }
+
+    fn statement_kind(&mut self, annotations: &[Annotation], body: Body) -> Parse<StatementKind> {
+        let kind = self.kind();
+        if body == Body::Parser
+            && matches!(kind, TokenKind::Switch | TokenKind::Return | TokenKind::Exit)
+        {
+            let text = kind.text().unwrap_or("");
+            return Err(self.error_here(format!("`{text}` cannot stand in a parser's state")));
+        }
+        match kind {
+            TokenKind::Semicolon => {
+                self.advance();
+                Ok(StatementKind::Empty)
+            }
+            TokenKind::If => self.if_statement(body),
+            TokenKind::Switch => self.switch_statement(),
+            TokenKind::For => self.for_statement(body),
+            TokenKind::Return => {
+                self.advance();
+                let value =
+                    if self.is(TokenKind::Semicolon) { None } else { Some(self.any_expression()?) };
+                self.semicolon("the value to return")?;
+                Ok(StatementKind::Return(value))
+            }
+            TokenKind::Exit => self.word(StatementKind::Exit),
+            TokenKind::Break => self.word(StatementKind::Break),
+            TokenKind::Continue => self.word(StatementKind::Continue),
+            TokenKind::Const => {
+                let declaration = self.constant(annotations.to_vec())?;
+                Ok(StatementKind::Declaration(Box::new(declaration)))
+            }
+            TokenKind::Else => Err(self.error_here("`else` without `if`")),
+            TokenKind::Transition => {
+                Err(self.error_here("`transition` can stand only at the end of a parser's state"))
+            }
+            _ => {
+                let kind = self.simple_statement(annotations, true)?;
+                match &kind {
+                    StatementKind::Declaration(declaration) => match &declaration.kind {
+                        DeclarationKind::Instantiation(_) => self.semicolon("an instance")?,
+                        _ => self.semicolon("a variable")?,
+                    },
+                    StatementKind::Assign { .. } => self.semicolon("an assignment")?,
+                    _ => self.semicolon("a call")?,
+                }
+                Ok(kind)
+            }
+        }
+    }
+
+    fn word(&mut self, kind: StatementKind) -> Parse<StatementKind> {
+        self.advance();
+        self.expect(TokenKind::Semicolon)?;
+        Ok(kind)
+    }
+
+    /// `;` behind what `after` names.
+    pub(super) fn semicolon(&mut self, after: &str) -> Parse<()> {
+        if self.take(TokenKind::Semicolon) {
+            return Ok(());
+        }
+        Err(self.expected(&format!("`;` after {after}")))
+    }
+
+    /// A declaration, an assignment or a call, without the semicolon behind it.
+    fn simple_statement(
+        &mut self,
+        annotations: &[Annotation],
+        instances: bool,
+    ) -> Parse<StatementKind> {
+        match self.statement_start() {
+            Start::Declaration => {
+                let declaration = self.variable_or_instance(annotations.to_vec(), instances)?;
+                Ok(StatementKind::Declaration(Box::new(declaration)))
+            }
+            Start::DirectApplication => {
+                let target = self.type_reference()?;
+                self.expect(TokenKind::Dot)?;
+                if !self.is(TokenKind::Apply) {
+                    return Err(self.expected("`apply` after the name of a type and `.`"));
+                }
+                self.advance();
+                let arguments = self.arguments()?;
+                Ok(StatementKind::DirectApplication { target, arguments })
+            }
+            Start::Other => self.assignment_or_call(),
+        }
+    }
+
+    fn assignment_or_call(&mut self) -> Parse<StatementKind> {
+        let kind = self.kind();
+        let starts = is_name(kind)
+            || matches!(kind, TokenKind::Dot | TokenKind::This | TokenKind::LeftParenthesis);
+        if !starts {
+            return Err(self.expected("a statement"));
+        }
+        let target = self.postfix()?;
+        if let Some((operator, tokens)) = self.assignment_operator() {
+            for _ in 0..tokens {
+                self.advance();
+            }
+            let value = self.any_expression()?;
+            return Ok(StatementKind::Assign { target, operator, value });
+        }
+        match target.kind {
+            ExpressionKind::Call { .. } => Ok(StatementKind::Call(target)),
+            _ => Err(self.expected("`=` or `(` in a statement that starts with an expression")),
+        }
+    }
+
+    /// The assignment here: `=` or with which operator, and how many tokens it takes.
+    fn assignment_operator(&self) -> Option<(Option<BinaryOperator>, usize)> {
+        use BinaryOperator as B;
+        Some(match self.kind() {
+            TokenKind::Assign => (None, 1),
+            TokenKind::StarAssign => (Some(B::Multiply), 1),
+            TokenKind::SlashAssign => (Some(B::Divide), 1),
+            TokenKind::PercentAssign => (Some(B::Modulo), 1),
+            TokenKind::PlusAssign => (Some(B::Add), 1),
+            TokenKind::MinusAssign => (Some(B::Subtract), 1),
+            TokenKind::PlusSaturatingAssign => (Some(B::AddSaturating), 1),
+            TokenKind::MinusSaturatingAssign => (Some(B::SubtractSaturating), 1),
+            TokenKind::ShiftLeftAssign => (Some(B::ShiftLeft), 1),
+            TokenKind::Greater if self.is_shift_assign() => (Some(B::ShiftRight), 3),
+            TokenKind::AmpersandAssign => (Some(B::BitAnd), 1),
+            TokenKind::BarAssign => (Some(B::BitOr), 1),
+            TokenKind::CaretAssign => (Some(B::BitXor), 1),
+            _ => return None,
+        })
+    }
+
+    /// A variable or an instance, the semicolon left out.
+    pub(super) fn variable_or_instance(
+        &mut self,
+        annotations: Vec<Annotation>,
+        instances: bool,
+    ) -> Parse<Declaration> {
+        let start = self.token().span;
+        let id = self.declaration_id();
+        let ty = self.type_reference()?;
+        if instances && self.is(TokenKind::LeftParenthesis) {
+            let arguments = self.arguments()?;
+            let name = self.declared_name("the name of the instance", Binding::Value)?;
+            let initializer = if self.take(TokenKind::Assign) {
+                Some(self.instance_initializer()?)
+            } else {
+                None
+            };
+            let kind = DeclarationKind::Instantiation(Instantiation { ty, arguments, initializer });
+            return Ok(Declaration { id, span: self.since(start), annotations, name, kind });
+        }
+        let name = self.name("a name after the type")?;
+        let initial =
+            if self.take(TokenKind::Assign) { Some(self.any_expression()?) } else { None };
+        self.scopes.declare_name(&name, self.symbols, Binding::Value);
+        Ok(Declaration {
+            id,
+            span: self.since(start),
+            annotations,
+            name,
+            kind: DeclarationKind::Variable { ty, initial },
+        })
+    }
+
+    fn if_statement(&mut self, body: Body) -> Parse<StatementKind> {
+        self.advance();
+        self.expect(TokenKind::LeftParenthesis)?;
+        let condition = self.any_expression()?;
+        self.expect(TokenKind::RightParenthesis)?;
+        let then = Box::new(self.statement(body)?);
+        let otherwise =
+            if self.take(TokenKind::Else) { Some(Box::new(self.statement(body)?)) } else { None };
+        Ok(StatementKind::If { condition, then, otherwise })
+    }
+
+    fn switch_statement(&mut self) -> Parse<StatementKind> {
+        self.advance();
+        self.expect(TokenKind::LeftParenthesis)?;
+        let subject = self.any_expression()?;
+        self.expect(TokenKind::RightParenthesis)?;
+        let open = self.expect(TokenKind::LeftBrace)?;
+        let mut cases = Vec::new();
+        while !self.take(TokenKind::RightBrace) {
+            if self.is(TokenKind::End) {
+                let failed = self.expected("a case of the `switch` or `}`");
+                return Err(self.unclosed(failed, open));
+            }
+            cases.push(self.switch_case()?);
+        }
+        Ok(StatementKind::Switch { subject, cases })
+    }
+
+    fn switch_case(&mut self) -> Parse<SwitchCase> {
+        let start = self.token().span;
+        let label = match self.kind() {
+            TokenKind::Default => {
+                self.advance();
+                SwitchLabel::Default
+            }
+            TokenKind::LeftBrace => {
+                return Err(self.expected("`default` or an expression as the label of a case"));
+            }
+            _ => SwitchLabel::Expression(self.any_expression()?),
+        };
+        let span = self.since(start);
+        if !self.take(TokenKind::Colon) {
+            return Err(self.expected("`:` after the label of a case"));
+        }
+        let body = match self.kind() {
+            TokenKind::LeftBrace | TokenKind::At => Some(self.block(Body::Control)?),
+            _ => None,
+        };
+        Ok(SwitchCase { span, label, body })
+    }
+
+    fn for_statement(&mut self, body: Body) -> Parse<StatementKind> {
+        self.advance();
+        self.expect(TokenKind::LeftParenthesis)?;
+        self.scoped(|parser| {
+            let mut initial = Vec::new();
+            while !parser.take(TokenKind::Semicolon) {
+                let annotations = parser.annotations()?;
+                let start = parser.token().span;
+                let kind = parser.simple_statement(&annotations, false)?;
+                if parser.is(TokenKind::In) {
+                    return parser.for_in(kind, initial.is_empty(), body);
+                }
+                initial.push(Statement {
+                    span: parser.since(start),
+                    annotations: Vec::new(),
+                    kind,
+                });
+                if !parser.is(TokenKind::Semicolon) && !parser.take(TokenKind::Comma) {
+                    return Err(parser.expected("`;`, `,` or `in` in the head of a `for`"));
+                }
+            }
+            let condition = parser.any_expression()?;
+            parser.semicolon("the condition of a `for`")?;
+            let update = parser.list(TokenKind::RightParenthesis, "a statement", |parser| {
+                let start = parser.token().span;
+                let kind = parser.assignment_or_call()?;
+                Ok(Statement { span: parser.since(start), annotations: Vec::new(), kind })
+            })?;
+            let body = Box::new(parser.statement(body)?);
+            Ok(StatementKind::For { initial, condition, update, body })
+        })
+    }
+
+    /// The rest of `for (T name in ...)`, `in` being next.
+    fn for_in(&mut self, declared: StatementKind, first: bool, body: Body) -> Parse<StatementKind> {
+        let variable = match declared {
+            StatementKind::Declaration(variable)
+                if first
+                    && matches!(variable.kind, DeclarationKind::Variable { initial: None, .. }) =>
+            {
+                variable
+            }
+            _ => {
+                return Err(self
+                    .error_here("before `in` must stand one variable with its type and no value"));
+            }
+        };
+        self.expect(TokenKind::In)?;
+        let collection = self.collection()?;
+        self.expect(TokenKind::RightParenthesis)?;
+        let body = Box::new(self.statement(body)?);
+        Ok(StatementKind::ForIn { variable, collection, body })
+    }
+}
