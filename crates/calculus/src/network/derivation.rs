@@ -29,4 +29,6 @@ pub(crate) enum Step {
     LeftOver(LeftOver),
     /// What several servers leave over together.
     Tandem { servers: Vec<ServerId>, service: Curve },
+    /// The formula for sink trees over the servers of the path.
+    SinkTree { servers: Vec<ServerId> },
 }

@@ -5,18 +5,20 @@ pub mod analysis;
 mod arrival;
 mod cache;
 mod derivation;
-pub(crate) mod format;
+pub mod format;
 mod model;
 mod operations;
 mod pmoo;
 mod sets;
 mod settings;
+mod stability;
 
 pub use analysis::{Analyser, Analysis, AnalysisError, FlowBound, ServerBound, Source};
 pub use derivation::Derivation;
-pub use format::FormatError;
+pub use format::{Format, FormatError};
 pub use model::{
     Flow, FlowId, Link, ModelError, Multiplexing, Network, NetworkBuilder, Priority, Server,
     ServerId,
 };
+pub use stability::Load;
 pub use settings::{ArrivalBound, FlowOfInterest, Settings};

@@ -4,14 +4,17 @@
 //! picks, and runs flows on all cores. A further analysis takes a variant of [`Analysis`], a file
 //! and an arm in [`Analyser::run`].
 
+mod best;
+mod fixed_point;
 mod pmoo;
 mod sfa;
+mod sink_tree;
 mod tandem_matching;
 mod tfa;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::arrival::{Bounder, Common};
 use super::derivation::Derivation;
@@ -19,7 +22,8 @@ use super::model::{FlowId, Multiplexing, Network, ServerId};
 use super::settings::{FlowOfInterest, Settings};
 use crate::{AlgebraError, Curve, Extended};
 
-pub(crate) use tfa::Totals;
+use fixed_point::Delays;
+use tfa::Totals;
 
 /// How a flow's delay and backlog are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,11 +38,26 @@ pub enum Analysis {
     Pmoo,
     /// Tandem matching: PMOO over the parts of the path, cut in the best way. Any order of service.
     TandemMatching,
+    /// Total flow analysis by delays, with the shaping of links; also for cyclic networks.
+    TfaPlusPlus,
+    /// The exact delay where all flows go to one root, all servers are FIFO with rate-latency
+    /// service and all arrivals are token buckets.
+    SinkTree,
+    /// The smallest bounds of all analyses and conventions that apply and are proven.
+    Best,
 }
 
 impl Analysis {
     /// All analyses.
-    pub const ALL: [Self; 4] = [Self::Tfa, Self::Sfa, Self::Pmoo, Self::TandemMatching];
+    pub const ALL: [Self; 7] = [
+        Self::Tfa,
+        Self::Sfa,
+        Self::Pmoo,
+        Self::TandemMatching,
+        Self::TfaPlusPlus,
+        Self::SinkTree,
+        Self::Best,
+    ];
 
     /// The name that the command line and result files use.
     pub fn name(self) -> &'static str {
@@ -47,6 +66,9 @@ impl Analysis {
             Self::Sfa => "sfa",
             Self::Pmoo => "pmoo",
             Self::TandemMatching => "tma",
+            Self::TfaPlusPlus => "tfa++",
+            Self::SinkTree => "sink-tree",
+            Self::Best => "best",
         }
     }
 }
@@ -82,6 +104,9 @@ pub enum AnalysisError {
     /// Cross traffic of cross traffic goes on for too long.
     #[error("the network is too deep: more than 20000 servers in a row")]
     TooDeep,
+    /// The network is no sink tree, or not of the kind for which delays are known exactly.
+    #[error("no sink tree: {0}; use another analysis")]
+    NotSinkTree(String),
     /// The settings name no way to bound arrivals.
     #[error("no method to bound arrivals is set; name at least one")]
     NoArrivalBound,
@@ -97,8 +122,8 @@ pub struct FlowBound {
     pub flow: FlowId,
     /// Time from entering the first server to leaving the last one, at most.
     pub delay: Extended,
-    /// Data of the flow inside the network at any time, at most; for [`Analysis::Tfa`], data of all
-    /// flows at the server of the path that has most.
+    /// Data of the flow inside the network at any time, at most; for [`Analysis::Tfa`], as is usual,
+    /// data of all flows at the server of the path that has most.
     pub backlog: Extended,
     /// Arrival curve behind the last server.
     pub output: Curve,
@@ -137,12 +162,20 @@ pub struct ServerBound {
 pub struct Analyser<'n> {
     common: Common<'n>,
     totals: Totals,
+    delays: OnceLock<Result<Delays, AnalysisError>>,
+    /// What [`Analysis::Best`] chooses from.
+    candidates: OnceLock<Vec<(Analyser<'n>, Vec<Analysis>)>>,
 }
 
 impl<'n> Analyser<'n> {
     /// For that network with those conventions.
     pub fn new(network: &'n Network, settings: Settings) -> Self {
-        Self { common: Common::new(network, settings), totals: Totals::default() }
+        Self {
+            common: Common::new(network, settings),
+            totals: Totals::default(),
+            delays: OnceLock::new(),
+            candidates: OnceLock::new(),
+        }
     }
 
     /// Bounds one flow.
@@ -152,7 +185,12 @@ impl<'n> Analyser<'n> {
     /// [`AnalysisError`]. An overloaded server is none; bounds are infinite then.
     pub fn bound(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
         self.feed_forward(analysis)?;
-        self.run(flow, analysis)
+        // As deep as `bounds`: on a thread with a stack for it, unless the network is small.
+        if self.common.network.servers().len() <= SHALLOW {
+            return self.run(flow, analysis);
+        }
+        let mut bounds = parallel(1, &[flow], |flow| self.run(*flow, analysis))?;
+        bounds.pop().ok_or(AnalysisError::NoArrivalBound)
     }
 
     /// Bounds all flows, on as many threads as the settings say.
@@ -166,20 +204,42 @@ impl<'n> Analyser<'n> {
         parallel(self.common.settings.threads, &flows, |flow| self.run(*flow, analysis))
     }
 
-    /// Delay and backlog of all traffic at each server, by [`Analysis::Tfa`].
+    /// Delay and backlog of all traffic at each server: by [`Analysis::Tfa`], by
+    /// [`Analysis::TfaPlusPlus`], or the smaller of both for all other analyses.
     ///
     /// # Errors
     ///
     /// [`AnalysisError`].
-    pub fn servers(&self) -> Result<Vec<ServerBound>, AnalysisError> {
-        self.feed_forward(Analysis::Tfa)?;
+    pub fn servers(&self, analysis: Analysis) -> Result<Vec<ServerBound>, AnalysisError> {
         let servers: Vec<ServerId> = self.common.network.servers().map(|(id, _)| id).collect();
+        let cyclic = self.common.network.order().is_err();
+        if analysis == Analysis::Tfa {
+            self.feed_forward(analysis)?;
+        }
         parallel(self.common.settings.threads, &servers, |server| {
-            tfa::server(&self.common, &self.totals, *server)
+            let total = || tfa::server(&self.common, &self.totals, *server);
+            let by_delays = || self.delays()?.server_bound(&self.common, *server);
+            match analysis {
+                Analysis::Tfa => total(),
+                _ if cyclic || analysis == Analysis::TfaPlusPlus => by_delays(),
+                _ => {
+                    let (a, b) = (total()?, by_delays()?);
+                    let (delay, backlog) = (a.delay.min(b.delay), a.backlog.min(b.backlog));
+                    Ok(ServerBound { server: *server, delay, backlog })
+                }
+            }
         })
     }
 
+    fn delays(&self) -> Result<&Delays, AnalysisError> {
+        let delays = self.delays.get_or_init(|| Delays::of(&self.common));
+        delays.as_ref().map_err(Clone::clone)
+    }
+
     fn feed_forward(&self, analysis: Analysis) -> Result<(), AnalysisError> {
+        if matches!(analysis, Analysis::TfaPlusPlus | Analysis::Best) {
+            return Ok(());
+        }
         let Err(cycle) = self.common.network.order() else { return Ok(()) };
         let name = |id: ServerId| self.common.network.server(id).name.clone();
         let mut servers: Vec<String> = cycle.iter().map(|id| name(*id)).collect();
@@ -194,6 +254,14 @@ impl<'n> Analyser<'n> {
             Analysis::Sfa => sfa::bound(&bounder, flow),
             Analysis::Pmoo => pmoo::bound(&bounder, flow),
             Analysis::TandemMatching => tandem_matching::bound(&bounder, flow),
+            Analysis::TfaPlusPlus => self.delays()?.bound(&self.common, flow),
+            Analysis::SinkTree => sink_tree::bound(&self.common, flow),
+            Analysis::Best => {
+                let candidates = self
+                    .candidates
+                    .get_or_init(|| best::candidates(self.common.network, &self.common.settings));
+                best::bound(candidates, flow)
+            }
         }
     }
 }
@@ -215,6 +283,9 @@ fn source(common: &Common<'_>, analysis: Analysis, derivation: Derivation) -> Ar
         derivation,
     })
 }
+
+/// Servers up to which any stack will do.
+const SHALLOW: usize = 64;
 
 /// Stack of a thread that analyses: recursion goes as deep as paths are long.
 const STACK: usize = 1 << 29;

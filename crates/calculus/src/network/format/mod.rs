@@ -1,9 +1,46 @@
 //! Networks in files.
+//!
+//! | format | read by |
+//! | --- | --- |
+//! | Planimeter's own, as TOML or JSON | [`own`] |
+//! | Saihu's output-port network, JSON | [`saihu`] |
+//! | WOPANets' physical network, XML, as Saihu and xTFA read it | [`wopanets`] |
+//!
+//! All numbers are exact: they stay text until their unit is known. All faults name their place.
 
-pub(crate) mod quantity;
-pub(crate) mod tree;
+mod curves;
+mod own;
+mod quantity;
+mod saihu;
+mod tree;
+mod wopanets;
+mod xml;
 
-use crate::network::ModelError;
+use super::{ModelError, Network};
+use tree::Node;
+
+/// A way to write a network down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Planimeter's own format in TOML.
+    Toml,
+    /// Planimeter's own format, or Saihu's, in JSON.
+    Json,
+    /// WOPANets' format.
+    Xml,
+}
+
+impl Format {
+    /// The format that the name of a file stands for.
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        match extension.to_ascii_lowercase().as_str() {
+            "toml" => Some(Self::Toml),
+            "json" => Some(Self::Json),
+            "xml" => Some(Self::Xml),
+            _ => None,
+        }
+    }
+}
 
 /// Why a text is no network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,3 +72,28 @@ pub enum FormatError {
 fn line_prefix(line: usize) -> String {
     if line == 0 { String::new() } else { format!("line {line}: ") }
 }
+
+/// Reads a network.
+///
+/// # Errors
+///
+/// The first fault with its place.
+pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
+    match format {
+        Format::Toml => own::network(&Node::of_toml(text)?),
+        Format::Json => {
+            let node = Node::of_json(text)?;
+            let fields = node.any_fields()?;
+            // Saihu's format has plurals and a field for what is common.
+            if fields.get("network").is_some() || fields.get("servers").is_some() {
+                saihu::network(&node)
+            } else {
+                own::network(&node)
+            }
+        }
+        Format::Xml => wopanets::network(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! Total flow analysis by delays, with the shaping of links ("TFA++"), also for networks in which
+//! flows depend on each other in a circle.
+//!
+//! A flow that was delayed by up to D so far arrives with its first arrival curve advanced by D;
+//! flows that come over one link are together also bounded by what shapes the link (Mifdaoui,
+//! Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses using network
+//! calculus for complex networks", 2017). All that is unknown is one delay per server (and
+//! priority). In a feed-forward network these follow in order. In a cyclic one they are a fixed
+//! point of a function F (Thomas, Le Boudec, Mifdaoui, "On cyclic dependencies and regulators in
+//! time-sensitive networks", RTSS 2019).
+//!
+//! Iteration from zero reaches it only in the limit, so here delays are rounded up to a grid and
+//! raised by one step of it, and the iteration ends when it finds delays x that lie above F(x).
+//! That such x bound the delays needs no limit: F is concave and non-decreasing for concave
+//! arrivals and convex service. Real delays b up to any time are finite and obey b <= F(b). Were
+//! some of them above x, let s > 1 be the largest ratio b/x. Then b <= F(b) <= F(s x) <=
+//! s F(x) - (s - 1) F(0) < s x, which contradicts that the ratio is attained. For other curves the
+//! concave and convex ones around them are taken.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::{Analysis, AnalysisError, FlowBound, ServerBound, source};
+use crate::network::arrival::Common;
+use crate::network::derivation::{Derivation, Step};
+use crate::network::model::{FlowId, Multiplexing, Priority, ServerId};
+use crate::network::{operations, pmoo};
+use crate::{Curve, Extended, Rational};
+
+/// Rounds of iteration after which a cyclic network counts as unbounded.
+const ROUNDS: usize = 20_000;
+/// Steps of the grid within the largest delay of the first round.
+const STEPS: i64 = 1 << 40;
+
+/// Delays of all servers, and how they come about.
+#[derive(Debug)]
+pub(crate) struct Delays {
+    classes: HashMap<(ServerId, Option<Priority>), Class>,
+}
+
+/// All traffic of a server, or that of one priority.
+#[derive(Clone, Debug)]
+struct Class {
+    arrival: Arc<Curve>,
+    service: Curve,
+    delay: Extended,
+}
+
+impl Delays {
+    pub(crate) fn of(common: &Common<'_>) -> Result<Self, AnalysisError> {
+        match common.network.order() {
+            Ok(order) => {
+                let mut delays = Self { classes: HashMap::new() };
+                for server in order {
+                    for (class, result) in delays.server(common, server, false)? {
+                        delays.classes.insert((server, class), result);
+                    }
+                }
+                Ok(delays)
+            }
+            Err(_) => Self::of_cycles(common),
+        }
+    }
+
+    fn of_cycles(common: &Common<'_>) -> Result<Self, AnalysisError> {
+        let servers: Vec<ServerId> = common.network.servers().map(|(id, _)| id).collect();
+        let mut delays = Self { classes: HashMap::new() };
+        let mut step: Option<Rational> = None;
+        for _ in 0..ROUNDS {
+            let mut changed = false;
+            let mut most = Rational::ZERO;
+            for server in &servers {
+                for (class, mut result) in delays.server(common, *server, true)? {
+                    if let (Extended::Finite(delay), Some(step)) = (&result.delay, &step) {
+                        let steps = (delay / step).floor() + Rational::from(2);
+                        result.delay = Extended::Finite(steps * step);
+                    }
+                    if let Extended::Finite(delay) = &result.delay {
+                        most = most.max(delay.clone());
+                    }
+                    let before = delays.classes.get(&(*server, class)).map(|class| &class.delay);
+                    // Delays never fall from round to round, so the grid is reached again.
+                    if before.is_none_or(|before| *before < result.delay) {
+                        changed = true;
+                        delays.classes.insert((*server, class), result);
+                    }
+                }
+            }
+            match &step {
+                None if !most.is_positive() => return Ok(delays),
+                None => step = Some(power_of_two_below(&most) / Rational::from(STEPS)),
+                Some(_) if !changed => return Ok(delays),
+                Some(step) if most > step * &Rational::from(STEPS) * &Rational::from(STEPS) => {
+                    break;
+                }
+                Some(_) => {}
+            }
+        }
+        for class in delays.classes.values_mut() {
+            class.delay = Extended::PositiveInfinity;
+        }
+        Ok(delays)
+    }
+
+    /// Delays at a server, given those at the servers before it. Unknown ones count as zero.
+    fn server(
+        &self,
+        common: &Common<'_>,
+        server: ServerId,
+        simplify: bool,
+    ) -> Result<Vec<(Option<Priority>, Class)>, AnalysisError> {
+        let network = common.network;
+        let here = network.flows_at(server);
+        let model = network.server(server);
+        let mut service = model.service.clone();
+        if simplify {
+            service = operations::maximum_of(&pmoo::rate_latencies(&service))?;
+        }
+        let multiplexing = common.multiplexing(server);
+        if multiplexing != Multiplexing::StaticPriority {
+            let arrival = Arc::new(self.arrival(common, server, here, simplify)?);
+            let delay = if multiplexing == Multiplexing::Fifo || here.len() == 1 {
+                operations::horizontal_deviation(&arrival, &service)?
+            } else if model.strict {
+                operations::backlogged_period(&arrival, &service)?
+            } else {
+                return Err(AnalysisError::NotStrict(model.name.clone()));
+            };
+            return Ok(vec![(None, Class { arrival, service, delay })]);
+        }
+        let mut by_priority = BTreeMap::<Priority, Vec<FlowId>>::new();
+        for id in here {
+            by_priority.entry(network.flow(*id).priority).or_default().push(*id);
+        }
+        if !model.strict && by_priority.len() > 1 {
+            return Err(AnalysisError::NotStrict(model.name.clone()));
+        }
+        let mut classes = Vec::new();
+        let mut left = service;
+        for (priority, flows) in &by_priority {
+            let lower = here.iter().map(|id| network.flow(*id));
+            let packets =
+                lower.filter(|flow| flow.priority > *priority).map(|flow| &flow.maximum_packet);
+            let packet = packets.max().cloned().unwrap_or(Rational::ZERO);
+            let service = operations::lowered(&left, &packet)?;
+            let arrival = Arc::new(self.arrival(common, server, flows, simplify)?);
+            let delay = operations::horizontal_deviation(&arrival, &service)?;
+            left = operations::left_over(&left, &arrival)?;
+            classes.push((Some(*priority), Class { arrival, service, delay }));
+        }
+        Ok(classes)
+    }
+
+    /// Arrivals of flows at a server.
+    fn arrival(
+        &self,
+        common: &Common<'_>,
+        server: ServerId,
+        flows: &[FlowId],
+        simplify: bool,
+    ) -> Result<Curve, AnalysisError> {
+        let network = common.network;
+        let mut total = Curve::zero();
+        let mut over = BTreeMap::<ServerId, (Curve, Rational)>::new();
+        for id in flows {
+            let flow = network.flow(*id);
+            let mut arrival = flow.arrival.clone();
+            if simplify {
+                let buckets = pmoo::token_buckets(&arrival).into_iter().map(|b| (b.burst, b.rate));
+                arrival = Curve::token_buckets(buckets).unwrap_or(arrival);
+            }
+            let Some(before) = network.predecessor(*id, server) else {
+                total = operations::sum(&total, &arrival)?;
+                continue;
+            };
+            let mut delay = Extended::ZERO;
+            for earlier in flow.path.iter().take_while(|earlier| **earlier != server) {
+                let class = self.class(common, *earlier, *id).map_or(&Extended::ZERO, |c| &c.delay);
+                delay = delay.checked_add(class).unwrap_or(Extended::PositiveInfinity);
+            }
+            arrival = operations::advanced(&arrival, &delay)?;
+            let (sum, packet) =
+                over.entry(before).or_insert_with(|| (Curve::zero(), Rational::ZERO));
+            *sum = operations::sum(sum, &arrival)?;
+            *packet = packet.clone().max(flow.maximum_packet.clone());
+        }
+        for (before, (mut arrival, packet)) in over {
+            let model = network.server(before);
+            for shaping in model.shaping.iter().chain(network.link(before, server)) {
+                let packet = if model.packetizer { &packet } else { &Rational::ZERO };
+                arrival = operations::minimum(&arrival, &operations::raised(shaping, packet)?)?;
+            }
+            total = operations::sum(&total, &arrival)?;
+        }
+        Ok(total)
+    }
+
+    fn class(&self, common: &Common<'_>, server: ServerId, flow: FlowId) -> Option<&Class> {
+        let by_priority = common.multiplexing(server) == Multiplexing::StaticPriority;
+        let priority = by_priority.then(|| common.network.flow(flow).priority);
+        self.classes.get(&(server, priority))
+    }
+
+    pub(super) fn bound(
+        &self,
+        common: &Common<'_>,
+        id: FlowId,
+    ) -> Result<FlowBound, AnalysisError> {
+        let flow = common.network.flow(id);
+        let mut delay = Extended::ZERO;
+        let mut steps = Vec::new();
+        for server in &flow.path {
+            let Some(class) = self.class(common, *server, id) else { continue };
+            delay = delay.checked_add(&class.delay).unwrap_or(Extended::PositiveInfinity);
+            steps.push(Step::Total {
+                server: *server,
+                arrival: Arc::clone(&class.arrival),
+                service: class.service.clone(),
+                delay: class.delay.clone(),
+                backlog: operations::vertical_deviation(&class.arrival, &class.service)?,
+            });
+        }
+        // What is inside arrived no longer ago than the delay.
+        let backlog = match &delay {
+            Extended::Finite(delay) => flow.arrival.right_limit_at(delay),
+            infinite => infinite.clone(),
+        };
+        let output = operations::advanced(&flow.arrival, &delay)?;
+        let derivation = Derivation { steps, services: Vec::new() };
+        let source = source(common, Analysis::TfaPlusPlus, derivation);
+        Ok(FlowBound {
+            flow: id,
+            delay,
+            backlog,
+            output,
+            delay_by: Arc::clone(&source),
+            backlog_by: source,
+        })
+    }
+
+    pub(super) fn server_bound(
+        &self,
+        common: &Common<'_>,
+        server: ServerId,
+    ) -> Result<ServerBound, AnalysisError> {
+        let mut delay = Extended::ZERO;
+        for id in common.network.flows_at(server) {
+            if let Some(class) = self.class(common, server, *id) {
+                delay = delay.max(class.delay.clone());
+            }
+        }
+        let cyclic = common.network.order().is_err();
+        let all = self.arrival(common, server, common.network.flows_at(server), cyclic)?;
+        let service = &common.network.server(server).service;
+        let backlog = operations::vertical_deviation(&all, service)?;
+        Ok(ServerBound { server, delay, backlog })
+    }
+}
+
+/// A power of two that is at most the number and more than half of it.
+fn power_of_two_below(number: &Rational) -> Rational {
+    let (one, two) = (Rational::ONE, Rational::from(2));
+    let mut power = one;
+    while power > *number {
+        power = power / &two;
+    }
+    while &power * &two <= *number {
+        power = power * &two;
+    }
+    power
+}

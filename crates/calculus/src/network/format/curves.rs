@@ -1,0 +1,164 @@
+//! Curves in Planimeter's own format.
+//!
+//! A curve is a table with one field, the kind, such as `{ rate-latency = { rate = "1Gbps",
+//! latency = "2us" } }`. A list of curves is their minimum where a curve bounds from above
+//! (arrivals, shaping, maximum service) and their maximum where it bounds from below (service).
+
+use super::FormatError;
+use super::quantity::{Dimension, Units};
+use super::tree::{Fields, Node, Tree};
+use crate::{Curve, CurveError, Extended, Piece, Rational};
+
+const KINDS: [&str; 13] = [
+    "token-bucket",
+    "leaky-bucket",
+    "t-spec",
+    "rate-latency",
+    "rate",
+    "burst-delay",
+    "staircase",
+    "tdma",
+    "segments",
+    "minimum",
+    "maximum",
+    "sum",
+    "convolution",
+];
+
+/// What a list of curves means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bounds {
+    FromAbove,
+    FromBelow,
+}
+
+/// Reads a curve.
+pub(super) fn curve(node: &Node, units: &Units, bounds: Bounds) -> Result<Curve, FormatError> {
+    if let Tree::Array(nodes) = &node.value {
+        let kind = if bounds == Bounds::FromAbove { "minimum" } else { "maximum" };
+        return combined(node, nodes, kind, units, bounds);
+    }
+    let fields = node.fields(&KINDS)?;
+    let mut kinds = fields.iter();
+    let (Some((kind, description)), None) = (kinds.next(), kinds.next()) else {
+        let kinds = KINDS.join(", ");
+        return Err(node.fault(format!("is no curve; give exactly one of {kinds}")));
+    };
+    let built = match kind {
+        "minimum" | "maximum" | "sum" | "convolution" => {
+            return combined(description, description.list()?, kind, units, bounds);
+        }
+        "segments" => return segments(description, units),
+        "token-bucket" => {
+            let of = Parameters::new(description, units, &["burst", "rate"])?;
+            Curve::token_bucket(of.data("burst")?, of.rate("rate")?)
+        }
+        "leaky-bucket" => {
+            let known = ["burst", "rate", "peak-rate", "packet"];
+            let of = Parameters::new(description, units, &known)?;
+            let packet = of.optional("packet", Dimension::Data)?.unwrap_or(Rational::ZERO);
+            Curve::leaky_bucket(packet, of.rate("peak-rate")?, of.data("burst")?, of.rate("rate")?)
+        }
+        "t-spec" => {
+            let known = ["burst", "rate", "peak-rate", "packet"];
+            let of = Parameters::new(description, units, &known)?;
+            let (packet, peak) = (of.data("packet")?, of.rate("peak-rate")?);
+            Curve::t_spec(packet, peak, of.rate("rate")?, of.data("burst")?)
+        }
+        "rate-latency" => {
+            let of = Parameters::new(description, units, &["rate", "latency"])?;
+            Curve::rate_latency(of.rate("rate")?, of.time("latency")?)
+        }
+        "rate" => Curve::rate_latency(units.read(description, Dimension::Rate)?, Rational::ZERO),
+        "burst-delay" => Curve::burst_delay(units.read(description, Dimension::Time)?),
+        "staircase" => {
+            let of = Parameters::new(description, units, &["height", "length", "offset"])?;
+            let offset = of.optional("offset", Dimension::Time)?;
+            let (height, length) = (of.data("height")?, of.time("length")?);
+            match offset {
+                None => Curve::staircase(height, length),
+                Some(offset) => Curve::delayed_staircase(offset, height, length),
+            }
+        }
+        _ => {
+            let of = Parameters::new(description, units, &["rate", "slot", "cycle"])?;
+            Curve::tdma(of.rate("rate")?, of.time("slot")?, of.time("cycle")?)
+        }
+    };
+    built.map_err(|error: CurveError| description.fault(format!("is no curve: {error}")))
+}
+
+/// Several curves as one.
+fn combined(
+    node: &Node,
+    nodes: &[Node],
+    kind: &str,
+    units: &Units,
+    bounds: Bounds,
+) -> Result<Curve, FormatError> {
+    let mut whole: Option<Curve> = None;
+    for node in nodes {
+        let next = curve(node, units, bounds)?;
+        whole = Some(match whole {
+            None => next,
+            Some(whole) => match kind {
+                "minimum" => whole.minimum(&next),
+                "maximum" => whole.maximum(&next),
+                "sum" => whole.sum(&next),
+                _ => whole.convolution(&next),
+            }
+            .map_err(|error| node.fault(format!("cannot be combined: {error}")))?,
+        });
+    }
+    whole.ok_or_else(|| node.fault("is empty; give at least one curve"))
+}
+
+/// Breakpoints: time, value and slope of each segment; the last one goes on for ever.
+fn segments(node: &Node, units: &Units) -> Result<Curve, FormatError> {
+    let mut pieces = vec![Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO)];
+    for node in node.list()? {
+        let of = Parameters::new(node, units, &["time", "value", "slope"])?;
+        let (time, value, slope) = (of.time("time")?, of.data("value")?, of.rate("slope")?);
+        if time.is_zero() {
+            pieces.clear();
+            pieces.push(Piece::new(time, Extended::ZERO, value, slope));
+        } else {
+            // The limit from the left at a jump, as arrival and service curves have it.
+            let last = pieces.last().and_then(|before| {
+                let height = before.right_limit().finite()?;
+                Some(height + &(before.slope() * &(&time - before.start())))
+            });
+            let at = last.unwrap_or_else(|| value.clone());
+            pieces.push(Piece::new(time, at, value, slope));
+        }
+    }
+    Curve::ultimately_affine(pieces).map_err(|error| node.fault(format!("is no curve: {error}")))
+}
+
+/// Parameters of a kind of curve.
+struct Parameters<'a> {
+    fields: Fields<'a>,
+    units: &'a Units,
+}
+
+impl<'a> Parameters<'a> {
+    fn new(node: &'a Node, units: &'a Units, known: &[&str]) -> Result<Self, FormatError> {
+        Ok(Self { fields: node.fields(known)?, units })
+    }
+
+    fn data(&self, name: &str) -> Result<Rational, FormatError> {
+        self.units.read(self.fields.need(name)?, Dimension::Data)
+    }
+
+    fn rate(&self, name: &str) -> Result<Rational, FormatError> {
+        self.units.read(self.fields.need(name)?, Dimension::Rate)
+    }
+
+    fn time(&self, name: &str) -> Result<Rational, FormatError> {
+        self.units.read(self.fields.need(name)?, Dimension::Time)
+    }
+
+    fn optional(&self, name: &str, of: Dimension) -> Result<Option<Rational>, FormatError> {
+        self.fields.get(name).map(|node| self.units.read(node, of)).transpose()
+    }
+}

@@ -1,0 +1,153 @@
+//! Planimeter's own format: `[[server]]`, `[[flow]]`, `[[link]]`, in the words of the field.
+
+use std::collections::HashMap;
+
+use super::FormatError;
+use super::curves::{Bounds, curve};
+use super::quantity::{Dimension, Units, unit};
+use super::tree::{Fields, Node};
+use crate::network::{
+    Flow, Link, ModelError, Multiplexing, Network, NetworkBuilder, Priority, Server, ServerId,
+};
+
+/// Reads a network.
+pub(super) fn network(root: &Node) -> Result<Network, FormatError> {
+    let known = [
+        "name",
+        "time-unit",
+        "data-unit",
+        "rate-unit",
+        "multiplexing",
+        "packetizer",
+        "server",
+        "flow",
+        "link",
+    ];
+    let fields = root.fields(&known)?;
+    let name = fields.get("name").map_or(Ok(""), Node::text)?;
+    let units = units(&fields)?;
+    let common = Common {
+        multiplexing: fields.get("multiplexing").map(multiplexing).transpose()?,
+        packetizer: fields.get("packetizer").map_or(Ok(false), Node::flag)?,
+    };
+    let mut builder = NetworkBuilder::new(name);
+    let mut ids = HashMap::new();
+    for node in fields.get("server").map_or(Ok(&[][..]), Node::list)? {
+        let server = server(node, &units, &common)?;
+        let name = server.name.clone();
+        // A second server of that name is found when the network is built.
+        let id = builder.server(server);
+        ids.entry(name).or_insert(id);
+    }
+    for node in fields.get("flow").map_or(Ok(&[][..]), Node::list)? {
+        builder.flow(flow(node, &units, &ids)?);
+    }
+    for node in fields.get("link").map_or(Ok(&[][..]), Node::list)? {
+        builder.link(link(node, &units, &ids)?);
+    }
+    Ok(builder.build()?)
+}
+
+/// What holds for all servers that say nothing else.
+struct Common {
+    multiplexing: Option<Multiplexing>,
+    packetizer: bool,
+}
+
+fn units(fields: &Fields<'_>) -> Result<Units, FormatError> {
+    let of = |name: &str, dimension: Dimension| {
+        let Some(node) = fields.get(name) else { return Ok(None) };
+        let text = node.text()?;
+        match unit(text, dimension) {
+            Some(size) => Ok(Some(size)),
+            None => Err(node.fault(format!("'{text}' is no such unit"))),
+        }
+    };
+    let mut units = Units::default();
+    if let Some(time) = of("time-unit", Dimension::Time)? {
+        units.time = time;
+    }
+    if let Some(data) = of("data-unit", Dimension::Data)? {
+        units.data = data;
+    }
+    if let Some(rate) = of("rate-unit", Dimension::Rate)? {
+        units.rate = rate;
+    }
+    Ok(units)
+}
+
+fn multiplexing(node: &Node) -> Result<Multiplexing, FormatError> {
+    match node.text()? {
+        "fifo" => Ok(Multiplexing::Fifo),
+        "arbitrary" => Ok(Multiplexing::Arbitrary),
+        "static-priority" => Ok(Multiplexing::StaticPriority),
+        _ => Err(node.fault("must be fifo, arbitrary or static-priority")),
+    }
+}
+
+fn server(node: &Node, units: &Units, common: &Common) -> Result<Server, FormatError> {
+    let known =
+        ["name", "service", "strict", "maximum-service", "shaping", "multiplexing", "packetizer"];
+    let fields = node.fields(&known)?;
+    let above =
+        |name: &str| fields.get(name).map(|node| curve(node, units, Bounds::FromAbove)).transpose();
+    Ok(Server {
+        name: fields.need("name")?.text()?.to_owned(),
+        service: curve(fields.need("service")?, units, Bounds::FromBelow)?,
+        strict: fields.get("strict").map_or(Ok(true), Node::flag)?,
+        maximum_service: above("maximum-service")?,
+        shaping: above("shaping")?,
+        multiplexing: match fields.get("multiplexing") {
+            Some(node) => multiplexing(node)?,
+            None => common.multiplexing.unwrap_or_default(),
+        },
+        packetizer: fields.get("packetizer").map_or(Ok(common.packetizer), Node::flag)?,
+    })
+}
+
+fn flow(
+    node: &Node,
+    units: &Units,
+    servers: &HashMap<String, ServerId>,
+) -> Result<Flow, FormatError> {
+    let fields = node.fields(&["name", "path", "arrival", "priority", "maximum-packet"])?;
+    let name = fields.need("name")?.text()?;
+    let mut path = Vec::new();
+    for step in fields.need("path")?.list()? {
+        let server = step.text()?;
+        let id = servers.get(server).copied().ok_or_else(|| ModelError::MissingServer {
+            flow: name.to_owned(),
+            server: server.to_owned(),
+        })?;
+        path.push(id);
+    }
+    let mut flow = Flow::new(name, path, curve(fields.need("arrival")?, units, Bounds::FromAbove)?);
+    if let Some(node) = fields.get("priority") {
+        flow.priority = Priority(node.whole()?);
+    }
+    if let Some(node) = fields.get("maximum-packet") {
+        flow.maximum_packet = units.read(node, Dimension::Data)?;
+    }
+    Ok(flow)
+}
+
+fn link(
+    node: &Node,
+    units: &Units,
+    servers: &HashMap<String, ServerId>,
+) -> Result<Link, FormatError> {
+    let fields = node.fields(&["from", "to", "shaping"])?;
+    let server = |name: &str| {
+        let node = fields.need(name)?;
+        let text = node.text()?;
+        servers
+            .get(text)
+            .copied()
+            .ok_or_else(|| node.fault(format!("'{text}' is not the name of a server")))
+    };
+    Ok(Link {
+        from: server("from")?,
+        to: server("to")?,
+        shaping: curve(fields.need("shaping")?, units, Bounds::FromAbove)?,
+    })
+}

@@ -1,0 +1,96 @@
+//! XML as a tree of elements with attributes; text is ignored.
+
+use std::collections::BTreeMap;
+
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+
+use super::FormatError;
+
+/// Elements within elements, at most.
+const DEEPEST: usize = 64;
+
+/// An element.
+#[derive(Debug)]
+pub(super) struct Element {
+    pub(super) name: String,
+    pub(super) line: usize,
+    pub(super) attributes: BTreeMap<String, String>,
+    pub(super) children: Vec<Element>,
+}
+
+impl Element {
+    /// Reads the outermost element.
+    pub(super) fn read(text: &str) -> Result<Self, FormatError> {
+        let mut reader = Reader::from_str(text);
+        // Elements that are open, the outermost first.
+        let mut open: Vec<Self> = Vec::new();
+        let (mut line, mut counted) = (1, 0);
+        loop {
+            let at = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
+            if let Some(passed) = text.as_bytes().get(counted..at) {
+                line += passed.iter().filter(|byte| **byte == b'\n').count();
+                counted = at;
+            }
+            let fault = |message: String| FormatError::Syntax { line, message };
+            let closed = match reader.read_event().map_err(|error| fault(error.to_string()))? {
+                Event::Start(start) => {
+                    if open.len() >= DEEPEST {
+                        return Err(fault(format!("more than {DEEPEST} elements in each other")));
+                    }
+                    open.push(Self::new(&start, line)?);
+                    None
+                }
+                Event::Empty(start) => Some(Self::new(&start, line)?),
+                Event::End(_) => open.pop(),
+                Event::Eof => {
+                    return Err(fault("the file ends before its element does".to_owned()));
+                }
+                _ => None,
+            };
+            match (closed, open.last_mut()) {
+                (Some(element), Some(parent)) => parent.children.push(element),
+                (Some(element), None) => return Ok(element),
+                (None, _) => {}
+            }
+        }
+    }
+
+    fn new(start: &BytesStart<'_>, line: usize) -> Result<Self, FormatError> {
+        let name = start.local_name().as_ref().to_owned();
+        let mut attributes = BTreeMap::new();
+        for attribute in start.attributes() {
+            let fault = |message: String| FormatError::Syntax { line, message };
+            let attribute = attribute.map_err(|error| fault(error.to_string()))?;
+            let value = attribute
+                .normalized_value(XmlVersion::Implicit1_0)
+                .map_err(|error| fault(error.to_string()))?;
+            attributes.insert(attribute.key.local_name().as_ref().to_owned(), value.into_owned());
+        }
+        Ok(Self { name: name.to_string(), line, attributes, children: Vec::new() })
+    }
+
+    /// An attribute that may be missing.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.attributes.get(name).map(String::as_str)
+    }
+
+    /// An attribute that must be there.
+    pub(super) fn need(&self, name: &str) -> Result<&str, FormatError> {
+        self.get(name).ok_or_else(|| self.fault(format!("has no attribute {name}")))
+    }
+
+    /// Elements in this one that have that name.
+    pub(super) fn each(&self, name: &str) -> impl Iterator<Item = &Self> {
+        self.children.iter().filter(move |child| child.name == name)
+    }
+
+    /// A fault of this element.
+    pub(super) fn fault(&self, message: impl Into<String>) -> FormatError {
+        let path = match self.get("name") {
+            Some(name) => format!("<{}> '{name}'", self.name),
+            None => format!("<{}>", self.name),
+        };
+        FormatError::Field { line: self.line, path, message: message.into() }
+    }
+}
