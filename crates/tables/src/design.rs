@@ -55,7 +55,7 @@ impl Wait {
 /// Which entries a shard holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Placement {
-    /// Each entry is in the shard that `Table::shard_of` names for its key; packets are
+    /// Each entry is in the shard that [`Table::shard_of`](crate::Table::shard_of) names for its key; packets are
     /// dispatched the same way. Shards share the declared size out between them, with room for uneven hashing.
     ByKey,
     /// The control plane's entries are in every shard, and each shard has room for the declared size. Packets are

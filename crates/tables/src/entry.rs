@@ -5,7 +5,7 @@
 pub struct ActionId(pub u16);
 
 /// Where an entry lies while it exists: an index for what is kept beside the table (counters, meters, expiry), below
-/// `Table::positions`. Another entry may have it after this one is deleted.
+/// [`Table::positions`](crate::Table::positions). Another entry may have it after this one is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position(pub u32);
 

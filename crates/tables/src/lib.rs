@@ -8,13 +8,34 @@
 //! Updates from within Programmable Software Data Planes" (ANCS 2021), called "the paper" in this crate, beside
 //! [`Storage::Inline`], which is our own.
 
+mod ageing;
+#[allow(unsafe_code, reason = "fields of a cache line are reached through its address")]
+mod bucket;
 mod design;
+mod digest;
 mod entry;
+mod hash;
+#[allow(unsafe_code, reason = "entries are reached through addresses, and allocated one by one")]
+mod indirect;
 mod layout;
+pub mod machine;
+mod memory;
+mod quiescence;
+#[allow(unsafe_code, reason = "mapped memory, prefetch")]
+mod region;
+mod store;
+mod table;
+mod unit;
+mod worker;
 
 pub use design::{
     Design, DesignError, EntryLock, Placement, Requirements, Storage, Synchronisation,
     UpdateMethod, Wait,
 };
+pub use digest::{Digest, DigestCounts, DigestError, DigestLoop};
 pub use entry::{ActionId, AddStatus, ExpiryProfile, Position, Tick};
 pub use layout::{Layout, LayoutError, MAX_ACTIONS, MAX_KEY_BITS, MAX_PARAMETER_BYTES, MAX_SIZE};
+pub use region::Pages;
+pub use store::{BATCH, Hit};
+pub use table::{Entry, EntryError, MemoryUse, Options, Table, TableError, WorkerError};
+pub use worker::{Actions, BatchError, Miss, Worker};

@@ -1,0 +1,405 @@
+//! One bucket: where its parts lie, and how they are read and written while other threads do the same.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use crate::quiescence::relax;
+use crate::region::LINE;
+
+/// Number of entries in a line, for keys of `key` and values of `value` bytes.
+pub(crate) const fn slots(key: usize, value: usize) -> usize {
+    let mut slots = 7;
+    while slots > 0 && values_offset(key, value, slots) + slots * value > LINE {
+        slots -= 1;
+    }
+    slots
+}
+
+/// Where the values begin: behind the keys, at a multiple of their word.
+const fn values_offset(key: usize, value: usize, slots: usize) -> usize {
+    let word = if value == 4 { 4 } else { 8 };
+    (HEADER + key * slots).next_multiple_of(word)
+}
+
+/// Bits of the header for the action of one slot.
+const fn action_bits(slots: usize) -> u32 {
+    match slots {
+        0 => 0,
+        1 => 16,
+        _ => 28 / slots as u32,
+    }
+}
+
+/// The largest number of actions that the header can name.
+pub(crate) const fn max_actions(key: usize, value: usize) -> usize {
+    (1 << action_bits(slots(key, value))) - 1
+}
+
+const HEADER: usize = 8;
+const OVERFLOW_SHIFT: u32 = 32;
+const ACTIONS_SHIFT: u32 = 36;
+const OVERFLOW_MAX: u64 = 15;
+
+/// The header word of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header(pub(super) u64);
+
+impl Header {
+    #[inline(always)]
+    pub(super) fn is_locked(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// Whether entries whose way led through this bucket lie further on.
+    #[inline(always)]
+    pub(super) fn overflowed(self) -> bool {
+        (self.0 >> OVERFLOW_SHIFT) & OVERFLOW_MAX != 0
+    }
+
+    /// One entry more lies further on, or (`delta` -1) one less. A count that reached its end stays there.
+    pub(super) fn with_overflow(self, delta: i64) -> Self {
+        let count = (self.0 >> OVERFLOW_SHIFT) & OVERFLOW_MAX;
+        if count == OVERFLOW_MAX {
+            return self;
+        }
+        let changed = count.saturating_add_signed(delta);
+        Self(self.0 & !(OVERFLOW_MAX << OVERFLOW_SHIFT) | changed << OVERFLOW_SHIFT)
+    }
+
+    /// The header after a change: the version is the next even one.
+    #[inline(always)]
+    fn unlocked_after_change(self) -> Self {
+        let version = (self.0 as u32).wrapping_add(1);
+        Self(self.0 & !0xffff_ffff | u64::from(version))
+    }
+
+    #[inline(always)]
+    fn locked(self) -> Self {
+        Self(self.0 | 1)
+    }
+
+    #[inline(always)]
+    fn unlocked_without_change(self) -> Self {
+        Self(self.0 & !1)
+    }
+}
+
+/// A bucket with keys of `K` and values of `V` bytes. `K` is 4 or a multiple of 8, and so is `V`.
+///
+/// The memory behind it is a line of a [`Region`](crate::region::Region): aligned, initialised and alive as long as
+/// the lifetime says, and reached only by atomics.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'a, const K: usize, const V: usize> {
+    start: *mut u8,
+    region: std::marker::PhantomData<&'a crate::region::Region>,
+}
+
+impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
+    pub(super) const SLOTS: usize = slots(K, V);
+    const ACTION_BITS: u32 = action_bits(Self::SLOTS);
+    const ACTION_MASK: u64 = (1 << Self::ACTION_BITS) - 1;
+    const VALUES: usize = values_offset(K, V, Self::SLOTS);
+
+    #[inline(always)]
+    pub(super) fn new(region: &'a crate::region::Region, index: usize) -> Self {
+        Self { start: region.at(index * LINE), region: std::marker::PhantomData }
+    }
+
+    #[inline(always)]
+    pub(super) fn address(self) -> *const u8 {
+        self.start
+    }
+
+    #[inline(always)]
+    fn header(self) -> &'a AtomicU64 {
+        // SAFETY: the first eight bytes of the line, aligned, reached only as this atomic, alive for 'a.
+        unsafe { &*self.start.cast::<AtomicU64>() }
+    }
+
+    /// The header as it is, perhaps locked.
+    #[inline(always)]
+    pub(super) fn peek(self) -> Header {
+        Header(self.header().load(Ordering::Relaxed))
+    }
+
+    /// The header once no writer holds the bucket; what is read afterwards is at least as new.
+    #[inline(always)]
+    pub(super) fn begin(self) -> Header {
+        let mut spins = 0;
+        loop {
+            let header = Header(self.header().load(Ordering::Acquire));
+            if !header.is_locked() {
+                return header;
+            }
+            relax(&mut spins);
+        }
+    }
+
+    /// Whether everything read since [`Line::begin`] returned `header` belongs together.
+    #[inline(always)]
+    pub(super) fn is_still(self, header: Header) -> bool {
+        fence(Ordering::Acquire);
+        self.header().load(Ordering::Relaxed) == header.0
+    }
+
+    /// Takes the bucket if nothing changed since `header` was read.
+    #[inline(always)]
+    pub(super) fn try_lock(self, header: Header) -> Option<Held<'a, K, V>> {
+        if header.is_locked() {
+            return None;
+        }
+        let locked = header.locked();
+        self.header()
+            .compare_exchange(header.0, locked.0, Ordering::Acquire, Ordering::Relaxed)
+            .ok()?;
+        // The odd version must be visible before any change under it.
+        fence(Ordering::Release);
+        Some(Held { line: self, header: locked, changed: false })
+    }
+
+    /// Takes the bucket.
+    pub(super) fn lock(self) -> Held<'a, K, V> {
+        let mut spins = 0;
+        loop {
+            if let Some(held) = self.try_lock(self.peek()) {
+                return held;
+            }
+            relax(&mut spins);
+        }
+    }
+
+    /// The action of a slot plus one, or 0 if the slot is empty.
+    #[inline(always)]
+    pub(super) fn action(header: Header, slot: usize) -> u64 {
+        (header.0 >> (ACTIONS_SHIFT + slot as u32 * Self::ACTION_BITS)) & Self::ACTION_MASK
+    }
+
+    #[inline(always)]
+    pub(super) fn with_action(header: Header, slot: usize, action: u64) -> Header {
+        let shift = ACTIONS_SHIFT + slot as u32 * Self::ACTION_BITS;
+        Header(header.0 & !(Self::ACTION_MASK << shift) | action << shift)
+    }
+
+    /// Replaces the header of a bucket that only the caller writes.
+    #[inline(always)]
+    pub(super) fn set_header(self, header: Header) {
+        self.header().store(header.0, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn word32(self, offset: usize) -> &'a AtomicU32 {
+        // SAFETY: `offset` is that of a 4-byte field: inside the line, aligned, reached only as this atomic.
+        unsafe { &*self.start.add(offset).cast::<AtomicU32>() }
+    }
+
+    #[inline(always)]
+    fn word64(self, offset: usize) -> &'a AtomicU64 {
+        // SAFETY: `offset` is that of an 8-byte field: inside the line, aligned, reached only as this atomic.
+        unsafe { &*self.start.add(offset).cast::<AtomicU64>() }
+    }
+
+    #[inline(always)]
+    fn load<const B: usize>(self, offset: usize) -> [u8; B] {
+        let mut bytes = [0; B];
+        if B == 4 {
+            bytes.copy_from_slice(&self.word32(offset).load(Ordering::Relaxed).to_ne_bytes());
+        } else {
+            for (index, word) in bytes.chunks_exact_mut(8).enumerate() {
+                word.copy_from_slice(
+                    &self.word64(offset + 8 * index).load(Ordering::Relaxed).to_ne_bytes(),
+                );
+            }
+        }
+        bytes
+    }
+
+    #[inline(always)]
+    fn store<const B: usize>(self, offset: usize, bytes: &[u8; B]) {
+        if B == 4 {
+            if let Some(word) = bytes.first_chunk::<4>() {
+                self.word32(offset).store(u32::from_ne_bytes(*word), Ordering::Relaxed);
+            }
+        } else {
+            for (index, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
+                self.word64(offset + 8 * index).store(u64::from_ne_bytes(*word), Ordering::Relaxed);
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn key(self, slot: usize) -> [u8; K] {
+        self.load(HEADER + slot * K)
+    }
+
+    #[inline(always)]
+    pub(super) fn value(self, slot: usize) -> [u8; V] {
+        self.load(Self::VALUES + slot * V)
+    }
+
+    #[inline(always)]
+    pub(super) fn set_key(self, slot: usize, key: &[u8; K]) {
+        self.store(HEADER + slot * K, key);
+    }
+
+    #[inline(always)]
+    pub(super) fn set_value(self, slot: usize, value: &[u8; V]) {
+        self.store(Self::VALUES + slot * V, value);
+    }
+
+    /// A bit for each slot whose key bytes equal `key`, occupied or not.
+    #[inline(always)]
+    pub(super) fn matches(self, key: &[u8; K]) -> u32 {
+        #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
+        if K == 4
+            && Self::SLOTS == 7
+            && let Some(bytes) = key.first_chunk::<4>()
+        {
+            return self.matches_seven(u32::from_ne_bytes(*bytes));
+        }
+        let mut mask = 0;
+        for slot in 0..Self::SLOTS {
+            mask |= u32::from(self.key(slot) == *key) << slot;
+        }
+        mask
+    }
+
+    /// Seven keys of four bytes against one, in two vector comparisons.
+    #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
+    #[inline(always)]
+    fn matches_seven(self, key: u32) -> u32 {
+        use std::arch::{asm, x86_64::*};
+        let (low, high): (__m128i, __m128i);
+        // SAFETY: bytes 8 to 40 are inside the line. The instructions load from it and touch nothing else. They stand
+        // for relaxed atomic loads of the eight words: the processor loads each aligned word of a vector whole.
+        unsafe {
+            asm!(
+                "movdqu {low}, [{line} + 8]",
+                "movdqu {high}, [{line} + 24]",
+                line = in(reg) self.start,
+                low = out(xmm_reg) low,
+                high = out(xmm_reg) high,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        // SAFETY: SSE2 is part of every x86-64 processor; the operands are values in registers.
+        unsafe {
+            let wanted = _mm_set1_epi32(key as i32);
+            let equal =
+                _mm_packs_epi32(_mm_cmpeq_epi32(low, wanted), _mm_cmpeq_epi32(high, wanted));
+            // The eighth word is the first value and not a key.
+            _mm_movemask_epi8(_mm_packs_epi16(equal, equal)) as u32 & 0x7f
+        }
+    }
+}
+
+/// A bucket that this thread holds. Letting go publishes what was changed.
+pub(super) struct Held<'a, const K: usize, const V: usize> {
+    line: Line<'a, K, V>,
+    header: Header,
+    changed: bool,
+}
+
+impl<'a, const K: usize, const V: usize> Held<'a, K, V> {
+    #[inline(always)]
+    pub(super) fn line(&self) -> Line<'a, K, V> {
+        self.line
+    }
+
+    #[inline(always)]
+    pub(super) fn header(&self) -> Header {
+        self.header
+    }
+
+    /// Says that the bucket's contents change, and replaces its overflow count and actions.
+    #[inline(always)]
+    pub(super) fn change(&mut self, header: Header) {
+        self.header = header;
+        self.changed = true;
+    }
+}
+
+impl<const K: usize, const V: usize> Drop for Held<'_, K, V> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let header = if self.changed {
+            self.header.unlocked_after_change()
+        } else {
+            self.header.unlocked_without_change()
+        };
+        self.line.header().store(header.0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region::Region;
+
+    #[test]
+    fn a_line_holds_what_the_documentation_says() {
+        assert_eq!((slots(4, 4), max_actions(4, 4)), (7, 15));
+        assert_eq!((slots(4, 8), max_actions(4, 8)), (4, 127));
+        assert_eq!((slots(8, 8), max_actions(8, 8)), (3, 511));
+        assert_eq!((slots(16, 8), max_actions(16, 8)), (2, 16383));
+        assert_eq!((slots(16, 32), max_actions(16, 32)), (1, 65535));
+        assert_eq!(slots(32, 32), 0);
+    }
+
+    #[test]
+    fn slots_do_not_touch_each_other() {
+        let region = Region::new(LINE).unwrap();
+        let line = Line::<'_, 4, 4>::new(&region, 0);
+        let mut held = line.lock();
+        for slot in 0..7_u32 {
+            line.set_key(slot as usize, &(slot + 10).to_be_bytes());
+            line.set_value(slot as usize, &(slot + 20).to_be_bytes());
+            held.change(Line::<'_, 4, 4>::with_action(
+                held.header(),
+                slot as usize,
+                u64::from(slot) + 1,
+            ));
+        }
+        drop(held);
+        let header = line.begin();
+        for slot in 0..7_u32 {
+            assert_eq!(line.matches(&(slot + 10).to_be_bytes()), 1 << slot);
+            assert_eq!(line.value(slot as usize), (slot + 20).to_be_bytes());
+            assert_eq!(Line::<'_, 4, 4>::action(header, slot as usize), u64::from(slot) + 1);
+        }
+        assert_eq!(line.matches(&20_u32.to_be_bytes()), 0, "a value is not a key");
+    }
+
+    #[test]
+    fn a_change_moves_the_version_and_a_look_does_not() {
+        let region = Region::new(LINE).unwrap();
+        let line = Line::<'_, 8, 8>::new(&region, 0);
+        let before = line.begin();
+        drop(line.lock());
+        assert!(line.is_still(before));
+        let mut held = line.lock();
+        assert!(line.peek().is_locked());
+        assert!(line.try_lock(line.peek()).is_none());
+        held.change(held.header());
+        drop(held);
+        assert!(!line.is_still(before));
+        assert!(!line.peek().is_locked());
+    }
+
+    #[test]
+    fn the_version_wraps_without_reaching_the_actions() {
+        let last = Header(0x0000_0010_ffff_ffff);
+        assert_eq!(last.unlocked_after_change(), Header(0x0000_0010_0000_0000));
+    }
+
+    #[test]
+    fn an_overflow_count_that_saturates_stays() {
+        let mut header = Header(0);
+        for _ in 0..20 {
+            header = header.with_overflow(1);
+        }
+        for _ in 0..20 {
+            header = header.with_overflow(-1);
+        }
+        assert!(header.overflowed());
+        assert!(!Header(0).with_overflow(1).with_overflow(-1).overflowed());
+    }
+}

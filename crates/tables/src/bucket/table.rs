@@ -1,0 +1,489 @@
+//! The array of buckets: finding, inserting and removing across overflow chains.
+//!
+//! `ALONE` says that no other thread uses the table during the call; then nothing is locked or checked twice. A wrong
+//! `ALONE` loses entries but is no data race, as all access is atomic.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::line::{Header, Held, Line, slots};
+use crate::quiescence::relax;
+use crate::region::{LINE, Pages, Region, prefetch};
+
+/// A power of two of buckets.
+pub(crate) struct Buckets<const K: usize, const V: usize> {
+    region: Region,
+    mask: usize,
+    capacity: usize,
+    len: AtomicUsize,
+    overflow: Mutex<()>,
+}
+
+/// An entry as it was found: action, value and place belong together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found<const V: usize> {
+    pub(crate) action: u16,
+    pub(crate) value: [u8; V],
+    pub(crate) position: u32,
+    bucket: usize,
+    slot: usize,
+    header: Header,
+}
+
+/// What an update leaves behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing changed.
+    Keep,
+    /// The value changed, and the action is this one.
+    Store(u16),
+}
+
+/// Why nothing was inserted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// The key is there already.
+    Exists,
+    /// As many entries as declared are there.
+    Full,
+}
+
+/// A removed entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Removed<const V: usize> {
+    pub(crate) value: [u8; V],
+    pub(crate) position: u32,
+}
+
+/// Buckets for `capacity` entries: a power of two, filled to 70 % at most (60 % where a line holds one or two).
+pub(crate) fn buckets_for(capacity: usize, slots: usize) -> Option<usize> {
+    let percent = if slots > 2 { 70 } else { 60 };
+    let needed = (capacity as u128 * 100).div_ceil(slots as u128 * percent);
+    usize::try_from(needed).ok()?.checked_next_power_of_two()
+}
+
+impl<const K: usize, const V: usize> Buckets<K, V> {
+    const SLOTS: usize = slots(K, V);
+
+    /// Buckets for `capacity` entries, or `None` where memory does not suffice.
+    pub(crate) fn new(capacity: usize) -> Option<Self> {
+        let buckets = buckets_for(capacity, Self::SLOTS)?;
+        let region = Region::new(buckets.checked_mul(LINE)?)?;
+        Some(Self {
+            region,
+            mask: buckets - 1,
+            capacity,
+            len: AtomicUsize::new(0),
+            overflow: Mutex::new(()),
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// Number of positions, occupied or not.
+    pub(crate) fn positions(&self) -> usize {
+        (self.mask + 1) * Self::SLOTS
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.region.bytes()
+    }
+
+    pub(crate) fn pages(&self) -> Pages {
+        self.region.pages()
+    }
+
+    #[inline(always)]
+    fn home(&self, hash: u64) -> usize {
+        hash as usize & self.mask
+    }
+
+    #[inline(always)]
+    fn line(&self, bucket: usize) -> Line<'_, K, V> {
+        Line::new(&self.region, bucket)
+    }
+
+    /// Asks the cache for the bucket of `hash`.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        prefetch(self.line(self.home(hash)).address());
+    }
+
+    #[inline(always)]
+    fn position(&self, bucket: usize, slot: usize) -> u32 {
+        (bucket * Self::SLOTS + slot) as u32
+    }
+
+    /// The entry with this key whose value `verify` accepts.
+    #[inline(always)]
+    pub(crate) fn find<const ALONE: bool>(
+        &self,
+        hash: u64,
+        key: &[u8; K],
+        verify: impl Fn(&[u8; V]) -> bool,
+    ) -> Option<Found<V>> {
+        let home = self.home(hash);
+        let mut bucket = home;
+        loop {
+            let header = match self.find_in::<ALONE>(bucket, key, &verify) {
+                Ok(found) => return Some(found),
+                Err(header) => header,
+            };
+            if !header.overflowed() {
+                return None;
+            }
+            bucket = (bucket + 1) & self.mask;
+            if bucket == home {
+                return None;
+            }
+        }
+    }
+
+    /// Looks in one bucket; where the key is not in it, its header at that time.
+    #[inline(always)]
+    fn find_in<const ALONE: bool>(
+        &self,
+        bucket: usize,
+        key: &[u8; K],
+        verify: &impl Fn(&[u8; V]) -> bool,
+    ) -> Result<Found<V>, Header> {
+        let line = self.line(bucket);
+        'again: loop {
+            let header = if ALONE { line.peek() } else { line.begin() };
+            let mut mask = line.matches(key);
+            while mask != 0 {
+                let slot = mask.trailing_zeros() as usize;
+                mask &= mask - 1;
+                let action = Line::<'_, K, V>::action(header, slot);
+                if action == 0 {
+                    continue;
+                }
+                let value = line.value(slot);
+                if !ALONE && !line.is_still(header) {
+                    continue 'again;
+                }
+                if verify(&value) {
+                    let position = self.position(bucket, slot);
+                    return Ok(Found {
+                        action: (action - 1) as u16,
+                        value,
+                        position,
+                        bucket,
+                        slot,
+                        header,
+                    });
+                }
+            }
+            if ALONE || line.is_still(header) {
+                return Err(header);
+            }
+        }
+    }
+
+    /// Whether the bucket of `found` is as it was.
+    #[inline(always)]
+    pub(crate) fn is_current(&self, found: &Found<V>) -> bool {
+        self.line(found.bucket).is_still(found.header)
+    }
+
+    /// Runs `write` while holding the bucket of `found`, if nothing changed in it since. Readers that looked at it
+    /// meanwhile read again.
+    pub(crate) fn hold<R>(&self, found: &Found<V>, write: impl FnOnce() -> R) -> Option<R> {
+        let mut held = self.line(found.bucket).try_lock(found.header)?;
+        held.change(held.header());
+        Some(write())
+    }
+
+    /// Runs `act` on the entry with this key, if there is one.
+    ///
+    /// `LOCK`: the bucket is held from before `act` to the end of its effect. Otherwise the effect alone is under the
+    /// lock: it is whole, but overwrites what another thread wrote since `act` was given its copy.
+    #[inline(always)]
+    pub(crate) fn update<const ALONE: bool, const LOCK: bool, R>(
+        &self,
+        hash: u64,
+        key: &[u8; K],
+        act: impl FnOnce(u16, &mut [u8; V], u32) -> (Effect, R),
+    ) -> Option<R> {
+        let mut spins = 0;
+        loop {
+            let mut found = self.find::<ALONE>(hash, key, |_| true)?;
+            let line = self.line(found.bucket);
+            if ALONE {
+                let (effect, result) = act(found.action, &mut found.value, found.position);
+                if let Effect::Store(action) = effect {
+                    line.set_value(found.slot, &found.value);
+                    if action != found.action {
+                        let header = Line::<'_, K, V>::with_action(
+                            found.header,
+                            found.slot,
+                            u64::from(action) + 1,
+                        );
+                        line.set_header(header);
+                    }
+                }
+                return Some(result);
+            }
+            if LOCK {
+                let Some(mut held) = line.try_lock(found.header) else {
+                    relax(&mut spins);
+                    continue;
+                };
+                let (effect, result) = act(found.action, &mut found.value, found.position);
+                if let Effect::Store(action) = effect {
+                    Self::overwrite(&mut held, found.slot, action, &found.value);
+                }
+                return Some(result);
+            }
+            let (effect, result) = act(found.action, &mut found.value, found.position);
+            if let Effect::Store(action) = effect {
+                let mut held = line.lock();
+                // The slot may have been given to another key; then the entry is gone and the write with it.
+                if Line::<'_, K, V>::action(held.header(), found.slot) != 0
+                    && line.key(found.slot) == *key
+                {
+                    Self::overwrite(&mut held, found.slot, action, &found.value);
+                }
+            }
+            return Some(result);
+        }
+    }
+
+    #[inline(always)]
+    fn overwrite(held: &mut Held<'_, K, V>, slot: usize, action: u16, value: &[u8; V]) {
+        held.line().set_value(slot, value);
+        held.change(Line::<'_, K, V>::with_action(held.header(), slot, u64::from(action) + 1));
+    }
+
+    /// Adds an entry. The action must be below [`max_actions`](super::max_actions).
+    pub(crate) fn insert<const ALONE: bool>(
+        &self,
+        hash: u64,
+        key: &[u8; K],
+        action: u16,
+        value: &[u8; V],
+        verify: impl Fn(&[u8; V]) -> bool,
+    ) -> Result<u32, Full> {
+        let reserve = |len| (len < self.capacity).then_some(len + 1);
+        if self.len.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_err() {
+            let exists = self.find::<ALONE>(hash, key, verify).is_some();
+            return Err(if exists { Full::Exists } else { Full::Full });
+        }
+        let inserted = self.insert_reserved(hash, key, action, value, &verify);
+        if inserted.is_none() {
+            self.len.fetch_sub(1, Ordering::Relaxed);
+        }
+        inserted.ok_or(Full::Exists)
+    }
+
+    /// Adds an entry for which room is reserved, or nothing if the key is there.
+    fn insert_reserved(
+        &self,
+        hash: u64,
+        key: &[u8; K],
+        action: u16,
+        value: &[u8; V],
+        verify: &impl Fn(&[u8; V]) -> bool,
+    ) -> Option<u32> {
+        let home = self.home(hash);
+        {
+            let mut held = self.line(home).lock();
+            if Self::slot_of(&held, key, verify).is_some() {
+                return None;
+            }
+            if !held.header().overflowed()
+                && let Some(slot) = Self::place(&mut held, key, action, value)
+            {
+                return Some(self.position(home, slot));
+            }
+        }
+        let _alone_in_chains = self.lock_chains();
+        // Held until the end: whoever inserts the same key needs the same home.
+        let mut home_held = self.line(home).lock();
+        if Self::slot_of(&home_held, key, verify).is_some() {
+            return None;
+        }
+        let mut header = home_held.header();
+        let mut bucket = (home + 1) & self.mask;
+        while header.overflowed() && bucket != home {
+            let held = self.line(bucket).lock();
+            if Self::slot_of(&held, key, verify).is_some() {
+                return None;
+            }
+            header = held.header();
+            bucket = (bucket + 1) & self.mask;
+        }
+        if let Some(slot) = Self::place(&mut home_held, key, action, value) {
+            return Some(self.position(home, slot));
+        }
+        home_held.change(home_held.header().with_overflow(1));
+        // There are more slots than entries, so a bucket with room comes.
+        let mut bucket = home;
+        loop {
+            bucket = (bucket + 1) & self.mask;
+            if bucket == home {
+                continue;
+            }
+            let mut held = self.line(bucket).lock();
+            if let Some(slot) = Self::place(&mut held, key, action, value) {
+                return Some(self.position(bucket, slot));
+            }
+            held.change(held.header().with_overflow(1));
+        }
+    }
+
+    /// Takes the entry with this key out.
+    pub(crate) fn remove(
+        &self,
+        hash: u64,
+        key: &[u8; K],
+        verify: impl Fn(&[u8; V]) -> bool,
+    ) -> Option<Removed<V>> {
+        let home = self.home(hash);
+        {
+            let mut held = self.line(home).lock();
+            if let Some(slot) = Self::slot_of(&held, key, &verify) {
+                return Some(self.clear(&mut held, home, slot));
+            }
+            if !held.header().overflowed() {
+                return None;
+            }
+        }
+        let _alone_in_chains = self.lock_chains();
+        let mut bucket = home;
+        let removed = loop {
+            let mut held = self.line(bucket).lock();
+            if let Some(slot) = Self::slot_of(&held, key, &verify) {
+                break self.clear(&mut held, bucket, slot);
+            }
+            if !held.header().overflowed() {
+                return None;
+            }
+            bucket = (bucket + 1) & self.mask;
+            if bucket == home {
+                return None;
+            }
+        };
+        let mut passed = home;
+        while passed != bucket {
+            let mut held = self.line(passed).lock();
+            held.change(held.header().with_overflow(-1));
+            passed = (passed + 1) & self.mask;
+        }
+        Some(removed)
+    }
+
+    fn lock_chains(&self) -> MutexGuard<'_, ()> {
+        // The mutex guards no data of its own, so a panic of its holder leaves nothing to mend.
+        self.overflow.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The slot of the key in a bucket that this thread holds.
+    fn slot_of(
+        held: &Held<'_, K, V>,
+        key: &[u8; K],
+        verify: &impl Fn(&[u8; V]) -> bool,
+    ) -> Option<usize> {
+        let line = held.line();
+        let mask = line.matches(key);
+        (0..Self::SLOTS).find(|&slot| {
+            mask & (1 << slot) != 0
+                && Line::<'_, K, V>::action(held.header(), slot) != 0
+                && verify(&line.value(slot))
+        })
+    }
+
+    /// Puts an entry into a bucket that this thread holds, if it has room.
+    fn place(
+        held: &mut Held<'_, K, V>,
+        key: &[u8; K],
+        action: u16,
+        value: &[u8; V],
+    ) -> Option<usize> {
+        let slot =
+            (0..Self::SLOTS).find(|&slot| Line::<'_, K, V>::action(held.header(), slot) == 0)?;
+        let line = held.line();
+        line.set_key(slot, key);
+        line.set_value(slot, value);
+        held.change(Line::<'_, K, V>::with_action(held.header(), slot, u64::from(action) + 1));
+        Some(slot)
+    }
+
+    fn clear(&self, held: &mut Held<'_, K, V>, bucket: usize, slot: usize) -> Removed<V> {
+        let value = held.line().value(slot);
+        held.change(Line::<'_, K, V>::with_action(held.header(), slot, 0));
+        self.len.fetch_sub(1, Ordering::Relaxed);
+        Removed { value, position: self.position(bucket, slot) }
+    }
+
+    /// The entry at a position: key, action and value that belong together.
+    pub(crate) fn at(&self, position: u32) -> Option<([u8; K], u16, [u8; V])> {
+        let bucket = position as usize / Self::SLOTS;
+        let slot = position as usize % Self::SLOTS;
+        if bucket > self.mask {
+            return None;
+        }
+        let line = self.line(bucket);
+        loop {
+            let header = line.begin();
+            let action = Line::<'_, K, V>::action(header, slot);
+            let (key, value) = (line.key(slot), line.value(slot));
+            if line.is_still(header) {
+                return (action != 0).then(|| (key, (action - 1) as u16, value));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All keys in one home: every entry goes through the overflow chain.
+    #[test]
+    fn entries_that_share_a_home_are_found_and_removed_through_the_chain() {
+        let buckets = Buckets::<4, 4>::new(40).unwrap();
+        let any = |_: &[u8; 4]| true;
+        for key in 0..40_u32 {
+            let bytes = key.to_be_bytes();
+            buckets.insert::<false>(3, &bytes, 0, &bytes, any).unwrap();
+            assert_eq!(buckets.insert::<false>(3, &bytes, 0, &bytes, any), Err(Full::Exists));
+        }
+        assert_eq!(
+            buckets.insert::<false>(3, &99_u32.to_be_bytes(), 0, &[0; 4], any),
+            Err(Full::Full)
+        );
+        for key in (0..40_u32).rev() {
+            let found = buckets.find::<false>(3, &key.to_be_bytes(), any).unwrap();
+            assert_eq!(found.value, key.to_be_bytes());
+            assert!(buckets.remove(3, &key.to_be_bytes(), any).is_some());
+            assert!(buckets.find::<true>(3, &key.to_be_bytes(), any).is_none());
+            assert!(buckets.remove(3, &key.to_be_bytes(), any).is_none());
+        }
+        assert_eq!(buckets.len(), 0);
+    }
+
+    #[test]
+    fn a_position_leads_back_to_its_entry_until_it_is_removed() {
+        let buckets = Buckets::<8, 16>::new(4).unwrap();
+        let position = buckets.insert::<true>(1, &[7; 8], 9, &[5; 16], |_| true).unwrap();
+        assert_eq!(buckets.at(position), Some(([7; 8], 9, [5; 16])));
+        assert!((position as usize) < buckets.positions());
+        buckets.remove(1, &[7; 8], |_| true).unwrap();
+        assert_eq!(buckets.at(position), None);
+        assert_eq!(buckets.at(u32::MAX), None);
+    }
+
+    #[test]
+    fn load_stays_below_the_limit_at_every_size() {
+        for slots in [1, 2, 3, 4, 7] {
+            for capacity in [1, 2, 3, 7, 100, 1 << 16, (1 << 20) + 1] {
+                let buckets = buckets_for(capacity, slots).unwrap();
+                assert!(buckets.is_power_of_two());
+                assert!(capacity * 10 <= buckets * slots * 7);
+            }
+        }
+    }
+}

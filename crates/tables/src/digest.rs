@@ -1,0 +1,270 @@
+//! Updates by way of a controller: a digest goes out through a socket, an entry comes back and is written.
+//!
+//! The paper's third update method (Section 5.1). As there, controller and data plane are separate and talk over
+//! loopback TCP: a worker writes a digest to the socket, a controller thread reads it, decides and answers, and a
+//! third thread applies the answer as the control plane does. What the paper's base system got wrong is not repeated:
+//! the number of digests under way is bounded, and one that finds no room is dropped and counted.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use thiserror::Error;
+
+use crate::entry::ActionId;
+use crate::table::Table;
+
+/// Digests that may be under way at once. With the smallest frames they fit a socket's buffers many times over.
+const UNDER_WAY: u64 = 1024;
+
+/// What a worker asks the controller: its entry as the action left it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digest {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The action that the entry should run.
+    pub action: ActionId,
+    /// Its parameters.
+    pub parameters: Vec<u8>,
+}
+
+/// How many digests went which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DigestCounts {
+    /// Written to the socket.
+    pub sent: u64,
+    /// Not sent, because as many as allowed were under way or the controller was gone.
+    pub dropped: u64,
+    /// Come back and written to the table.
+    pub applied: u64,
+    /// Come back as a refusal, or for an entry that was gone.
+    pub refused: u64,
+}
+
+#[derive(Default)]
+struct Counters {
+    sent: AtomicU64,
+    dropped: AtomicU64,
+    applied: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// Where a worker sends its digests.
+pub(crate) struct DigestSender {
+    socket: Mutex<TcpStream>,
+    counters: Arc<Counters>,
+}
+
+impl DigestSender {
+    /// Sends a digest, or counts it as dropped.
+    pub(crate) fn send(&self, key: &[u8], action: ActionId, parameters: &[u8]) {
+        let Counters { sent, dropped, applied, refused } = &*self.counters;
+        let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let answered = applied.load(Ordering::Acquire) + refused.load(Ordering::Acquire);
+        let under_way = sent.load(Ordering::Relaxed).saturating_sub(answered);
+        let mut frame = Vec::with_capacity(3 + key.len() + parameters.len());
+        encode(&mut frame, true, action, key, parameters);
+        if under_way >= UNDER_WAY || socket.write_all(&frame).is_err() {
+            dropped.fetch_add(1, Ordering::Relaxed);
+        } else {
+            sent.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+/// A controller and the thread that applies its answers. Both end when this is dropped.
+pub struct DigestLoop {
+    sockets: [TcpStream; 2],
+    threads: Vec<JoinHandle<()>>,
+    counters: Arc<Counters>,
+}
+
+impl DigestLoop {
+    /// Starts a controller for a table; `decide` may change each digest, and refuses it with `None`.
+    pub fn start(
+        table: &Table,
+        mut decide: impl FnMut(Digest) -> Option<Digest> + Send + 'static,
+    ) -> Result<Self, DigestError> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let data_plane = TcpStream::connect(listener.local_addr()?)?;
+        let (controller, _) = listener.accept()?;
+        for socket in [&data_plane, &controller] {
+            socket.set_nodelay(true)?;
+        }
+        let counters = Arc::new(Counters::default());
+        let sender = DigestSender {
+            socket: Mutex::new(data_plane.try_clone()?),
+            counters: Arc::clone(&counters),
+        };
+        let sockets = [data_plane.try_clone()?, controller.try_clone()?];
+        table.inner().digests.set(sender).map_err(|_| DigestError::Started)?;
+        let layout = *table.layout();
+
+        let mut socket = controller;
+        let control = std::thread::spawn(move || {
+            let mut answer = Vec::new();
+            while let Ok((_, digest)) =
+                receive(&mut socket, layout.key_bytes(), layout.parameter_bytes())
+            {
+                let (key, parameters) = (digest.key.len(), digest.parameters.len());
+                answer.clear();
+                match decide(digest) {
+                    Some(digest)
+                        if digest.key.len() == key && digest.parameters.len() == parameters =>
+                    {
+                        encode(&mut answer, true, digest.action, &digest.key, &digest.parameters);
+                    }
+                    _ => {
+                        encode(&mut answer, false, ActionId(0), &vec![0; key], &vec![0; parameters])
+                    }
+                }
+                if socket.write_all(&answer).is_err() {
+                    break;
+                }
+            }
+        });
+        let (table, counts, mut socket) = (table.clone(), Arc::clone(&counters), data_plane);
+        let apply = std::thread::spawn(move || {
+            while let Ok((accepted, digest)) =
+                receive(&mut socket, layout.key_bytes(), layout.parameter_bytes())
+            {
+                let done = accepted
+                    && table.modify(&digest.key, digest.action, &digest.parameters).is_ok();
+                let counter = if done { &counts.applied } else { &counts.refused };
+                counter.fetch_add(1, Ordering::Release);
+            }
+        });
+        Ok(Self { sockets, threads: vec![control, apply], counters })
+    }
+
+    /// What has happened so far.
+    pub fn counts(&self) -> DigestCounts {
+        let Counters { sent, dropped, applied, refused } = &*self.counters;
+        let (applied, refused) = (applied.load(Ordering::Acquire), refused.load(Ordering::Acquire));
+        DigestCounts {
+            sent: sent.load(Ordering::Acquire),
+            dropped: dropped.load(Ordering::Relaxed),
+            applied,
+            refused,
+        }
+    }
+}
+
+impl Drop for DigestLoop {
+    fn drop(&mut self) {
+        for socket in &self.sockets {
+            // A socket that is closed already is as good.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+        for thread in self.threads.drain(..) {
+            // If the decision panicked, the panic has been reported by its thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn encode(frame: &mut Vec<u8>, accepted: bool, action: ActionId, key: &[u8], parameters: &[u8]) {
+    frame.push(u8::from(accepted));
+    frame.extend_from_slice(&action.0.to_be_bytes());
+    frame.extend_from_slice(key);
+    frame.extend_from_slice(parameters);
+}
+
+/// Reads one frame: whether it was accepted, and the digest.
+fn receive(
+    socket: &mut TcpStream,
+    key_bytes: usize,
+    parameter_bytes: usize,
+) -> io::Result<(bool, Digest)> {
+    let mut head = [0; 3];
+    socket.read_exact(&mut head)?;
+    let (mut key, mut parameters) = (vec![0; key_bytes], vec![0; parameter_bytes]);
+    socket.read_exact(&mut key)?;
+    socket.read_exact(&mut parameters)?;
+    let [accepted, high, low] = head;
+    Ok((
+        accepted != 0,
+        Digest { key, action: ActionId(u16::from_be_bytes([high, low])), parameters },
+    ))
+}
+
+/// Why no controller was started.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DigestError {
+    /// The sockets could not be made.
+    #[error("no socket between data plane and controller: {0}")]
+    Socket(#[from] io::Error),
+    /// There was one before.
+    #[error("the table has had a controller for its digests already; make a new table")]
+    Started,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::{Design, Storage, UpdateMethod};
+    use crate::entry::Tick;
+    use crate::layout::Layout;
+    use crate::store::Hit;
+    use crate::table::WorkerError;
+
+    fn table() -> Table {
+        let design = Design {
+            update: UpdateMethod::Digest,
+            entry_lock: crate::design::EntryLock::None,
+            ..Design::shared(Storage::Static)
+        };
+        let table = Table::new(Layout::new(32, 4, 16).unwrap(), design).unwrap();
+        table.insert(&[0, 0, 0, 1], ActionId(0), &[9, 0, 0, 0]).unwrap();
+        table
+    }
+
+    fn wait_for(controller: &DigestLoop, answered: u64) {
+        while controller.counts().applied + controller.counts().refused < answered {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn an_update_goes_to_the_controller_and_comes_back() {
+        let table = table();
+        assert_eq!(table.worker().err(), Some(WorkerError::NoController));
+        let controller = DigestLoop::start(&table, |mut digest| {
+            digest.parameters[3] = 1;
+            Some(digest)
+        })
+        .unwrap();
+        assert!(matches!(DigestLoop::start(&table, Some), Err(DigestError::Started)));
+        let mut worker = table.worker().unwrap();
+        worker
+            .update(&[0, 0, 0, 1], Tick(0), |hit: &mut Hit<'_>| hit.parameters_mut()[0] = 10)
+            .unwrap();
+        wait_for(&controller, 1);
+        assert_eq!(table.read(&[0, 0, 0, 1]).unwrap().parameters, [10, 0, 0, 1]);
+        assert_eq!(
+            controller.counts(),
+            DigestCounts { sent: 1, applied: 1, ..DigestCounts::default() }
+        );
+    }
+
+    #[test]
+    fn a_refused_digest_changes_nothing_and_a_lost_controller_is_counted() {
+        let table = table();
+        let controller = DigestLoop::start(&table, |_| None).unwrap();
+        let mut worker = table.worker().unwrap();
+        worker
+            .update(&[0, 0, 0, 1], Tick(0), |hit: &mut Hit<'_>| hit.parameters_mut()[0] = 10)
+            .unwrap();
+        wait_for(&controller, 1);
+        assert_eq!(table.read(&[0, 0, 0, 1]).unwrap().parameters, [9, 0, 0, 0]);
+        let counters = Arc::clone(&controller.counters);
+        drop(controller);
+        worker
+            .update(&[0, 0, 0, 1], Tick(0), |hit: &mut Hit<'_>| hit.parameters_mut()[0] = 11)
+            .unwrap();
+        assert_eq!(counters.dropped.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,577 @@
+//! The designs in which a hash leads to an entry somewhere else: original, dynamic and static of the paper, and the
+//! fall-back of inline storage for wide keys and parameters.
+//!
+//! All four share an index of one-line buckets (a 32-bit tag and a record number for each entry) in the role of
+//! rte_hash's buckets, and an array of records, one for each entry of the declared size, that hold the key. They
+//! differ in where the entry, which is action and parameters, lies:
+//!
+//! | kind | record | entry |
+//! | --- | --- | --- |
+//! | original | `[8 + k]` to 16 B | index, pointer array, allocated `[4 + A]` to 64 B |
+//! | dynamic | `[8 + k]` to 16 B | pointer in the record, allocated `[4 + A]` to 64 B |
+//! | static | `[8 + k]` to 16 B | index into one array of `[4 + A]` to 16 B |
+//! | beside | `[8 + k + A]` to 16 B, `k` and `A` to 8 | in the record |
+//!
+//! With entry locks an entry begins with a lock word, which makes it 4 bytes longer, as in the paper.
+//!
+//! A record that was unlinked is used again only when no worker can see it, so its key never changes under a reader.
+//! What does change under readers is the entry: parameters of up to 4 bytes and the action are one atomic word;
+//! longer ones are guarded by the entry's lock word as a version, or, without locks, by the version of the index
+//! bucket.
+
+mod entry;
+
+use std::alloc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::bucket::{Buckets, Effect, Found, Full};
+use crate::design::EntryLock;
+use crate::layout::Layout;
+use crate::quiescence::{Limbo, Reclaim, relax};
+use crate::region::{LINE, Pages, Region, prefetch};
+use entry::{Entry, Form};
+
+/// Where the entry of a record lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Original,
+    Dynamic,
+    Static,
+    Beside,
+}
+
+/// Bytes of a record of `kind`.
+pub(crate) const fn record_bytes(
+    kind: Kind,
+    key_bytes: usize,
+    parameter_bytes: usize,
+    locked: bool,
+) -> usize {
+    match kind {
+        Kind::Original | Kind::Dynamic | Kind::Static => (8 + key_bytes).next_multiple_of(16),
+        Kind::Beside => {
+            let tail = entry::tail_bytes(parameter_bytes, locked);
+            (8 + key_bytes.next_multiple_of(8) + tail).next_multiple_of(16)
+        }
+    }
+}
+
+/// Bytes of an entry of `kind` outside its record.
+pub(crate) const fn entry_bytes(kind: Kind, parameter_bytes: usize, locked: bool) -> usize {
+    let bytes = 4 + parameter_bytes + if locked { 4 } else { 0 };
+    match kind {
+        Kind::Original | Kind::Dynamic => bytes.next_multiple_of(64),
+        Kind::Static => bytes.next_multiple_of(16),
+        Kind::Beside => 0,
+    }
+}
+
+/// Action and position of what was found; the parameters are in the caller's scratch memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub(crate) action: u16,
+    pub(crate) position: u32,
+}
+
+/// Bytes in use, by part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Parts {
+    pub(crate) index: usize,
+    pub(crate) records: usize,
+    pub(crate) pointers: usize,
+    pub(crate) entries: usize,
+}
+
+pub(crate) struct Indirect {
+    kind: Kind,
+    key_bytes: usize,
+    form: Form,
+    size: usize,
+    record_stride: usize,
+    entry_stride: usize,
+    index: Buckets<4, 4>,
+    records: Region,
+    /// Original: one pointer for each record.
+    pointers: Option<Region>,
+    /// Static: one entry for each record.
+    entries: Option<Region>,
+    supply: Mutex<Supply>,
+}
+
+/// The records that no key has.
+#[derive(Default)]
+struct Supply {
+    /// Records from here on were never used.
+    fresh: u32,
+    free: Vec<u32>,
+    limbo: Limbo,
+    /// Entries allocated one by one.
+    allocated: usize,
+}
+
+impl Indirect {
+    /// An empty table, or `None` where memory does not suffice.
+    pub(crate) fn new(kind: Kind, layout: &Layout, lock: EntryLock) -> Option<Self> {
+        let locked = lock == EntryLock::PerEntry;
+        let (key_bytes, parameter_bytes, size) =
+            (layout.key_bytes(), layout.parameter_bytes(), layout.size());
+        let record_stride = record_bytes(kind, key_bytes, parameter_bytes, locked);
+        let entry_stride = entry_bytes(kind, parameter_bytes, locked);
+        let array = |stride: usize| Region::new(size.checked_mul(stride)?);
+        Some(Self {
+            kind,
+            key_bytes,
+            form: Form::new(parameter_bytes, locked),
+            size,
+            record_stride,
+            entry_stride,
+            index: Buckets::new(size)?,
+            records: array(record_stride)?,
+            pointers: if kind == Kind::Original { Some(array(8)?) } else { None },
+            entries: if kind == Kind::Static { Some(array(entry_stride)?) } else { None },
+            supply: Mutex::new(Supply::default()),
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Number of positions: one for each entry of the declared size.
+    pub(crate) fn positions(&self) -> usize {
+        self.size
+    }
+
+    pub(crate) fn parts(&self) -> Parts {
+        let entries = match self.kind {
+            Kind::Original | Kind::Dynamic => self.supply().allocated * self.entry_stride,
+            Kind::Static => self.size * self.entry_stride,
+            Kind::Beside => 0,
+        };
+        Parts {
+            index: self.index.bytes(),
+            records: self.size * self.record_stride,
+            pointers: if self.pointers.is_some() { self.size * 8 } else { 0 },
+            entries,
+        }
+    }
+
+    pub(crate) fn pages(&self) -> Pages {
+        self.index.pages().max(self.records.pages())
+    }
+
+    fn supply(&self) -> std::sync::MutexGuard<'_, Supply> {
+        // Each change to the supply is complete before anything can panic.
+        self.supply.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline(always)]
+    fn tag(hash: u64) -> [u8; 4] {
+        ((hash >> 32) as u32).to_ne_bytes()
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        self.index.prefetch(hash);
+    }
+
+    /// Asks the cache for the record that `hash` leads to, once its index bucket is there. The tag alone decides; a
+    /// wrong guess costs nothing but the fetch.
+    #[inline(always)]
+    pub(crate) fn prefetch_record(&self, hash: u64) {
+        if let Some(found) = self.index.find::<true>(hash, &Self::tag(hash), |_| true) {
+            let record = u32::from_ne_bytes(found.value);
+            // Without the lock the number may be of any moment, so it is checked before it becomes an address.
+            if (record as usize) < self.size {
+                prefetch(self.records.at(record as usize * self.record_stride));
+                if let Some(entries) = &self.entries {
+                    prefetch(entries.at(record as usize * self.entry_stride));
+                }
+                if let Some(pointers) = &self.pointers {
+                    prefetch(pointers.at(record as usize * 8));
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn word(region: &Region, offset: usize) -> &AtomicU64 {
+        // SAFETY: callers give a multiple of 8 inside the region; the memory is initialised, aligned, alive as long
+        // as the region, and reached only as such atomics.
+        unsafe { &*region.at(offset).cast::<AtomicU64>() }
+    }
+
+    #[inline(always)]
+    fn record_word(&self, record: u32, word: usize) -> &AtomicU64 {
+        Self::word(&self.records, record as usize * self.record_stride + 8 * word)
+    }
+
+    #[inline(always)]
+    fn has_key(&self, record: u32, key: &[u8]) -> bool {
+        let (words, rest) = key.as_chunks::<8>();
+        let mut at = 1;
+        for word in words {
+            if self.record_word(record, at).load(Ordering::Relaxed) != u64::from_ne_bytes(*word) {
+                return false;
+            }
+            at += 1;
+        }
+        rest.is_empty() || self.record_word(record, at).load(Ordering::Relaxed) == padded(rest)
+    }
+
+    fn set_key(&self, record: u32, key: &[u8]) {
+        for (at, word) in key.chunks(8).enumerate() {
+            self.record_word(record, at + 1).store(padded(word), Ordering::Relaxed);
+        }
+    }
+
+    /// The key of a record, into `key`; of no meaning if the record is not in use.
+    pub(crate) fn key_at(&self, position: u32, key: &mut [u8]) -> bool {
+        if position as usize >= self.size {
+            return false;
+        }
+        for (at, bytes) in key.chunks_mut(8).enumerate() {
+            let word = self.record_word(position, at + 1).load(Ordering::Relaxed).to_ne_bytes();
+            bytes.copy_from_slice(&word[..bytes.len()]);
+        }
+        true
+    }
+
+    /// The entry of a record in use.
+    #[inline(always)]
+    fn entry(&self, record: u32) -> Entry<'_> {
+        match self.kind {
+            Kind::Beside => {
+                let tail = 1 + self.key_bytes.div_ceil(8);
+                // SAFETY: the record's stride covers the head word, the key and the tail words.
+                unsafe {
+                    Entry::new(
+                        self.record_word(record, 0),
+                        self.records.at(self.record_offset(record, tail)),
+                    )
+                }
+            }
+            Kind::Static => {
+                let index = self.record_word(record, 0).load(Ordering::Relaxed) as usize;
+                let entries = self.entries.as_ref().unwrap_or(&self.records);
+                let head = Self::word(entries, index * self.entry_stride);
+                // SAFETY: the entry's stride covers the head word and the tail words behind it.
+                unsafe { Entry::new(head, std::ptr::from_ref(head).add(1).cast_mut().cast()) }
+            }
+            Kind::Dynamic => self.allocated_entry(self.record_word(record, 0)),
+            Kind::Original => {
+                let index = self.record_word(record, 0).load(Ordering::Relaxed) as usize;
+                self.allocated_entry(Self::word(
+                    self.pointers.as_ref().unwrap_or(&self.records),
+                    index * 8,
+                ))
+            }
+        }
+    }
+
+    fn record_offset(&self, record: u32, word: usize) -> usize {
+        record as usize * self.record_stride + 8 * word
+    }
+
+    #[inline(always)]
+    fn allocated_entry(&self, pointer: &AtomicU64) -> Entry<'_> {
+        let address = pointer.load(Ordering::Acquire) as usize;
+        let head: *const AtomicU64 = std::ptr::with_exposed_provenance(address);
+        // SAFETY: the record is in use, so the pointer is that of an entry from `allocate`, zeroed there and freed
+        // only when no worker can see the record any more. The allocation covers head and tail.
+        unsafe { Entry::new(&*head, head.add(1).cast_mut().cast()) }
+    }
+
+    fn allocation(&self) -> alloc::Layout {
+        // The numbers were valid for a table of this size, and rounding cannot reach the limit of `isize`.
+        alloc::Layout::from_size_align(self.entry_stride.max(LINE), LINE)
+            .unwrap_or(alloc::Layout::new::<[u64; 8]>())
+    }
+
+    /// Makes the entry of a record that is about to be used. False where memory does not suffice.
+    fn allocate(&self, record: u32) -> bool {
+        match self.kind {
+            Kind::Beside => return true,
+            Kind::Static => {
+                self.record_word(record, 0).store(u64::from(record), Ordering::Relaxed);
+                return true;
+            }
+            Kind::Original | Kind::Dynamic => {}
+        }
+        // SAFETY: the layout's size is at least one line.
+        let entry = unsafe { alloc::alloc_zeroed(self.allocation()) };
+        if entry.is_null() {
+            return false;
+        }
+        self.supply().allocated += 1;
+        let address = entry.expose_provenance() as u64;
+        match &self.pointers {
+            Some(pointers) => {
+                self.record_word(record, 0).store(u64::from(record), Ordering::Relaxed);
+                Self::word(pointers, record as usize * 8).store(address, Ordering::Release);
+            }
+            None => self.record_word(record, 0).store(address, Ordering::Release),
+        }
+        true
+    }
+
+    /// Frees the entry of a record that nobody can see.
+    fn free_entry(&self, supply: &mut Supply, record: u32) {
+        let pointer = match (self.kind, &self.pointers) {
+            (Kind::Original, Some(pointers)) => Self::word(pointers, record as usize * 8),
+            (Kind::Dynamic, _) => self.record_word(record, 0),
+            _ => return,
+        };
+        let address = pointer.swap(0, Ordering::AcqRel) as usize;
+        if address != 0 {
+            supply.allocated -= 1;
+            // SAFETY: allocated by `allocate` with this layout; the pointer was just taken out, so it is freed once.
+            unsafe {
+                alloc::dealloc(std::ptr::with_exposed_provenance_mut(address), self.allocation())
+            };
+        }
+    }
+
+    #[inline(always)]
+    fn find<const ALONE: bool>(&self, hash: u64, key: &[u8]) -> Option<(u32, Found<4>)> {
+        let verify = |record: &[u8; 4]| self.has_key(u32::from_ne_bytes(*record), key);
+        let found = self.index.find::<ALONE>(hash, &Self::tag(hash), verify)?;
+        Some((u32::from_ne_bytes(found.value), found))
+    }
+
+    /// Reads the entry with this key; its parameters go to `parameters`. The caller is pinned.
+    #[inline(always)]
+    pub(crate) fn read<const ALONE: bool>(
+        &self,
+        hash: u64,
+        key: &[u8],
+        parameters: &mut [u8],
+    ) -> Option<Hit> {
+        self.read_found::<ALONE>(hash, key, parameters).map(|(hit, _)| hit)
+    }
+
+    #[inline(always)]
+    fn read_found<const ALONE: bool>(
+        &self,
+        hash: u64,
+        key: &[u8],
+        parameters: &mut [u8],
+    ) -> Option<(Hit, Found<4>)> {
+        loop {
+            let (record, found) = self.find::<ALONE>(hash, key)?;
+            let entry = self.entry(record);
+            let action = match self.form {
+                Form::Locked if !ALONE => entry.read_whole(parameters),
+                form => entry.read(form, parameters),
+            };
+            if ALONE || self.form != Form::Long || self.index.is_current(&found) {
+                return Some((Hit { action, position: record }, found));
+            }
+        }
+    }
+
+    /// Runs `act` on the entry with this key, if there is one. The caller is pinned.
+    #[inline(always)]
+    pub(crate) fn update<const ALONE: bool, R>(
+        &self,
+        hash: u64,
+        key: &[u8],
+        parameters: &mut [u8],
+        act: impl FnOnce(u16, &mut [u8], u32) -> (Effect, R),
+    ) -> Option<R> {
+        if self.form == Form::Locked && !ALONE {
+            let (record, _) = self.find::<ALONE>(hash, key)?;
+            let mut held = self.entry(record).lock();
+            let action = held.read(parameters);
+            let (effect, result) = act(action, parameters, record);
+            if let Effect::Store(action) = effect {
+                held.write(action, parameters);
+            }
+            return Some(result);
+        }
+        let (hit, found) = self.read_found::<ALONE>(hash, key, parameters)?;
+        let (effect, result) = act(hit.action, parameters, hit.position);
+        if let Effect::Store(action) = effect {
+            let entry = self.entry(hit.position);
+            if ALONE || self.form == Form::Short {
+                entry.write(self.form, action, parameters);
+            } else {
+                self.write_long(hash, key, hit.position, found, action, parameters);
+            }
+        }
+        Some(result)
+    }
+
+    /// Writes an entry that is longer than a word, under its index bucket. If the entry is gone, so is the write.
+    fn write_long(
+        &self,
+        hash: u64,
+        key: &[u8],
+        record: u32,
+        found: Found<4>,
+        action: u16,
+        parameters: &[u8],
+    ) {
+        let mut found = found;
+        let mut spins = 0;
+        loop {
+            let write = || self.entry(record).write(self.form, action, parameters);
+            if self.index.hold(&found, write).is_some() {
+                return;
+            }
+            relax(&mut spins);
+            match self.find::<false>(hash, key) {
+                Some((same, again)) if same == record => found = again,
+                _ => return,
+            }
+        }
+    }
+
+    /// Adds an entry.
+    pub(crate) fn insert<const ALONE: bool>(
+        &self,
+        reclaim: Reclaim<'_>,
+        hash: u64,
+        key: &[u8],
+        action: u16,
+        parameters: &[u8],
+    ) -> Result<u32, Full> {
+        if self.find::<ALONE>(hash, key).is_some() {
+            return Err(Full::Exists);
+        }
+        let record = self.take_record(reclaim).ok_or(Full::Full)?;
+        self.insert_at::<ALONE>(record, hash, key, action, parameters)
+    }
+
+    /// Adds an entry with the record that another replica of the table uses for it. All insertions of a replica are
+    /// of this kind, or none.
+    pub(crate) fn insert_following(
+        &self,
+        reclaim: Reclaim<'_>,
+        record: u32,
+        hash: u64,
+        key: &[u8],
+        action: u16,
+        parameters: &[u8],
+    ) -> Result<u32, Full> {
+        loop {
+            let mut supply = self.supply();
+            self.collect(&mut supply, reclaim.domain.advance());
+            supply.free.clear();
+            supply.fresh = supply.fresh.max(record + 1);
+            if !supply.limbo.holds(record) {
+                break;
+            }
+            drop(supply);
+            reclaim.synchronise();
+        }
+        self.insert_at::<false>(record, hash, key, action, parameters)
+    }
+
+    /// Adds an entry with a record that nobody can see.
+    pub(crate) fn insert_at<const ALONE: bool>(
+        &self,
+        record: u32,
+        hash: u64,
+        key: &[u8],
+        action: u16,
+        parameters: &[u8],
+    ) -> Result<u32, Full> {
+        if !self.allocate(record) {
+            self.supply().free.push(record);
+            return Err(Full::Full);
+        }
+        self.set_key(record, key);
+        self.entry(record).initialise(self.form, action, parameters);
+        let verify = |other: &[u8; 4]| self.has_key(u32::from_ne_bytes(*other), key);
+        let inserted =
+            self.index.insert::<ALONE>(hash, &Self::tag(hash), 0, &record.to_ne_bytes(), verify);
+        if let Err(full) = inserted {
+            // Nobody has seen the record.
+            let mut supply = self.supply();
+            self.free_entry(&mut supply, record);
+            supply.free.push(record);
+            return Err(full);
+        }
+        Ok(record)
+    }
+
+    /// A record that nobody can see, or `None` if the table is full.
+    pub(crate) fn take_record(&self, reclaim: Reclaim<'_>) -> Option<u32> {
+        let mut spins = 0;
+        loop {
+            let mut supply = self.supply();
+            if supply.free.is_empty() && !supply.limbo.is_empty() {
+                self.collect(&mut supply, reclaim.domain.advance());
+            }
+            if let Some(record) = supply.free.pop() {
+                return Some(record);
+            }
+            if (supply.fresh as usize) < self.size {
+                supply.fresh += 1;
+                return Some(supply.fresh - 1);
+            }
+            let waits = !supply.limbo.is_empty();
+            drop(supply);
+            if self.index.len() >= self.size {
+                return None;
+            }
+            if waits {
+                reclaim.synchronise();
+                let mut supply = self.supply();
+                self.collect(&mut supply, reclaim.domain.advance());
+            }
+            // Otherwise another thread is between taking a record and counting it, or giving it back.
+            relax(&mut spins);
+        }
+    }
+
+    fn collect(&self, supply: &mut Supply, epoch: u64) {
+        let mut limbo = std::mem::take(&mut supply.limbo);
+        limbo.collect(epoch, |record| {
+            self.free_entry(supply, record);
+            supply.free.push(record);
+        });
+        supply.limbo = limbo;
+    }
+
+    /// Takes the entry with this key out; its position.
+    pub(crate) fn remove(&self, reclaim: Reclaim<'_>, hash: u64, key: &[u8]) -> Option<u32> {
+        let verify = |record: &[u8; 4]| self.has_key(u32::from_ne_bytes(*record), key);
+        let removed = self.index.remove(hash, &Self::tag(hash), verify)?;
+        let record = u32::from_ne_bytes(removed.value);
+        let mut supply = self.supply();
+        supply.limbo.retire(reclaim.domain, record);
+        if supply.limbo.len() >= 64 {
+            self.collect(&mut supply, reclaim.domain.advance());
+        }
+        Some(record)
+    }
+
+    /// Record numbers of what the index holds now.
+    pub(crate) fn occupied(&self) -> impl Iterator<Item = u32> {
+        (0..self.index.positions() as u32)
+            .filter_map(|at| Some(u32::from_ne_bytes(self.index.at(at)?.2)))
+    }
+}
+
+impl Drop for Indirect {
+    fn drop(&mut self) {
+        if matches!(self.kind, Kind::Original | Kind::Dynamic) {
+            let mut supply =
+                std::mem::take(self.supply.get_mut().unwrap_or_else(PoisonError::into_inner));
+            for record in 0..supply.fresh {
+                self.free_entry(&mut supply, record);
+            }
+        }
+    }
+}
+
+/// Up to eight bytes as a word, zeros behind them.
+#[inline(always)]
+fn padded(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_ne_bytes(word)
+}

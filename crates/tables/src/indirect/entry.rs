@@ -1,0 +1,177 @@
+//! One entry in memory: action and parameters, as words.
+//!
+//! The head word holds the action and the first four bytes of the parameters or, with a lock, the lock and the
+//! action. The other parameters are words behind it.
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use crate::quiescence::relax;
+
+/// What the words of an entry mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// All in the head word, so that one store changes it.
+    Short,
+    /// Parameters beyond the head word; whoever writes them says so elsewhere.
+    Long,
+    /// The low half of the head word is a lock and version: odd while held, two higher after each change.
+    Locked,
+}
+
+impl Form {
+    pub(super) fn new(parameter_bytes: usize, locked: bool) -> Self {
+        match (locked, parameter_bytes) {
+            (true, _) => Self::Locked,
+            (false, 0..=4) => Self::Short,
+            (false, _) => Self::Long,
+        }
+    }
+}
+
+/// Bytes of the words behind the head.
+pub(super) const fn tail_bytes(parameter_bytes: usize, locked: bool) -> usize {
+    let bytes = if locked { parameter_bytes } else { parameter_bytes.saturating_sub(4) };
+    bytes.next_multiple_of(8)
+}
+
+/// An entry whose memory is alive and only reached by atomics for `'a`.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'a> {
+    head: &'a AtomicU64,
+    tail: *const AtomicU64,
+    memory: PhantomData<&'a AtomicU64>,
+}
+
+impl<'a> Entry<'a> {
+    /// # Safety
+    /// At `tail`, aligned to 8 bytes, lie as many initialised bytes as [`tail_bytes`] says for the parameters that
+    /// will be read or written, alive and reached only as atomic words for `'a`.
+    #[inline(always)]
+    pub(super) unsafe fn new(head: &'a AtomicU64, tail: *mut u8) -> Self {
+        Self { head, tail: tail.cast_const().cast(), memory: PhantomData }
+    }
+
+    #[inline(always)]
+    fn tail_word(self, index: usize) -> &'a AtomicU64 {
+        // SAFETY: `new` was promised memory for all words of the parameters, and `index` counts those.
+        unsafe { &*self.tail.add(index) }
+    }
+
+    #[inline(always)]
+    fn read_tail(self, bytes: &mut [u8]) {
+        for (index, chunk) in bytes.chunks_mut(8).enumerate() {
+            let word = self.tail_word(index).load(Ordering::Relaxed).to_ne_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
+    }
+
+    #[inline(always)]
+    fn write_tail(self, bytes: &[u8]) {
+        for (index, chunk) in bytes.chunks(8).enumerate() {
+            self.tail_word(index).store(super::padded(chunk), Ordering::Relaxed);
+        }
+    }
+
+    /// Action and parameters; the caller sees to it that nobody writes, or looks whether somebody did.
+    #[inline(always)]
+    pub(super) fn read(self, form: Form, parameters: &mut [u8]) -> u16 {
+        let head = self.head.load(Ordering::Relaxed);
+        if form == Form::Locked {
+            self.read_tail(parameters);
+            return (head >> 32) as u16;
+        }
+        let inner = parameters.len().min(4);
+        let (first, rest) = parameters.split_at_mut(inner);
+        first.copy_from_slice(&((head >> 32) as u32).to_ne_bytes()[..inner]);
+        self.read_tail(rest);
+        head as u16
+    }
+
+    /// Action and parameters of a locked entry that belong together.
+    #[inline(always)]
+    pub(super) fn read_whole(self, parameters: &mut [u8]) -> u16 {
+        let mut spins = 0;
+        loop {
+            let head = self.head.load(Ordering::Acquire);
+            if head & 1 == 0 {
+                self.read_tail(parameters);
+                fence(Ordering::Acquire);
+                if self.head.load(Ordering::Relaxed) == head {
+                    return (head >> 32) as u16;
+                }
+            }
+            relax(&mut spins);
+        }
+    }
+
+    /// Replaces action and parameters; the caller sees to it that nobody else does.
+    #[inline(always)]
+    pub(super) fn write(self, form: Form, action: u16, parameters: &[u8]) {
+        if form == Form::Locked {
+            let version = self.head.load(Ordering::Relaxed) & 0xffff_ffff;
+            self.write_tail(parameters);
+            self.head.store(version | u64::from(action) << 32, Ordering::Relaxed);
+            return;
+        }
+        let (first, rest) = parameters.split_at(parameters.len().min(4));
+        self.write_tail(rest);
+        self.head.store(u64::from(action) | super::padded(first) << 32, Ordering::Relaxed);
+    }
+
+    /// Writes an entry that nobody sees yet.
+    pub(super) fn initialise(self, form: Form, action: u16, parameters: &[u8]) {
+        self.head.store(0, Ordering::Relaxed);
+        self.write(form, action, parameters);
+    }
+
+    /// Takes the lock of a locked entry.
+    #[inline(always)]
+    pub(super) fn lock(self) -> Held<'a> {
+        let mut spins = 0;
+        loop {
+            let head = self.head.load(Ordering::Relaxed);
+            let locked = head | 1;
+            if head & 1 == 0
+                && self
+                    .head
+                    .compare_exchange_weak(head, locked, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+            {
+                // The odd version must be visible before any change under it.
+                fence(Ordering::Release);
+                return Held { entry: self, head, after: head };
+            }
+            relax(&mut spins);
+        }
+    }
+}
+
+/// An entry that this thread holds; letting go publishes what was written.
+pub(super) struct Held<'a> {
+    entry: Entry<'a>,
+    head: u64,
+    after: u64,
+}
+
+impl Held<'_> {
+    #[inline(always)]
+    pub(super) fn read(&self, parameters: &mut [u8]) -> u16 {
+        self.entry.read_tail(parameters);
+        (self.head >> 32) as u16
+    }
+
+    #[inline(always)]
+    pub(super) fn write(&mut self, action: u16, parameters: &[u8]) {
+        self.entry.write_tail(parameters);
+        let version = (self.head as u32).wrapping_add(2);
+        self.after = u64::from(version) | u64::from(action) << 32;
+    }
+}
+
+impl Drop for Held<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.entry.head.store(self.after, Ordering::Release);
+    }
+}

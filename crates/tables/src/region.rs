@@ -1,0 +1,159 @@
+//! Zeroed memory, aligned to cache lines, from huge pages where the kernel gives them.
+//!
+//! A table of 16 MiB on 4 KiB pages misses the translation buffer at nearly every lookup. Large regions are therefore
+//! mapped at a 2 MiB boundary and the kernel is asked for huge pages (`MADV_HUGEPAGE`). Where it refuses, the region
+//! is on base pages and [`Pages`] says so.
+
+use std::alloc;
+use std::fmt;
+use std::ptr::NonNull;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+/// Size of a cache line in bytes on the machines we build for.
+pub(crate) const LINE: usize = 64;
+const HUGE_PAGE: usize = 2 << 20;
+
+/// What the memory of a table lies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pages {
+    /// Smaller than a huge page: nothing was asked for.
+    Small,
+    /// The kernel accepted the advice to use huge pages; it may still fall back when it has none.
+    HugeAdvised,
+    /// Huge pages were refused.
+    Base,
+}
+
+impl fmt::Display for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Small => "small",
+            Self::HugeAdvised => "huge pages advised",
+            Self::Base => "base pages",
+        })
+    }
+}
+
+/// Owned zeroed memory. Whoever makes references into it keeps to atomics, as threads share it.
+pub(crate) struct Region {
+    start: NonNull<u8>,
+    bytes: usize,
+    origin: Origin,
+    pages: Pages,
+}
+
+enum Origin {
+    Heap(alloc::Layout),
+    Map { base: NonNull<u8>, length: usize },
+}
+
+// SAFETY: a region owns its memory and hands out only addresses; nothing in it is tied to a thread.
+unsafe impl Send for Region {}
+// SAFETY: as above; `&Region` reads the address and length, which never change.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Zeroed memory of `bytes` bytes (at least one line), or `None` where the system has no more.
+    pub(crate) fn new(bytes: usize) -> Option<Self> {
+        let bytes = bytes.max(LINE).checked_next_multiple_of(LINE)?;
+        if bytes < HUGE_PAGE || cfg!(miri) { Self::from_heap(bytes) } else { Self::from_map(bytes) }
+    }
+
+    fn from_heap(bytes: usize) -> Option<Self> {
+        let layout = alloc::Layout::from_size_align(bytes, LINE).ok()?;
+        // SAFETY: `bytes` is at least one line, so the layout's size is not zero.
+        let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) })?;
+        Some(Self { start, bytes, origin: Origin::Heap(layout), pages: Pages::Small })
+    }
+
+    fn from_map(bytes: usize) -> Option<Self> {
+        let length = bytes.checked_next_multiple_of(HUGE_PAGE)?.checked_add(HUGE_PAGE)?;
+        // SAFETY: a private anonymous mapping at an address of the kernel's choice overlaps nothing we own.
+        let base = unsafe {
+            rustix::mm::mmap_anonymous(
+                std::ptr::null_mut(),
+                length,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )
+        };
+        let base = NonNull::new(base.ok()?.cast::<u8>())?;
+        let skip = base.as_ptr().align_offset(HUGE_PAGE);
+        // SAFETY: `skip` is below one huge page and the mapping is that much longer than what is used.
+        let start = unsafe { base.add(skip) };
+        let used = length - HUGE_PAGE;
+        // SAFETY: the range lies inside the mapping just made; the advice does not change its contents.
+        let advised =
+            unsafe { rustix::mm::madvise(start.as_ptr().cast(), used, Advice::LinuxHugepage) };
+        let pages = if advised.is_ok() { Pages::HugeAdvised } else { Pages::Base };
+        Some(Self { start, bytes, origin: Origin::Map { base, length }, pages })
+    }
+
+    /// The address of the byte at `offset`.
+    #[inline(always)]
+    pub(crate) fn at(&self, offset: usize) -> *mut u8 {
+        debug_assert!(offset < self.bytes);
+        // SAFETY: callers stay below `bytes` (checked in debug builds), so the address is inside the allocation.
+        unsafe { self.start.as_ptr().add(offset) }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn pages(&self) -> Pages {
+        self.pages
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        match self.origin {
+            // SAFETY: allocated by `from_heap` with this layout and freed only here.
+            Origin::Heap(layout) => unsafe { alloc::dealloc(self.start.as_ptr(), layout) },
+            Origin::Map { base, length } => {
+                // SAFETY: mapped by `from_map` with this length and unmapped only here.
+                let unmapped = unsafe { rustix::mm::munmap(base.as_ptr().cast(), length) };
+                debug_assert!(unmapped.is_ok());
+            }
+        }
+    }
+}
+
+/// Asks the cache for the line at `address`, to be written soon.
+#[inline(always)]
+pub(crate) fn prefetch(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch is a hint: it reads nothing and faults on no address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_zeroed_and_aligned_on_both_ways() {
+        for bytes in [1, 64, 4096, 2 << 20, (2 << 20) + 1] {
+            let region = Region::new(bytes).unwrap();
+            assert_eq!(region.at(0) as usize % LINE, 0);
+            assert!(region.bytes() >= bytes);
+            // SAFETY: both offsets are inside the region, which is initialised and ours alone.
+            unsafe {
+                assert_eq!(*region.at(0), 0);
+                assert_eq!(*region.at(bytes - 1), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn more_than_the_address_space_is_none_and_no_crash() {
+        assert!(Region::new(usize::MAX).is_none());
+        assert!(Region::new(1 << 60).is_none());
+    }
+}

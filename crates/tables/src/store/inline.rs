@@ -1,0 +1,264 @@
+//! Inline storage: buckets of every shape that fits a cache line, behind one type.
+
+use crate::bucket::{Buckets, Effect, Full, max_actions, slots};
+use crate::design::EntryLock;
+use crate::hash;
+use crate::layout::Layout;
+use crate::region::Pages;
+
+use super::{Aftermath, BATCH, Hit, Visitor};
+
+/// Bytes for a key and for parameters in a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) key: usize,
+    pub(crate) value: usize,
+}
+
+impl Shape {
+    const KEYS: [usize; 3] = [4, 8, 16];
+    const VALUES: [usize; 4] = [4, 8, 16, 32];
+
+    /// The smallest shape for a layout, or `None` if it fits no line.
+    pub(crate) fn of(layout: &Layout) -> Option<Self> {
+        let key = Self::KEYS.into_iter().find(|&key| key >= layout.key_bytes())?;
+        let fits = |&value: &usize| {
+            value >= layout.parameter_bytes()
+                && max_actions(key, value) >= usize::from(layout.actions())
+        };
+        let value = Self::VALUES.into_iter().find(fits)?;
+        Some(Self { key, value })
+    }
+
+    /// Entries in a bucket.
+    pub(crate) fn slots(self) -> usize {
+        slots(self.key, self.value)
+    }
+}
+
+macro_rules! shapes {
+    ($($name:ident $key:literal $value:literal,)*) => {
+        /// Buckets of one of the shapes.
+        pub(crate) enum Inline {
+            $(
+                #[doc = concat!("Keys of up to ", $key, " bytes, parameters of up to ", $value, ".")]
+                $name(Buckets<$key, $value>),
+            )*
+        }
+
+        impl Inline {
+            /// Buckets of this shape, or `None` where memory does not suffice.
+            pub(crate) fn new(shape: Shape, size: usize) -> Option<Self> {
+                match (shape.key, shape.value) {
+                    $(($key, $value) => Buckets::new(size).map(Self::$name),)*
+                    _ => None,
+                }
+            }
+        }
+
+        /// Evaluates an expression with the buckets, whatever their shape.
+        macro_rules! with {
+            ($inline:expr, $buckets:ident => $body:expr) => {
+                match $inline {
+                    $(Inline::$name($buckets) => $body,)*
+                }
+            };
+        }
+    };
+}
+
+shapes! {
+    K4V4 4 4,
+    K4V8 4 8,
+    K4V16 4 16,
+    K4V32 4 32,
+    K8V4 8 4,
+    K8V8 8 8,
+    K8V16 8 16,
+    K8V32 8 32,
+    K16V4 16 4,
+    K16V8 16 8,
+    K16V16 16 16,
+    K16V32 16 32,
+}
+
+impl Inline {
+    #[inline(always)]
+    pub(crate) fn hash(&self, key: &[u8], seed: u64) -> u64 {
+        with!(self, buckets => hash_for(buckets, key, seed))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        with!(self, buckets => buckets.len())
+    }
+
+    pub(crate) fn positions(&self) -> usize {
+        with!(self, buckets => buckets.positions())
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        with!(self, buckets => buckets.bytes())
+    }
+
+    pub(crate) fn pages(&self) -> Pages {
+        with!(self, buckets => buckets.pages())
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        with!(self, buckets => buckets.prefetch(hash));
+    }
+
+    #[inline]
+    pub(crate) fn read<const ALONE: bool>(
+        &self,
+        hash: u64,
+        key: &[u8],
+        parameters: &mut [u8],
+    ) -> Option<(u16, u32)> {
+        with!(self, buckets => {
+            let found = buckets.find::<ALONE>(hash, &widen(key), |_| true)?;
+            parameters.copy_from_slice(&found.value[..parameters.len()]);
+            Some((found.action, found.position))
+        })
+    }
+
+    #[inline]
+    pub(crate) fn update<const ALONE: bool, R>(
+        &self,
+        lock: EntryLock,
+        hash: u64,
+        key: &[u8],
+        length: usize,
+        act: impl FnOnce(u16, &mut [u8], u32) -> (Effect, R),
+    ) -> Option<R> {
+        with!(self, buckets => match lock {
+            EntryLock::None => buckets.update::<ALONE, false, R>(hash, &widen(key), |action, value, position| {
+                act(action, &mut value[..length], position)
+            }),
+            EntryLock::PerEntry => buckets.update::<ALONE, true, R>(hash, &widen(key), |action, value, position| {
+                act(action, &mut value[..length], position)
+            }),
+        })
+    }
+
+    pub(crate) fn insert<const ALONE: bool>(
+        &self,
+        hash: u64,
+        key: &[u8],
+        action: u16,
+        parameters: &[u8],
+    ) -> Result<u32, Full> {
+        with!(self, buckets => buckets.insert::<ALONE>(hash, &widen(key), action, &widen(parameters), |_| true))
+    }
+
+    pub(crate) fn remove(&self, hash: u64, key: &[u8]) -> Option<u32> {
+        with!(self, buckets => buckets.remove(hash, &widen(key), |_| true).map(|removed| removed.position))
+    }
+
+    pub(crate) fn key_at(&self, position: u32, key: &mut [u8]) -> bool {
+        with!(self, buckets => match buckets.at(position) {
+            Some((wide, _, _)) => {
+                key.copy_from_slice(&wide[..key.len()]);
+                true
+            }
+            None => false,
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn batch<const ALONE: bool, const WRITE: bool>(
+        &self,
+        layout: &Layout,
+        seed: u64,
+        lock: EntryLock,
+        keys: &[u8],
+        visitor: &mut impl Visitor,
+    ) {
+        with!(self, buckets => if lock == EntryLock::PerEntry && !ALONE {
+            batch::<ALONE, WRITE, true, _, _>(buckets, layout, seed, keys, visitor);
+        } else {
+            batch::<ALONE, WRITE, false, _, _>(buckets, layout, seed, keys, visitor);
+        });
+    }
+}
+
+#[inline(always)]
+fn hash_for<const K: usize, const V: usize>(_: &Buckets<K, V>, key: &[u8], seed: u64) -> u64 {
+    hash::fixed::<K>(&widen(key), seed)
+}
+
+/// The loop over a batch for one shape.
+fn batch<const ALONE: bool, const WRITE: bool, const LOCK: bool, const K: usize, const V: usize>(
+    buckets: &Buckets<K, V>,
+    layout: &Layout,
+    seed: u64,
+    keys: &[u8],
+    visitor: &mut impl Visitor,
+) {
+    // With the width known to the compiler, a key is one load.
+    if layout.key_bytes() == K && layout.parameter_bytes() == V {
+        run::<ALONE, WRITE, LOCK, K, V>(buckets, layout, seed, keys, K, V, visitor);
+    } else {
+        let (width, length) = (layout.key_bytes(), layout.parameter_bytes());
+        run::<ALONE, WRITE, LOCK, K, V>(buckets, layout, seed, keys, width, length, visitor);
+    }
+}
+
+#[inline(always)]
+fn run<const ALONE: bool, const WRITE: bool, const LOCK: bool, const K: usize, const V: usize>(
+    buckets: &Buckets<K, V>,
+    layout: &Layout,
+    seed: u64,
+    keys: &[u8],
+    width: usize,
+    length: usize,
+    visitor: &mut impl Visitor,
+) {
+    let mut base = 0;
+    for batch in keys.chunks(BATCH * width) {
+        let mut hashes = [0; BATCH];
+        for (hash, key) in hashes.iter_mut().zip(batch.chunks_exact(width)) {
+            *hash = hash::fixed::<K>(&widen(key), seed);
+            buckets.prefetch(*hash);
+        }
+        for (index, (key, &hash)) in batch.chunks_exact(width).zip(&hashes).enumerate() {
+            let index = base + index;
+            let wide = widen(key);
+            let found = if WRITE {
+                buckets.update::<ALONE, LOCK, _>(hash, &wide, |action, value, position| {
+                    let mut hit = Hit::new(action, &mut value[..length], position);
+                    visitor.hit(index, &mut hit);
+                    hit.outcome(layout, action)
+                })
+            } else {
+                buckets.find::<ALONE>(hash, &wide, |_| true).map(|mut found| {
+                    let mut hit =
+                        Hit::new(found.action, &mut found.value[..length], found.position);
+                    visitor.hit(index, &mut hit);
+                    hit.outcome(layout, found.action).1
+                })
+            };
+            match found {
+                Some(aftermath) if aftermath == Aftermath::default() => {}
+                Some(aftermath) => visitor.after(index, key, aftermath),
+                None => visitor.miss(index, key),
+            }
+        }
+        base += BATCH;
+    }
+}
+
+/// Bytes in front of zeros, as wide as the bucket's field.
+#[inline(always)]
+fn widen<const B: usize>(bytes: &[u8]) -> [u8; B] {
+    match <[u8; B]>::try_from(bytes) {
+        Ok(exact) => exact,
+        Err(_) => {
+            let mut wide = [0; B];
+            let length = bytes.len().min(B);
+            wide[..length].copy_from_slice(&bytes[..length]);
+            wide
+        }
+    }
+}

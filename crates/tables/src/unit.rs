@@ -1,0 +1,200 @@
+//! What a table consists of: one unit, a pair of replicas that take turns, or a unit for each shard.
+//!
+//! A unit is a store with the ages of its entries. All changes to entries as such (insert, modify, delete, expire) are
+//! here, in one form for each kind of synchronisation; the worker's batch loops and the control plane both use them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::ageing::Ageing;
+use crate::bucket::{Effect, Full};
+use crate::design::Wait;
+use crate::entry::{ExpiryProfile, Position, Tick};
+use crate::quiescence::Reclaim;
+use crate::store::Store;
+
+/// An entry to be written.
+#[derive(Clone, Copy)]
+pub(crate) struct NewEntry<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) action: u16,
+    pub(crate) parameters: &'a [u8],
+    pub(crate) profile: Option<ExpiryProfile>,
+}
+
+/// A store and the ages of its entries.
+pub(crate) struct Unit {
+    pub(crate) store: Store,
+    pub(crate) ageing: Option<Ageing>,
+}
+
+impl Unit {
+    pub(crate) fn new(store: Store, profiles: &[u32]) -> Self {
+        let ageing = (!profiles.is_empty()).then(|| Ageing::new(profiles, store.positions()));
+        Self { store, ageing }
+    }
+
+    pub(crate) fn insert<const ALONE: bool>(
+        &self,
+        reclaim: Reclaim<'_>,
+        entry: NewEntry<'_>,
+        now: Tick,
+    ) -> Result<(), Full> {
+        let position =
+            self.store.insert::<ALONE>(reclaim, entry.key, entry.action, entry.parameters)?;
+        if let Some(ageing) = &self.ageing {
+            ageing.start(Position(position), entry.profile, now);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn modify<const ALONE: bool>(
+        &self,
+        key: &[u8],
+        action: u16,
+        parameters: &[u8],
+    ) -> bool {
+        modify::<ALONE>(&self.store, key, action, parameters)
+    }
+
+    pub(crate) fn remove(&self, reclaim: Reclaim<'_>, key: &[u8]) -> bool {
+        let removed = self.store.remove(reclaim, key);
+        if let (Some(position), Some(ageing)) = (removed, &self.ageing) {
+            ageing.stop(Position(position));
+        }
+        removed.is_some()
+    }
+}
+
+fn modify<const ALONE: bool>(store: &Store, key: &[u8], action: u16, parameters: &[u8]) -> bool {
+    let mut scratch = vec![0; parameters.len()];
+    let write = |_, current: &mut [u8], _| {
+        current.copy_from_slice(parameters);
+        (Effect::Store(action), ())
+    };
+    store.update::<ALONE, ()>(key, &mut scratch, write).is_some()
+}
+
+/// Two replicas of a table. One is read; a writer changes the other, swaps them, waits until nobody reads what has
+/// become passive, and repeats the change there.
+pub(crate) struct Pair {
+    stores: [Store; 2],
+    pub(crate) ageing: Option<Ageing>,
+    active: AtomicUsize,
+    writer: Mutex<()>,
+    wait: Wait,
+}
+
+impl Pair {
+    pub(crate) fn new(first: Store, second: Store, wait: Wait, profiles: &[u32]) -> Self {
+        let ageing = (!profiles.is_empty()).then(|| Ageing::new(profiles, first.positions()));
+        Self {
+            stores: [first, second],
+            ageing,
+            active: AtomicUsize::new(0),
+            writer: Mutex::new(()),
+            wait,
+        }
+    }
+
+    /// The replica to read. A pinned reader may use it until it unpins.
+    #[inline]
+    pub(crate) fn active(&self) -> &Store {
+        &self.stores[self.active.load(Ordering::Acquire) & 1]
+    }
+
+    pub(crate) fn stores(&self) -> &[Store; 2] {
+        &self.stores
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes `index` the replica to read and waits until nobody reads the other.
+    fn swap_to(&self, index: usize, reclaim: Reclaim<'_>) {
+        self.active.store(index, Ordering::SeqCst);
+        match self.wait {
+            Wait::Fixed(time) => std::thread::sleep(time),
+            Wait::Quiescent => reclaim.synchronise(),
+        }
+    }
+
+    pub(crate) fn insert(
+        &self,
+        reclaim: Reclaim<'_>,
+        entry: NewEntry<'_>,
+        now: Tick,
+    ) -> Result<(), Full> {
+        let NewEntry { key, action, parameters, profile } = entry;
+        let _writer = self.lock();
+        let active = self.active.load(Ordering::Relaxed);
+        let passive = 1 - active;
+        let mut scratch = vec![0; parameters.len()];
+        if self.stores[active].read::<false>(key, &mut scratch).is_some() {
+            return Err(Full::Exists);
+        }
+        // The first replica chooses the entry's place in both, so that its position does not change with the swaps.
+        let place = self.stores[0].reserve(reclaim).ok_or(Full::Full)?;
+        let insert = |index: usize| match index {
+            0 => self.stores[0].insert_reserved(place, key, action, parameters),
+            _ => self.stores[1].insert_following(reclaim, place, key, action, parameters),
+        };
+        let position = insert(passive)?;
+        if let Some(ageing) = &self.ageing {
+            ageing.start(Position(position), profile, now);
+        }
+        self.swap_to(passive, reclaim);
+        if let Err(full) = insert(active) {
+            // No memory for the second copy: back to the replica without the entry.
+            self.swap_to(active, reclaim);
+            self.stores[passive].remove(reclaim, key);
+            if let Some(ageing) = &self.ageing {
+                ageing.stop(Position(position));
+            }
+            return Err(full);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn modify(
+        &self,
+        reclaim: Reclaim<'_>,
+        key: &[u8],
+        action: u16,
+        parameters: &[u8],
+    ) -> bool {
+        let _writer = self.lock();
+        let active = self.active.load(Ordering::Relaxed);
+        if !modify::<false>(&self.stores[1 - active], key, action, parameters) {
+            return false;
+        }
+        self.swap_to(1 - active, reclaim);
+        modify::<false>(&self.stores[active], key, action, parameters)
+    }
+
+    pub(crate) fn remove(&self, reclaim: Reclaim<'_>, key: &[u8]) -> bool {
+        let _writer = self.lock();
+        let active = self.active.load(Ordering::Relaxed);
+        let Some(position) = self.stores[1 - active].remove(reclaim, key) else { return false };
+        self.swap_to(1 - active, reclaim);
+        self.stores[active].remove(reclaim, key);
+        if let Some(ageing) = &self.ageing {
+            ageing.stop(Position(position));
+        }
+        true
+    }
+}
+
+/// The units of a table.
+pub(crate) enum Units {
+    One(Box<Unit>),
+    Two(Box<Pair>),
+    Shards(Vec<Mutex<Unit>>),
+}
+
+/// A shard for the time of a batch or of one change.
+pub(crate) fn lock_shard(shard: &Mutex<Unit>) -> MutexGuard<'_, Unit> {
+    // All access to a store is atomic and its changes are whole; an action that panicked leaves nothing to mend.
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
