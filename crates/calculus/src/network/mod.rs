@@ -20,5 +20,5 @@ pub use model::{
     Flow, FlowId, Link, ModelError, Multiplexing, Network, NetworkBuilder, Priority, Server,
     ServerId,
 };
-pub use stability::Load;
 pub use settings::{ArrivalBound, FlowOfInterest, Settings};
+pub use stability::Load;

@@ -39,7 +39,8 @@ impl Network {
     /// The load of each server, in the order of servers.
     pub fn loads(&self) -> Vec<Load> {
         let loads = self.servers().map(|(id, server)| {
-            let rates = self.flows_at(id).iter().map(|flow| self.flow(*flow).arrival.ultimate_rate());
+            let rates =
+                self.flows_at(id).iter().map(|flow| self.flow(*flow).arrival.ultimate_rate());
             let arrival_rate = rates.fold(Extended::ZERO, |sum, rate| {
                 sum.checked_add(&rate).unwrap_or(Extended::PositiveInfinity)
             });

@@ -1,5 +1,6 @@
 //! Networks against exact answers that were published, closed forms and laws.
 
 mod closed_forms;
+mod delays;
 mod published;
 mod support;

@@ -1,0 +1,233 @@
+//! Total flow analysis by delays: shaping, cycles, priorities; sink trees; the best of all.
+
+use calculus::network::format::read;
+use calculus::network::{
+    Analyser, Analysis, AnalysisError, Flow, Format, Multiplexing, Network, NetworkBuilder,
+    Priority, Server, Settings,
+};
+use calculus::{Curve, Extended, Rational};
+
+use crate::support::{bound, bound_by, network, number, rational, rl, tb};
+
+/// The demonstration network of Saihu, whose report lists what several tools say.
+fn demo(shaping: bool) -> Network {
+    let capacity = if shaping { ", \"capacity\": \"100Mbps\"" } else { "" };
+    let server = |name: &str| {
+        format!(
+            "{{\"name\": \"{name}\"{capacity}, \"service_curve\": \
+             {{\"latencies\": [\"10us\"], \"rates\": [\"4Mbps\"]}}}}"
+        )
+    };
+    let flow = |name: &str, path: &str| {
+        format!(
+            "{{\"name\": \"{name}\", \"path\": [{path}], \"arrival_curve\": \
+             {{\"bursts\": [\"10B\"], \"rates\": [\"10kbps\"]}}}}"
+        )
+    };
+    let text = format!(
+        "{{\"network\": {{\"name\": \"demo\"}}, \"servers\": [{}, {}, {}], \"flows\": [{}, {}, {}]}}",
+        server("s0-o0"),
+        server("s1-o0"),
+        server("s1-o1"),
+        flow("f0", "\"s0-o0\", \"s1-o0\""),
+        flow("f1", "\"s0-o0\", \"s1-o1\""),
+        flow("f2", "\"s1-o0\""),
+    );
+    read(&text, Format::Json).expect("a network")
+}
+
+#[test]
+fn the_demonstration_network_of_saihu() {
+    // In microseconds, to three digits: panco's TFA, and xTFA's with the shaping of links.
+    let published = [
+        (false, [("f0", "100.125"), ("f1", "80.125"), ("f2", "50.125")]),
+        (true, [("f0", "99.324"), ("f1", "79.322"), ("f2", "49.324")]),
+    ];
+    for (shaping, flows) in published {
+        let network = demo(shaping);
+        for (flow, expected) in flows {
+            let found = bound(&network, flow, Analysis::TfaPlusPlus, Multiplexing::Fifo).delay;
+            let microseconds = found.to_f64() * 1e6;
+            assert_eq!(format!("{microseconds:.3}"), expected, "{flow}, shaping {shaping}");
+        }
+    }
+}
+
+/// `n` servers in a ring, and from each a flow over all of them.
+fn ring(n: usize, rate: &str) -> Network {
+    let paths: Vec<Vec<usize>> = (0..n).map(|i| (0..n).map(|j| (i + j) % n).collect()).collect();
+    let flows: Vec<_> = paths.iter().map(|path| (tb("1", rate), path.as_slice())).collect();
+    network(&vec![rl("10", "1/10"); n], &flows)
+}
+
+#[test]
+fn rings_have_a_fixed_point() {
+    for n in 2..=6 {
+        let ring = ring(n, "1/5");
+        let found = bound(&ring, "f0", Analysis::TfaPlusPlus, Multiplexing::Fifo);
+        // By symmetry one delay d = T + (n b + r d n (n - 1) / 2) / R.
+        let n = Rational::from(n);
+        let own = rational("1/10") + &n / &rational("10");
+        let fed = rational("1/5") * &n * (&n - &Rational::ONE) / rational("20");
+        let exact = &n * &(own / (Rational::ONE - fed));
+        let found = found.delay.into_finite().expect("a bound");
+        assert!(found >= exact, "{found} is below the fixed point {exact}");
+        assert!(found <= &exact * &rational("1.000000001"), "{found} is far above {exact}");
+    }
+}
+
+#[test]
+fn a_ring_that_feeds_itself_too_much_has_no_bound() {
+    // Load 80 %, but bursts grow from round to round: r n (n - 1) / 2 is above R.
+    let ring = ring(8, "1");
+    let found = bound(&ring, "f0", Analysis::TfaPlusPlus, Multiplexing::Fifo);
+    assert_eq!(found.delay, Extended::PositiveInfinity);
+}
+
+#[test]
+fn cycles_are_named_where_they_are_not_supported() {
+    let ring = ring(3, "1/5");
+    let flow = ring.flow_named("f1").expect("a flow");
+    for analysis in [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching] {
+        let error = Analyser::new(&ring, Settings::default()).bound(flow, analysis);
+        let error = error.expect_err("not supported");
+        assert!(matches!(error, AnalysisError::Cyclic { .. }), "{analysis}: {error}");
+        let cycle = ["s0 -> s1 -> s2 -> s0", "s1 -> s2 -> s0 -> s1", "s2 -> s0 -> s1 -> s2"];
+        assert!(cycle.iter().any(|c| error.to_string().contains(c)), "{analysis}: {error}");
+    }
+    let best = bound(&ring, "f1", Analysis::Best, Multiplexing::Fifo);
+    let delays = bound(&ring, "f1", Analysis::TfaPlusPlus, Multiplexing::Fifo);
+    assert_eq!(best.delay, delays.delay);
+}
+
+/// A server with flows of priority 0, 1 and 2, with packets.
+fn priorities() -> Network {
+    let mut builder = NetworkBuilder::new("priorities");
+    let server = Server::new("s", rl("10", "1")).multiplexed(Multiplexing::StaticPriority);
+    let s = builder.server(server);
+    for (name, priority, packet) in [("a", 0, "1"), ("b", 1, "2"), ("c", 1, "2"), ("d", 2, "3")] {
+        let mut flow = Flow::new(name, vec![s], tb("4", "1")).prioritised(Priority(priority));
+        flow.maximum_packet = rational(packet);
+        builder.flow(flow);
+    }
+    builder.build().expect("a network")
+}
+
+#[test]
+fn urgent_flows_wait_for_one_packet_and_others_for_urgent_flows() {
+    let network = priorities();
+    let delay =
+        |flow: &str, analysis| bound_by(&network, flow, analysis, Settings::default()).delay;
+    for analysis in [Analysis::Tfa, Analysis::TfaPlusPlus, Analysis::Sfa] {
+        // T + (packet of d + burst) / R.
+        assert_eq!(delay("a", analysis), number("17/10"), "{analysis}");
+        // Without priorities, d would be as fast as a: now rate 10 - 3, and all bursts are ahead.
+        assert_eq!(delay("d", analysis), number("26/7"), "{analysis}");
+    }
+    // Rate 9, latency (10 + 3 + 4) / 9 behind a and a packet of d; then both bursts.
+    for analysis in [Analysis::Tfa, Analysis::TfaPlusPlus] {
+        assert_eq!(delay("b", analysis), number("25/9"), "{analysis}");
+        assert_eq!(delay("b", analysis), delay("c", analysis), "{analysis}");
+    }
+    assert!(delay("b", Analysis::Sfa) > delay("b", Analysis::Tfa));
+    // Any order of service is worse for the urgent.
+    assert!(delay("a", Analysis::Pmoo) >= delay("a", Analysis::Sfa));
+    assert_eq!(delay("a", Analysis::Best), number("17/10"));
+}
+
+#[test]
+fn a_tree_to_one_sink_is_exact() {
+    // One server: latency and all bursts.
+    let one = network(&[rl("10", "1")], &[(tb("5", "1"), &[0]), (tb("3", "2"), &[0])]);
+    assert_eq!(bound(&one, "f0", Analysis::SinkTree, Multiplexing::Fifo).delay, number("9/5"));
+    // Two servers. A burst that joins first is passed on at 10, and at 6 * 10 / (10 + 2) = 5 by the
+    // second.
+    let two =
+        network(&[rl("10", "1"), rl("6", "1")], &[(tb("5", "1"), &[0, 1]), (tb("3", "2"), &[1])]);
+    let found = bound(&two, "f0", Analysis::SinkTree, Multiplexing::Fifo).delay;
+    assert_eq!(found, number("7/2"));
+    for analysis in [Analysis::Tfa, Analysis::TfaPlusPlus, Analysis::Sfa] {
+        let other = bound(&two, "f0", analysis, Multiplexing::Fifo).delay;
+        assert!(other >= found, "{analysis}");
+    }
+    assert_eq!(bound(&two, "f0", Analysis::Best, Multiplexing::Fifo).delay, found);
+    // Not a tree: the second flow ends early.
+    let parting =
+        network(&[rl("10", "1"), rl("6", "1")], &[(tb("5", "1"), &[0, 1]), (tb("3", "2"), &[0])]);
+    let flow = parting.flow_named("f0").expect("a flow");
+    let error = Analyser::new(&parting, Settings::default()).bound(flow, Analysis::SinkTree);
+    let error = error.expect_err("no tree").to_string();
+    assert!(error.contains("flow 'f1' does not go to 's1'"), "{error}");
+}
+
+#[test]
+fn the_best_is_never_above_another() {
+    let servers = [rl("10", "10"), rl("6", "6")];
+    let two = network(&servers, &vec![(tb("25/2", "5/2"), [0_usize, 1].as_slice()); 2]);
+    let arbitrary = bound(&two, "f0", Analysis::Best, Multiplexing::Arbitrary);
+    assert_eq!(arbitrary.delay, number("242/7"));
+    assert_eq!(arbitrary.backlog, number("90"));
+    assert_eq!(arbitrary.delay_by.analysis, Analysis::Pmoo);
+    let fifo = bound(&two, "f0", Analysis::Best, Multiplexing::Fifo);
+    // Both flows go the same way: a sink tree, with one burst of 25 at the rate 6.
+    assert_eq!(fifo.delay, number("121/6"));
+    assert!(fifo.delay_by.proven && fifo.backlog_by.proven);
+}
+
+#[test]
+fn overload_is_named_and_bounds_are_infinite() {
+    let over = network(&[rl("10", "10"), rl("4", "1")], &[(tb("25", "5"), &[0, 1])]);
+    let loads = over.loads();
+    let named: Vec<(&str, f64)> = loads
+        .iter()
+        .filter(|load| load.is_over())
+        .map(|load| (over.server(load.server).name.as_str(), load.ratio()))
+        .collect();
+    assert_eq!(named, [("s1", 1.25)]);
+    for analysis in Analysis::ALL {
+        for multiplexing in [Multiplexing::Fifo, Multiplexing::Arbitrary] {
+            let settings = Settings::default().multiplexed(multiplexing);
+            let flow = over.flow_named("f0").expect("a flow");
+            match Analyser::new(&over, settings).bound(flow, analysis) {
+                Ok(found) => {
+                    assert_eq!(found.delay, Extended::PositiveInfinity, "{analysis}");
+                }
+                Err(AnalysisError::NotSinkTree(_)) => {}
+                Err(error) => panic!("{analysis}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_not_strict_has_fifo_bounds_only() {
+    let mut builder = NetworkBuilder::new("lazy");
+    let s = builder.server(Server { strict: false, ..Server::new("s", rl("10", "1")) });
+    for name in ["a", "b"] {
+        builder.flow(Flow::new(name, vec![s], tb("4", "1")));
+    }
+    let lazy = builder.build().expect("a network");
+    let fifo = bound(&lazy, "a", Analysis::Best, Multiplexing::Fifo);
+    assert_eq!(fifo.delay, number("9/5"));
+    let flow = lazy.flow_named("a").expect("a flow");
+    let settings = Settings::default().multiplexed(Multiplexing::Arbitrary);
+    let error = Analyser::new(&lazy, settings).bound(flow, Analysis::Sfa);
+    assert_eq!(error.expect_err("not strict"), AnalysisError::NotStrict("s".to_owned()));
+}
+
+#[test]
+fn packetizers_hold_back_a_packet_except_at_the_end() {
+    let mut builder = NetworkBuilder::new("packets");
+    let packet = |name: &str| Server { packetizer: true, ..Server::new(name, rl("10", "1")) };
+    let path = vec![builder.server(packet("a")), builder.server(packet("b"))];
+    let mut flow = Flow::new("f", path, tb("4", "1"));
+    flow.maximum_packet = rational("2");
+    builder.flow(flow);
+    let network = builder.build().expect("a network");
+    let found = bound_by(&network, "f", Analysis::Sfa, Settings::default());
+    // Two latencies, one packet at the first server, one burst.
+    assert_eq!(found.delay, number("13/5"));
+    // 4 + 2.2 * 1 behind both, and the packet of the last.
+    let behind = Curve::token_bucket(rational("41/5"), Rational::ONE).expect("a curve");
+    assert_eq!(found.output, behind);
+}
