@@ -9,6 +9,7 @@ pub mod ast;
 pub mod bits;
 pub mod check;
 pub mod diagnostic;
+pub mod explain;
 mod frontend;
 pub mod ir;
 mod lexer;

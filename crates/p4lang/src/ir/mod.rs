@@ -42,6 +42,7 @@ pub use object::{
     TableImplementation, TableStorage, ValueSet, Variable,
 };
 pub use statement::{Argument, Block, ExternCallee, Statement, StatementKind, SwitchCase};
+pub use text::Excerpts;
 pub use types::{Composite, CompositeKind, EnumType, Field, Type, Types, UserType, UserTypeKind};
 pub use validate::Violation;
 

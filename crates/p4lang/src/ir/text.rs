@@ -25,6 +25,59 @@ impl Program {
     }
 }
 
+/// Prints parts of a program, with names as they are in the source: `hdr` of each control is
+/// `hdr`.
+pub struct Excerpts<'p>(Printer<'p>);
+
+impl<'p> Excerpts<'p> {
+    /// For parts of `program`.
+    #[must_use]
+    pub fn new(program: &'p Program) -> Self {
+        let mut printer = Printer::new(program);
+        printer.variables = program.variables.iter().map(|v| v.name.clone()).collect();
+        printer.actions = program.actions.iter().map(|action| action.name.clone()).collect();
+        printer.functions = program.functions.iter().map(|f| f.name.clone()).collect();
+        Self(printer)
+    }
+
+    /// An expression.
+    #[must_use]
+    pub fn expression(&self, expression: &Expression) -> String {
+        self.0.expression(expression)
+    }
+
+    /// A place.
+    #[must_use]
+    pub fn place(&self, place: &Place) -> String {
+        self.0.place(place)
+    }
+
+    /// A set of a `select` case.
+    #[must_use]
+    pub fn key_set(&self, set: &KeySet<Expression>) -> String {
+        self.0.key_set(set, Printer::expression)
+    }
+
+    /// A constant of type `type_id`.
+    #[must_use]
+    pub fn value(&self, type_id: TypeId, value: &Value) -> String {
+        self.0.value(type_id, value)
+    }
+
+    /// An action with its arguments.
+    #[must_use]
+    pub fn action_call(&self, table: &Table, call: &ActionCall) -> String {
+        self.0.action_call(table, call)
+    }
+
+    /// A statement, one line or several.
+    pub fn statement(&mut self, statement: &Statement) -> String {
+        self.0.out.clear();
+        self.0.statement(statement);
+        self.0.out.trim_end().to_owned()
+    }
+}
+
 /// Names that are unique in the program.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
