@@ -111,9 +111,15 @@ impl<'a> Lowering<'a> {
             let before_arguments = self.collect(|lowering| {
                 arguments = lowering.directed(&action.arguments, &types, given, parameters);
             });
-            let annotations = reference
-                .map(|reference| self.annotations(&reference.annotations))
-                .unwrap_or_default();
+            let annotations = match reference {
+                Some(reference) => self.annotations(&reference.annotations),
+                // As p4c has it in P4Info: entries cannot name what the source does not.
+                None if action.is_implicit => vec![ir::Annotation {
+                    name: "defaultonly".to_owned(),
+                    body: ir::AnnotationBody::Empty,
+                }],
+                None => Vec::new(),
+            };
             references.push(ir::ActionReference {
                 action: id,
                 arguments,
