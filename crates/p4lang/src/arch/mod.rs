@@ -22,7 +22,14 @@ impl BuiltIn {
     }
 }
 
-const FILES: &[BuiltIn] = &[];
+/// The second name of a file is the one under which p4c keeps its variant for BMv2.
+const FILES: &[BuiltIn] = &[
+    BuiltIn { name: "core.p4", text: include_str!("core.p4") },
+    BuiltIn { name: "v1model.p4", text: include_str!("v1model.p4") },
+    BuiltIn { name: "psa.p4", text: include_str!("psa.p4") },
+    BuiltIn { name: "bmv2/psa.p4", text: include_str!("psa.p4") },
+    BuiltIn { name: "pna.p4", text: include_str!("pna.p4") },
+];
 
 /// The built-in file that `#include` names so.
 pub fn file(name: &str) -> Option<BuiltIn> {
@@ -32,4 +39,63 @@ pub fn file(name: &str) -> Option<BuiltIn> {
 /// The names of all built-in files.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|file| file.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ast::DeclarationKind;
+    use crate::diagnostic::Style;
+    use crate::preprocess::{MemoryFiles, Options};
+    use crate::{Parsed, parse_text};
+
+    fn parse(text: &str) -> Parsed {
+        let parsed = parse_text("main.p4", text, &Options::default(), &MemoryFiles::new());
+        assert_eq!(parsed.diagnostics.render(&parsed.sources, Style::Plain), "");
+        parsed
+    }
+
+    fn names(parsed: &Parsed) -> Vec<&str> {
+        parsed.program.declarations.iter().map(|declaration| declaration.name.as_str()).collect()
+    }
+
+    #[test]
+    fn every_file_parses_and_can_be_included_twice() {
+        for file in FILES {
+            let once = parse(&format!("#include <{}>", file.name()));
+            let twice = parse(&format!(
+                "#include <{0}>\n#include \"core.p4\"\n#include <{0}>",
+                file.name()
+            ));
+            assert!(!once.program.declarations.is_empty(), "{}", file.name());
+            assert_eq!(names(&once), names(&twice));
+        }
+    }
+
+    #[test]
+    fn v1model_has_two_variants() {
+        let fields = |version: &str| {
+            let parsed = parse(&format!("{version}\n#include <v1model.p4>"));
+            let register =
+                parsed.program.declarations.iter().find(|d| d.name.as_str() == "register");
+            let register = register.expect("the extern register");
+            match &register.kind {
+                DeclarationKind::ExternObject(object) => {
+                    (names(&parsed).contains(&"PortId_t"), object.type_parameters.len())
+                }
+                other => panic!("{}", other.noun()),
+            }
+        };
+        assert_eq!(fields(""), (false, 1));
+        assert_eq!(fields("#define V1MODEL_VERSION 20180101"), (false, 1));
+        assert_eq!(fields("#define V1MODEL_VERSION 20200408"), (true, 2));
+    }
+
+    #[test]
+    fn a_file_of_the_user_goes_first() {
+        let files = MemoryFiles::new().with("mine/core.p4", "const int mine = 1;");
+        let options = Options { include_directories: vec!["mine".into()], ..Options::default() };
+        let parsed = parse_text("main.p4", "#include <core.p4>", &options, &files);
+        assert_eq!(names(&parsed), ["mine"]);
+    }
 }
