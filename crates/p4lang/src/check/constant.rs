@@ -42,6 +42,15 @@ pub enum Constant {
 }
 
 impl Constant {
+    /// The number of an `int`, `bit<W>`, `int<W>` or represented enum member.
+    pub fn to_integer(&self) -> Option<BigInt> {
+        match self {
+            Self::Integer(value) => Some(value.clone()),
+            Self::Bits(bits) | Self::SerializableEnum { value: bits, .. } => Some(bits.to_bigint()),
+            _ => None,
+        }
+    }
+
     /// The value of a `bool`.
     pub fn to_bool(&self) -> Option<bool> {
         match self {

@@ -11,10 +11,28 @@
 //!
 //! References such as "§8.9" are sections of the P4_16 language specification, version 1.2.4.
 
+mod annotation;
+mod call;
+mod checker;
 mod constant;
+mod convert;
+mod core_methods;
+mod declaration;
+mod display;
+mod evaluate;
+mod expression;
 mod facts;
 mod index;
+mod instance;
+mod operator;
+mod parser_state;
+mod size;
+mod statement;
+mod table;
+mod type_reference;
 mod types;
+mod unify;
+mod whole_program;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,6 +46,7 @@ pub use index::{Index, Node};
 pub use types::{Bindings, Named, Type};
 
 use crate::ast::{self, DeclarationId, ExpressionId, TypeId};
+use crate::bits::Bits;
 use crate::diagnostic::Diagnostics;
 use crate::source::SourceMap;
 
@@ -38,8 +57,9 @@ pub fn check<'program>(
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Checked<'program> {
-    let _ = (sources, diagnostics);
-    Checked::new(program)
+    let mut checker = checker::Checker::new(program, sources, diagnostics);
+    checker.program();
+    checker.out
 }
 
 /// What is known about a checked program, by the numbers of the syntax tree.
@@ -61,6 +81,7 @@ pub struct Checked<'program> {
     tables: HashMap<DeclarationId, TableFacts>,
     switch_on_actions: HashMap<ExpressionId, DeclarationId>,
     errors: Vec<DeclarationId>,
+    enum_values: HashMap<DeclarationId, Bits>,
     main: Option<DeclarationId>,
 }
 
@@ -90,6 +111,7 @@ impl<'program> Checked<'program> {
             tables: HashMap::new(),
             switch_on_actions: HashMap::new(),
             errors: Vec::new(),
+            enum_values: HashMap::new(),
             main: None,
         }
     }
@@ -233,17 +255,6 @@ impl<'program> Checked<'program> {
             .iter()
             .map(|field| Field { field, ty: self.type_at(field.ty.id).substitute(&bindings) })
             .collect()
-    }
-
-    /// The value of an expression as its context wants it, with values for constructor parameters and types for
-    /// type parameters from `environment`. `None` if it is not known at compile time.
-    pub fn evaluate(
-        &self,
-        expression: &ast::Expression,
-        environment: &Environment,
-    ) -> Option<Constant> {
-        let _ = environment;
-        self.constant(expression.id).cloned()
     }
 }
 

@@ -93,6 +93,8 @@ pub enum Type {
     Any,
     /// An expression that names this type: `E` in `E.A`, `H` in `H.minSizeInBits()`.
     Name(Arc<Type>),
+    /// The `...` at the end of a list or record expression, as its last element or field; internal to the checker.
+    DefaultRest,
     /// To be inferred; internal to the checker, does not occur in what it returns.
     Inferred(u32),
 }

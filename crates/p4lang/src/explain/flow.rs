@@ -78,11 +78,7 @@ fn without_lonely_ends(mut graph: Graph, ends: &[NodeId]) -> Graph {
     graph
 }
 
-fn control_graph<'p>(
-    program: &'p Program,
-    control: &Control,
-    parts: &mut Excerpts<'p>,
-) -> Graph {
+fn control_graph<'p>(program: &'p Program, control: &Control, parts: &mut Excerpts<'p>) -> Graph {
     let graph = Graph { name: format!("control {}", control.name), ..Graph::default() };
     let mut flow = Flow { program, parts, graph, ends: Vec::new(), loops: Vec::new() };
     let start = flow.graph.node(Shape::Terminal, "start");

@@ -1,0 +1,213 @@
+//! Annotations that mean something to the checker (§20): structured ones hold constants; `@__ref` and
+//! `@tableconfig` ask for tables whose entries packets may write.
+
+use super::checker::Checker;
+use super::{TableConfiguration, TableFacts, TableImplementation, TableStore, Type};
+use crate::ast::{
+    Annotation, AnnotationBody, AnnotationToken, Declaration, DeclarationKind, Direction,
+    Expression, Parameter,
+};
+use crate::diagnostic::Diagnostic;
+
+impl Checker<'_, '_> {
+    pub(super) fn annotations(&mut self, annotations: &[Annotation]) {
+        for annotation in annotations {
+            match &annotation.body {
+                AnnotationBody::Empty | AnnotationBody::Unstructured(_) => {}
+                AnnotationBody::Expressions(values) => {
+                    for value in values {
+                        self.annotation_value(value);
+                    }
+                }
+                AnnotationBody::KeyValues(pairs) => {
+                    for (position, pair) in pairs.iter().enumerate() {
+                        if pairs.iter().take(position).any(|other| other.key == pair.key) {
+                            self.error(
+                                "duplicate",
+                                pair.key.span,
+                                format!("the key `{}` is given twice", pair.key),
+                            );
+                        }
+                        self.annotation_value(&pair.value);
+                    }
+                }
+            }
+            self.annotation_name(annotation, annotations);
+        }
+    }
+
+    fn annotation_name(&mut self, annotation: &Annotation, all: &[Annotation]) {
+        let name = annotation.name.as_str();
+        let takes_string = matches!(name, "name" | "deprecated" | "noWarn");
+        if takes_string && annotation.string().is_none() {
+            self.report(
+                Diagnostic::error(
+                    "annotation",
+                    annotation.span,
+                    format!("`@{name}` takes one string"),
+                )
+                .note(format!("write `@{name}(\"...\")`")),
+            );
+        }
+        let structured = matches!(
+            annotation.body,
+            AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_)
+        );
+        if let (true, Some(first)) =
+            (structured, all.iter().find(|other| other.name == annotation.name))
+            && !std::ptr::eq(first, annotation)
+        {
+            self.report(
+                Diagnostic::error(
+                    "duplicate",
+                    annotation.span,
+                    format!("`@{name}[...]` is given twice"),
+                )
+                .secondary(first.span, "the first time"),
+            );
+        }
+    }
+
+    fn annotation_value(&mut self, value: &Expression) {
+        let info = self.expression(value);
+        let allowed = matches!(info.ty, Type::Integer | Type::String | Type::Bool | Type::Unknown);
+        if !allowed || !info.known {
+            self.report(
+                Diagnostic::error(
+                    "annotation",
+                    value.span,
+                    "a structured annotation holds constants of type `int`, `string` or `bool`",
+                )
+                .label(format!("this is a `{}`", self.out.show(&info.ty))),
+            );
+        }
+    }
+
+    /// `@__ref` makes a parameter of an action the value in the table entry.
+    pub(super) fn check_reference(&mut self, parameter: &Parameter, of_action: bool) {
+        let Some(annotation) = parameter.annotation("__ref") else { return };
+        if !of_action || parameter.direction != Direction::None {
+            self.report(
+                Diagnostic::error(
+                    "reference",
+                    annotation.span,
+                    "`@__ref` stands only before a parameter of an action that has no direction",
+                )
+                .note("it refers to what the control plane wrote into the entry"),
+            );
+        }
+    }
+
+    /// `@tableconfig(store="...", impl="...", synced=...)`, checked against the actions' references.
+    pub(super) fn table_configuration(
+        &mut self,
+        declaration: &Declaration,
+        facts: &TableFacts,
+    ) -> Option<TableConfiguration> {
+        let annotation = declaration.annotation("tableconfig")?;
+        let configuration = self.read_configuration(annotation);
+        let reference = facts.actions.iter().find_map(|action| {
+            match self.out.index.get_declaration(action.action).map(|found| &found.kind) {
+                Some(DeclarationKind::Action { parameters, .. }) => {
+                    parameters.iter().find_map(|parameter| parameter.annotation("__ref"))
+                }
+                _ => None,
+            }
+        });
+        if let Some(reference) = reference
+            && configuration.implementation == TableImplementation::T4p4s
+        {
+            let store = match configuration.store {
+                TableStore::Static => "static",
+                TableStore::Dynamic => "dynamic",
+            };
+            self.report(
+                Diagnostic::error(
+                    "reference",
+                    annotation.span,
+                    format!(
+                        "table `{}` has two replicas: a packet cannot write its entries",
+                        declaration.name
+                    ),
+                )
+                .label("`impl` is \"t4p4s\" where nothing else is written")
+                .secondary(reference.span, "this parameter refers to the entry")
+                .note(format!(
+                    "write `@tableconfig(store=\"{store}\", impl=\"dpdk\", synced={})`",
+                    configuration.synced
+                )),
+            );
+        }
+        Some(configuration)
+    }
+
+    fn read_configuration(&mut self, annotation: &Annotation) -> TableConfiguration {
+        let mut configuration = TableConfiguration::default();
+        let pairs: Vec<(String, String, crate::source::Span)> = match &annotation.body {
+            AnnotationBody::Empty => Vec::new(),
+            AnnotationBody::Unstructured(_) => annotation
+                .arguments()
+                .into_iter()
+                .filter_map(|tokens| match tokens {
+                    [key, equals, value] if &*equals.text == "=" => {
+                        Some((key.text.to_string(), token_value(value), value.span))
+                    }
+                    _ => {
+                        let span = tokens.first().map_or(annotation.span, |token| token.span);
+                        self.error("annotation", span, "`@tableconfig` takes `key=value`");
+                        None
+                    }
+                })
+                .collect(),
+            AnnotationBody::KeyValues(pairs) => pairs
+                .iter()
+                .map(|pair| {
+                    let value = match self.out.evaluate_own(&pair.value) {
+                        Some(super::Constant::String(text)) => text.to_string(),
+                        Some(super::Constant::Bool(value)) => value.to_string(),
+                        _ => String::new(),
+                    };
+                    (pair.key.to_string(), value, pair.value.span)
+                })
+                .collect(),
+            AnnotationBody::Expressions(_) => {
+                self.error("annotation", annotation.span, "`@tableconfig` takes `key=value`");
+                Vec::new()
+            }
+        };
+        for (key, value, span) in pairs {
+            let expected = match (key.as_str(), value.as_str()) {
+                ("store", "static") => {
+                    configuration.store = TableStore::Static;
+                    continue;
+                }
+                ("store", "dynamic") => {
+                    configuration.store = TableStore::Dynamic;
+                    continue;
+                }
+                ("impl", "dpdk") => {
+                    configuration.implementation = TableImplementation::Dpdk;
+                    continue;
+                }
+                ("impl", "t4p4s") => {
+                    configuration.implementation = TableImplementation::T4p4s;
+                    continue;
+                }
+                ("synced", "true" | "false") => {
+                    configuration.synced = value == "true";
+                    continue;
+                }
+                ("store", _) => "`store` is \"static\" or \"dynamic\"",
+                ("impl", _) => "`impl` is \"dpdk\" or \"t4p4s\"",
+                ("synced", _) => "`synced` is `true` or `false`",
+                _ => "`@tableconfig` takes `store`, `impl` and `synced`",
+            };
+            self.error("annotation", span, expected);
+        }
+        configuration
+    }
+}
+
+fn token_value(token: &AnnotationToken) -> String {
+    token.string.as_deref().unwrap_or(&token.text).to_owned()
+}

@@ -1,0 +1,376 @@
+//! The state of the pass: scopes, context, what was learned so far, and how errors are said.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{Checked, Node, Type};
+use crate::ast::{self, DeclarationId, DeclarationKind, Expression, ExpressionId, Name};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::source::{SourceMap, Span};
+
+/// The pass over one program.
+pub(super) struct Checker<'program, 'run> {
+    pub(super) out: Checked<'program>,
+    pub(super) sources: &'run SourceMap,
+    pub(super) diagnostics: &'run mut Diagnostics,
+    /// From the top level inwards.
+    pub(super) scopes: Vec<Scope>,
+    pub(super) context: Context,
+    /// What the inference variables of the calls under way stand for.
+    pub(super) inferred: Vec<Option<Type>>,
+    /// Declarations that something refers to.
+    pub(super) used: HashSet<DeclarationId>,
+    /// Expressions whose value is known once constructor parameters are.
+    pub(super) known: HashSet<ExpressionId>,
+    /// Members of all `match_kind` declarations.
+    pub(super) match_kinds: HashMap<Arc<str>, DeclarationId>,
+    /// Members of all `error` declarations.
+    pub(super) error_members: HashMap<Arc<str>, DeclarationId>,
+    /// Calls of PNA's `add_entry`: the action around it, where it stands, and its first argument.
+    pub(super) add_entry_calls: Vec<AddEntryCall>,
+    /// A local of a parser or control is declared next: it may hide the parameters.
+    pub(super) hides_parameters: bool,
+}
+
+/// The action around a call of `add_entry`, where the call stands, and where and what its first argument is.
+pub(super) type AddEntryCall = (DeclarationId, Span, Option<(Span, Option<Arc<str>>)>);
+
+/// The names of one block.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    pub(super) names: HashMap<Arc<str>, Vec<DeclarationId>>,
+}
+
+/// Where in the program the pass is: what may stand there depends on it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Context {
+    pub(super) parser: Option<DeclarationId>,
+    pub(super) in_state: bool,
+    pub(super) control: Option<DeclarationId>,
+    pub(super) in_apply: bool,
+    pub(super) action: Option<DeclarationId>,
+    /// The function and what it returns.
+    pub(super) function: Option<(DeclarationId, Type)>,
+    pub(super) table: Option<DeclarationId>,
+    /// The instance whose block is looked at, for `this`.
+    pub(super) instance: Option<DeclarationId>,
+    pub(super) loops: u32,
+    pub(super) in_key_set: bool,
+    /// The subject of a `switch`: `action_run` is allowed.
+    pub(super) switch_subject: Option<ExpressionId>,
+}
+
+/// What is known of an expression once it was looked at.
+#[derive(Debug, Clone)]
+pub(super) struct Info {
+    pub(super) ty: Type,
+    /// It may stand left of `=`.
+    pub(super) place: bool,
+    /// Its value is known at compile time, given constructor parameters.
+    pub(super) known: bool,
+}
+
+impl Info {
+    pub(super) fn value(ty: Type) -> Self {
+        Self { ty, place: false, known: false }
+    }
+
+    pub(super) fn known(ty: Type) -> Self {
+        Self { ty, place: false, known: true }
+    }
+
+    /// After an error was said: fits everywhere, so that nothing more is said of it.
+    pub(super) fn unknown() -> Self {
+        Self { ty: Type::Unknown, place: true, known: true }
+    }
+}
+
+/// What a name is looked up for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Any,
+    Type,
+}
+
+impl<'program, 'run> Checker<'program, 'run> {
+    pub(super) fn new(
+        program: &'program ast::Program,
+        sources: &'run SourceMap,
+        diagnostics: &'run mut Diagnostics,
+    ) -> Self {
+        Self {
+            out: Checked::new(program),
+            sources,
+            diagnostics,
+            scopes: vec![Scope::default()],
+            context: Context::default(),
+            inferred: Vec::new(),
+            used: HashSet::new(),
+            known: HashSet::new(),
+            match_kinds: HashMap::new(),
+            error_members: HashMap::new(),
+            add_entry_calls: Vec::new(),
+            hides_parameters: false,
+        }
+    }
+
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub(super) fn error(&mut self, kind: &'static str, span: Span, message: impl Into<String>) {
+        self.report(Diagnostic::error(kind, span, message));
+    }
+
+    /// Says a warning, unless the place is in a file that Planimeter carries.
+    pub(super) fn warn(&mut self, diagnostic: Diagnostic) {
+        let built_in = self
+            .sources
+            .file(diagnostic.primary.span.file)
+            .is_some_and(crate::source::SourceFile::is_built_in);
+        if !built_in {
+            self.report(diagnostic);
+        }
+    }
+
+    /// Runs `body` with a scope of its own.
+    pub(super) fn scoped<R>(&mut self, body: impl FnOnce(&mut Self) -> R) -> R {
+        self.scopes.push(Scope::default());
+        let result = body(self);
+        self.scopes.pop();
+        result
+    }
+
+    /// Runs `body` in another context.
+    pub(super) fn within<R>(&mut self, context: Context, body: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = std::mem::replace(&mut self.context, context);
+        let result = body(self);
+        self.context = outer;
+        result
+    }
+
+    pub(super) fn is_type(&self, id: DeclarationId) -> bool {
+        match self.out.index.get(id) {
+            Some(Node::TypeParameter(_)) => true,
+            Some(Node::Declaration(declaration)) => matches!(
+                declaration.kind,
+                DeclarationKind::ExternObject(_)
+                    | DeclarationKind::Parser(_)
+                    | DeclarationKind::ParserType(_)
+                    | DeclarationKind::Control(_)
+                    | DeclarationKind::ControlType(_)
+                    | DeclarationKind::Package(_)
+                    | DeclarationKind::Header { .. }
+                    | DeclarationKind::HeaderUnion { .. }
+                    | DeclarationKind::Struct { .. }
+                    | DeclarationKind::Enum { .. }
+                    | DeclarationKind::Typedef(_)
+                    | DeclarationKind::NewType(_)
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether several declarations of this kind may share a name (§6.8.2, overloading).
+    fn may_overload(&self, id: DeclarationId) -> bool {
+        matches!(
+            self.out.index.get_declaration(id).map(|declaration| &declaration.kind),
+            Some(
+                DeclarationKind::ExternFunction(_)
+                    | DeclarationKind::Function { .. }
+                    | DeclarationKind::Package(_)
+                    | DeclarationKind::Parser(_)
+                    | DeclarationKind::Control(_)
+            )
+        )
+    }
+
+    /// The declarations that a name stands for in the nearest scope that has one.
+    pub(super) fn lookup(&self, path: &ast::Path, wanted: Wanted) -> Vec<DeclarationId> {
+        let scopes = if path.absolute { self.scopes.get(..1).unwrap_or(&[]) } else { &self.scopes };
+        self.lookup_in(scopes, path.name.as_str(), wanted)
+    }
+
+    fn lookup_in(&self, scopes: &[Scope], name: &str, wanted: Wanted) -> Vec<DeclarationId> {
+        for scope in scopes.iter().rev() {
+            if let Some(found) = scope.names.get(name) {
+                let fitting: Vec<DeclarationId> = found
+                    .iter()
+                    .copied()
+                    .filter(|id| wanted == Wanted::Any || self.is_type(*id))
+                    .collect();
+                if !fitting.is_empty() {
+                    return fitting;
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// Makes a name known in the innermost scope. Says so if it is taken, or hides another.
+    pub(super) fn declare(&mut self, id: DeclarationId, name: &Name) {
+        let hides_own_parameters = std::mem::take(&mut self.hides_parameters);
+        if name.as_str() == "_" {
+            self.error("reserved-name", name.span, "`_` cannot be declared");
+            return;
+        }
+        let overloads = self.may_overload(id);
+        let taken = self.scopes.last().and_then(|scope| scope.names.get(&name.text)).cloned();
+        let taken = taken.unwrap_or_default();
+        if let Some(other) = taken.iter().copied().find(|other| {
+            !(overloads && self.may_overload(*other)) || self.same_signature(id, *other)
+        }) {
+            let first = self.out.index.get(other).map_or_else(Span::nowhere, Node::span);
+            self.report(
+                Diagnostic::error("duplicate", name.span, format!("`{name}` is declared twice"))
+                    .label("declared again here")
+                    .secondary(first, "first declared here"),
+            );
+            return;
+        }
+        if taken.is_empty() && self.scopes.len() > 1 {
+            self.hidden_by(id, name, hides_own_parameters);
+        }
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.entry(name.text.clone()).or_default().push(id);
+        }
+    }
+
+    fn hidden_by(&mut self, id: DeclarationId, name: &Name, hides_own_parameters: bool) {
+        let outer = self.scopes.get(..self.scopes.len() - 1).unwrap_or(&[]);
+        let Some(hidden) = self.lookup_in(outer, name.as_str(), Wanted::Any).first().copied()
+        else {
+            return;
+        };
+        let Some(node) = self.out.index.get(hidden) else { return };
+        let hides_parameter = matches!(node, Node::Parameter(_))
+            && matches!(self.out.index.get(id), Some(Node::Declaration(_)))
+            && !hides_own_parameters;
+        let is_extern_parameter = matches!(self.out.index.get(id), Some(Node::Parameter(_)))
+            && self.out.index.parent(id).is_some_and(|parent| {
+                matches!(self.out.index.get(parent), Some(Node::Method(_) | Node::Constructor(_)))
+                    || self.out.index.get_declaration(parent).is_some_and(|declaration| {
+                        matches!(declaration.kind, DeclarationKind::ExternFunction(_))
+                    })
+            });
+        if hides_parameter {
+            self.report(
+                Diagnostic::error(
+                    "shadowing",
+                    name.span,
+                    format!("`{name}` hides the parameter of the same name"),
+                )
+                .secondary(node.span(), "the parameter")
+                .note("give one of them another name"),
+            );
+        } else if !is_extern_parameter
+            && !matches!(self.out.index.get(id), Some(Node::TypeParameter(_)))
+        {
+            self.warn(
+                Diagnostic::warning(
+                    "shadowing",
+                    name.span,
+                    format!("`{name}` hides another declaration"),
+                )
+                .secondary(node.span(), "hidden here"),
+            );
+        }
+    }
+
+    fn same_signature(&self, one: DeclarationId, other: DeclarationId) -> bool {
+        fn parameters(kind: &DeclarationKind) -> Option<&[ast::Parameter]> {
+            match kind {
+                DeclarationKind::Function { prototype, .. }
+                | DeclarationKind::ExternFunction(prototype) => Some(&prototype.parameters),
+                DeclarationKind::Package(package) => Some(&package.parameters),
+                DeclarationKind::Parser(parser) => Some(&parser.constructor_parameters),
+                DeclarationKind::Control(control) => Some(&control.constructor_parameters),
+                _ => None,
+            }
+        }
+        let of = |id| {
+            self.out.index.get_declaration(id).and_then(|declaration| parameters(&declaration.kind))
+        };
+        let same_noun = |a: DeclarationId, b: DeclarationId| {
+            let noun =
+                |id| self.out.index.get_declaration(id).map(|declaration| declaration.kind.noun());
+            noun(a) == noun(b)
+        };
+        match (of(one), of(other)) {
+            (Some(a), Some(b)) => {
+                same_noun(one, other)
+                    && a.len() == b.len()
+                    && a.iter().zip(b).all(|(a, b)| a.name == b.name)
+            }
+            _ => true,
+        }
+    }
+
+    /// Says that a name is not declared; names what is close.
+    pub(super) fn undeclared(&mut self, name: &Name, wanted: &str) {
+        let mut diagnostic =
+            Diagnostic::error("undeclared-name", name.span, format!("`{name}` is not declared"))
+                .label(format!("{wanted} was expected"));
+        let later =
+            self.out.program.declarations.iter().find(|declaration| declaration.name == *name);
+        if let Some(later) = later {
+            diagnostic = diagnostic
+                .secondary(later.name.span, "declared here")
+                .note("P4 wants names declared before they are used");
+        } else if let Some(close) = self.close_name(name.as_str()) {
+            diagnostic = diagnostic.note(format!("is `{close}` meant?"));
+        }
+        self.report(diagnostic);
+    }
+
+    fn close_name(&self, name: &str) -> Option<Arc<str>> {
+        let most = 1 + name.len() / 4;
+        self.scopes
+            .iter()
+            .rev()
+            .flat_map(|scope| scope.names.keys())
+            .map(|candidate| (edit_distance(name, candidate, most), candidate))
+            .filter(|(distance, _)| *distance <= most)
+            .min_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)))
+            .map(|(_, candidate)| candidate.clone())
+    }
+
+    pub(super) fn set_type(&mut self, expression: &Expression, ty: Type) {
+        if let Some(place) = self.out.expression_types.get_mut(expression.id.index()) {
+            *place = ty;
+        }
+    }
+
+    pub(super) fn set_declared_type(&mut self, id: DeclarationId, ty: Type) {
+        if let Some(place) = self.out.declared_types.get_mut(id.index()) {
+            *place = ty;
+        }
+    }
+
+    pub(super) fn span_of(&self, id: DeclarationId) -> Span {
+        self.out.index.get(id).map_or_else(Span::nowhere, Node::span)
+    }
+}
+
+/// Levenshtein distance, or more than `most`.
+fn edit_distance(a: &str, b: &str, most: usize) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > most {
+        return most + 1;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (j, y) in b.iter().enumerate() {
+            let above = row.get(j + 1).copied().unwrap_or(most + 1);
+            let cost = (diagonal + usize::from(x != y)).min(above + 1).min(left + 1);
+            diagonal = above;
+            left = cost;
+            next.push(cost);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(most + 1)
+}

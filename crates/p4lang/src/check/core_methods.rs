@@ -1,0 +1,189 @@
+//! Rules for single methods and functions of core.p4 and the architectures, beyond what their signatures say.
+
+use super::checker::Checker;
+use super::{Callee, Type};
+use crate::ast::{Argument, Expression, ExpressionKind};
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+impl Checker<'_, '_> {
+    /// Looks at a call once it is recorded.
+    pub(super) fn after_call(&mut self, expression: &Expression, arguments: &[Argument]) {
+        let Some(call) = self.out.calls.get(&expression.id).cloned() else { return };
+        match &call.callee {
+            Callee::Method { method, object: Type::Extern(object) } => {
+                let (object, method) = (self.out.name(object.declaration), self.out.name(*method));
+                match (&*object, &*method) {
+                    ("packet_in", "extract") => self.extract(arguments),
+                    ("packet_in", "lookahead") => {
+                        if let Some(ty) = call.type_arguments.first() {
+                            self.lookahead(&ty.clone(), expression.span);
+                        }
+                    }
+                    ("packet_out", "emit") => {
+                        if let Some(argument) = arguments.first() {
+                            let ty = self.out.converted_type_of(argument.value.id).clone();
+                            self.emit(&ty, argument.value.span, 0);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Callee::ExternFunction(id) => match &*self.out.name(*id) {
+                "verify" if self.context.parser.is_none() => {
+                    self.error(
+                        "misplaced",
+                        expression.span,
+                        "`verify` can only be called in parsers",
+                    );
+                }
+                "static_assert" => self.static_assert(expression, arguments),
+                "add_entry" => self.add_entry(expression, arguments),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn extract(&mut self, arguments: &[Argument]) {
+        let Some(first) = arguments.first() else { return };
+        let ty = self.out.type_of(first.value.id).clone();
+        if matches!(first.value.kind, ExpressionKind::DontCare) {
+            return;
+        }
+        match ty {
+            Type::Header(_) => {}
+            Type::Unknown | Type::Variable(_) => return,
+            _ => {
+                self.report(
+                    Diagnostic::error(
+                        "type-mismatch",
+                        first.value.span,
+                        format!("only headers are extracted, not `{}`", self.out.show(&ty)),
+                    )
+                    .label("a header was expected"),
+                );
+                return;
+            }
+        }
+        let has_varbit =
+            self.out.fields(&ty).iter().any(|field| matches!(field.ty, Type::Varbit { .. }));
+        if arguments.len() == 1 && has_varbit {
+            self.report(
+                Diagnostic::error(
+                    "arguments",
+                    first.value.span,
+                    format!("`{}` has a `varbit` field", self.out.show(&ty)),
+                )
+                .note("`extract` takes the width of that field as its second argument"),
+            );
+        } else if arguments.len() == 2 && !has_varbit {
+            self.report(
+                Diagnostic::error(
+                    "arguments",
+                    first.value.span,
+                    format!("`{}` has no `varbit` field", self.out.show(&ty)),
+                )
+                .note("only then `extract` takes a second argument"),
+            );
+        }
+    }
+
+    fn lookahead(&mut self, ty: &Type, span: Span) {
+        if self.has_variables(ty) || ty.is_unknown() {
+            return;
+        }
+        let minimum = self.out.size_in_bits(ty, false);
+        let fixed = minimum.is_some() && minimum == self.out.size_in_bits(ty, true);
+        let union = matches!(ty, Type::HeaderUnion(_));
+        if !fixed || union {
+            self.error(
+                "type-not-allowed",
+                span,
+                format!("`lookahead` needs a type of fixed width; `{}` is none", self.out.show(ty)),
+            );
+        }
+    }
+
+    fn emit(&mut self, ty: &Type, span: Span, depth: u32) {
+        if depth > 50 {
+            return;
+        }
+        match ty {
+            Type::Header(_)
+            | Type::HeaderUnion(_)
+            | Type::Variable(_)
+            | Type::Unknown
+            | Type::Any
+            | Type::Stack { .. } => {}
+            Type::Struct(_) => {
+                for field in self.out.fields(ty) {
+                    self.emit(&field.ty, span, depth + 1);
+                }
+            }
+            Type::Tuple(elements) => {
+                for element in elements.clone().iter() {
+                    self.emit(element, span, depth + 1);
+                }
+            }
+            Type::Record(fields) => {
+                for (_, element) in fields.clone().iter() {
+                    self.emit(element, span, depth + 1);
+                }
+            }
+            _ => {
+                self.report(
+                    Diagnostic::error(
+                        "type-mismatch",
+                        span,
+                        format!("`{}` cannot be emitted", self.out.show(ty)),
+                    )
+                    .label("a header, a stack, a union, or a struct of these was expected"),
+                );
+            }
+        }
+    }
+
+    fn static_assert(&mut self, expression: &Expression, arguments: &[Argument]) {
+        let Some(condition) = arguments.first() else { return };
+        match self.out.evaluate_own(&condition.value) {
+            Some(super::Constant::Bool(true)) => {}
+            Some(super::Constant::Bool(false)) => {
+                let message = match arguments
+                    .get(1)
+                    .and_then(|message| self.out.evaluate_own(&message.value))
+                {
+                    Some(super::Constant::String(text)) => {
+                        format!("static assertion failed: {text}")
+                    }
+                    _ => "static assertion failed".to_owned(),
+                };
+                self.error("static-assert", expression.span, message);
+            }
+            _ if self.known.contains(&condition.value.id) => {}
+            _ => self.error(
+                "not-constant",
+                condition.value.span,
+                "the condition of `static_assert` must be known at compile time",
+            ),
+        }
+    }
+
+    /// PNA: `add_entry` stands only in the default action of a table with `add_on_miss`. Which tables use the
+    /// action is known later; here it must be in an action, and name one.
+    fn add_entry(&mut self, expression: &Expression, arguments: &[Argument]) {
+        match self.context.action {
+            Some(action) => self.add_entry_calls.push((action, expression.span, arguments.first().map(|argument| {
+                (argument.value.span, match self.out.evaluate_own(&argument.value) {
+                    Some(super::Constant::String(text)) => Some(text),
+                    _ => None,
+                })
+            }))),
+            None => self.error(
+                "misplaced",
+                expression.span,
+                "`add_entry` can only be called in the default action of a table with `add_on_miss = true`",
+            ),
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! What type references mean (§7), and where a type may be used.
+
+use std::sync::Arc;
+
+use super::checker::{Checker, Wanted};
+use super::{Constant, Named, Type};
+use crate::ast::{self, Expression, TypeKind};
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+/// p4c's limit for `bit<W>` and `int<W>`.
+const WIDEST: u32 = 2048;
+/// No `varbit` of a real protocol comes near.
+const WIDEST_VARBIT: u32 = 1 << 20;
+/// A stack of more headers than this cannot be meant.
+const LARGEST_STACK: u32 = 1 << 16;
+
+impl Checker<'_, '_> {
+    /// The type; one that lacks its type arguments is refused.
+    pub(super) fn resolve_type(&mut self, ty: &ast::Type) -> Type {
+        let resolved = self.resolve_type_or_generic(ty);
+        if let Some(named) = resolved.named() {
+            let wanted = self.out.type_parameters(named.declaration).len();
+            if named.arguments.len() != wanted {
+                self.error(
+                    "type-arguments",
+                    ty.span,
+                    format!(
+                        "`{}` is generic: it needs {wanted} type argument{}",
+                        self.out.name(named.declaration),
+                        if wanted == 1 { "" } else { "s" }
+                    ),
+                );
+                self.set_type_at(ty, Type::Unknown);
+                return Type::Unknown;
+            }
+        }
+        resolved
+    }
+
+    /// The type; type arguments may be missing altogether, for a constructor to infer them.
+    pub(super) fn resolve_type_or_generic(&mut self, ty: &ast::Type) -> Type {
+        let resolved = self.resolve_kind(ty);
+        self.set_type_at(ty, resolved.clone());
+        resolved
+    }
+
+    pub(super) fn set_type_at(&mut self, ty: &ast::Type, resolved: Type) {
+        if let Some(place) = self.out.types.get_mut(ty.id.index()) {
+            *place = resolved;
+        }
+    }
+
+    fn resolve_kind(&mut self, ty: &ast::Type) -> Type {
+        match &ty.kind {
+            TypeKind::Boolean => Type::Bool,
+            TypeKind::Error => Type::Error,
+            TypeKind::MatchKind => Type::MatchKind,
+            TypeKind::String => Type::String,
+            TypeKind::Void => Type::Void,
+            TypeKind::Bit(None) => Type::bit(1),
+            TypeKind::Int(None) => Type::Integer,
+            TypeKind::Bit(Some(width)) => match self.width(width, 0, WIDEST) {
+                Some(width) => Type::bit(width),
+                None => Type::Unknown,
+            },
+            TypeKind::Int(Some(width)) => match self.width(width, 1, WIDEST) {
+                Some(width) => Type::int(width),
+                None => Type::Unknown,
+            },
+            TypeKind::Varbit(width) => match self.width(width, 0, WIDEST_VARBIT) {
+                Some(max_width) => Type::Varbit { max_width },
+                None => Type::Unknown,
+            },
+            TypeKind::Named(path) => self.resolve_named(path),
+            TypeKind::Specialized { base, arguments } => {
+                self.resolve_specialized(ty, base, arguments)
+            }
+            TypeKind::Stack { element, size } => self.resolve_stack(element, size),
+            TypeKind::Tuple(elements) => {
+                let elements: Arc<[Type]> = elements
+                    .iter()
+                    .map(|element| {
+                        let ty = self.resolve_type(element);
+                        self.must_be_value(&ty, element.span, "the element of a tuple")
+                    })
+                    .collect();
+                Type::Tuple(elements)
+            }
+            TypeKind::List(element) => {
+                let ty = self.resolve_type(element);
+                Type::List(Arc::new(self.must_be_value(&ty, element.span, "the element of a list")))
+            }
+            TypeKind::Infer => self.fresh(),
+        }
+    }
+
+    /// Refuses types whose values are not data.
+    pub(super) fn must_be_value(&mut self, ty: &Type, span: Span, what: &str) -> Type {
+        if matches!(
+            ty,
+            Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Void
+        ) {
+            self.error(
+                "type-not-allowed",
+                span,
+                format!("`{}` cannot be {what}", self.out.show(ty)),
+            );
+            return Type::Unknown;
+        }
+        ty.clone()
+    }
+
+    fn resolve_named(&mut self, path: &ast::Path) -> Type {
+        let found = self.lookup(path, Wanted::Type);
+        let Some(id) = found.first().copied() else {
+            let other = self.lookup(path, Wanted::Any);
+            if let Some(other) = other.first() {
+                let span = self.span_of(*other);
+                self.report(
+                    Diagnostic::error("not-a-type", path.span(), format!("`{path}` is not a type"))
+                        .label("a type was expected")
+                        .secondary(span, "declared here"),
+                );
+            } else {
+                self.undeclared(&path.name, "a type");
+            }
+            return Type::Unknown;
+        };
+        self.used.extend(found.iter().copied());
+        if self.context.parser == Some(id) || self.context.control == Some(id) {
+            self.error(
+                "recursion",
+                path.span(),
+                format!("`{path}` cannot contain an instance of itself"),
+            );
+            return Type::Unknown;
+        }
+        if self.is_typedef(id) {
+            return self.self_type(id);
+        }
+        // The declaration's own parameters are not the arguments of this use.
+        let own = self.self_type(id);
+        let plain = Named::plain(id);
+        match own {
+            Type::Struct(_) => Type::Struct(plain),
+            Type::Header(_) => Type::Header(plain),
+            Type::HeaderUnion(_) => Type::HeaderUnion(plain),
+            Type::Extern(_) => Type::Extern(plain),
+            Type::Parser(_) => Type::Parser(plain),
+            Type::Control(_) => Type::Control(plain),
+            Type::Package(_) => Type::Package(plain),
+            other => other,
+        }
+    }
+
+    fn is_typedef(&self, id: ast::DeclarationId) -> bool {
+        self.out
+            .index
+            .get_declaration(id)
+            .is_some_and(|declaration| matches!(declaration.kind, ast::DeclarationKind::Typedef(_)))
+    }
+
+    fn resolve_specialized(
+        &mut self,
+        ty: &ast::Type,
+        base: &ast::Path,
+        arguments: &[ast::Type],
+    ) -> Type {
+        let resolved: Arc<[Type]> = arguments
+            .iter()
+            .map(|argument| {
+                let ty = self.resolve_type(argument);
+                if matches!(ty, Type::Parser(_) | Type::Control(_) | Type::Package(_)) {
+                    self.error(
+                        "type-not-allowed",
+                        argument.span,
+                        format!("`{}` cannot be a type argument", self.out.show(&ty)),
+                    );
+                    return Type::Unknown;
+                }
+                ty
+            })
+            .collect();
+        let candidates = self.lookup(base, Wanted::Type);
+        let fitting = candidates.iter().copied().find(|id| {
+            self.out.type_parameters(*id).len() == resolved.len() && !resolved.is_empty()
+        });
+        let generic = self.resolve_named(base);
+        let generic = match (fitting, generic.named()) {
+            (Some(id), Some(named)) if named.declaration != id => self.plain_of(id, generic),
+            _ => generic,
+        };
+        if generic.is_unknown() {
+            return Type::Unknown;
+        }
+        let Some(named) = generic.named() else {
+            self.error(
+                "type-arguments",
+                ty.span,
+                format!("`{base}` is not generic: it takes no type arguments"),
+            );
+            return Type::Unknown;
+        };
+        let wanted = self.out.type_parameters(named.declaration).len();
+        if wanted != resolved.len() || !named.arguments.is_empty() {
+            self.error(
+                "type-arguments",
+                ty.span,
+                format!("`{base}` takes {wanted} type arguments, but {} are given", resolved.len()),
+            );
+            return Type::Unknown;
+        }
+        let named = Named { declaration: named.declaration, arguments: resolved };
+        match generic {
+            Type::Struct(_) => Type::Struct(named),
+            Type::Header(_) => Type::Header(named),
+            Type::HeaderUnion(_) => Type::HeaderUnion(named),
+            Type::Extern(_) => Type::Extern(named),
+            Type::Parser(_) => Type::Parser(named),
+            Type::Control(_) => Type::Control(named),
+            Type::Package(_) => Type::Package(named),
+            other => other,
+        }
+    }
+
+    /// The overloaded declaration `id` in the place of another one of the same name.
+    fn plain_of(&self, id: ast::DeclarationId, other: Type) -> Type {
+        match self.self_type(id) {
+            Type::Parser(_) => Type::Parser(Named::plain(id)),
+            Type::Control(_) => Type::Control(Named::plain(id)),
+            Type::Package(_) => Type::Package(Named::plain(id)),
+            Type::Extern(_) => Type::Extern(Named::plain(id)),
+            _ => other,
+        }
+    }
+
+    fn resolve_stack(&mut self, element: &ast::Type, size: &Expression) -> Type {
+        let ty = self.resolve_type(element);
+        let size = self.width(size, 0, LARGEST_STACK);
+        if !matches!(ty, Type::Header(_) | Type::HeaderUnion(_) | Type::Variable(_) | Type::Unknown)
+        {
+            self.error(
+                "type-not-allowed",
+                element.span,
+                format!("a stack holds headers or header unions, not `{}`", self.out.show(&ty)),
+            );
+            return Type::Unknown;
+        }
+        match size {
+            Some(size) if !ty.is_unknown() => Type::Stack { element: Arc::new(ty), size },
+            _ => Type::Unknown,
+        }
+    }
+
+    /// The value of a width or size.
+    fn width(&mut self, expression: &Expression, least: u32, most: u32) -> Option<u32> {
+        let info = self.expression(expression);
+        if info.ty.is_unknown() {
+            return None;
+        }
+        if !info.ty.is_numeric() && !matches!(info.ty, Type::SerializableEnum(_)) {
+            self.error(
+                "type-mismatch",
+                expression.span,
+                format!("a width must be an integer, not `{}`", self.out.show(&info.ty)),
+            );
+            return None;
+        }
+        let Some(value) = self.out.evaluate_own(expression).as_ref().and_then(Constant::to_integer)
+        else {
+            self.report(
+                Diagnostic::error(
+                    "not-constant",
+                    expression.span,
+                    "a width must be known at compile time",
+                )
+                .label("a constant was expected"),
+            );
+            return None;
+        };
+        match u32::try_from(&value) {
+            Ok(value) if (least..=most).contains(&value) => Some(value),
+            _ => {
+                self.error(
+                    "bad-width",
+                    expression.span,
+                    format!(
+                        "{value} is not a possible width or size: it must be from {least} to {most}"
+                    ),
+                );
+                None
+            }
+        }
+    }
+}

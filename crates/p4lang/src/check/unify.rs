@@ -1,0 +1,294 @@
+//! Whether one type fits another, and what type parameters must stand for to make it so (§8.20).
+//!
+//! Variables are those of the calls under way: [`Type::Inferred`]. An `int` argument binds a variable to `int` for
+//! the time being; a later `bit<W>` or `int<W>` takes its place, since an `int` constant takes any width.
+
+use super::checker::Checker;
+use super::{Bindings, Type};
+use crate::ast::{self, DeclarationId, DeclarationKind, Direction};
+
+/// Bound on how deep two types are compared; types of programs are far from it.
+const DEEPEST: u32 = 200;
+
+impl<'program> Checker<'program, '_> {
+    /// A variable that stands for a type not yet known.
+    pub(super) fn fresh(&mut self) -> Type {
+        self.inferred.push(None);
+        Type::Inferred(u32::try_from(self.inferred.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// Fresh variables for type parameters.
+    pub(super) fn fresh_bindings(&mut self, parameters: &[ast::TypeParameter]) -> Bindings {
+        parameters.iter().map(|parameter| (parameter.id, self.fresh())).collect()
+    }
+
+    fn binding(&self, variable: u32) -> Option<&Type> {
+        self.inferred.get(variable as usize).and_then(Option::as_ref)
+    }
+
+    /// The type with the variables replaced that are bound.
+    pub(super) fn resolved(&self, ty: &Type) -> Type {
+        self.resolved_within(ty, 0)
+    }
+
+    fn resolved_within(&self, ty: &Type, depth: u32) -> Type {
+        if depth > DEEPEST || !ty.any(&mut |part| matches!(part, Type::Inferred(_))) {
+            return ty.clone();
+        }
+        ty.map(&mut |part| match part {
+            Type::Inferred(variable) => {
+                self.binding(*variable).map(|bound| self.resolved_within(bound, depth + 1))
+            }
+            _ => None,
+        })
+    }
+
+    /// The type with variables that stayed free turned into [`Type::Any`].
+    pub(super) fn settled(&self, ty: &Type) -> Type {
+        self.resolved(ty).map(&mut |part| match part {
+            Type::Inferred(_) => Some(Type::Any),
+            _ => None,
+        })
+    }
+
+    /// The last variable of a chain of variables, and what it is bound to.
+    fn chase(&self, ty: &Type) -> (Option<u32>, Type) {
+        let mut current = ty.clone();
+        let mut last = None;
+        // Bindings point to older types only, so the chain ends; the bound is a belt.
+        for _ in 0..=self.inferred.len() {
+            let Type::Inferred(variable) = current else { return (last, current) };
+            last = Some(variable);
+            match self.binding(variable) {
+                Some(bound) => current = bound.clone(),
+                None => return (last, Type::Inferred(variable)),
+            }
+        }
+        (last, current)
+    }
+
+    fn bind(&mut self, variable: u32, ty: Type) -> bool {
+        let resolved = self.resolved(&ty);
+        if resolved == Type::Inferred(variable) {
+            return true;
+        }
+        if resolved.any(&mut |part| *part == Type::Inferred(variable)) {
+            return false;
+        }
+        if let Some(place) = self.inferred.get_mut(variable as usize) {
+            *place = Some(resolved);
+        }
+        true
+    }
+
+    /// Makes `source` fit `destination`. With `cast`, a represented enum member fits its bits.
+    pub(super) fn unify(&mut self, destination: &Type, source: &Type, cast: bool) -> bool {
+        self.unify_within(destination, source, cast, 0)
+    }
+
+    fn unify_within(&mut self, destination: &Type, source: &Type, cast: bool, depth: u32) -> bool {
+        if depth > DEEPEST {
+            return false;
+        }
+        let (to_variable, to) = self.chase(destination);
+        let (from_variable, from) = self.chase(source);
+        if to == from || to.is_unknown() || from.is_unknown() {
+            return true;
+        }
+        if matches!(from, Type::Any | Type::DefaultRest) || to == Type::Any {
+            return true;
+        }
+        match (&to, &from) {
+            (Type::Inferred(variable), _) => return self.bind(*variable, from),
+            (_, Type::Inferred(variable)) => return self.bind(*variable, to),
+            (Type::Integer, Type::Bits { .. }) => {
+                if let Some(variable) = to_variable {
+                    return self.bind(variable, from);
+                }
+                // A constant of a fixed width is an integer like any other; others are refused where they are
+                // converted.
+                return true;
+            }
+            (Type::Bits { .. }, Type::Integer) => {
+                if let Some(variable) = from_variable {
+                    return self.bind(variable, to);
+                }
+                return true;
+            }
+            (Type::Bits { .. }, Type::SerializableEnum(_)) if cast => {
+                return self.out.underlying(&from) == Some(&to);
+            }
+            _ => {}
+        }
+        self.unify_structure(&to, &from, depth)
+    }
+
+    fn unify_all(&mut self, to: &[Type], from: &[Type], depth: u32) -> bool {
+        let rest = matches!(from.last(), Some(Type::DefaultRest));
+        let given = if rest { from.len() - 1 } else { from.len() };
+        if given > to.len() || (!rest && given != to.len()) {
+            return false;
+        }
+        to.iter()
+            .zip(from.iter().take(given))
+            .all(|(to, from)| self.unify_within(to, from, true, depth + 1))
+    }
+
+    fn unify_structure(&mut self, to: &Type, from: &Type, depth: u32) -> bool {
+        match (to, from) {
+            (Type::Tuple(to), Type::Tuple(from)) => {
+                let (to, from) = (to.clone(), from.clone());
+                self.unify_all(&to, &from, depth)
+            }
+            (Type::Struct(_) | Type::Header(_), Type::Tuple(from)) => {
+                let fields: Vec<Type> =
+                    self.out.fields(to).into_iter().map(|field| field.ty).collect();
+                self.unify_all(&fields, from, depth)
+            }
+            (Type::Struct(_) | Type::Header(_), Type::Record(from)) => {
+                let fields = self.out.fields(to);
+                from.iter().all(|(name, ty)| {
+                    *ty == Type::DefaultRest
+                        || fields
+                            .iter()
+                            .find(|field| field.field.name.text == *name)
+                            .is_some_and(|field| self.unify_within(&field.ty, ty, true, depth + 1))
+                })
+            }
+            (Type::Record(to), Type::Record(from)) => {
+                to.len() == from.len()
+                    && to.iter().zip(from.iter()).all(|(to, from)| {
+                        to.0 == from.0 && self.unify_within(&to.1, &from.1, true, depth + 1)
+                    })
+            }
+            (Type::Stack { element, size }, Type::Tuple(from)) => {
+                let elements = vec![(**element).clone(); (*size).min(4096) as usize];
+                self.unify_all(&elements, from, depth)
+            }
+            (Type::List(element), Type::Tuple(from)) => {
+                from.iter().all(|from| self.unify_within(element, from, true, depth + 1))
+            }
+            (Type::Stack { element: to, size: a }, Type::Stack { element: from, size: b }) => {
+                a == b && self.unify_within(to, from, false, depth + 1)
+            }
+            (Type::List(to), Type::List(from)) | (Type::Set(to), Type::Set(from)) => {
+                self.unify_within(to, from, true, depth + 1)
+            }
+            (Type::Set(to), from) => self.unify_within(to, from, true, depth + 1),
+            (Type::Parser(a), Type::Parser(b)) | (Type::Control(a), Type::Control(b)) => {
+                if a.declaration == b.declaration {
+                    a.arguments.len() == b.arguments.len()
+                        && a.arguments
+                            .iter()
+                            .zip(b.arguments.iter())
+                            .all(|(a, b)| self.unify_within(a, b, false, depth + 1))
+                } else {
+                    self.unify_blocks(to, from, depth)
+                }
+            }
+            _ => match (to.named(), from.named()) {
+                (Some(a), Some(b)) if a.declaration == b.declaration => {
+                    std::mem::discriminant(to) == std::mem::discriminant(from)
+                        && a.arguments.len() == b.arguments.len()
+                        && a.arguments
+                            .iter()
+                            .zip(b.arguments.iter())
+                            .all(|(a, b)| self.unify_within(a, b, false, depth + 1))
+                }
+                _ => false,
+            },
+        }
+    }
+
+    /// The parameters of `apply` of a parser or control type, with the type's arguments put in.
+    pub(super) fn apply_parameters(&self, ty: &Type) -> Vec<(&'program ast::Parameter, Type)> {
+        let (Type::Parser(named) | Type::Control(named)) = ty else { return Vec::new() };
+        let Some(declaration) = self.out.index.get_declaration(named.declaration) else {
+            return Vec::new();
+        };
+        let parameters = match &declaration.kind {
+            DeclarationKind::Parser(parser) => &parser.parameters,
+            DeclarationKind::ParserType(parser) => &parser.parameters,
+            DeclarationKind::Control(control) => &control.parameters,
+            DeclarationKind::ControlType(control) => &control.parameters,
+            _ => return Vec::new(),
+        };
+        let bindings = self.out.bindings(named);
+        parameters
+            .iter()
+            .map(|parameter| {
+                (parameter, self.out.declared_type(parameter.id).substitute(&bindings))
+            })
+            .collect()
+    }
+
+    /// A parser or control fits a parser or control type if their parameters do (§17).
+    fn unify_blocks(&mut self, to: &Type, from: &Type, depth: u32) -> bool {
+        let (to, from) = (self.apply_parameters(to), self.apply_parameters(from));
+        let may_lack = |parameter: &ast::Parameter| {
+            parameter.default.is_some() || parameter.annotation("optional").is_some()
+        };
+        let common = to.len().min(from.len());
+        to.iter().skip(common).all(|(parameter, _)| may_lack(parameter))
+            && from.iter().skip(common).all(|(parameter, _)| may_lack(parameter))
+            && to.iter().zip(from.iter()).all(|((a, to), (b, from))| {
+                a.direction == b.direction && self.unify_within(to, from, false, depth + 1)
+            })
+    }
+
+    /// What is wrong where [`Checker::unify`] refuses a parser or control for a parser or control type.
+    pub(super) fn block_mismatch(&mut self, to: &Type, from: &Type) -> Option<String> {
+        let (to, from) = (self.apply_parameters(to), self.apply_parameters(from));
+        for ((a, to), (b, from)) in to.iter().zip(from.iter()) {
+            if a.direction != b.direction {
+                let written = |direction: Direction| match direction {
+                    Direction::None => "no direction".to_owned(),
+                    other => format!("direction `{}`", other.as_str()),
+                };
+                return Some(format!(
+                    "parameter `{}` has {}, where {} is expected",
+                    b.name,
+                    written(b.direction),
+                    written(a.direction)
+                ));
+            }
+            if !self.unify(to, from, false) {
+                let (to, from) = (self.settled(to), self.settled(from));
+                return Some(format!(
+                    "parameter `{}` has type `{}`, where `{}` is expected",
+                    b.name,
+                    self.out.show(&from),
+                    self.out.show(&to)
+                ));
+            }
+        }
+        (to.len() != from.len())
+            .then(|| format!("it has {} parameters, where {} are expected", from.len(), to.len()))
+    }
+
+    /// The bits that represent a serializable enum's members; other types as they are.
+    pub(super) fn representation(&self, ty: &Type) -> Type {
+        match ty {
+            Type::SerializableEnum(_) => self.out.underlying(ty).cloned().unwrap_or(Type::Unknown),
+            _ => ty.clone(),
+        }
+    }
+
+    /// Looks through `type` declarations.
+    pub(super) fn base_type(&self, ty: &Type) -> Type {
+        let mut current = ty.clone();
+        // A new type can only be made of types declared before it.
+        while let Type::NewType(_) = current {
+            match self.out.underlying(&current) {
+                Some(inner) => current = inner.clone(),
+                None => return Type::Unknown,
+            }
+        }
+        current
+    }
+
+    /// The type that a type declaration declares, with its own type parameters as arguments.
+    pub(super) fn self_type(&self, id: DeclarationId) -> Type {
+        self.out.declared_type(id).clone()
+    }
+}

@@ -1,0 +1,215 @@
+//! Rules that look at the whole program, once all of it is known: `main`, PNA's `add_entry`, what is never used.
+
+use super::checker::Checker;
+use super::{Constant, Type};
+use crate::ast::{
+    DeclarationId, DeclarationKind, Expression, ExpressionKind, Parameter, TablePropertyKind,
+};
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+impl Checker<'_, '_> {
+    pub(super) fn after_all(&mut self) {
+        self.main();
+        for (action, span, name) in std::mem::take(&mut self.add_entry_calls) {
+            self.add_entry_rules(action, span, name.as_ref());
+        }
+        if !self.diagnostics.has_errors() {
+            self.unused();
+        }
+    }
+
+    fn main(&mut self) {
+        if self.out.main.is_some() {
+            return;
+        }
+        let declared = self
+            .out
+            .program
+            .declarations
+            .iter()
+            .find(|declaration| declaration.name.as_str() == "main");
+        match declared {
+            Some(declaration) => {
+                let is_package = matches!(self.out.declared_type(declaration.id), Type::Package(_));
+                if !self.out.declared_type(declaration.id).is_unknown() && !is_package {
+                    self.error(
+                        "no-main",
+                        declaration.name.span,
+                        "`main` must be an instance of a package",
+                    );
+                }
+            }
+            None => {
+                // A file of declarations alone, such as an architecture, is checked too.
+                let has_code = self.out.program.declarations.iter().any(|declaration| {
+                    matches!(
+                        declaration.kind,
+                        DeclarationKind::Parser(_) | DeclarationKind::Control(_)
+                    )
+                });
+                if let (true, Some(last)) = (has_code, self.out.program.declarations.last()) {
+                    let span = last.name.span;
+                    self.warn(
+                        Diagnostic::warning(
+                            "no-main",
+                            span,
+                            "the program has no `main`: there is nothing to run",
+                        )
+                        .note("instantiate the package of the architecture: `V1Switch(...) main;`"),
+                    );
+                }
+            }
+        }
+    }
+
+    /// PNA §7.1: `add_entry` is called from the default action of a table with `add_on_miss`, and names another
+    /// action of that table, whose parameters the given values are for.
+    fn add_entry_rules(
+        &mut self,
+        action: DeclarationId,
+        span: Span,
+        name: Option<&(Span, Option<std::sync::Arc<str>>)>,
+    ) {
+        let tables: Vec<DeclarationId> = self
+            .out
+            .tables
+            .iter()
+            .filter(|(_, facts)| facts.actions.iter().any(|listed| listed.action == action))
+            .map(|(table, _)| *table)
+            .collect();
+        for table in tables {
+            let Some(facts) = self.out.tables.get(&table) else { continue };
+            let default =
+                facts.default_action.as_ref().and_then(|call| facts.actions.get(call.position));
+            if default.is_none_or(|default| default.action != action) {
+                let table_span = self.span_of(table);
+                self.report(
+                    Diagnostic::error(
+                        "add-on-miss",
+                        span,
+                        "`add_entry` is called by an action that a hit may run",
+                    )
+                    .secondary(table_span, "it is not the default action of this table"),
+                );
+                continue;
+            }
+            if !self.adds_on_miss(table) {
+                let table_span = self.span_of(table);
+                self.report(
+                    Diagnostic::error(
+                        "add-on-miss",
+                        span,
+                        "`add_entry` needs a table with `add_on_miss = true`",
+                    )
+                    .secondary(table_span, "this table has it not"),
+                );
+                continue;
+            }
+            let Some((name_span, Some(name))) = name else { continue };
+            let named = self.out.tables.get(&table).and_then(|facts| {
+                facts
+                    .actions
+                    .iter()
+                    .map(|listed| listed.action)
+                    .find(|id| *self.out.name(*id) == **name)
+            });
+            match named {
+                None => {
+                    let table = self.out.name(table);
+                    self.error(
+                        "add-on-miss",
+                        *name_span,
+                        format!("table `{table}` has no action `{name}`"),
+                    );
+                }
+                Some(named) if named == action => {
+                    self.error(
+                        "add-on-miss",
+                        *name_span,
+                        "an entry cannot run the default action that adds it",
+                    );
+                }
+                Some(named) => {
+                    let parameters: &[Parameter] =
+                        match self.out.index.get_declaration(named).map(|found| &found.kind) {
+                            Some(DeclarationKind::Action { parameters, .. }) => parameters,
+                            _ => &[],
+                        };
+                    let directed = parameters
+                        .iter()
+                        .find(|parameter| parameter.direction != crate::ast::Direction::None)
+                        .map(|parameter| parameter.name.span);
+                    if let Some(directed) = directed {
+                        self.report(
+                            Diagnostic::error(
+                                "add-on-miss",
+                                *name_span,
+                                "the action of an added entry has only parameters without direction",
+                            )
+                            .secondary(directed, "this one has one"),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn adds_on_miss(&self, table: DeclarationId) -> bool {
+        let Some(declaration) = self.out.index.get_declaration(table) else { return false };
+        let DeclarationKind::Table(table) = &declaration.kind else { return false };
+        match table.property("add_on_miss").map(|property| &property.kind) {
+            Some(TablePropertyKind::Value(value)) => {
+                self.out.evaluate_own(value) == Some(Constant::Bool(true))
+            }
+            _ => false,
+        }
+    }
+
+    /// Warns of locals, actions and tables that nothing refers to.
+    fn unused(&mut self) {
+        let mut found = Vec::new();
+        for declaration in &self.out.program.declarations {
+            let locals = match &declaration.kind {
+                DeclarationKind::Control(control) => &control.locals,
+                DeclarationKind::Parser(parser) => &parser.locals,
+                _ => continue,
+            };
+            for local in locals {
+                let interesting = matches!(
+                    local.kind,
+                    DeclarationKind::Action { .. }
+                        | DeclarationKind::Table(_)
+                        | DeclarationKind::Variable { .. }
+                        | DeclarationKind::Instantiation(_)
+                );
+                let hushed = local.annotations.iter().any(|annotation| {
+                    annotation.name.as_str() == "noWarn" && annotation.string() == Some("unused")
+                });
+                if interesting && !hushed && !self.used.contains(&local.id) {
+                    found.push(Diagnostic::warning(
+                        "unused",
+                        local.name.span,
+                        format!("the {} `{}` is never used", local.kind.noun(), local.name),
+                    ));
+                }
+            }
+        }
+        for diagnostic in found {
+            self.warn(diagnostic);
+        }
+    }
+}
+
+/// The variable or parameter at the root of a place.
+pub(super) fn root(expression: &Expression) -> &Expression {
+    let mut root = expression;
+    while let ExpressionKind::Member { base, .. }
+    | ExpressionKind::Index { base, .. }
+    | ExpressionKind::Slice { base, .. }
+    | ExpressionKind::PartSelect { base, .. } = &root.kind
+    {
+        root = base;
+    }
+    root
+}
