@@ -1,0 +1,106 @@
+//! One line of a program to tokens with their columns.
+
+use super::MppgError;
+use crate::rational::Rational;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Token {
+    Number(Rational),
+    Name(String),
+    Text(String),
+    /// An operator or a bracket, as one of the texts in [`SYMBOLS`].
+    Symbol(&'static str),
+    End,
+}
+
+impl Token {
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Self::Number(number) => format!("`{number}`"),
+            Self::Name(name) => format!("`{name}`"),
+            Self::Text(text) => format!("\"{text}\""),
+            Self::Symbol(symbol) => format!("`{symbol}`"),
+            Self::End => "the end of the line".to_owned(),
+        }
+    }
+}
+
+/// Longest first where one begins another.
+const SYMBOLS: [&str; 29] = [
+    ":=", "/\\", "\\/", "*_", "*^", "/_", "/^", "!=", "<=", ">=", "(", ")", "[", "]", ",", "+", "-",
+    "*", "/", "~", "=", "<", ">", "÷", "∧", "∨", "⊗", "⊘", ";",
+];
+
+/// The tokens of a line, each with its column from 1; the last is [`Token::End`].
+pub(super) fn tokens(line: &str, number: usize) -> Result<Vec<(Token, usize)>, MppgError> {
+    let mut result = Vec::new();
+    let mut rest = line;
+    let column_of = |rest: &str| line.chars().count() - rest.chars().count() + 1;
+    if rest.trim_start().starts_with('>') {
+        rest = "";
+    }
+    loop {
+        rest = rest.trim_start();
+        let column = column_of(rest);
+        let Some(first) = rest.chars().next() else { break };
+        if rest.starts_with("//") || first == '%' || first == '#' {
+            break;
+        }
+        let length = if first.is_ascii_digit() || first == '.' {
+            let length = prefix(rest, |c| c.is_ascii_digit() || c == '.');
+            let text = &rest[..length];
+            let number = text.parse().map_err(|error| MppgError {
+                line: number,
+                column,
+                message: format!("{error}"),
+            })?;
+            result.push((Token::Number(number), column));
+            length
+        } else if first.is_ascii_alphabetic() || first == '_' {
+            let mut length = prefix(rest, |c| c.is_ascii_alphanumeric() || c == '_');
+            let is_projection = ["left-ext", "right-ext"].iter().any(|name| {
+                rest.starts_with(name) && prefix(&rest[name.len()..], is_in_name) == 0
+            });
+            if is_projection {
+                length += "-ext".len();
+            }
+            result.push((Token::Name(rest[..length].to_owned()), column));
+            length
+        } else if first == '"' {
+            let Some(end) = rest[1..].find('"') else {
+                let message = "the text that begins here has no closing quote".to_owned();
+                return Err(MppgError { line: number, column, message });
+            };
+            result.push((Token::Text(rest[1..=end].to_owned()), column));
+            end + 2
+        } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+            result.push((Token::Symbol(canonical(symbol)), column));
+            symbol.len()
+        } else {
+            let message = format!("`{first}` has no meaning here");
+            return Err(MppgError { line: number, column, message });
+        };
+        rest = &rest[length..];
+    }
+    result.push((Token::End, column_of(rest)));
+    Ok(result)
+}
+
+fn is_in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn prefix(text: &str, belongs: impl Fn(char) -> bool) -> usize {
+    text.find(|c| !belongs(c)).unwrap_or(text.len())
+}
+
+/// Mathematical symbols stand for their spelling in ASCII.
+fn canonical(symbol: &'static str) -> &'static str {
+    match symbol {
+        "∧" => "/\\",
+        "∨" => "\\/",
+        "⊗" => "*_",
+        "⊘" => "/_",
+        other => other,
+    }
+}

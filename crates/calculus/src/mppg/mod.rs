@@ -1,0 +1,151 @@
+//! MPPG: the little language of min-plus programs.
+//!
+//! The RealTime-at-Work min-plus playground introduced it and Nancy-Playground gave it its name
+//! and a published grammar; theses and papers print their computations in it. A program is one
+//! statement per line: an assignment `f := ratency(4, 3)`, an expression whose value is an output,
+//! a plot, or an assertion.
+//!
+//! ```
+//! use calculus::mppg::{self, Output};
+//!
+//! let program = "
+//!     service := ratency(4, 3)   // rate, latency
+//!     arrival := bucket(3, 4)    // rate, burst
+//!     hDev(arrival, service)
+//!     assert(arrival / service <= affine(3, 13))
+//! ";
+//! let outputs = mppg::run(program)?;
+//! assert_eq!(outputs[2].to_string(), "4");
+//! assert!(matches!(outputs[3], Output::Assertion { holds: true, .. }));
+//! # Ok::<(), mppg::MppgError>(())
+//! ```
+//!
+//! # The language
+//!
+//! * Functions: `ratency(rate, latency)`, `bucket(rate, burst)`, `affine(slope, value)`,
+//!   `step(time, height)`, `stair(time, length, height)`, `delay(time)`, `zero`, `epsilon`,
+//!   `uaf(segments)`, `upp(segments, period(segments), increment, length)`. A segment is a spot
+//!   `[(x, y)]` or `[(x, y) slope (x, y)[` with either bracket open or closed; the slope may be left
+//!   out.
+//! * On functions: `+`, `-`, `/\` (minimum), `\/` (maximum), `*` or `*_` (min-plus convolution),
+//!   `*^` (max-plus), `/` or `/_` (min-plus deconvolution), `/^` (max-plus), `comp`, `star` or
+//!   `subaddclosure`, `superaddclosure`, `inv` or `low_inv`, `up_inv`, `upclosure`, `nnupclosure`,
+//!   `lowclosure`, `nnlowclosure`, `left-ext`, `right-ext`, `hShift`, `vShift`, `floor`, `ceil`; a
+//!   number scales (`*`, `/`) or stands for a constant function (`+`, `-`, `/\`, `\/`, `comp`).
+//! * Numbers: exact, written `3`, `-2/3`, `0.67`, `+inf`; `f(t)`, `f(t+)`, `f(t-)` (or `t~+`,
+//!   `t~-`), `hDev`, `vDev`, `zDev`, `maxBacklogPeriod`, and `+ - * / div mod /\ \/ floor ceil abs
+//!   pow gcd lcm`.
+//! * Products bind tighter than sums, minima and maxima; all group from the left, so that
+//!   `f / 1/2` is `(f / 1) / 2` (as in Nancy-Playground, unlike the original).
+//! * `plot(f, g, xlim=[0, 10], main="title")` and `plotTikz` are handed out, not drawn;
+//!   `assert(a <= b)` knows `=`, `!=`, `<=`, `>=`, and `<`, `>` for numbers; `printExpression(f)`
+//!   gives what was assigned. Comments start with `//`, `%`, `#`, or, on a line of their own, `>`.
+
+mod evaluate;
+mod functions;
+mod lexer;
+mod parser;
+mod segments;
+mod syntax;
+#[cfg(test)]
+mod tests;
+
+pub use evaluate::Session;
+pub use segments::to_mppg;
+
+use crate::curve::{Curve, Extended};
+use std::fmt;
+
+/// What is wrong with a program, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct MppgError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// A value of the language.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// A curve.
+    Function(Curve),
+    /// A number, possibly infinite.
+    Number(Extended),
+}
+
+/// What a statement gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Output {
+    /// A variable has a new value.
+    Assignment {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: Value,
+    },
+    /// The value of an expression that was not assigned.
+    Value(Value),
+    /// Whether what was asserted is so.
+    Assertion {
+        /// Whether it is so.
+        holds: bool,
+        /// The assertion as written.
+        text: String,
+    },
+    /// Functions to be drawn.
+    Plot {
+        /// Whether TikZ code was asked for.
+        tikz: bool,
+        /// Names and functions.
+        functions: Vec<(String, Curve)>,
+        /// Options such as `xlim`, with their values as written and strings joined.
+        options: Vec<(String, String)>,
+    },
+    /// A text to be printed.
+    Text(String),
+}
+
+/// Runs a program.
+///
+/// # Errors
+/// The first error, with its line and column; what came before has no effect.
+pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
+    let mut session = Session::new();
+    let mut outputs = Vec::new();
+    for line in program.lines() {
+        outputs.extend(session.execute(line)?);
+    }
+    Ok(outputs)
+}
+
+/// A function as `uaf` or `upp`, a number exactly.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Function(curve) => f.write_str(&to_mppg(curve)),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+/// What the playgrounds print: the name on assignment, `true` or `assertion failed`.
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Assignment { name, .. } => f.write_str(name),
+            Self::Value(value) => value.fmt(f),
+            Self::Assertion { holds: true, .. } => f.write_str("true"),
+            Self::Assertion { holds: false, text } => write!(f, "assertion failed: {text}"),
+            Self::Plot { functions, .. } => {
+                let names: Vec<&str> = functions.iter().map(|(name, _)| name.as_str()).collect();
+                write!(f, "plot of {}", names.join(", "))
+            }
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}

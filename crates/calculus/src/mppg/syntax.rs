@@ -1,0 +1,66 @@
+//! The syntax tree.
+
+use crate::rational::Rational;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Statement {
+    Empty,
+    Assign { name: String, expression: Expression, text: String },
+    Show(Expression),
+    Assert { left: Expression, comparison: Comparison, right: Expression, text: String },
+    Plot { tikz: bool, functions: Vec<(String, usize)>, options: Vec<(String, Vec<Part>)> },
+    PrintExpression { name: String, column: usize },
+}
+
+/// A part of the value of a plot option.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Part {
+    Literal(String),
+    Variable(String, usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Expression {
+    pub(super) kind: Kind,
+    pub(super) column: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Kind {
+    Number(Rational),
+    Variable(String),
+    Negate(Box<Expression>),
+    /// An operator, by its ASCII spelling.
+    Binary { operator: &'static str, left: Box<Expression>, right: Box<Expression> },
+    /// A named function of the language, or a variable sampled.
+    Call { name: String, arguments: Vec<Expression> },
+    /// `f(t+)` or `f(t-)`.
+    Limit { name: String, at: Box<Expression>, from_right: bool },
+    Affine(Vec<Segment>),
+    Periodic {
+        transient: Vec<Segment>,
+        period: Vec<Segment>,
+        increment: Option<Box<Expression>>,
+    },
+}
+
+/// A spot (no second end) or a segment.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Segment {
+    pub(super) column: usize,
+    pub(super) has_start: bool,
+    pub(super) start: (Expression, Expression),
+    pub(super) slope: Option<Expression>,
+    pub(super) end: Option<(Expression, Expression)>,
+    pub(super) has_end: bool,
+}
