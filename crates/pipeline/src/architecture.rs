@@ -1,0 +1,151 @@
+//! Architectures: in which order the blocks of a package run, and what becomes of the packet
+//! between them.
+//!
+//! Each driver keeps its packets in a queue of passes and works through it first in, first out,
+//! so outputs come in a fixed order.
+
+mod other;
+mod pna;
+mod psa;
+mod v1model;
+
+use crate::error::{LoadError, RunError};
+use crate::layout::Layout;
+use crate::machine::Machine;
+use crate::trace::Event;
+use p4lang::ir::{
+    Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Program, TypeId,
+};
+
+/// The port through which PSA recirculates (`PSA_PORT_RECIRCULATE`).
+pub(crate) const PSA_PORT_RECIRCULATE: u64 = 0xffff_fffa;
+
+/// Passes that may come out of one packet.
+const MAXIMUM_PASSES: u64 = 65_536;
+/// How often one packet may be recirculated, resubmitted or cloned in a row.
+const MAXIMUM_GENERATIONS: u32 = 1_024;
+
+/// A packet that leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Through which port.
+    pub port: u32,
+    /// All of it.
+    pub packet: Vec<u8>,
+}
+
+/// The driver of a program's architecture, with its blocks.
+#[derive(Clone, Debug)]
+pub(crate) enum Driver {
+    V1model(v1model::Blocks),
+    Psa(psa::Blocks),
+    Pna(pna::Blocks),
+    Other(other::Blocks),
+}
+
+impl Driver {
+    pub(crate) fn new(layout: &Layout) -> Result<Self, LoadError> {
+        Ok(match layout.program.architecture {
+            Architecture::V1model => Self::V1model(v1model::Blocks::new(layout)?),
+            Architecture::Psa => Self::Psa(psa::Blocks::new(layout)?),
+            Architecture::Pna => Self::Pna(pna::Blocks::new(layout)?),
+            _ => Self::Other(other::Blocks::new(layout)?),
+        })
+    }
+
+    pub(crate) fn process(
+        &self,
+        machine: &mut Machine<'_>,
+        port: u32,
+        packet: &[u8],
+    ) -> Result<Vec<Output>, RunError> {
+        match self {
+            Self::V1model(blocks) => blocks.process(machine, port, packet),
+            Self::Psa(blocks) => blocks.process(machine, port, packet),
+            Self::Pna(blocks) => blocks.process(machine, port, packet),
+            Self::Other(blocks) => blocks.process(machine, port, packet),
+        }
+    }
+}
+
+/// Ends a packet that never ends by itself.
+#[derive(Debug, Default)]
+struct PassBudget {
+    used: u64,
+}
+
+impl PassBudget {
+    fn take(&mut self, generation: u32) -> Result<(), RunError> {
+        self.used += 1;
+        if self.used > MAXIMUM_PASSES {
+            return Err(RunError::PassLimit(MAXIMUM_PASSES));
+        }
+        if generation > MAXIMUM_GENERATIONS {
+            return Err(RunError::PassLimit(u64::from(MAXIMUM_GENERATIONS)));
+        }
+        Ok(())
+    }
+}
+
+/// Microseconds, the unit of BMv2's timestamps.
+fn microseconds(machine: &Machine<'_>) -> u128 {
+    machine.now.as_micros()
+}
+
+fn drop_packet(machine: &mut Machine<'_>, reason: &'static str) {
+    machine.event(|_| Event::Drop { reason });
+}
+
+fn output(machine: &mut Machine<'_>, outputs: &mut Vec<Output>, port: u32, packet: Vec<u8>) {
+    machine.event(|_| Event::Output { port, length: packet.len() });
+    outputs.push(Output { port, packet });
+}
+
+/// A parser or control and the types of its parameters.
+#[derive(Clone, Debug)]
+struct Bound<Id> {
+    id: Id,
+    types: Vec<TypeId>,
+}
+
+fn types(name: &str, parameters: &[Parameter], expected: usize) -> Result<Vec<TypeId>, LoadError> {
+    if parameters.len() != expected {
+        let (block, found) = (name.to_owned(), parameters.len());
+        return Err(LoadError::BlockParameters { block, found, expected });
+    }
+    Ok(parameters.iter().map(|parameter| parameter.type_id).collect())
+}
+
+fn bound_parser(
+    program: &Program,
+    package: &Package,
+    position: usize,
+    block: &'static str,
+    parameters: usize,
+) -> Result<Bound<ParserId>, LoadError> {
+    let missing = || LoadError::MissingBlock { package: package.name.clone(), block };
+    match package.arguments.get(position).map(|argument| &argument.value) {
+        Some(PackageValue::Parser(id)) => {
+            let parser = program.parsers.get(id.index()).ok_or_else(missing)?;
+            Ok(Bound { id: *id, types: types(&parser.name, &parser.parameters, parameters)? })
+        }
+        _ => Err(missing()),
+    }
+}
+
+fn bound_control(
+    program: &Program,
+    package: &Package,
+    position: usize,
+    block: &'static str,
+    parameters: usize,
+) -> Result<Bound<ControlId>, LoadError> {
+    let missing = || LoadError::MissingBlock { package: package.name.clone(), block };
+    match package.arguments.get(position).map(|argument| &argument.value) {
+        Some(PackageValue::Control(id)) => {
+            let control = program.controls.get(id.index()).ok_or_else(missing)?;
+            Ok(Bound { id: *id, types: types(&control.name, &control.parameters, parameters)? })
+        }
+        _ => Err(missing()),
+    }
+}

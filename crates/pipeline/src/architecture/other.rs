@@ -1,0 +1,154 @@
+//! Packages of the user's: all parsers and controls run once, in the order of the package.
+//!
+//! Parameters of one type are one value that goes from block to block. A parser that rejects drops
+//! the packet, and so does a control whose `out bool` parameter says false (a filter). What
+//! controls emit goes before the payload; if none emits, the packet leaves as it came. It leaves
+//! through the port on which it came.
+
+use super::{Output, drop_packet, output};
+use crate::error::{LoadError, RunError};
+use crate::layout::Layout;
+use crate::machine::Machine;
+use crate::trace::Event;
+use crate::value::Value;
+use p4lang::ir::{
+    Block, ControlId, Direction, Package, PackageValue, Parameter, ParserId, StatementKind, TypeId,
+};
+use std::collections::HashMap;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks {
+    blocks: Vec<Step>,
+    /// Whether some control is a deparser.
+    emits: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Parser(ParserId),
+    Control(ControlId),
+}
+
+impl Blocks {
+    pub(super) fn new(layout: &Layout) -> Result<Self, LoadError> {
+        let mut blocks = Vec::new();
+        collect(&layout.program.main, &mut blocks);
+        if blocks.is_empty() {
+            return Err(LoadError::NothingToRun(layout.program.main.name.clone()));
+        }
+        let emits = blocks.iter().any(|step| match step {
+            Step::Control(id) => {
+                let control = layout.program.controls.get(id.index());
+                control.is_some_and(|control| emits(layout, &control.body, 32))
+            }
+            Step::Parser(_) => false,
+        });
+        Ok(Self { blocks, emits })
+    }
+
+    pub(super) fn process(
+        &self,
+        machine: &mut Machine<'_>,
+        port: u32,
+        packet: &[u8],
+    ) -> Result<Vec<Output>, RunError> {
+        let length = packet.len();
+        machine.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
+        machine.begin_pass(length as u64)?;
+        machine.load_packet(packet.to_vec());
+        let layout = machine.layout;
+        let mut values = HashMap::new();
+        for block in &self.blocks {
+            match block {
+                Step::Parser(id) => {
+                    let parser = layout.program.parsers.get(id.index());
+                    let parser = parser.ok_or(RunError::Malformed("parser"))?;
+                    let mut arguments = gather(machine, &parser.parameters, &values)?;
+                    let outcome = machine.run_parser(*id, &mut arguments)?;
+                    if !outcome.accepted {
+                        drop_packet(machine, "the parser rejects");
+                        return Ok(Vec::new());
+                    }
+                    keep(&parser.parameters, arguments, &mut values);
+                }
+                Step::Control(id) => {
+                    let control = layout.program.controls.get(id.index());
+                    let control = control.ok_or(RunError::Malformed("control"))?;
+                    let mut arguments = gather(machine, &control.parameters, &values)?;
+                    machine.run_control(*id, &mut arguments)?;
+                    let refused = control.parameters.iter().zip(&arguments).any(|(at, value)| {
+                        at.direction == Direction::Out && *value == Value::Bool(false)
+                    });
+                    if refused {
+                        drop_packet(machine, "a control refuses");
+                        return Ok(Vec::new());
+                    }
+                    keep(&control.parameters, arguments, &mut values);
+                }
+            }
+        }
+        let mut outputs = Vec::new();
+        let leaving = if self.emits {
+            let mut leaving = machine.take_emitted();
+            leaving.extend_from_slice(machine.payload());
+            leaving
+        } else {
+            packet.to_vec()
+        };
+        output(machine, &mut outputs, port, leaving);
+        Ok(outputs)
+    }
+}
+
+fn collect(package: &Package, blocks: &mut Vec<Step>) {
+    for argument in &package.arguments {
+        match &argument.value {
+            PackageValue::Parser(id) => blocks.push(Step::Parser(*id)),
+            PackageValue::Control(id) => blocks.push(Step::Control(*id)),
+            PackageValue::Package(inner) => collect(inner, blocks),
+            PackageValue::Extern(_) | PackageValue::Value(_) => {}
+        }
+    }
+}
+
+/// Whether statements emit, here or in a control that they call.
+fn emits(layout: &Layout, block: &Block, depth: u32) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    block.iter().any(|statement| match &statement.kind {
+        StatementKind::Emit(_) => true,
+        StatementKind::If { then, otherwise, .. } => {
+            emits(layout, then, depth) || emits(layout, otherwise, depth)
+        }
+        StatementKind::Switch { cases, default, .. } => {
+            cases.iter().any(|case| emits(layout, &case.body, depth))
+                || emits(layout, default, depth)
+        }
+        StatementKind::For { body, .. } => emits(layout, body, depth),
+        StatementKind::CallControl { control, .. } => layout
+            .program
+            .controls
+            .get(control.index())
+            .is_some_and(|control| emits(layout, &control.body, depth)),
+        _ => false,
+    })
+}
+
+fn gather(
+    machine: &Machine<'_>,
+    parameters: &[Parameter],
+    values: &HashMap<TypeId, Value>,
+) -> Result<Vec<Value>, RunError> {
+    parameters
+        .iter()
+        .map(|parameter| match values.get(&parameter.type_id) {
+            Some(value) => Ok(value.clone()),
+            None => machine.initial(parameter.type_id),
+        })
+        .collect()
+}
+
+fn keep(parameters: &[Parameter], arguments: Vec<Value>, values: &mut HashMap<TypeId, Value>) {
+    for (parameter, value) in parameters.iter().zip(arguments) {
+        values.insert(parameter.type_id, value);
+    }
+}

@@ -1,0 +1,152 @@
+//! PNA_NIC (Portable NIC Architecture, version 0.7): main parser, pre control, main control, main
+//! deparser, then recirculation, output or drop. A packet that was sent nowhere is dropped.
+
+use super::{
+    Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
+};
+use crate::error::{LoadError, RunError};
+use crate::layout::Layout;
+use crate::machine::Machine;
+use crate::trace::Event;
+use crate::value::Value;
+use p4lang::ir::{ControlId, ParserId, TypeId};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks {
+    parser: Bound<ParserId>,
+    pre: Bound<ControlId>,
+    control: Bound<ControlId>,
+    deparser: Bound<ControlId>,
+}
+
+impl Blocks {
+    pub(super) fn new(layout: &Layout) -> Result<Self, LoadError> {
+        let program = &layout.program;
+        let main = &program.main;
+        Ok(Self {
+            parser: bound_parser(program, main, 0, "main parser", 3)?,
+            pre: bound_control(program, main, 1, "pre control", 4)?,
+            control: bound_control(program, main, 2, "main control", 4)?,
+            deparser: bound_control(program, main, 3, "main deparser", 3)?,
+        })
+    }
+
+    pub(super) fn process(
+        &self,
+        machine: &mut Machine<'_>,
+        port: u32,
+        packet: &[u8],
+    ) -> Result<Vec<Output>, RunError> {
+        let mut outputs = Vec::new();
+        let mut budget = PassBudget::default();
+        let mut packet = packet.to_vec();
+        let mut generation = 0;
+        loop {
+            budget.take(generation)?;
+            match self.pass(machine, port, packet, generation, &mut outputs)? {
+                Some(again) => packet = again,
+                None => return Ok(outputs),
+            }
+            generation += 1;
+        }
+    }
+
+    /// One pass; the packet if it is recirculated.
+    fn pass(
+        &self,
+        machine: &mut Machine<'_>,
+        port: u32,
+        packet: Vec<u8>,
+        generation: u32,
+        outputs: &mut Vec<Output>,
+    ) -> Result<Option<Vec<u8>>, RunError> {
+        let path = if generation == 0 { "normal" } else { "recirculated" };
+        let length = packet.len();
+        machine.event(|_| Event::Pass { pipeline: "main", port, length, path });
+        machine.begin_pass(length as u64)?;
+        let from_host = machine.state.host_ports.contains(&port);
+        let direction = if from_host { "HOST_TO_NET" } else { "NET_TO_HOST" };
+        let direction = machine.layout.enum_position("PNA_Direction_t", direction).unwrap_or(0);
+        let now = microseconds(machine);
+
+        let describe = |machine: &Machine<'_>, type_id: Option<&TypeId>, error: u32| {
+            let type_id = *type_id.ok_or(RunError::Malformed("parameters of a block"))?;
+            let mut value = machine.initial(type_id)?;
+            for (field, number) in [
+                ("direction", u128::from(direction)),
+                ("pass", u128::from(generation)),
+                ("input_port", u128::from(port)),
+                ("timestamp", now),
+                ("parser_error", u128::from(error)),
+            ] {
+                machine.layout.set_field(&mut value, type_id, field, number);
+            }
+            Ok::<Value, RunError>(value)
+        };
+        let initial = |machine: &Machine<'_>, type_id: Option<&TypeId>| {
+            machine.initial(*type_id.ok_or(RunError::Malformed("parameters of a block"))?)
+        };
+
+        let types = &self.parser.types;
+        let mut arguments = [
+            initial(machine, types.first())?,
+            initial(machine, types.get(1))?,
+            describe(machine, types.get(2), 0)?,
+        ];
+        machine.load_packet(packet);
+        let outcome = machine.run_parser(self.parser.id, &mut arguments)?;
+        let [headers, metadata, _] = arguments;
+
+        // The pre control has types of its own; where they are those of the main blocks, it sees
+        // what the main parser found.
+        let types = &self.pre.types;
+        let same = |position: usize| types.get(position) == self.parser.types.get(position);
+        let mut arguments = [
+            if same(0) { headers.clone() } else { initial(machine, types.first())? },
+            if same(1) { metadata.clone() } else { initial(machine, types.get(1))? },
+            describe(machine, types.get(2), outcome.error)?,
+            initial(machine, types.get(3))?,
+        ];
+        machine.run_control(self.pre.id, &mut arguments)?;
+        let [_, pre_metadata, ..] = arguments;
+        let metadata = if same(1) { pre_metadata } else { metadata };
+
+        let types = &self.control.types;
+        let mut arguments = [
+            headers,
+            metadata,
+            describe(machine, types.get(2), outcome.error)?,
+            initial(machine, types.get(3))?,
+        ];
+        machine.run_control(self.control.id, &mut arguments)?;
+        let [headers, metadata, _, decisions] = arguments;
+        machine.run_control(self.deparser.id, &mut [headers, metadata, decisions])?;
+        let mut packet = machine.take_emitted();
+        packet.extend_from_slice(machine.payload());
+
+        let effects = std::mem::take(&mut machine.effects);
+        for (_, session) in effects.mirrors {
+            let Some(config) = machine.state.clone_sessions.get(&session).cloned() else {
+                continue;
+            };
+            machine.event(|_| Event::Copy { kind: "mirror" });
+            let group = config.multicast_group.map_or(&[][..], |id| machine.state.replicas(id));
+            let replicas: Vec<_> = config.replicas.iter().chain(group).copied().collect();
+            let most = config.packet_length.and_then(|most| usize::try_from(most).ok());
+            for replica in replicas {
+                let mut copy = packet.clone();
+                copy.truncate(most.unwrap_or(usize::MAX));
+                output(machine, outputs, replica.port, copy);
+            }
+        }
+        if effects.recirculate.is_some() {
+            machine.event(|_| Event::Copy { kind: "recirculate" });
+            return Ok(Some(packet));
+        }
+        match effects.destination {
+            Some(port) => output(machine, outputs, port, packet),
+            None => drop_packet(machine, "at the end of the main control"),
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,488 @@
+//! v1model as BMv2's simple_switch runs it: parser, checksum verification, ingress, then in this
+//! order ingress clone, resubmission, multicast, unicast or drop; egress, then egress clone, drop,
+//! checksum update and deparser, recirculation, output.
+//!
+//! What simple_switch does beyond its documentation is kept: metadata of a clone, a resubmitted or
+//! a recirculated packet start at zero (`ingress_port` too) except for fields of the field list;
+//! a packet that leaves ingress for one port is of instance type 0 whatever it was before; the
+//! packet length that egress sees counts headers that were made valid or invalid.
+
+use super::{
+    Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
+};
+use crate::error::{LoadError, RunError};
+use crate::externs::v1model::DROP_PORT;
+use crate::layout::Layout;
+use crate::machine::{Effects, Machine};
+use crate::trace::Event;
+use crate::value::Value;
+use p4lang::ir::{AnnotationBody, AnnotationValue, ControlId, ParserId, TypeId};
+use std::collections::VecDeque;
+
+/// `instance_type` (PktInstanceType of simple_switch).
+const NORMAL: u128 = 0;
+const INGRESS_CLONE: u128 = 1;
+const EGRESS_CLONE: u128 = 2;
+const RECIRCULATED: u128 = 4;
+const REPLICATED: u128 = 5;
+const RESUBMITTED: u128 = 6;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks {
+    parser: Bound<ParserId>,
+    verify: ControlId,
+    ingress: ControlId,
+    egress: ControlId,
+    compute: ControlId,
+    deparser: ControlId,
+}
+
+enum Pass {
+    Ingress(Ingress),
+    Egress(Box<Egress>),
+}
+
+/// A packet in front of the parser.
+struct Ingress {
+    packet: Vec<u8>,
+    port: u32,
+    metadata: Value,
+    standard: Value,
+    path: &'static str,
+    generation: u32,
+}
+
+/// A packet in front of egress.
+struct Egress {
+    port: u32,
+    headers: Value,
+    metadata: Value,
+    standard: Value,
+    payload: Vec<u8>,
+    /// Bytes as counted for `packet_length`.
+    length: u64,
+    /// Bytes as received, for counters and meters.
+    received_length: u64,
+    /// Port on which the packet was received.
+    ingress_port: u32,
+    /// Most bytes that leave, by the clone session.
+    most: Option<u64>,
+    path: &'static str,
+    generation: u32,
+}
+
+impl Blocks {
+    pub(super) fn new(layout: &Layout) -> Result<Self, LoadError> {
+        let program = &layout.program;
+        let main = &program.main;
+        let control = |position, block, parameters| {
+            bound_control(program, main, position, block, parameters).map(|bound| bound.id)
+        };
+        Ok(Self {
+            parser: bound_parser(program, main, 0, "parser", 3)?,
+            verify: control(1, "checksum verification", 2)?,
+            ingress: control(2, "ingress", 3)?,
+            egress: control(3, "egress", 3)?,
+            compute: control(4, "checksum update", 2)?,
+            deparser: control(5, "deparser", 1)?,
+        })
+    }
+
+    fn type_of(&self, position: usize) -> Result<TypeId, RunError> {
+        self.parser.types.get(position).copied().ok_or(RunError::Malformed("parser"))
+    }
+
+    pub(super) fn process(
+        &self,
+        machine: &mut Machine<'_>,
+        port: u32,
+        packet: &[u8],
+    ) -> Result<Vec<Output>, RunError> {
+        let metadata = machine.initial(self.type_of(1)?)?;
+        let mut standard = machine.initial(self.type_of(2)?)?;
+        self.set(machine, &mut standard, "ingress_port", u128::from(port))?;
+        self.set(machine, &mut standard, "instance_type", NORMAL)?;
+        let first = Ingress {
+            packet: packet.to_vec(),
+            port,
+            metadata,
+            standard,
+            path: "normal",
+            generation: 0,
+        };
+        let mut queue = VecDeque::from([Pass::Ingress(first)]);
+        let mut outputs = Vec::new();
+        let mut budget = PassBudget::default();
+        while let Some(pass) = queue.pop_front() {
+            match pass {
+                Pass::Ingress(pass) => {
+                    budget.take(pass.generation)?;
+                    self.ingress(machine, pass, &mut queue)?;
+                }
+                Pass::Egress(pass) => {
+                    budget.take(pass.generation)?;
+                    self.egress(machine, *pass, &mut queue, &mut outputs)?;
+                }
+            }
+        }
+        Ok(outputs)
+    }
+
+    fn set(
+        &self,
+        machine: &Machine<'_>,
+        standard: &mut Value,
+        field: &str,
+        number: u128,
+    ) -> Result<(), RunError> {
+        machine.layout.set_field(standard, self.type_of(2)?, field, number);
+        Ok(())
+    }
+
+    fn number(
+        &self,
+        machine: &Machine<'_>,
+        standard: &Value,
+        field: &str,
+    ) -> Result<u128, RunError> {
+        let value = machine.layout.field(standard, self.type_of(2)?, field);
+        Ok(value.and_then(Value::to_pattern).and_then(|bits| bits.to_u128()).unwrap_or(0))
+    }
+
+    fn ingress(
+        &self,
+        machine: &mut Machine<'_>,
+        pass: Ingress,
+        queue: &mut VecDeque<Pass>,
+    ) -> Result<(), RunError> {
+        let Ingress { packet, port, metadata, mut standard, path, generation } = pass;
+        let length = packet.len() as u64;
+        machine.event(|_| Event::Pass { pipeline: "ingress", port, length: packet.len(), path });
+        machine.begin_pass(length)?;
+        self.set(machine, &mut standard, "packet_length", u128::from(length))?;
+        let now = microseconds(machine);
+        self.set(machine, &mut standard, "ingress_global_timestamp", now)?;
+
+        let mut arguments = self.parse(machine, packet.clone(), metadata, standard)?;
+        machine.run_control(self.ingress, &mut arguments)?;
+
+        let effects = std::mem::take(&mut machine.effects);
+        let payload = machine.payload().to_vec();
+        let length_in_egress = length.saturating_add_signed(machine.take_length_change());
+        let [headers, metadata, mut standard] = arguments;
+
+        if let Some((session, field_list)) = effects.clone {
+            let copy = Copy { session, field_list, generation, port };
+            self.clone_at_ingress(machine, &packet, &metadata, &copy, queue)?;
+        }
+        if let Some(field_list) = effects.resubmit {
+            machine.event(|_| Event::Copy { kind: "resubmit" });
+            let (metadata, standard) =
+                self.preserved(machine, &metadata, field_list, RESUBMITTED)?;
+            let generation = generation + 1;
+            let path = "resubmitted";
+            let pass = Ingress { packet, port, metadata, standard, path, generation };
+            queue.push_back(Pass::Ingress(pass));
+            return Ok(());
+        }
+
+        let group = self.number(machine, &standard, "mcast_grp")?;
+        let destination = self.number(machine, &standard, "egress_spec")?;
+        let multicast = group != 0;
+        let instance_type = if multicast { REPLICATED } else { NORMAL };
+        self.set(machine, &mut standard, "instance_type", instance_type)?;
+        let passing = Egress {
+            port: destination as u32,
+            headers,
+            metadata,
+            standard,
+            payload,
+            length: length_in_egress,
+            received_length: length,
+            ingress_port: port,
+            most: None,
+            path: if multicast { "replicated" } else { "normal" },
+            generation,
+        };
+        if multicast {
+            self.replicate(machine, &passing, group as u32, queue)?;
+        } else if destination == DROP_PORT {
+            drop_packet(machine, "at the end of ingress");
+        } else {
+            self.enqueue(machine, passing, queue)?;
+        }
+        Ok(())
+    }
+
+    /// Parser and checksum verification.
+    fn parse(
+        &self,
+        machine: &mut Machine<'_>,
+        packet: Vec<u8>,
+        metadata: Value,
+        standard: Value,
+    ) -> Result<[Value; 3], RunError> {
+        let headers = machine.initial(self.type_of(0)?)?;
+        machine.load_packet(packet);
+        let mut arguments = [headers, metadata, standard];
+        let outcome = machine.run_parser(self.parser.id, &mut arguments)?;
+        let [headers, metadata, mut standard] = arguments;
+        self.set(machine, &mut standard, "parser_error", u128::from(outcome.error))?;
+
+        let mut verified = [headers, metadata];
+        machine.run_control(self.verify, &mut verified)?;
+        let failed = u128::from(machine.effects.checksum_error);
+        self.set(machine, &mut standard, "checksum_error", failed)?;
+        let [headers, metadata] = verified;
+        Ok([headers, metadata, standard])
+    }
+
+    /// The packet as it was received, parsed again.
+    fn clone_at_ingress(
+        &self,
+        machine: &mut Machine<'_>,
+        packet: &[u8],
+        metadata: &Value,
+        copy: &Copy,
+        queue: &mut VecDeque<Pass>,
+    ) -> Result<(), RunError> {
+        if !machine.state.clone_sessions.contains_key(&copy.session) {
+            return Ok(());
+        }
+        machine.event(|_| Event::Copy { kind: "clone from ingress to egress" });
+        let mut standard = machine.initial(self.type_of(2)?)?;
+        self.set(machine, &mut standard, "ingress_port", u128::from(copy.port))?;
+        let fresh = machine.initial(self.type_of(1)?)?;
+        let [headers, _, _] = self.parse(machine, packet.to_vec(), fresh, standard)?;
+        machine.effects = Effects::default();
+        machine.take_length_change();
+        let payload = machine.payload().to_vec();
+        let (metadata, standard) =
+            self.preserved(machine, metadata, copy.field_list, INGRESS_CLONE)?;
+        let length = packet.len() as u64;
+        let passing = Egress {
+            port: 0,
+            headers,
+            metadata,
+            standard,
+            payload,
+            length,
+            received_length: length,
+            ingress_port: copy.port,
+            most: None,
+            path: "cloned at ingress",
+            generation: copy.generation + 1,
+        };
+        self.clone_to(machine, passing, copy.session, queue)
+    }
+
+    /// Sends a clone to the ports of its session.
+    fn clone_to(
+        &self,
+        machine: &mut Machine<'_>,
+        mut passing: Egress,
+        session: u32,
+        queue: &mut VecDeque<Pass>,
+    ) -> Result<(), RunError> {
+        let Some(config) = machine.state.clone_sessions.get(&session).cloned() else {
+            return Ok(());
+        };
+        if let Some(group) = config.multicast_group {
+            self.replicate(machine, &passing, group, queue)?;
+        }
+        passing.most = config.packet_length;
+        for replica in config.replicas {
+            let mut copy = passing.copied();
+            copy.port = replica.port;
+            let instance = u128::from(replica.instance);
+            self.set(machine, &mut copy.standard, "egress_rid", instance)?;
+            self.enqueue(machine, copy, queue)?;
+        }
+        Ok(())
+    }
+
+    fn replicate(
+        &self,
+        machine: &mut Machine<'_>,
+        passing: &Egress,
+        group: u32,
+        queue: &mut VecDeque<Pass>,
+    ) -> Result<(), RunError> {
+        let replicas = machine.state.replicas(group).to_vec();
+        if replicas.is_empty() {
+            drop_packet(machine, "the multicast group has no members");
+        }
+        for replica in replicas {
+            let mut copy = passing.copied();
+            copy.port = replica.port;
+            let instance = u128::from(replica.instance);
+            self.set(machine, &mut copy.standard, "egress_rid", instance)?;
+            self.enqueue(machine, copy, queue)?;
+        }
+        Ok(())
+    }
+
+    fn enqueue(
+        &self,
+        machine: &Machine<'_>,
+        mut passing: Egress,
+        queue: &mut VecDeque<Pass>,
+    ) -> Result<(), RunError> {
+        let now = microseconds(machine);
+        self.set(machine, &mut passing.standard, "enq_timestamp", now)?;
+        self.set(machine, &mut passing.standard, "enq_qdepth", 0)?;
+        queue.push_back(Pass::Egress(Box::new(passing)));
+        Ok(())
+    }
+
+    fn egress(
+        &self,
+        machine: &mut Machine<'_>,
+        pass: Egress,
+        queue: &mut VecDeque<Pass>,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let Egress { port, headers, metadata, mut standard, payload, path, generation, .. } = pass;
+        let length = usize::try_from(pass.length).unwrap_or(usize::MAX);
+        machine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
+        machine.begin_pass(pass.received_length)?;
+        let now = microseconds(machine);
+        self.set(machine, &mut standard, "egress_global_timestamp", now)?;
+        self.set(machine, &mut standard, "deq_timedelta", 0)?;
+        self.set(machine, &mut standard, "deq_qdepth", 0)?;
+        self.set(machine, &mut standard, "egress_port", u128::from(port))?;
+        self.set(machine, &mut standard, "egress_spec", 0)?;
+        self.set(machine, &mut standard, "packet_length", u128::from(pass.length))?;
+
+        // The payload is what checksums over it and the deparser see.
+        machine.load_packet(payload.clone());
+        let mut arguments = [headers, metadata, standard];
+        machine.run_control(self.egress, &mut arguments)?;
+        let effects = std::mem::take(&mut machine.effects);
+        let length = pass.length.saturating_add_signed(machine.take_length_change());
+        let [headers, metadata, standard] = arguments;
+
+        if let Some((session, field_list)) = effects.clone
+            && machine.state.clone_sessions.contains_key(&session)
+        {
+            machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
+            let (kept, clone_standard) =
+                self.preserved(machine, &metadata, field_list, EGRESS_CLONE)?;
+            let copy = Egress {
+                port: 0,
+                headers: headers.clone(),
+                metadata: kept,
+                standard: clone_standard,
+                payload: payload.clone(),
+                length,
+                received_length: pass.received_length,
+                ingress_port: pass.ingress_port,
+                most: None,
+                path: "cloned at egress",
+                generation: generation + 1,
+            };
+            self.clone_to(machine, copy, session, queue)?;
+        }
+        if self.number(machine, &standard, "egress_spec")? == DROP_PORT {
+            drop_packet(machine, "at the end of egress");
+            return Ok(());
+        }
+
+        let mut checked = [headers, metadata];
+        machine.run_control(self.compute, &mut checked)?;
+        let [headers, metadata] = checked;
+        machine.run_control(self.deparser, &mut [headers])?;
+        let mut packet = machine.take_emitted();
+        packet.extend_from_slice(&payload);
+        for most in [effects.truncate, pass.most].into_iter().flatten() {
+            packet.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        }
+
+        if let Some(field_list) = effects.recirculate {
+            machine.event(|_| Event::Copy { kind: "recirculate" });
+            let (metadata, standard) =
+                self.preserved(machine, &metadata, field_list, RECIRCULATED)?;
+            let port = pass.ingress_port;
+            let generation = generation + 1;
+            let path = "recirculated";
+            let again = Ingress { packet, port, metadata, standard, path, generation };
+            queue.push_back(Pass::Ingress(again));
+            return Ok(());
+        }
+        output(machine, outputs, port, packet);
+        Ok(())
+    }
+
+    /// Metadata of a copy: all zero but the fields of the field list and the instance type.
+    fn preserved(
+        &self,
+        machine: &Machine<'_>,
+        metadata: &Value,
+        field_list: Option<u32>,
+        instance_type: u128,
+    ) -> Result<(Value, Value), RunError> {
+        let type_id = self.type_of(1)?;
+        let mut kept = machine.initial(type_id)?;
+        if let Some(field_list) = field_list {
+            keep(machine.layout, type_id, field_list, metadata, &mut kept);
+        }
+        let mut standard = machine.initial(self.type_of(2)?)?;
+        self.set(machine, &mut standard, "instance_type", instance_type)?;
+        Ok((kept, standard))
+    }
+}
+
+/// What a clone is made from.
+struct Copy {
+    session: u32,
+    field_list: Option<u32>,
+    generation: u32,
+    port: u32,
+}
+
+impl Egress {
+    fn copied(&self) -> Self {
+        Self {
+            headers: self.headers.clone(),
+            metadata: self.metadata.clone(),
+            standard: self.standard.clone(),
+            payload: self.payload.clone(),
+            ..*self
+        }
+    }
+}
+
+/// Copies fields with `@field_list(list)`, at any depth.
+fn keep(layout: &Layout, type_id: TypeId, list: u32, from: &Value, to: &mut Value) {
+    let Some(composite) = layout.composite(type_id) else { return };
+    let (Value::Struct(from), Value::Struct(to)) = (from, to) else { return };
+    for (position, field) in composite.fields.iter().enumerate() {
+        let (Some(from), Some(to)) = (from.get(position), to.get_mut(position)) else { return };
+        let listed = field
+            .annotations
+            .iter()
+            .filter(|annotation| annotation.name == "field_list")
+            .any(|annotation| names_list(&annotation.body, list));
+        if listed {
+            to.clone_from(from);
+        } else {
+            keep(layout, field.type_id, list, from, to);
+        }
+    }
+}
+
+/// Whether the body of a `@field_list` has this number, with or without a width.
+fn names_list(body: &AnnotationBody, list: u32) -> bool {
+    match body {
+        AnnotationBody::Expressions(values) => values.iter().any(|value| match value {
+            AnnotationValue::Integer(number) => *number == list.into(),
+            _ => false,
+        }),
+        AnnotationBody::Tokens(tokens) => tokens.iter().any(|token| {
+            let digits = token.rsplit_once('w').map_or(token.as_str(), |(_, digits)| digits);
+            let number = p4lang::bits::Bits::parse(64, false, digits);
+            number.is_ok_and(|number| number.to_u64() == Some(u64::from(list)))
+        }),
+        AnnotationBody::Empty | AnnotationBody::KeyValues(_) => false,
+    }
+}

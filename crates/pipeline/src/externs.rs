@@ -1,0 +1,325 @@
+//! Externs: what the architectures declare and the machine does.
+//!
+//! A call is found by the name of its function, or by the kind of its instance and the name of its
+//! method; v1model, PSA and PNA share most kinds under two spellings. Arguments that an extern
+//! leaves alone (a register read beyond its end) keep what they held, as in BMv2.
+
+pub(crate) mod calls;
+pub(crate) mod hash;
+pub(crate) mod meter;
+mod methods;
+mod pna;
+pub(crate) mod v1model;
+
+use crate::error::{LoadError, RunError};
+use crate::layout::Layout;
+use crate::machine::{Machine, Stop, damaged};
+use crate::table::{CounterValue, Profile};
+use crate::value::Value;
+use meter::Meter;
+use p4lang::ir::{Argument, ExternCallee, ExternId, ExternInstance, Location, TypeId};
+use std::collections::BTreeMap;
+
+pub(crate) use calls::known;
+
+/// A call as the program has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call<'c> {
+    pub(crate) callee: &'c ExternCallee,
+    pub(crate) arguments: &'c [Argument],
+    pub(crate) location: Option<Location>,
+}
+
+/// An extern instance at work.
+#[derive(Clone, Debug)]
+pub(crate) enum ExternState {
+    Counter(Counters),
+    Meter(Meters),
+    Register(Registers),
+    /// State is in the entries of the table.
+    DirectCounter,
+    DirectMeter {
+        counts_packets: bool,
+    },
+    Profile(Profile),
+    Hash {
+        algorithm: String,
+    },
+    Checksum {
+        algorithm: String,
+    },
+    InternetChecksum,
+    Random {
+        least: Value,
+        most: Value,
+    },
+    Digest,
+    /// Has no methods that do anything (`PacketReplicationEngine`).
+    Other,
+}
+
+/// An array of counters. Elements that were never counted are not kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Counters {
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    pub(crate) values: BTreeMap<u64, CounterValue>,
+}
+
+/// An array of meters.
+#[derive(Clone, Debug)]
+pub(crate) struct Meters {
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    pub(crate) counts_packets: bool,
+    pub(crate) meters: BTreeMap<u64, Meter>,
+}
+
+/// An array of registers. Elements that were never written are not kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Registers {
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    pub(crate) initial: Value,
+    pub(crate) values: BTreeMap<u64, Value>,
+}
+
+/// What a checksum unit has been given since its block began.
+#[derive(Clone, Debug)]
+pub(crate) enum ChecksumState {
+    /// `Checksum`: all data.
+    Data { bytes: Vec<u8>, used: u32 },
+    /// `InternetChecksum`: the one's complement sum.
+    Sum(u16),
+}
+
+impl ExternState {
+    /// An instance as it is before the first packet.
+    pub(crate) fn new(layout: &Layout, instance: &ExternInstance) -> Result<Self, LoadError> {
+        let constructed = Constructed::new(layout, instance);
+        let name = instance.name.clone();
+        let size = constructed.numbers.first().copied().unwrap_or(0);
+        Ok(match instance.extern_type.as_str() {
+            "counter" | "Counter" => {
+                Self::Counter(Counters { name, size, values: BTreeMap::new() })
+            }
+            "meter" | "Meter" => Self::Meter(Meters {
+                name,
+                size,
+                counts_packets: constructed.counts_packets(),
+                meters: BTreeMap::new(),
+            }),
+            "register" | "Register" => {
+                let element = instance.type_arguments.first().copied();
+                let element = element.ok_or(LoadError::Malformed("type of a register"))?;
+                let initial = constructed.initial_value(layout, instance, element);
+                let initial = initial.ok_or(LoadError::Malformed("type of a register"))?;
+                Self::Register(Registers { name, size, initial, values: BTreeMap::new() })
+            }
+            "direct_counter" | "DirectCounter" => Self::DirectCounter,
+            "direct_meter" | "DirectMeter" => {
+                Self::DirectMeter { counts_packets: constructed.counts_packets() }
+            }
+            "action_profile" | "ActionProfile" => {
+                Self::Profile(Profile { name, size, ..Profile::default() })
+            }
+            "action_selector" | "ActionSelector" => Self::Profile(Profile {
+                name,
+                size,
+                algorithm: Some(constructed.member().unwrap_or_else(|| "crc32".to_owned())),
+                output_width: constructed
+                    .numbers
+                    .get(1)
+                    .and_then(|width| u32::try_from(*width).ok())
+                    .unwrap_or(0),
+                ..Profile::default()
+            }),
+            "Hash" => Self::Hash { algorithm: constructed.member().unwrap_or_default() },
+            "Checksum" => Self::Checksum { algorithm: constructed.member().unwrap_or_default() },
+            // v1model's, from the days before `verify_checksum`.
+            "Checksum16" => Self::Checksum { algorithm: "csum16".to_owned() },
+            "InternetChecksum" => Self::InternetChecksum,
+            "Random" => {
+                let mut ends = constructed.values.iter().cloned();
+                let (Some(least), Some(most)) = (ends.next(), ends.next()) else {
+                    return Err(LoadError::Malformed("range of a random number"));
+                };
+                Self::Random { least, most }
+            }
+            "Digest" => Self::Digest,
+            _ => Self::Other,
+        })
+    }
+}
+
+/// Constructor arguments by what they are, whatever the architecture calls them.
+struct Constructed {
+    numbers: Vec<u64>,
+    members: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Constructed {
+    fn new(layout: &Layout, instance: &ExternInstance) -> Self {
+        let mut constructed = Self { numbers: Vec::new(), members: Vec::new(), values: Vec::new() };
+        for argument in &instance.arguments {
+            let Some(value) = layout.constant(argument.type_id, &argument.value) else { continue };
+            if let Some(member) = layout.enum_member(argument.type_id, &value) {
+                constructed.members.push(member.to_owned());
+            } else if let Some(number) = value.to_pattern() {
+                constructed.numbers.push(number.to_u64().unwrap_or(u64::MAX));
+            } else if let Value::Integer(number) = &value {
+                constructed.numbers.push(u64::try_from(number.clone()).unwrap_or(u64::MAX));
+            }
+            constructed.values.push(value);
+        }
+        constructed
+    }
+
+    fn member(&self) -> Option<String> {
+        self.members.first().cloned()
+    }
+
+    fn counts_packets(&self) -> bool {
+        self.members.iter().any(|member| member.eq_ignore_ascii_case("packets"))
+    }
+
+    /// `initial_value` of PSA's registers.
+    fn initial_value(
+        &self,
+        layout: &Layout,
+        instance: &ExternInstance,
+        element: TypeId,
+    ) -> Option<Value> {
+        match instance.arguments.get(1) {
+            Some(argument) => layout.constant(element, &argument.value),
+            None => layout.initial(element).cloned(),
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// The value that argument `position` has before the call.
+    pub(crate) fn input(&self, call: &Call<'_>, position: usize) -> Result<Value, Stop> {
+        match call.arguments.get(position) {
+            Some(Argument::In(expression)) => self.evaluate(expression),
+            Some(Argument::InOut(place) | Argument::Out(place)) => {
+                let type_id = self.place_type(place);
+                let place = self.resolve(place)?;
+                match (self.peek(&place), type_id) {
+                    (Some(value), _) => Ok(value.clone()),
+                    (None, Some(type_id)) => Ok(self.initial(type_id)?),
+                    (None, None) => Err(damaged("argument of an extern")),
+                }
+            }
+            _ => Err(damaged("argument of an extern")),
+        }
+    }
+
+    /// The value of an optional argument.
+    pub(crate) fn optional_input(
+        &self,
+        call: &Call<'_>,
+        position: usize,
+    ) -> Result<Option<Value>, Stop> {
+        match call.arguments.get(position) {
+            None | Some(Argument::Absent) => Ok(None),
+            Some(_) => self.input(call, position).map(Some),
+        }
+    }
+
+    pub(crate) fn input_number(&self, call: &Call<'_>, position: usize) -> Result<u64, Stop> {
+        Ok(match self.input(call, position)? {
+            Value::Integer(number) => u64::try_from(number).unwrap_or(u64::MAX),
+            value => {
+                let pattern = value.to_pattern().ok_or_else(|| damaged("argument of an extern"))?;
+                pattern.to_u64().unwrap_or(u64::MAX)
+            }
+        })
+    }
+
+    pub(crate) fn input_bool(&self, call: &Call<'_>, position: usize) -> Result<bool, Stop> {
+        match self.input(call, position)? {
+            Value::Bool(value) => Ok(value),
+            _ => Err(damaged("argument of an extern")),
+        }
+    }
+
+    /// The member that argument `position` names.
+    pub(crate) fn input_member(&self, call: &Call<'_>, position: usize) -> Result<String, Stop> {
+        let type_id = match call.arguments.get(position) {
+            Some(Argument::In(expression)) => Some(expression.type_id),
+            Some(Argument::InOut(place) | Argument::Out(place)) => self.place_type(place),
+            _ => None,
+        };
+        let value = self.input(call, position)?;
+        let member = type_id.and_then(|type_id| self.layout.enum_member(type_id, &value));
+        member.map(str::to_owned).ok_or_else(|| damaged("enumeration argument of an extern"))
+    }
+
+    /// Writes an `out` or `inout` argument in the type of its place.
+    pub(crate) fn output(
+        &mut self,
+        call: &Call<'_>,
+        position: usize,
+        value: Value,
+    ) -> Result<(), Stop> {
+        match call.arguments.get(position) {
+            Some(Argument::Out(place) | Argument::InOut(place)) => {
+                let place = self.resolve(place)?;
+                self.write_as(&place, value)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Appends an argument's bits as hashes see them. Fields of invalid headers are left out, as
+    /// in BMv2.
+    pub(crate) fn append_data(
+        &self,
+        expression: &p4lang::ir::Expression,
+        data: &mut Vec<u8>,
+        used: &mut u32,
+    ) -> Result<(), Stop> {
+        use p4lang::ir::ExpressionKind;
+        match &expression.kind {
+            ExpressionKind::Composite(fields) => {
+                for field in fields {
+                    self.append_data(field, data, used)?;
+                }
+            }
+            ExpressionKind::Read(place) if self.is_in_invalid_header(&self.resolve(place)?) => {}
+            _ => {
+                let value = self.evaluate(expression)?;
+                value.each_pattern(&mut |bits| *used = bits.append_to_packet(data, *used));
+            }
+        }
+        Ok(())
+    }
+
+    /// An argument's bits, filled with zeros to whole bytes.
+    pub(crate) fn input_data(&self, call: &Call<'_>, position: usize) -> Result<Vec<u8>, Stop> {
+        let mut data = Vec::new();
+        match call.arguments.get(position) {
+            Some(Argument::In(expression)) => self.append_data(expression, &mut data, &mut 8)?,
+            Some(Argument::InOut(_)) => {
+                self.input(call, position)?.emit(&mut data, &mut 8);
+            }
+            _ => return Err(damaged("argument of an extern")),
+        }
+        Ok(data)
+    }
+
+    /// The hash of data by the algorithm of this name.
+    pub(crate) fn hash(&mut self, algorithm: &str, data: &[u8]) -> Result<u64, Stop> {
+        if algorithm.eq_ignore_ascii_case("random") {
+            return Ok(self.state.random_number(0, u64::MAX));
+        }
+        let hash = hash::hash(algorithm, &self.state.custom_crcs, data);
+        hash.ok_or_else(|| RunError::UnknownAlgorithm(algorithm.to_owned()).into())
+    }
+
+    pub(crate) fn extern_state(&mut self, id: ExternId) -> Result<&mut ExternState, Stop> {
+        self.state.externs.get_mut(id.index()).ok_or_else(|| damaged("extern instance"))
+    }
+}

@@ -1,0 +1,218 @@
+//! Which extern a call means, and functions that all architectures have.
+
+use super::Call;
+use crate::error::RunError;
+use crate::machine::{Machine, Stop};
+use crate::trace::Event;
+use crate::value::Value;
+use num_bigint::BigInt;
+use p4lang::bits::Bits;
+use p4lang::ir::{Argument, ExternCallee, Program};
+
+/// Functions that [`Machine::call_extern`] knows.
+const FUNCTIONS: &[&str] = &[
+    "add_entry",
+    "allocate_flow_id",
+    "assert",
+    "assume",
+    "clone",
+    "clone3",
+    "clone_preserving_field_list",
+    "digest",
+    "drop_packet",
+    "hash",
+    "log_msg",
+    "mark_to_drop",
+    "mirror_packet",
+    "psa_clone_e2e",
+    "psa_clone_i2e",
+    "psa_normal",
+    "psa_recirculate",
+    "psa_resubmit",
+    "random",
+    "recirculate",
+    "recirculate_preserving_field_list",
+    "restart_expire_timer",
+    "resubmit",
+    "resubmit_preserving_field_list",
+    "SelectByDirection",
+    "send_to_port",
+    "set_entry_expire_time",
+    "set_entry_expire_time_if",
+    "static_assert",
+    "truncate",
+    "update_checksum",
+    "update_checksum_with_payload",
+    "update_expire_info",
+    "verify_checksum",
+    "verify_checksum_with_payload",
+];
+
+/// Whether a call of this function, or of a method of this type, can be run.
+pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
+    match callee {
+        ExternCallee::Function(name) => FUNCTIONS.contains(&name.as_str()),
+        ExternCallee::Method { instance, method } => program
+            .externs
+            .get(instance.index())
+            .is_some_and(|instance| super::methods::known(&instance.extern_type, method)),
+    }
+}
+
+/// The name that people know a callee by.
+pub(crate) fn name(program: &Program, callee: &ExternCallee) -> String {
+    match callee {
+        ExternCallee::Function(name) => name.clone(),
+        ExternCallee::Method { instance, method } => {
+            let instance = program.externs.get(instance.index());
+            format!("{}.{method}", instance.map_or("?", |instance| instance.name.as_str()))
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// Calls an extern; the value is what it returns, if it does.
+    pub(crate) fn call_extern(&mut self, call: &Call<'_>) -> Result<Option<Value>, Stop> {
+        self.event(|machine| Event::Extern {
+            name: name(&machine.layout.program, call.callee),
+            arguments: call
+                .arguments
+                .iter()
+                .filter_map(|argument| match argument {
+                    Argument::In(expression) => machine.evaluate(expression).ok(),
+                    _ => None,
+                })
+                .collect(),
+        });
+        match call.callee {
+            ExternCallee::Method { instance, method } => self.call_method(call, *instance, method),
+            ExternCallee::Function(function) => self.call_function(call, function),
+        }
+    }
+
+    fn call_function(&mut self, call: &Call<'_>, function: &str) -> Result<Option<Value>, Stop> {
+        match function {
+            "assert" | "assume" => {
+                if !self.input_bool(call, 0)? {
+                    let place = self.at(call.location);
+                    let function = function.to_owned();
+                    return Err(RunError::Assertion { place, function }.into());
+                }
+                Ok(None)
+            }
+            "static_assert" => Ok(Some(Value::Bool(true))),
+            "log_msg" => {
+                let data = self.optional_input(call, 1)?;
+                if let Value::String(message) = self.input(call, 0)? {
+                    self.event(|_| Event::Log { text: filled_in(&message, data.as_ref()) });
+                }
+                Ok(None)
+            }
+            "random" => {
+                let (low, high) = (self.input_number(call, 1)?, self.input_number(call, 2)?);
+                let number = self.state.random_number(low, high);
+                self.output(call, 0, Value::Bits(Bits::unsigned(64, u128::from(number))))?;
+                Ok(None)
+            }
+            "hash" => {
+                let algorithm = self.input_member(call, 1)?;
+                let data = self.input_data(call, 3)?;
+                let hash = self.hash(&algorithm, &data)?;
+                let (base, max) = (self.input(call, 2)?, self.input(call, 4)?);
+                let result = within(hash, &base, &max);
+                self.output(call, 0, result)?;
+                Ok(None)
+            }
+            "psa_clone_i2e" | "psa_clone_e2e" | "psa_resubmit" | "psa_recirculate"
+            | "psa_normal" => self.psa_path(call, function).map(Some),
+            _ => match self.call_v1model(call, function)? {
+                true => Ok(None),
+                false => self.call_pna(call, function),
+            },
+        }
+    }
+
+    /// Which packet path the metadata of a PSA deparser asks for (PSA specification, section 6).
+    fn psa_path(&self, call: &Call<'_>, function: &str) -> Result<Value, Stop> {
+        let flag = |position: usize, name: &str| {
+            let Some(Argument::In(expression)) = call.arguments.get(position) else {
+                return Ok::<_, Stop>(false);
+            };
+            let value = self.evaluate(expression)?;
+            let field = self.layout.field(&value, expression.type_id, name);
+            Ok(matches!(field, Some(Value::Bool(true))))
+        };
+        let dropped = flag(0, "drop")?;
+        Ok(Value::Bool(match function {
+            "psa_clone_i2e" | "psa_clone_e2e" => flag(0, "clone")?,
+            "psa_resubmit" => !dropped && flag(0, "resubmit")?,
+            "psa_normal" => !dropped && !flag(0, "resubmit")?,
+            _ => {
+                let Some(Argument::In(expression)) = call.arguments.get(1) else {
+                    return Ok(Value::Bool(false));
+                };
+                let value = self.evaluate(expression)?;
+                let port = self.layout.field(&value, expression.type_id, "egress_port");
+                let port = port.and_then(Value::to_pattern).and_then(|port| port.to_u64());
+                !dropped && port == Some(crate::architecture::PSA_PORT_RECIRCULATE)
+            }
+        }))
+    }
+}
+
+/// `base + hash % max`; `base` if `max` is zero (v1model's `hash`, PSA's `get_hash`).
+pub(super) fn within(hash: u64, base: &Value, max: &Value) -> Value {
+    let number = |value: &Value| match value {
+        Value::Integer(number) => number.clone(),
+        other => other.to_pattern().map_or_else(BigInt::default, |bits| bits.to_bigint()),
+    };
+    let (base, max) = (number(base), number(max));
+    let sum = if max == BigInt::default() { base } else { base + BigInt::from(hash) % max };
+    // Wide enough for any base; the place takes as much as it holds.
+    let width = u32::try_from(sum.bits()).unwrap_or(u32::MAX).saturating_add(1).max(128);
+    Value::Bits(Bits::from_bigint(width, false, &sum))
+}
+
+/// The message of `log_msg` with a value for each `{}`.
+fn filled_in(message: &str, data: Option<&Value>) -> String {
+    let mut values = match data {
+        Some(Value::Struct(values)) => values.as_slice(),
+        Some(value) => std::slice::from_ref(value),
+        None => &[],
+    }
+    .iter();
+    let mut text = String::new();
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once("{}") {
+        text.push_str(before);
+        match values.next() {
+            Some(Value::Bits(bits)) => text.push_str(&bits.to_string()),
+            Some(value) => text.push_str(&value.to_string()),
+            None => text.push_str("{}"),
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hash_ranges() {
+        let bits = |number| Value::Bits(Bits::unsigned(32, number));
+        let number = |value: Value| value.to_pattern().and_then(|bits| bits.to_u64());
+        assert_eq!(number(within(1000, &bits(5), &bits(7))), Some(5 + 1000 % 7));
+        assert_eq!(number(within(1000, &bits(5), &bits(0))), Some(5));
+        assert_eq!(number(within(u64::MAX, &bits(0), &bits(1))), Some(0));
+    }
+
+    #[test]
+    fn log_messages() {
+        let data = Value::Struct(vec![Value::Bits(Bits::unsigned(8, 7)), Value::Bool(true)]);
+        assert_eq!(filled_in("a {} b {} c {}", Some(&data)), "a 7 b true c {}");
+        assert_eq!(filled_in("plain", None), "plain");
+    }
+}

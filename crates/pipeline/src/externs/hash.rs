@@ -1,0 +1,197 @@
+//! Hash algorithms of the architectures, by the names that their enumerations give them.
+//!
+//! CRCs follow the parameter model of Williams, "A painless guide to CRC error detection
+//! algorithms" (1993): polynomial, initial value, reflection of input and output, final exclusive
+//! or. The parameters of `crc16` are those of ARC, of `crc32` those of ISO-HDLC, as in BMv2.
+
+/// Parameters of a CRC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrcParameters {
+    /// Width of the remainder, 8 to 64 bits.
+    pub width: u32,
+    /// Generator without its highest term.
+    pub polynomial: u64,
+    /// Remainder before the first bit.
+    pub initial: u64,
+    /// Bytes enter with their least significant bit first.
+    pub reflect_input: bool,
+    /// The remainder leaves with its least significant bit first.
+    pub reflect_output: bool,
+    /// Combined with the remainder at the end.
+    pub final_xor: u64,
+}
+
+impl CrcParameters {
+    /// CRC-16/ARC.
+    pub const CRC16: Self = Self {
+        width: 16,
+        polynomial: 0x8005,
+        initial: 0,
+        reflect_input: true,
+        reflect_output: true,
+        final_xor: 0,
+    };
+    /// CRC-32/ISO-HDLC, the one of Ethernet.
+    pub const CRC32: Self = Self {
+        width: 32,
+        polynomial: 0x04c1_1db7,
+        initial: 0xffff_ffff,
+        reflect_input: true,
+        reflect_output: true,
+        final_xor: 0xffff_ffff,
+    };
+
+    /// The checksum of `data`.
+    #[must_use]
+    pub fn checksum(&self, data: &[u8]) -> u64 {
+        let width = self.width.clamp(8, 64);
+        let mask = u64::MAX >> (64 - width);
+        let top = 1_u64 << (width - 1);
+        let mut remainder = self.initial & mask;
+        for byte in data {
+            let byte = if self.reflect_input { byte.reverse_bits() } else { *byte };
+            remainder ^= u64::from(byte) << (width - 8);
+            for _ in 0..8 {
+                let carried = remainder & top != 0;
+                remainder = (remainder << 1) & mask;
+                if carried {
+                    remainder ^= self.polynomial & mask;
+                }
+            }
+        }
+        if self.reflect_output {
+            remainder = remainder.reverse_bits() >> (64 - width);
+        }
+        (remainder ^ self.final_xor) & mask
+    }
+}
+
+/// Parameters of the CRCs that the control plane may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CustomCrcs {
+    pub(crate) crc16: CrcParameters,
+    pub(crate) crc32: CrcParameters,
+}
+
+impl Default for CustomCrcs {
+    /// As BMv2 starts: those without `custom`.
+    fn default() -> Self {
+        Self { crc16: CrcParameters::CRC16, crc32: CrcParameters::CRC32 }
+    }
+}
+
+/// The hash of `data` by the algorithm with this name; `None` if there is no such algorithm.
+/// `random` is not a function of its data and is left to the caller.
+pub(crate) fn hash(algorithm: &str, custom: &CustomCrcs, data: &[u8]) -> Option<u64> {
+    Some(match algorithm.to_ascii_lowercase().as_str() {
+        "crc16" => CrcParameters::CRC16.checksum(data),
+        "crc32" | "target_default" => CrcParameters::CRC32.checksum(data),
+        "crc16_custom" => custom.crc16.checksum(data),
+        "crc32_custom" => custom.crc32.checksum(data),
+        "csum16" | "ones_complement16" => u64::from(internet_checksum(data)),
+        "xor16" => u64::from(xor16(data)),
+        "identity" => identity(data),
+        _ => return None,
+    })
+}
+
+/// The Internet checksum (RFC 1071): the complement of the one's complement sum of 16-bit words;
+/// an odd byte is the high one of a last word.
+#[must_use]
+pub fn internet_checksum(data: &[u8]) -> u16 {
+    !ones_complement_sum(0, data)
+}
+
+/// Adds 16-bit words to a one's complement sum.
+pub(crate) fn ones_complement_sum(start: u16, data: &[u8]) -> u16 {
+    words(data).fold(start, ones_complement_add)
+}
+
+/// Takes 16-bit words out of a one's complement sum (RFC 1624).
+pub(crate) fn ones_complement_difference(start: u16, data: &[u8]) -> u16 {
+    words(data).fold(start, |sum, word| ones_complement_add(sum, !word))
+}
+
+fn ones_complement_add(left: u16, right: u16) -> u16 {
+    let (sum, carry) = left.overflowing_add(right);
+    sum.wrapping_add(u16::from(carry))
+}
+
+fn words(data: &[u8]) -> impl Iterator<Item = u16> + '_ {
+    data.chunks(2).map(|pair| match pair {
+        [high, low] => u16::from_be_bytes([*high, *low]),
+        [high] => u16::from_be_bytes([*high, 0]),
+        _ => 0,
+    })
+}
+
+fn xor16(data: &[u8]) -> u16 {
+    words(data).fold(0, |sum, word| sum ^ word)
+}
+
+/// The first eight bytes as a number.
+fn identity(data: &[u8]) -> u64 {
+    data.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHECK: &[u8] = b"123456789";
+
+    fn named(algorithm: &str, data: &[u8]) -> u64 {
+        hash(algorithm, &CustomCrcs::default(), data).expect("known algorithm")
+    }
+
+    /// Check values of the catalogue of parametrised CRC algorithms (Cook).
+    #[test]
+    fn crc_check_values() {
+        assert_eq!(named("crc16", CHECK), 0xbb3d);
+        assert_eq!(named("crc32", CHECK), 0xcbf4_3926);
+        let catalogue = [
+            // CRC-16/IBM-3740 ("CCITT false"), CRC-16/KERMIT, CRC-8/SMBUS, CRC-32/BZIP2, CRC-64/XZ.
+            (16, 0x1021, 0xffff, false, 0, 0x29b1),
+            (16, 0x1021, 0, true, 0, 0x2189),
+            (8, 0x07, 0, false, 0, 0xf4),
+            (32, 0x04c1_1db7, 0xffff_ffff, false, 0xffff_ffff, 0xfc89_1918),
+            (64, 0x42f0_e1eb_a9ea_3693, u64::MAX, true, u64::MAX, 0x995d_c9bb_df19_39fa),
+        ];
+        for (width, polynomial, initial, reflected, final_xor, check) in catalogue {
+            let crc = CrcParameters {
+                width,
+                polynomial,
+                initial,
+                reflect_input: reflected,
+                reflect_output: reflected,
+                final_xor,
+            };
+            assert_eq!(crc.checksum(CHECK), check, "{crc:?}");
+        }
+    }
+
+    /// RFC 1071, section 3: the words 0001 f203 f4f5 f6f7 sum to ddf2.
+    #[test]
+    fn internet_checksum_of_the_rfc() {
+        let data = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(ones_complement_sum(0, &data), 0xddf2);
+        assert_eq!(named("csum16", &data), 0x220d);
+        assert_eq!(internet_checksum(&[0xab]), !0xab00);
+        assert_eq!(internet_checksum(&[]), 0xffff);
+    }
+
+    #[test]
+    fn words_taken_out_of_a_sum_were_never_there() {
+        let all = [0x45, 0x00, 0x00, 0x54, 0xbe, 0xef];
+        let sum = ones_complement_sum(0, &all);
+        assert_eq!(ones_complement_difference(sum, &all[4..]), ones_complement_sum(0, &all[..4]));
+    }
+
+    #[test]
+    fn simple_hashes() {
+        assert_eq!(named("xor16", &[0x12, 0x34, 0x56]), 0x1234 ^ 0x5600);
+        assert_eq!(named("identity", &[1, 2, 3]), 0x01_0203);
+        assert_eq!(named("identity", &[1, 2, 3, 4, 5, 6, 7, 8, 9]), 0x0102_0304_0506_0708);
+        assert_eq!(hash("md5", &CustomCrcs::default(), CHECK), None);
+    }
+}

@@ -1,0 +1,232 @@
+//! Meters: two rates and three colours (RFC 2698) and one rate and three colours (RFC 2697).
+//!
+//! Token counts are kept in parts of 10^-9 so that a rate in units per second times nanoseconds is
+//! exact; no time is lost between packets, however close they come.
+
+use std::time::Duration;
+
+const PARTS: u128 = 1_000_000_000;
+
+/// Colour of a packet. The numbers are those of v1model; other architectures have their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Color {
+    /// Within the committed rate.
+    Green,
+    /// Above the committed, within the peak rate or excess burst.
+    Yellow,
+    /// Above.
+    Red,
+}
+
+/// How a meter is configured. Rates are in bytes or packets per second, bursts in bytes or packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeterConfig {
+    /// Two-rate three-colour marker (RFC 2698).
+    TwoRate {
+        /// Committed information rate.
+        committed_rate: u64,
+        /// Committed burst size.
+        committed_burst: u64,
+        /// Peak information rate.
+        peak_rate: u64,
+        /// Peak burst size.
+        peak_burst: u64,
+    },
+    /// Single-rate three-colour marker (RFC 2697); with no excess burst, two colours.
+    SingleRate {
+        /// Committed information rate.
+        committed_rate: u64,
+        /// Committed burst size.
+        committed_burst: u64,
+        /// Excess burst size.
+        excess_burst: u64,
+    },
+}
+
+/// A meter at work; one that is not configured finds every packet as it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Meter {
+    running: Option<Running>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Running {
+    config: MeterConfig,
+    /// Tc of both RFCs.
+    committed: u128,
+    /// Tp of RFC 2698, Te of RFC 2697.
+    second: u128,
+    updated: Duration,
+}
+
+impl Meter {
+    /// Starts anew with full buckets; `None` takes the configuration away.
+    pub(crate) fn configure(&mut self, config: Option<MeterConfig>, now: Duration) {
+        self.running = config.map(|config| {
+            let (committed, second) = bursts(&config);
+            Running { config, committed, second, updated: now }
+        });
+    }
+
+    pub(crate) fn config(&self) -> Option<MeterConfig> {
+        self.running.map(|running| running.config)
+    }
+
+    /// Colour of a packet of `size` (bytes, or 1 for a meter of packets) that came as `before`
+    /// (green for colour-blind use).
+    pub(crate) fn execute(&mut self, size: u64, before: Color, now: Duration) -> Color {
+        let Some(running) = &mut self.running else { return before };
+        running.refill(now);
+        let size = u128::from(size) * PARTS;
+        let takes = |bucket: &mut u128| match bucket.checked_sub(size) {
+            Some(rest) => {
+                *bucket = rest;
+                true
+            }
+            None => false,
+        };
+        match running.config {
+            MeterConfig::TwoRate { .. } => {
+                if before == Color::Red || running.second < size {
+                    return Color::Red;
+                }
+                running.second -= size;
+                if before == Color::Green && takes(&mut running.committed) {
+                    Color::Green
+                } else {
+                    Color::Yellow
+                }
+            }
+            MeterConfig::SingleRate { .. } => {
+                if before == Color::Green && takes(&mut running.committed) {
+                    Color::Green
+                } else if before != Color::Red && takes(&mut running.second) {
+                    Color::Yellow
+                } else {
+                    Color::Red
+                }
+            }
+        }
+    }
+}
+
+impl Running {
+    fn refill(&mut self, now: Duration) {
+        let elapsed = now.saturating_sub(self.updated).as_nanos();
+        self.updated = self.updated.max(now);
+        let (committed_full, second_full) = bursts(&self.config);
+        match self.config {
+            MeterConfig::TwoRate { committed_rate, peak_rate, .. } => {
+                self.committed = filled(self.committed, committed_rate, elapsed, committed_full);
+                self.second = filled(self.second, peak_rate, elapsed, second_full);
+            }
+            MeterConfig::SingleRate { committed_rate, .. } => {
+                // What the committed bucket cannot take goes to the excess bucket.
+                let new = u128::from(committed_rate).saturating_mul(elapsed);
+                let room = committed_full.saturating_sub(self.committed);
+                self.committed += new.min(room);
+                let over = new.saturating_sub(room);
+                self.second = self.second.saturating_add(over).min(second_full);
+            }
+        }
+    }
+}
+
+fn filled(tokens: u128, rate: u64, nanoseconds: u128, full: u128) -> u128 {
+    tokens.saturating_add(u128::from(rate).saturating_mul(nanoseconds)).min(full)
+}
+
+/// Both buckets when they are full.
+fn bursts(config: &MeterConfig) -> (u128, u128) {
+    let (committed, second) = match config {
+        MeterConfig::TwoRate { committed_burst, peak_burst, .. } => (committed_burst, peak_burst),
+        MeterConfig::SingleRate { committed_burst, excess_burst, .. } => {
+            (committed_burst, excess_burst)
+        }
+    };
+    (u128::from(*committed) * PARTS, u128::from(*second) * PARTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    fn running(config: MeterConfig) -> Meter {
+        let mut meter = Meter::default();
+        meter.configure(Some(config), at(0));
+        meter
+    }
+
+    fn colours(meter: &mut Meter, size: u64, count: usize, now: Duration) -> Vec<Color> {
+        (0..count).map(|_| meter.execute(size, Color::Green, now)).collect()
+    }
+
+    #[test]
+    fn without_configuration_everything_is_green() {
+        let mut meter = Meter::default();
+        assert_eq!(meter.execute(u64::MAX, Color::Green, at(0)), Color::Green);
+    }
+
+    #[test]
+    fn two_rates() {
+        use Color::{Green, Red, Yellow};
+        let mut meter = running(MeterConfig::TwoRate {
+            committed_rate: 1000,
+            committed_burst: 200,
+            peak_rate: 2000,
+            peak_burst: 400,
+        });
+        assert_eq!(colours(&mut meter, 100, 5, at(0)), [Green, Green, Yellow, Yellow, Red]);
+        // After 100 ms there are 100 committed and 200 peak tokens.
+        assert_eq!(colours(&mut meter, 100, 3, at(100)), [Green, Yellow, Red]);
+        // Buckets do not grow beyond their burst.
+        assert_eq!(colours(&mut meter, 100, 5, at(60_000)), [Green, Green, Yellow, Yellow, Red]);
+    }
+
+    #[test]
+    fn a_coloured_packet_gets_no_better() {
+        let config = MeterConfig::TwoRate {
+            committed_rate: 1,
+            committed_burst: 10,
+            peak_rate: 1,
+            peak_burst: 10,
+        };
+        let mut meter = running(config);
+        assert_eq!(meter.execute(1, Color::Red, at(0)), Color::Red);
+        assert_eq!(meter.execute(1, Color::Yellow, at(0)), Color::Yellow);
+        // The red one took nothing, the yellow one only from the peak bucket.
+        assert_eq!(colours(&mut meter, 9, 1, at(0)), [Color::Green]);
+    }
+
+    #[test]
+    fn one_rate() {
+        use Color::{Green, Red, Yellow};
+        let mut meter = running(MeterConfig::SingleRate {
+            committed_rate: 1000,
+            committed_burst: 200,
+            excess_burst: 100,
+        });
+        assert_eq!(colours(&mut meter, 100, 4, at(0)), [Green, Green, Yellow, Red]);
+        // 250 new tokens: 200 fill the committed bucket, 50 go to the excess bucket.
+        assert_eq!(colours(&mut meter, 50, 6, at(250)), [Green, Green, Green, Green, Yellow, Red]);
+    }
+
+    #[test]
+    fn parts_of_a_token_are_not_lost() {
+        let mut meter = running(MeterConfig::SingleRate {
+            committed_rate: 3,
+            committed_burst: 2,
+            excess_burst: 0,
+        });
+        let mut green = 0;
+        for millisecond in 0..=1000 {
+            green += u32::from(meter.execute(1, Color::Green, at(millisecond)) == Color::Green);
+        }
+        // Two at the start, three in the second that follows.
+        assert_eq!(green, 5);
+    }
+}

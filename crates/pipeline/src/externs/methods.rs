@@ -1,0 +1,322 @@
+//! Methods of extern instances.
+
+use super::calls::within;
+use super::hash::{ones_complement_difference, ones_complement_sum};
+use super::meter::Color;
+use super::{Call, ChecksumState, ExternState};
+use crate::error::RunError;
+use crate::machine::{Machine, Stop, damaged};
+use crate::state::Digest;
+use crate::value::Value;
+use p4lang::bits::Bits;
+use p4lang::ir::{Argument, ExternId};
+
+/// Whether a method of an extern type can be run.
+pub(super) fn known(extern_type: &str, method: &str) -> bool {
+    matches!(
+        (extern_type, method),
+        ("counter" | "Counter" | "direct_counter" | "DirectCounter", "count")
+            | ("register" | "Register", "read" | "write")
+            | ("meter", "execute_meter")
+            | ("direct_meter", "read")
+            | ("Meter" | "DirectMeter", "execute" | "dpdk_execute")
+            | ("Hash", "get_hash")
+            | ("Checksum", "clear" | "update" | "get")
+            | ("Checksum16", "get")
+            | (
+                "InternetChecksum",
+                "clear" | "add" | "subtract" | "get" | "get_state" | "set_state"
+            )
+            | ("Random", "read")
+            | ("Digest", "pack")
+    )
+}
+
+impl Machine<'_> {
+    pub(super) fn call_method(
+        &mut self,
+        call: &Call<'_>,
+        id: ExternId,
+        method: &str,
+    ) -> Result<Option<Value>, Stop> {
+        let instance = self.layout.program.externs.get(id.index());
+        let instance = instance.ok_or_else(|| damaged("extern instance"))?;
+        match (instance.extern_type.as_str(), method) {
+            ("counter" | "Counter", "count") => self.count(call, id).map(|()| None),
+            ("direct_counter" | "DirectCounter", "count") => {
+                self.count_direct(call, id).map(|()| None)
+            }
+            ("register", "read") => {
+                let index = self.input_number(call, 1)?;
+                if let Some(value) = self.register(id, index)? {
+                    self.output(call, 0, value)?;
+                }
+                Ok(None)
+            }
+            ("Register", "read") => {
+                let index = self.input_number(call, 0)?;
+                self.register(id, index)
+            }
+            ("register" | "Register", "write") => self.write_register(call, id).map(|()| None),
+            ("meter", "execute_meter") => {
+                let index = self.input_number(call, 0)?;
+                if let Some(color) = self.execute_meter(id, index, Color::Green)? {
+                    self.output(call, 1, color_number(color))?;
+                }
+                Ok(None)
+            }
+            ("direct_meter", "read") => {
+                if let Some(color) = self.execute_direct(id, Color::Green)? {
+                    self.output(call, 0, color_number(color))?;
+                }
+                Ok(None)
+            }
+            ("Meter", _) => {
+                let index = self.input_number(call, 0)?;
+                let before = self.color_before(call, 1)?;
+                let color = self.execute_meter(id, index, before)?.unwrap_or(before);
+                Ok(Some(self.color_member(color)))
+            }
+            ("DirectMeter", _) => {
+                let before = self.color_before(call, 0)?;
+                let color = self.execute_direct(id, before)?.unwrap_or(before);
+                Ok(Some(self.color_member(color)))
+            }
+            ("Hash", "get_hash") => self.get_hash(call, id).map(Some),
+            ("Checksum16", "get") => {
+                let data = self.input_data(call, 0)?;
+                let hash = self.hash("csum16", &data)?;
+                Ok(Some(Value::Bits(Bits::unsigned(64, u128::from(hash)))))
+            }
+            ("Checksum", _) => self.checksum(call, id, method),
+            ("InternetChecksum", _) => self.internet_checksum(call, id, method),
+            ("Random", "read") => self.random(id).map(Some),
+            ("Digest", "pack") => {
+                let type_id = match call.arguments.first() {
+                    Some(Argument::In(expression)) => expression.type_id,
+                    _ => return Err(damaged("argument of an extern")),
+                };
+                let value = self.input(call, 0)?;
+                let digest = Digest { instance: Some(id), receiver: None, type_id, value };
+                self.state.digests.push(digest);
+                Ok(None)
+            }
+            _ => Err(RunError::UnknownExtern {
+                place: self.at(call.location),
+                name: format!("{}.{method}", instance.extern_type),
+            }
+            .into()),
+        }
+    }
+
+    fn count(&mut self, call: &Call<'_>, id: ExternId) -> Result<(), Stop> {
+        let index = self.input_number(call, 0)?;
+        let bytes = self.received_length;
+        let ExternState::Counter(counters) = self.extern_state(id)? else {
+            return Err(damaged("counter"));
+        };
+        if index < counters.size {
+            counters.values.entry(index).or_default().count(bytes);
+        }
+        Ok(())
+    }
+
+    /// In v1model every hit was counted already.
+    fn count_direct(&mut self, _call: &Call<'_>, id: ExternId) -> Result<(), Stop> {
+        if self.state.counts_every_hit {
+            return Ok(());
+        }
+        let bytes = self.received_length;
+        if let Some((table, handle)) = self.entry_of(id)
+            && let Some(state) = self.state.tables.get_mut(table)
+            && let Some(counter) = state.get_mut(handle).and_then(|stored| stored.counter(id))
+        {
+            counter.count(bytes);
+        }
+        Ok(())
+    }
+
+    /// The entry whose action runs now, of the table that a direct extern belongs to.
+    fn entry_of(&self, id: ExternId) -> Option<(usize, crate::table::EntryHandle)> {
+        let table = self.layout.program.externs.get(id.index())?.table?;
+        let lookup = self.lookups.iter().rev().find(|lookup| lookup.table == table)?;
+        Some((table.index(), lookup.entry?))
+    }
+
+    fn register(&mut self, id: ExternId, index: u64) -> Result<Option<Value>, Stop> {
+        let ExternState::Register(registers) = self.extern_state(id)? else {
+            return Err(damaged("register"));
+        };
+        if index >= registers.size {
+            return Ok(None);
+        }
+        Ok(Some(registers.values.get(&index).unwrap_or(&registers.initial).clone()))
+    }
+
+    fn write_register(&mut self, call: &Call<'_>, id: ExternId) -> Result<(), Stop> {
+        let index = self.input_number(call, 0)?;
+        let value = self.input(call, 1)?;
+        let ExternState::Register(registers) = self.extern_state(id)? else {
+            return Err(damaged("register"));
+        };
+        if index < registers.size {
+            registers.values.insert(index, value);
+        }
+        Ok(())
+    }
+
+    fn execute_meter(
+        &mut self,
+        id: ExternId,
+        index: u64,
+        before: Color,
+    ) -> Result<Option<Color>, Stop> {
+        let (now, length) = (self.now, self.received_length);
+        let ExternState::Meter(meters) = self.extern_state(id)? else {
+            return Err(damaged("meter"));
+        };
+        if index >= meters.size {
+            return Ok(None);
+        }
+        let size = if meters.counts_packets { 1 } else { length };
+        let meter = meters.meters.get_mut(&index);
+        Ok(Some(meter.map_or(before, |meter| meter.execute(size, before, now))))
+    }
+
+    /// `None` if no entry was hit.
+    fn execute_direct(&mut self, id: ExternId, before: Color) -> Result<Option<Color>, Stop> {
+        let (now, length) = (self.now, self.received_length);
+        let ExternState::DirectMeter { counts_packets } = *self.extern_state(id)? else {
+            return Err(damaged("direct meter"));
+        };
+        let Some((table, handle)) = self.entry_of(id) else { return Ok(None) };
+        let size = if counts_packets { 1 } else { length };
+        let state = self.state.tables.get_mut(table).and_then(|table| table.get_mut(handle));
+        let Some(meter) = state.and_then(|stored| stored.meter(id)) else { return Ok(None) };
+        let known = self
+            .lookups
+            .iter()
+            .rev()
+            .find(|lookup| lookup.entry == Some(handle))
+            .and_then(|lookup| lookup.colors.iter().find(|(meter, _)| *meter == id));
+        if let Some((_, color)) = known {
+            return Ok(Some(*color));
+        }
+        let color = meter.execute(size, before, now);
+        let lookup = self.lookups.iter_mut().rev().find(|lookup| lookup.entry == Some(handle));
+        if let Some(lookup) = lookup {
+            lookup.colors.push((id, color));
+        }
+        Ok(Some(color))
+    }
+
+    /// The colour that a packet came with; green without argument.
+    fn color_before(&self, call: &Call<'_>, position: usize) -> Result<Color, Stop> {
+        match call.arguments.get(position) {
+            None | Some(Argument::Absent) => Ok(Color::Green),
+            Some(_) => Ok(match self.input_member(call, position)?.as_str() {
+                "RED" => Color::Red,
+                "YELLOW" => Color::Yellow,
+                _ => Color::Green,
+            }),
+        }
+    }
+
+    fn color_member(&self, color: Color) -> Value {
+        let member = match color {
+            Color::Green => "GREEN",
+            Color::Yellow => "YELLOW",
+            Color::Red => "RED",
+        };
+        let position = ["PSA_MeterColor_t", "PNA_MeterColor_t"]
+            .iter()
+            .find_map(|name| self.layout.enum_position(name, member));
+        Value::Enum(position.unwrap_or(0))
+    }
+
+    fn get_hash(&mut self, call: &Call<'_>, id: ExternId) -> Result<Value, Stop> {
+        let ExternState::Hash { algorithm } = self.extern_state(id)? else {
+            return Err(damaged("hash"));
+        };
+        let algorithm = algorithm.clone();
+        if call.arguments.len() < 3 {
+            let data = self.input_data(call, 0)?;
+            let hash = self.hash(&algorithm, &data)?;
+            return Ok(Value::Bits(Bits::unsigned(64, u128::from(hash))));
+        }
+        let data = self.input_data(call, 1)?;
+        let hash = self.hash(&algorithm, &data)?;
+        Ok(within(hash, &self.input(call, 0)?, &self.input(call, 2)?))
+    }
+
+    fn checksum(
+        &mut self,
+        call: &Call<'_>,
+        id: ExternId,
+        method: &str,
+    ) -> Result<Option<Value>, Stop> {
+        let ExternState::Checksum { algorithm } = self.extern_state(id)? else {
+            return Err(damaged("checksum"));
+        };
+        let algorithm = algorithm.clone();
+        let start = ChecksumState::Data { bytes: Vec::new(), used: 8 };
+        let state = self.checksums.remove(&id).unwrap_or_else(|| start.clone());
+        let ChecksumState::Data { mut bytes, mut used } = state else {
+            return Err(damaged("checksum"));
+        };
+        let mut result = None;
+        match method {
+            "clear" => (bytes, used) = (Vec::new(), 8),
+            "update" => {
+                if let Some(Argument::In(expression)) = call.arguments.first() {
+                    self.append_data(expression, &mut bytes, &mut used)?;
+                }
+            }
+            _ => {
+                let hash = self.hash(&algorithm, &bytes)?;
+                result = Some(Value::Bits(Bits::unsigned(64, u128::from(hash))));
+            }
+        }
+        self.checksums.insert(id, ChecksumState::Data { bytes, used });
+        Ok(result)
+    }
+
+    /// Incremental checksums (RFC 1624; PSA specification, section 7.8).
+    fn internet_checksum(
+        &mut self,
+        call: &Call<'_>,
+        id: ExternId,
+        method: &str,
+    ) -> Result<Option<Value>, Stop> {
+        let sum = match self.checksums.get(&id) {
+            Some(ChecksumState::Sum(sum)) => *sum,
+            _ => 0,
+        };
+        let word = |word: u16| Some(Value::Bits(Bits::unsigned(16, u128::from(word))));
+        let sum = match method {
+            "clear" => 0,
+            "add" => ones_complement_sum(sum, &self.input_data(call, 0)?),
+            "subtract" => ones_complement_difference(sum, &self.input_data(call, 0)?),
+            "set_state" => self.input_number(call, 0)? as u16,
+            "get_state" => return Ok(word(sum)),
+            _ => return Ok(word(!sum)),
+        };
+        self.checksums.insert(id, ChecksumState::Sum(sum));
+        Ok(None)
+    }
+
+    fn random(&mut self, id: ExternId) -> Result<Value, Stop> {
+        let ExternState::Random { least, most } = self.extern_state(id)? else {
+            return Err(damaged("random number"));
+        };
+        let number = |value: &Value| value.to_pattern().and_then(|bits| bits.to_u64());
+        let (least, most) = (number(least).unwrap_or(0), number(most).unwrap_or(u64::MAX));
+        let number = self.state.random_number(least, most);
+        Ok(Value::Bits(Bits::unsigned(64, u128::from(number))))
+    }
+}
+
+/// v1model's colours: 0 green, 1 yellow, 2 red.
+fn color_number(color: Color) -> Value {
+    Value::Bits(Bits::unsigned(8, color as u128))
+}

@@ -1,0 +1,144 @@
+//! Functions of PNA (Portable NIC Architecture, version 0.7).
+
+use super::Call;
+use crate::machine::{Machine, Stop, damaged};
+use crate::table::{ActionCall, EntryAction, FieldMatch, TableEntry};
+use crate::trace::Event;
+use crate::value::Value;
+use p4lang::bits::Bits;
+use p4lang::ir::{Action, Argument, ExternCallee};
+
+/// `ADD_ENTRY_SUCCESS` and `ADD_ENTRY_NOT_DONE`.
+const ADD_ENTRY_SUCCESS: u128 = 0;
+const ADD_ENTRY_NOT_DONE: u128 = 1;
+
+impl Machine<'_> {
+    pub(super) fn call_pna(
+        &mut self,
+        call: &Call<'_>,
+        function: &str,
+    ) -> Result<Option<Value>, Stop> {
+        debug_assert!(matches!(call.callee, ExternCallee::Function(_)));
+        match function {
+            "drop_packet" => self.effects.destination = None,
+            "send_to_port" => self.effects.destination = Some(self.input_number(call, 0)? as u32),
+            "mirror_packet" => {
+                let slot = self.input_number(call, 0)? as u32;
+                let session = self.input_number(call, 1)? as u32;
+                self.effects.mirrors.retain(|(known, _)| *known != slot);
+                self.effects.mirrors.push((slot, session));
+            }
+            "SelectByDirection" => {
+                let chosen = if self.input_member(call, 0)? == "NET_TO_HOST" { 1 } else { 2 };
+                return self.input(call, chosen).map(Some);
+            }
+            "allocate_flow_id" => {
+                self.state.flow_ids = self.state.flow_ids.wrapping_add(1);
+                let id = u128::from(self.state.flow_ids);
+                return Ok(Some(Value::Bits(Bits::unsigned(32, id))));
+            }
+            "add_entry" => {
+                let added = self.add_entry(call)?;
+                let status = if added { ADD_ENTRY_SUCCESS } else { ADD_ENTRY_NOT_DONE };
+                return Ok(Some(Value::Bits(Bits::unsigned(32, status))));
+            }
+            "set_entry_expire_time" => {
+                let profile = self.input_number(call, 0)?;
+                self.restart_timer(Some(profile));
+            }
+            "set_entry_expire_time_if" => {
+                if self.input_bool(call, 0)? {
+                    let profile = self.input_number(call, 1)?;
+                    self.restart_timer(Some(profile));
+                }
+            }
+            "restart_expire_timer" => self.restart_timer(None),
+            "update_expire_info" => {
+                if self.input_bool(call, 0)? {
+                    let profile = self.input_number(call, 2)?;
+                    let new_time = self.input_bool(call, 1)?;
+                    self.restart_timer(new_time.then_some(profile));
+                }
+            }
+            _ => return Err(self.unknown(call, function)),
+        }
+        Ok(None)
+    }
+
+    /// Restarts the timer of the entry whose action runs; a profile sets its timeout too.
+    fn restart_timer(&mut self, profile: Option<u64>) {
+        let now = self.now;
+        let timeout = profile.map(|profile| self.state.expire_profiles.get(&profile).copied());
+        let Some(lookup) = self.lookups.last() else { return };
+        let (table, Some(handle)) = (lookup.table, lookup.entry) else { return };
+        let state = self.state.tables.get_mut(table.index());
+        let Some(stored) = state.and_then(|table| table.get_mut(handle)) else { return };
+        stored.restart(now);
+        if let Some(timeout) = timeout {
+            stored.entry.idle_timeout = timeout;
+        }
+    }
+
+    /// Adds the entry that the packet missed. Not done if the table has the entry, is full, or has
+    /// no such action.
+    fn add_entry(&mut self, call: &Call<'_>) -> Result<bool, Stop> {
+        let layout = self.layout;
+        let Value::String(wanted) = self.input(call, 0)? else {
+            return Err(damaged("name of an action"));
+        };
+        let Some(lookup) = self.lookups.last() else { return Ok(false) };
+        let (id, missed, keys) = (lookup.table, lookup.entry.is_none(), lookup.keys.clone());
+        let table = layout.program.tables.get(id.index()).ok_or_else(|| damaged("table"))?;
+        if !table.add_on_miss || !missed {
+            return Ok(false);
+        }
+        let named = |action: &Action| {
+            action.name == wanted || action.name.rsplit('.').next() == Some(wanted.as_str())
+        };
+        let found = table.actions.iter().find_map(|reference| {
+            let action = layout.program.actions.get(reference.action.index())?;
+            named(action).then_some((reference.action, action))
+        });
+        let Some((action_id, action)) = found else { return Ok(false) };
+        let Some(arguments) = self.entry_arguments(call, action)? else { return Ok(false) };
+        let profile = self.optional_input(call, 2)?.and_then(|profile| profile.to_pattern());
+        let profile = profile.and_then(|profile| profile.to_u64());
+        let entry = TableEntry {
+            matches: keys.into_iter().map(FieldMatch::Exact).collect(),
+            priority: 0,
+            action: EntryAction::Action(ActionCall { action: action_id, arguments }),
+            idle_timeout: profile.and_then(|id| self.state.expire_profiles.get(&id).copied()),
+        };
+        let now = self.now;
+        let state = self.state.tables.get_mut(id.index()).ok_or_else(|| damaged("table"))?;
+        let added = state.add(entry.clone(), now).is_ok();
+        if added {
+            self.event(|_| Event::Added { table: table.name.clone(), entry });
+        }
+        Ok(added)
+    }
+
+    /// The values of the new entry, by the names of the action's parameters.
+    fn entry_arguments(
+        &self,
+        call: &Call<'_>,
+        action: &Action,
+    ) -> Result<Option<Vec<Value>>, Stop> {
+        let Some(Argument::In(parameters)) = call.arguments.get(1) else {
+            return Err(damaged("parameters of an action"));
+        };
+        let values = self.evaluate(parameters)?;
+        let wanted = action.parameters.iter().filter(|parameter| parameter.direction.is_none());
+        let fields = match &values {
+            Value::Struct(fields) => fields.as_slice(),
+            _ => &[],
+        };
+        Ok(wanted
+            .enumerate()
+            .map(|(position, parameter)| {
+                let named = self.layout.field(&values, parameters.type_id, &parameter.name);
+                named.or_else(|| fields.get(position)).cloned()
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,213 @@
+//! A program made ready to run: the shape of each type, worked out once.
+//!
+//! Everything that is looked up by an id of the program goes through here or through `get`, so an
+//! IR file that was edited by hand makes an error, not a panic.
+
+use crate::error::LoadError;
+use crate::value::Value;
+use num_bigint::BigInt;
+use p4lang::bits::Bits;
+use p4lang::ir::{self, Composite, Program, Type, TypeId};
+
+/// Most single values (fields, elements) that the variables of a program may hold together: some
+/// hundred megabytes.
+const MAXIMUM_CELLS: u64 = 1 << 22;
+const MAXIMUM_TYPE_DEPTH: u32 = 64;
+
+/// A program and what was worked out about it.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub(crate) program: Program,
+    types: Vec<Type>,
+    /// The initial value of each type.
+    initials: Vec<Value>,
+}
+
+impl Layout {
+    pub(crate) fn new(program: Program) -> Result<Self, LoadError> {
+        if program.version != Program::VERSION {
+            return Err(LoadError::Version { found: program.version, known: Program::VERSION });
+        }
+        let types: Vec<Type> = program.types.iter().map(|(_, ty)| ty).collect();
+        let mut sizes = vec![None; types.len()];
+        for position in 0..types.len() {
+            cells(&program, &types, &mut sizes, position, MAXIMUM_TYPE_DEPTH)?;
+        }
+        let mut total: u64 = sizes.iter().flatten().fold(0, |sum, size| sum.saturating_add(*size));
+        for variable in &program.variables {
+            let size = sizes.get(variable.type_id.index()).copied().flatten();
+            total = total.saturating_add(size.ok_or(LoadError::Malformed("type of a variable"))?);
+        }
+        if total > MAXIMUM_CELLS {
+            return Err(LoadError::TooLarge { values: total, most: MAXIMUM_CELLS });
+        }
+        let mut layout = Self { program, types, initials: Vec::new() };
+        let initials = (0..layout.types.len())
+            .map(|position| layout.build(TypeId(position as u32)))
+            .collect::<Option<Vec<_>>>();
+        layout.initials = initials.ok_or(LoadError::Malformed("type"))?;
+        Ok(layout)
+    }
+
+    fn build(&self, type_id: TypeId) -> Option<Value> {
+        Some(match self.get(type_id)? {
+            Type::Bool => Value::Bool(false),
+            Type::Bits { width, signed } => Value::Bits(Bits::zero(width, signed)),
+            Type::ActionRun(_) => Value::Bits(Bits::zero(32, false)),
+            Type::Varbits { .. } => Value::Varbits(Bits::zero(0, false)),
+            Type::Integer => Value::Integer(BigInt::from(0)),
+            Type::Error => Value::Error(0),
+            Type::Enum(_) => Value::Enum(0),
+            Type::String => Value::String(String::new()),
+            Type::Composite(id) => {
+                let composite = self.program.types.composites.get(id.index())?;
+                let fields = composite.fields.iter().map(|field| self.build(field.type_id));
+                Value::composite(composite.kind, false, fields.collect::<Option<_>>()?)
+            }
+            Type::Stack { element, size } => {
+                Value::Stack { elements: vec![self.build(element)?; size as usize], next: 0 }
+            }
+        })
+    }
+
+    /// The type behind an id.
+    pub(crate) fn get(&self, type_id: TypeId) -> Option<Type> {
+        self.types.get(type_id.index()).copied()
+    }
+
+    /// The value that a variable of this type has before anything is stored: zero, invalid, empty.
+    pub(crate) fn initial(&self, type_id: TypeId) -> Option<&Value> {
+        self.initials.get(type_id.index())
+    }
+
+    /// The composite behind a type, if it is one.
+    pub(crate) fn composite(&self, type_id: TypeId) -> Option<&Composite> {
+        match self.get(type_id)? {
+            Type::Composite(id) => self.program.types.composites.get(id.index()),
+            _ => None,
+        }
+    }
+
+    /// A constant of the program as a value of type `type_id`.
+    pub(crate) fn constant(&self, type_id: TypeId, constant: &ir::Value) -> Option<Value> {
+        Some(match constant {
+            ir::Value::Bits(bits) => Value::Bits(bits.clone()),
+            ir::Value::Bool(value) => Value::Bool(*value),
+            ir::Value::Error(position) => Value::Error(*position),
+            ir::Value::Enum(position) => Value::Enum(*position),
+            ir::Value::String(text) => Value::String(text.clone()),
+            ir::Value::Integer(number) => match self.get(type_id)? {
+                Type::Bits { width, signed } => {
+                    Value::Bits(Bits::from_bigint(width, signed, number))
+                }
+                _ => Value::Integer(number.clone()),
+            },
+            ir::Value::Composite(values) => {
+                let composite = self.composite(type_id)?;
+                let fields = composite
+                    .fields
+                    .iter()
+                    .zip(values)
+                    .map(|(field, value)| self.constant(field.type_id, value))
+                    .collect::<Option<Vec<_>>>()?;
+                Value::composite(composite.kind, true, fields)
+            }
+        })
+    }
+
+    /// A field of a struct or header by name.
+    pub(crate) fn field<'v>(
+        &self,
+        value: &'v Value,
+        type_id: TypeId,
+        name: &str,
+    ) -> Option<&'v Value> {
+        let position = self.field_position(type_id, name)?;
+        match value {
+            Value::Struct(fields) | Value::Header { fields, .. } => fields.get(position),
+            _ => None,
+        }
+    }
+
+    /// Sets a field of a struct by name, in the field's type; nothing happens if there is none.
+    pub(crate) fn set_field(&self, value: &mut Value, type_id: TypeId, name: &str, number: u128) {
+        let Some(position) = self.field_position(type_id, name) else { return };
+        if let Value::Struct(fields) | Value::Header { fields, .. } = value
+            && let Some(field) = fields.get_mut(position)
+        {
+            *field = Value::from_pattern(field, &Bits::unsigned(128, number));
+        }
+    }
+
+    fn field_position(&self, type_id: TypeId, name: &str) -> Option<usize> {
+        self.composite(type_id)?.fields.iter().position(|field| field.name == name)
+    }
+
+    /// The member of an enumeration that a value of it names.
+    pub(crate) fn enum_member(&self, type_id: TypeId, value: &Value) -> Option<&str> {
+        let (Type::Enum(id), Value::Enum(position)) = (self.get(type_id)?, value) else {
+            return None;
+        };
+        let members = &self.program.types.enums.get(id.index())?.members;
+        members.get(*position as usize).map(String::as_str)
+    }
+
+    /// The position of a member in the enumeration called `name`.
+    pub(crate) fn enum_position(&self, name: &str, member: &str) -> Option<u32> {
+        let enumeration = self.program.types.enums.iter().find(|known| known.name == name)?;
+        let position = enumeration.members.iter().position(|known| known == member)?;
+        u32::try_from(position).ok()
+    }
+
+    /// The position of an error; of `NoError` if the program does not know it.
+    pub(crate) fn error(&self, name: &str) -> u32 {
+        let position = self.program.errors.iter().position(|known| known == name).unwrap_or(0);
+        u32::try_from(position).unwrap_or(0)
+    }
+
+    /// `file:line:column`, as compilers write it.
+    pub(crate) fn place_in_source(&self, location: Option<ir::Location>) -> String {
+        let Some(location) = location else { return "the program".to_owned() };
+        let file = self.program.files.get(location.file as usize);
+        let file = file.map_or("the program", String::as_str);
+        format!("{file}:{}:{}", location.line, location.column)
+    }
+}
+
+/// How many single values a value of a type has.
+fn cells(
+    program: &Program,
+    types: &[Type],
+    sizes: &mut [Option<u64>],
+    position: usize,
+    depth: u32,
+) -> Result<u64, LoadError> {
+    if let Some(Some(known)) = sizes.get(position) {
+        return Ok(*known);
+    }
+    let depth = depth.checked_sub(1).ok_or(LoadError::Malformed("type that contains itself"))?;
+    let size = match types.get(position).ok_or(LoadError::Malformed("type"))? {
+        Type::Composite(id) => {
+            let composite = program.types.composites.get(id.index());
+            let composite = composite.ok_or(LoadError::Malformed("composite type"))?;
+            let mut sum: u64 = 1;
+            for field in &composite.fields {
+                let size = cells(program, types, sizes, field.type_id.index(), depth)?;
+                sum = sum.saturating_add(size);
+            }
+            sum
+        }
+        Type::Stack { element, size } => {
+            let element = cells(program, types, sizes, element.index(), depth)?;
+            element.saturating_mul(u64::from(*size)).saturating_add(1)
+        }
+        Type::Bits { width, .. } | Type::Varbits { max_width: width } => {
+            1 + u64::from(*width) / 128
+        }
+        _ => 1,
+    };
+    if let Some(slot) = sizes.get_mut(position) {
+        *slot = Some(size);
+    }
+    Ok(size)
+}

@@ -1,0 +1,319 @@
+//! One pass of a packet through blocks of the program.
+//!
+//! The machine walks the IR. All variables are in one flat frame (the IR allocates them
+//! statically); a call copies its arguments into the callee's parameters and back. Errors of the
+//! program (`verify`, a packet that is too short) travel as [`Stop::Reject`]; faults that no P4
+//! program should have (a failed assertion, an endless loop) as [`Stop::Fault`], and end the packet.
+
+mod apply;
+mod expression;
+mod parse;
+mod place;
+mod statement;
+
+use crate::error::RunError;
+use crate::externs::ChecksumState;
+use crate::layout::Layout;
+use crate::state::State;
+use crate::table::EntryHandle;
+use crate::trace::{Event, Trace};
+use crate::value::Value;
+use p4lang::bits::Bits;
+use p4lang::ir::{
+    Block, ControlId, Direction, ExternId, Location, Parameter, ParserId, TableId, VariableId,
+};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Statements that one packet may run: a second or so.
+const MAXIMUM_STEPS: u64 = 10_000_000;
+/// States that one parser may go through; then its error is `ParserTimeout`.
+const MAXIMUM_STATES: u64 = 65_536;
+const MAXIMUM_CALL_DEPTH: u32 = 200;
+
+/// Why a block ends before its last statement.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The parser rejects, with this error.
+    Reject(u32),
+    /// The packet cannot be processed.
+    Fault(RunError),
+}
+
+impl From<RunError> for Stop {
+    fn from(fault: RunError) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+pub(crate) fn damaged(what: &'static str) -> Stop {
+    Stop::Fault(RunError::Malformed(what))
+}
+
+/// Where control goes after a statement.
+#[derive(Debug)]
+pub(crate) enum Flow {
+    Next,
+    Break,
+    Continue,
+    Return(Option<Value>),
+    Exit,
+}
+
+/// What blocks ask the architecture to do, and what it tells them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Effects {
+    /// v1model: session and field list of the last `clone`.
+    pub(crate) clone: Option<(u32, Option<u32>)>,
+    /// v1model: field list of the last `resubmit`.
+    pub(crate) resubmit: Option<Option<u32>>,
+    /// v1model: field list of the last `recirculate`; PNA: the verdict.
+    pub(crate) recirculate: Option<Option<u32>>,
+    /// v1model: most bytes that leave.
+    pub(crate) truncate: Option<u64>,
+    /// v1model: a `verify_checksum` failed.
+    pub(crate) checksum_error: bool,
+    /// PNA: port of the last `send_to_port`; `None` after `drop_packet`.
+    pub(crate) destination: Option<u32>,
+    /// PNA: session by slot.
+    pub(crate) mirrors: Vec<(u32, u32)>,
+}
+
+/// A table that is being applied.
+#[derive(Clone, Debug)]
+pub(crate) struct Lookup {
+    pub(crate) table: TableId,
+    pub(crate) keys: Vec<Bits>,
+    pub(crate) entry: Option<EntryHandle>,
+    /// Colour that each direct meter found; a meter runs once per lookup.
+    pub(crate) colors: Vec<(ExternId, crate::externs::meter::Color)>,
+}
+
+/// See the module.
+pub(crate) struct Machine<'p> {
+    pub(crate) layout: &'p Layout,
+    pub(crate) state: &'p mut State,
+    trace: Option<&'p mut dyn Trace>,
+    frame: Vec<Value>,
+    /// The packet as the parser sees it.
+    packet: Vec<u8>,
+    /// In bits.
+    cursor: u64,
+    /// What the deparser emitted.
+    emitted: Vec<u8>,
+    emitted_used: u32,
+    pub(crate) now: Duration,
+    /// Length in bytes as received, for counters and meters.
+    pub(crate) received_length: u64,
+    pub(crate) effects: Effects,
+    pub(crate) lookups: Vec<Lookup>,
+    pub(crate) checksums: HashMap<ExternId, ChecksumState>,
+    in_parser: bool,
+    /// Bytes by which headers that became valid or invalid change the packet.
+    length_change: i64,
+    steps: u64,
+    depth: u32,
+}
+
+impl<'p> Machine<'p> {
+    pub(crate) fn new(
+        layout: &'p Layout,
+        state: &'p mut State,
+        trace: Option<&'p mut dyn Trace>,
+        now: Duration,
+    ) -> Result<Self, RunError> {
+        Ok(Self {
+            layout,
+            state,
+            trace,
+            frame: initial_frame(layout)?,
+            packet: Vec::new(),
+            cursor: 0,
+            emitted: Vec::new(),
+            emitted_used: 8,
+            now,
+            received_length: 0,
+            effects: Effects::default(),
+            lookups: Vec::new(),
+            checksums: HashMap::new(),
+            in_parser: false,
+            length_change: 0,
+            steps: 0,
+            depth: 0,
+        })
+    }
+
+    /// Forgets all of the pass before but what the switch remembers.
+    pub(crate) fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
+        self.frame = initial_frame(self.layout)?;
+        self.load_packet(Vec::new());
+        self.take_emitted();
+        self.take_length_change();
+        self.received_length = received_length;
+        self.effects = Effects::default();
+        Ok(())
+    }
+
+    pub(crate) fn take_length_change(&mut self) -> i64 {
+        std::mem::take(&mut self.length_change)
+    }
+
+    /// Takes a packet for the next parser.
+    pub(crate) fn load_packet(&mut self, packet: Vec<u8>) {
+        self.packet = packet;
+        self.cursor = 0;
+    }
+
+    /// What the parser left, from the byte in which its cursor stands.
+    pub(crate) fn payload(&self) -> &[u8] {
+        let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
+        self.packet.get(start..).unwrap_or(&[])
+    }
+
+    /// What the deparsers emitted since the last call, in whole bytes.
+    pub(crate) fn take_emitted(&mut self) -> Vec<u8> {
+        self.emitted_used = 8;
+        std::mem::take(&mut self.emitted)
+    }
+
+    /// Runs a parser of the package. `Err` is a fault, `Ok` the parser's error, `NoError` (0) if it
+    /// accepted. Arguments are updated by direction either way.
+    pub(crate) fn run_parser(
+        &mut self,
+        id: ParserId,
+        arguments: &mut [Value],
+    ) -> Result<ParserOutcome, RunError> {
+        let layout = self.layout;
+        let parser = layout.program.parsers.get(id.index()).ok_or(RunError::Malformed("parser"))?;
+        self.event(|_| Event::Block { name: parser.name.clone() });
+        self.copy_in(&parser.parameters, arguments)?;
+        self.checksums.clear();
+        self.in_parser = true;
+        let outcome = self.parse(parser);
+        self.in_parser = false;
+        let outcome = match outcome {
+            Ok(_) => ParserOutcome { accepted: true, error: 0 },
+            Err(Stop::Reject(error)) => ParserOutcome { accepted: false, error },
+            Err(Stop::Fault(fault)) => return Err(fault),
+        };
+        if !outcome.accepted {
+            self.event(|machine| Event::Rejected { error: machine.error_name(outcome.error) });
+        }
+        self.copy_out(&parser.parameters, arguments);
+        Ok(outcome)
+    }
+
+    /// Runs a control of the package.
+    pub(crate) fn run_control(
+        &mut self,
+        id: ControlId,
+        arguments: &mut [Value],
+    ) -> Result<(), RunError> {
+        let layout = self.layout;
+        let control =
+            layout.program.controls.get(id.index()).ok_or(RunError::Malformed("control"))?;
+        self.event(|_| Event::Block { name: control.name.clone() });
+        self.copy_in(&control.parameters, arguments)?;
+        self.checksums.clear();
+        match self.block(&control.body) {
+            Ok(_) => {}
+            Err(Stop::Reject(_)) => return Err(RunError::Malformed("parser error in a control")),
+            Err(Stop::Fault(fault)) => return Err(fault),
+        }
+        self.copy_out(&control.parameters, arguments);
+        Ok(())
+    }
+
+    fn copy_in(&mut self, parameters: &[Parameter], arguments: &[Value]) -> Result<(), RunError> {
+        for (parameter, argument) in parameters.iter().zip(arguments) {
+            let value = match parameter.direction {
+                Direction::In | Direction::InOut => argument.clone(),
+                Direction::Out => self.initial(parameter.type_id)?,
+            };
+            self.set_variable(parameter.variable, value)?;
+        }
+        Ok(())
+    }
+
+    fn copy_out(&mut self, parameters: &[Parameter], arguments: &mut [Value]) {
+        for (parameter, argument) in parameters.iter().zip(arguments) {
+            if parameter.direction != Direction::In
+                && let Some(value) = self.frame.get(parameter.variable.index())
+            {
+                *argument = value.clone();
+            }
+        }
+    }
+
+    pub(crate) fn initial(&self, type_id: p4lang::ir::TypeId) -> Result<Value, RunError> {
+        self.layout.initial(type_id).cloned().ok_or(RunError::Malformed("type"))
+    }
+
+    fn set_variable(&mut self, variable: VariableId, value: Value) -> Result<(), RunError> {
+        *self.frame.get_mut(variable.index()).ok_or(RunError::Malformed("variable"))? = value;
+        Ok(())
+    }
+
+    fn variable(&self, variable: VariableId) -> Result<&Value, RunError> {
+        self.frame.get(variable.index()).ok_or(RunError::Malformed("variable"))
+    }
+
+    /// Runs statements in order.
+    pub(crate) fn block(&mut self, block: &Block) -> Result<Flow, Stop> {
+        for statement in block {
+            self.steps += 1;
+            if self.steps > MAXIMUM_STEPS {
+                return Err(RunError::StepLimit(MAXIMUM_STEPS).into());
+            }
+            match self.statement(statement)? {
+                Flow::Next => {}
+                other => return Ok(other),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Runs `inside` one call deeper.
+    fn nested<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
+        if self.depth >= MAXIMUM_CALL_DEPTH {
+            return Err(RunError::CallDepth(MAXIMUM_CALL_DEPTH).into());
+        }
+        self.depth += 1;
+        let result = inside(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Tells the trace, if there is one; `make` runs only then.
+    pub(crate) fn event(&mut self, make: impl FnOnce(&Self) -> Event) {
+        if self.trace.is_some() {
+            let event = make(self);
+            if let Some(trace) = &mut self.trace {
+                trace.event(event);
+            }
+        }
+    }
+
+    pub(crate) fn error_name(&self, error: u32) -> String {
+        let name = self.layout.program.errors.get(error as usize);
+        name.cloned().unwrap_or_else(|| format!("error {error}"))
+    }
+
+    pub(crate) fn at(&self, location: Option<Location>) -> String {
+        self.layout.place_in_source(location)
+    }
+}
+
+fn initial_frame(layout: &Layout) -> Result<Vec<Value>, RunError> {
+    let variables = layout.program.variables.iter();
+    let frame = variables.map(|variable| layout.initial(variable.type_id).cloned());
+    frame.collect::<Option<_>>().ok_or(RunError::Malformed("type of a variable"))
+}
+
+/// How a parser of the package ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ParserOutcome {
+    pub(crate) accepted: bool,
+    /// 0 is `NoError`, which an explicit `reject` leaves.
+    pub(crate) error: u32,
+}

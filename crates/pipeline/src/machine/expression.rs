@@ -1,0 +1,182 @@
+//! Expressions, which have no effect.
+
+use super::{Machine, Stop, damaged};
+use crate::value::Value;
+use num_bigint::BigInt;
+use p4lang::bits::Bits;
+use p4lang::ir::{BinaryOperator, Expression, ExpressionKind, Type, UnaryOperator};
+use std::cmp::Ordering;
+
+impl Machine<'_> {
+    /// The value of an expression. `Stop::Reject` only in parsers, for `next` and `last`.
+    pub(crate) fn evaluate(&self, expression: &Expression) -> Result<Value, Stop> {
+        match &expression.kind {
+            ExpressionKind::Constant(constant) => self
+                .layout
+                .constant(expression.type_id, constant)
+                .ok_or_else(|| damaged("constant")),
+            ExpressionKind::Read(place) => {
+                let place = self.resolve(place)?;
+                self.read(&place, expression.type_id)
+            }
+            ExpressionKind::Unary(operator, operand) => {
+                unary(*operator, self.evaluate(operand)?).ok_or_else(|| damaged("operand"))
+            }
+            ExpressionKind::Binary(operator, left, right) => {
+                let left = self.evaluate(left)?;
+                let right = self.evaluate(right)?;
+                binary(*operator, &left, &right).ok_or_else(|| damaged("operands"))
+            }
+            ExpressionKind::Slice { operand, high, low } => match self.evaluate(operand)? {
+                Value::Bits(bits) => Ok(Value::Bits(bits.slice(*high, *low))),
+                _ => Err(damaged("slice of what is no number")),
+            },
+            ExpressionKind::Cast(operand) => {
+                let value = self.evaluate(operand)?;
+                let ty = self.layout.get(expression.type_id).ok_or_else(|| damaged("type"))?;
+                Ok(cast(value, ty))
+            }
+            ExpressionKind::Conditional { condition, then, otherwise } => {
+                let chosen = if self.condition(condition)? { then } else { otherwise };
+                self.evaluate(chosen)
+            }
+            ExpressionKind::IsValid(place) => {
+                let place = self.resolve(place)?;
+                Ok(Value::Bool(self.peek(&place).is_some_and(Value::is_valid)))
+            }
+            ExpressionKind::LastIndex(place) => {
+                let place = self.resolve(place)?;
+                match self.peek(&place) {
+                    Some(Value::Stack { next, .. }) => {
+                        Ok(Value::Bits(Bits::unsigned(32, u128::from(next.wrapping_sub(1)))))
+                    }
+                    _ => Err(damaged("header stack")),
+                }
+            }
+            ExpressionKind::Composite(fields) => {
+                let fields = self.evaluate_all(fields)?;
+                let composite = self.layout.composite(expression.type_id);
+                let kind = composite.ok_or_else(|| damaged("composite type"))?.kind;
+                Ok(Value::composite(kind, true, fields))
+            }
+            ExpressionKind::Stack(elements) => {
+                let elements = self.evaluate_all(elements)?;
+                let next = u32::try_from(elements.len()).unwrap_or(u32::MAX);
+                Ok(Value::Stack { elements, next })
+            }
+            ExpressionKind::Invalid => Ok(self.initial(expression.type_id)?),
+            ExpressionKind::PacketLength => {
+                Ok(Value::Bits(Bits::unsigned(32, self.packet.len() as u128)))
+            }
+        }
+    }
+
+    fn evaluate_all(&self, expressions: &[Expression]) -> Result<Vec<Value>, Stop> {
+        expressions.iter().map(|expression| self.evaluate(expression)).collect()
+    }
+
+    /// The value of a `bool` expression.
+    pub(crate) fn condition(&self, expression: &Expression) -> Result<bool, Stop> {
+        match self.evaluate(expression)? {
+            Value::Bool(value) => Ok(value),
+            _ => Err(damaged("condition")),
+        }
+    }
+}
+
+fn unary(operator: UnaryOperator, operand: Value) -> Option<Value> {
+    Some(match (operator, operand) {
+        (UnaryOperator::Negate, Value::Bits(bits)) => Value::Bits(bits.wrapping_neg()),
+        (UnaryOperator::Negate, Value::Integer(number)) => Value::Integer(-number),
+        (UnaryOperator::Complement, Value::Bits(bits)) => Value::Bits(bits.complement()),
+        (UnaryOperator::Not, Value::Bool(value)) => Value::Bool(!value),
+        _ => return None,
+    })
+}
+
+fn binary(operator: BinaryOperator, left: &Value, right: &Value) -> Option<Value> {
+    use BinaryOperator as Op;
+    match operator {
+        Op::Equal => return Some(Value::Bool(left.language_equal(right))),
+        Op::NotEqual => return Some(Value::Bool(!left.language_equal(right))),
+        Op::And | Op::Or => {
+            let (Value::Bool(left), Value::Bool(right)) = (left, right) else { return None };
+            return Some(Value::Bool(if operator == Op::And {
+                *left && *right
+            } else {
+                *left || *right
+            }));
+        }
+        Op::Less | Op::LessOrEqual | Op::Greater | Op::GreaterOrEqual => {
+            let order = match (left, right) {
+                (Value::Integer(left), Value::Integer(right)) => left.cmp(right),
+                _ => number_pair(left, right)?.0.compare(&number_pair(left, right)?.1),
+            };
+            return Some(Value::Bool(match operator {
+                Op::Less => order == Ordering::Less,
+                Op::LessOrEqual => order != Ordering::Greater,
+                Op::Greater => order == Ordering::Greater,
+                _ => order != Ordering::Less,
+            }));
+        }
+        Op::ShiftLeft | Op::ShiftRight => {
+            let Value::Bits(bits) = left else { return None };
+            let amount = match right {
+                Value::Bits(amount) => amount.shift_amount(),
+                Value::Integer(amount) => u64::try_from(amount.clone()).unwrap_or(u64::MAX),
+                _ => return None,
+            };
+            return Some(Value::Bits(if operator == Op::ShiftLeft {
+                bits.shift_left(amount)
+            } else {
+                bits.shift_right(amount)
+            }));
+        }
+        _ => {}
+    }
+    let (left, right) = number_pair(left, right)?;
+    let zero = || Bits::zero(left.width(), left.is_signed());
+    Some(Value::Bits(match operator {
+        Op::Add => left.wrapping_add(&right),
+        Op::Subtract => left.wrapping_sub(&right),
+        Op::Multiply => left.wrapping_mul(&right),
+        // Standard P4 divides only constants; by zero the reference gives zero.
+        Op::Divide => left.checked_div(&right).unwrap_or_else(zero),
+        Op::Modulo => left.checked_rem(&right).unwrap_or_else(zero),
+        Op::SaturatingAdd => left.saturating_add(&right),
+        Op::SaturatingSubtract => left.saturating_sub(&right),
+        Op::BitAnd => left.bit_and(&right),
+        Op::BitOr => left.bit_or(&right),
+        Op::BitXor => left.bit_xor(&right),
+        Op::Concatenate => left.concatenate(&right),
+        _ => return None,
+    }))
+}
+
+/// Both operands as numbers; an `int` takes the type of the other one.
+fn number_pair(left: &Value, right: &Value) -> Option<(Bits, Bits)> {
+    let of_type =
+        |number: &BigInt, like: &Bits| Bits::from_bigint(like.width(), like.is_signed(), number);
+    Some(match (left, right) {
+        (Value::Bits(left), Value::Bits(right)) => (left.clone(), right.clone()),
+        (Value::Bits(left), Value::Integer(right)) => (left.clone(), of_type(right, left)),
+        (Value::Integer(left), Value::Bits(right)) => (of_type(left, right), right.clone()),
+        _ => return None,
+    })
+}
+
+/// Values that are of the type already stay as they are.
+fn cast(value: Value, ty: Type) -> Value {
+    match (value, ty) {
+        (Value::Bits(bits), Type::Bits { width, signed }) => Value::Bits(bits.cast(width, signed)),
+        (Value::Bits(bits), Type::Bool) => Value::Bool(!bits.is_zero()),
+        (Value::Bool(value), Type::Bits { width, signed }) => {
+            Value::Bits(Bits::from_bool(value).cast(width, signed))
+        }
+        (Value::Integer(number), Type::Bits { width, signed }) => {
+            Value::Bits(Bits::from_bigint(width, signed, &number))
+        }
+        (Value::Bits(bits), Type::Integer) => Value::Integer(bits.to_bigint()),
+        (value, _) => value,
+    }
+}

@@ -1,0 +1,237 @@
+//! Parsers: states, `select`, and what they do with the packet (P4_16 specification, section 13).
+
+use super::{Flow, MAXIMUM_STATES, Machine, Stop, damaged};
+use crate::table::FieldMatch;
+use crate::trace::Event;
+use crate::value::Value;
+use p4lang::bits::Bits;
+use p4lang::ir::{Expression, KeySet, Parser, Place, SelectCase, Target, Transition, Type, TypeId};
+
+impl Machine<'_> {
+    /// Runs the states of a parser whose parameters are set.
+    pub(super) fn parse(&mut self, parser: &Parser) -> Result<Flow, Stop> {
+        match self.block(&parser.prologue)? {
+            Flow::Exit => return Ok(Flow::Exit),
+            Flow::Next | Flow::Break | Flow::Continue | Flow::Return(_) => {}
+        }
+        let mut state_id = parser.start;
+        for _ in 0..MAXIMUM_STATES {
+            let state = parser.states.get(state_id.index()).ok_or_else(|| damaged("state"))?;
+            self.event(|_| Event::State { parser: parser.name.clone(), state: state.name.clone() });
+            if let Flow::Exit = self.block(&state.body)? {
+                return Ok(Flow::Exit);
+            }
+            let target = match &state.transition {
+                Transition::Direct(target) => *target,
+                Transition::Select { subjects, cases } => self.select(subjects, cases)?,
+            };
+            match target {
+                Target::Accept => return Ok(Flow::Next),
+                Target::Reject => return Err(Stop::Reject(self.layout.error("NoError"))),
+                Target::State(next) => state_id = next,
+            }
+        }
+        Err(Stop::Reject(self.layout.error("ParserTimeout")))
+    }
+
+    fn select(&mut self, subjects: &[Expression], cases: &[SelectCase]) -> Result<Target, Stop> {
+        let values: Vec<Value> =
+            subjects.iter().map(|subject| self.evaluate(subject)).collect::<Result<_, _>>()?;
+        for case in cases {
+            if self.case_matches(&values, &case.key_sets)? {
+                return Ok(case.target);
+            }
+        }
+        Err(Stop::Reject(self.layout.error("NoMatch")))
+    }
+
+    fn case_matches(
+        &self,
+        values: &[Value],
+        key_sets: &[KeySet<Expression>],
+    ) -> Result<bool, Stop> {
+        if let [KeySet::Any] = key_sets {
+            return Ok(true);
+        }
+        if let [KeySet::ValueSet(id)] = key_sets {
+            return self.in_value_set(values, id.index());
+        }
+        for (value, key_set) in values.iter().zip(key_sets) {
+            if !self.in_key_set(value, key_set)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn in_key_set(&self, value: &Value, key_set: &KeySet<Expression>) -> Result<bool, Stop> {
+        let pattern = |value: &Value| value.to_pattern().ok_or_else(|| damaged("select"));
+        Ok(match key_set {
+            KeySet::Any => true,
+            KeySet::Exact(wanted) => {
+                let wanted = self.evaluate(wanted)?;
+                match (value, &wanted) {
+                    (Value::Bits(bits), Value::Integer(number)) => bits.to_bigint() == *number,
+                    _ => value.language_equal(&wanted),
+                }
+            }
+            KeySet::Mask { value: wanted, mask } => {
+                let value = pattern(value)?;
+                let wanted = self.key_pattern(wanted, &value)?;
+                let mask = self.key_pattern(mask, &value)?;
+                value.matches_under(&wanted, &mask)
+            }
+            KeySet::Range { low, high } => {
+                let value = pattern(value)?;
+                let low = self.key_pattern(low, &value)?;
+                let high = self.key_pattern(high, &value)?;
+                value.compare(&low).is_ge() && value.compare(&high).is_le()
+            }
+            KeySet::ValueSet(id) => self.in_value_set(std::slice::from_ref(value), id.index())?,
+        })
+    }
+
+    fn key_pattern(&self, expression: &Expression, like: &Bits) -> Result<Bits, Stop> {
+        match self.evaluate(expression)? {
+            Value::Integer(number) => {
+                Ok(Bits::from_bigint(like.width(), like.is_signed(), &number))
+            }
+            value => value.to_pattern().ok_or_else(|| damaged("select")),
+        }
+    }
+
+    fn in_value_set(&self, values: &[Value], position: usize) -> Result<bool, Stop> {
+        let members = self.state.value_sets.get(position).ok_or_else(|| damaged("value set"))?;
+        let mut patterns = Vec::new();
+        for value in values {
+            value.each_pattern(&mut |bits| patterns.push(bits.clone()));
+        }
+        let matches = |member: &Vec<FieldMatch>| {
+            member.len() == patterns.len()
+                && member.iter().zip(&patterns).all(|(wanted, value)| wanted.matches(value))
+        };
+        Ok(members.iter().any(matches))
+    }
+
+    /// `packet.extract` (section 13.8).
+    pub(super) fn extract(
+        &mut self,
+        header: Option<&Place>,
+        header_type: TypeId,
+        varbit_width: Option<&Expression>,
+    ) -> Result<(), Stop> {
+        let place = header.map(|place| self.resolve(place)).transpose()?;
+        let varbits = match varbit_width {
+            None => None,
+            Some(width) => Some(super::place::number(&self.evaluate(width)?)),
+        };
+        if varbits.is_some_and(|width| width % 8 != 0) {
+            return Err(Stop::Reject(self.layout.error("ParserInvalidArgument")));
+        }
+        if varbits.is_some_and(|width| width > self.largest_varbit(header_type)) {
+            return Err(Stop::Reject(self.layout.error("HeaderTooShort")));
+        }
+        let mut cursor = self.cursor;
+        let value = self.read_packet(header_type, &mut cursor, varbits.unwrap_or(0))?;
+        self.cursor = cursor;
+        self.event(|machine| Event::Extract {
+            header: match &place {
+                Some(place) => machine.describe(place),
+                None => {
+                    let composite = machine.layout.composite(header_type);
+                    composite.map_or_else(String::new, |composite| composite.name.clone())
+                }
+            },
+            value: value.clone(),
+        });
+        if let Some(place) = place {
+            self.update(&place, |target| *target = value)?;
+            self.advance_next(header)?;
+        }
+        Ok(())
+    }
+
+    /// After an extraction into `stack.next` the next index is one further.
+    fn advance_next(&mut self, header: Option<&Place>) -> Result<(), Stop> {
+        let Some(place) = header else { return Ok(()) };
+        let position = place
+            .path
+            .iter()
+            .rposition(|projection| matches!(projection, p4lang::ir::Projection::Next));
+        let Some(position) = position else { return Ok(()) };
+        let stack = Place {
+            variable: place.variable,
+            path: place.path.get(..position).unwrap_or_default().to_vec(),
+        };
+        let stack = self.resolve(&stack)?;
+        self.update(&stack, |stack| {
+            if let Value::Stack { next, .. } = stack {
+                *next += 1;
+            }
+        })
+    }
+
+    /// A value of a type from the packet; nothing is changed if the packet is too short.
+    fn read_packet(&self, type_id: TypeId, cursor: &mut u64, varbits: u64) -> Result<Value, Stop> {
+        let take = |cursor: &mut u64, width: u32, signed: bool| {
+            let bits = Bits::read_packet(&self.packet, *cursor, width, signed);
+            let bits = bits.ok_or_else(|| Stop::Reject(self.layout.error("PacketTooShort")))?;
+            *cursor += u64::from(width);
+            Ok::<_, Stop>(bits)
+        };
+        Ok(match self.layout.get(type_id).ok_or_else(|| damaged("type"))? {
+            Type::Bits { width, signed } => Value::Bits(take(cursor, width, signed)?),
+            Type::Bool => Value::Bool(!take(cursor, 1, false)?.is_zero()),
+            Type::Varbits { .. } => {
+                let width = u32::try_from(varbits).unwrap_or(u32::MAX);
+                Value::Varbits(take(cursor, width, false)?)
+            }
+            Type::Composite(_) => {
+                let composite =
+                    self.layout.composite(type_id).ok_or_else(|| damaged("composite type"))?;
+                let mut fields = Vec::with_capacity(composite.fields.len());
+                for field in &composite.fields {
+                    fields.push(self.read_packet(field.type_id, cursor, varbits)?);
+                }
+                Value::composite(composite.kind, true, fields)
+            }
+            Type::Stack { element, size } => {
+                let mut elements = Vec::new();
+                for _ in 0..size {
+                    elements.push(self.read_packet(element, cursor, varbits)?);
+                }
+                Value::Stack { elements, next: size }
+            }
+            Type::Error | Type::Enum(_) | Type::Integer | Type::String | Type::ActionRun(_) => {
+                return Err(damaged("type without a layout in packets"));
+            }
+        })
+    }
+
+    fn largest_varbit(&self, type_id: TypeId) -> u64 {
+        let fields = self.layout.composite(type_id).map_or(&[][..], |composite| &composite.fields);
+        let widths = fields.iter().filter_map(|field| match self.layout.get(field.type_id) {
+            Some(Type::Varbits { max_width }) => Some(u64::from(max_width)),
+            Some(Type::Composite(_)) => Some(self.largest_varbit(field.type_id)),
+            _ => None,
+        });
+        widths.max().unwrap_or(0)
+    }
+
+    pub(super) fn lookahead(&mut self, result: &Place, type_id: TypeId) -> Result<(), Stop> {
+        let mut cursor = self.cursor;
+        let value = self.read_packet(type_id, &mut cursor, 0)?;
+        let result = self.resolve(result)?;
+        self.write(&result, value)
+    }
+
+    pub(super) fn advance(&mut self, bits: &Expression) -> Result<(), Stop> {
+        let bits = super::place::number(&self.evaluate(bits)?);
+        let end = self.cursor.checked_add(bits);
+        match end.filter(|end| *end <= self.packet.len() as u64 * 8) {
+            Some(end) => self.cursor = end,
+            None => return Err(Stop::Reject(self.layout.error("PacketTooShort"))),
+        }
+        Ok(())
+    }
+}

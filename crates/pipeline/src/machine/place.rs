@@ -1,0 +1,248 @@
+//! Places: reading and writing parts of variables.
+
+use super::{Machine, Stop, damaged};
+use crate::error::RunError;
+use crate::trace::Event;
+use crate::value::Value;
+use p4lang::bits::Bits;
+use p4lang::ir::{Place, Projection, Type, TypeId, VariableId};
+
+/// A place whose indexes were computed, so that it stays the same place until it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    variable: VariableId,
+    steps: Vec<Step>,
+    /// Beyond a stack: reads give the initial value, writes do nothing (section 8.18).
+    outside: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Field(usize),
+    Element(usize),
+    Slice { high: u32, low: u32 },
+}
+
+impl Machine<'_> {
+    /// Computes the indexes of a place.
+    pub(crate) fn resolve(&self, place: &Place) -> Result<Resolved, Stop> {
+        let mut resolved = Resolved {
+            variable: place.variable,
+            steps: Vec::with_capacity(place.path.len()),
+            outside: false,
+        };
+        for projection in &place.path {
+            let step = match projection {
+                Projection::Field(position) => Step::Field(*position as usize),
+                Projection::Slice { high, low } => Step::Slice { high: *high, low: *low },
+                Projection::Element(index) => {
+                    let index = self.index(index)?;
+                    let size = self.peek(&resolved).map_or(0, stack_size);
+                    resolved.outside |= index >= size as u64;
+                    Step::Element(usize::try_from(index).unwrap_or(usize::MAX))
+                }
+                Projection::Next | Projection::Last => {
+                    let Some(Value::Stack { elements, next }) = self.peek(&resolved) else {
+                        return Err(damaged("header stack"));
+                    };
+                    let index = match projection {
+                        Projection::Next => Some(*next as usize),
+                        _ => (*next as usize).checked_sub(1),
+                    };
+                    match index.filter(|index| *index < elements.len()) {
+                        Some(index) => Step::Element(index),
+                        None if self.in_parser => {
+                            return Err(Stop::Reject(self.layout.error("StackOutOfBounds")));
+                        }
+                        None => {
+                            resolved.outside = true;
+                            Step::Element(usize::MAX)
+                        }
+                    }
+                }
+            };
+            resolved.steps.push(step);
+        }
+        Ok(resolved)
+    }
+
+    /// The value at a place; `None` beyond a stack and for slices.
+    pub(crate) fn peek(&self, place: &Resolved) -> Option<&Value> {
+        let mut value = self.frame.get(place.variable.index())?;
+        for step in &place.steps {
+            value = match (value, step) {
+                (
+                    Value::Struct(fields) | Value::Header { fields, .. } | Value::Union(fields),
+                    Step::Field(position),
+                ) => fields.get(*position)?,
+                (Value::Stack { elements, .. }, Step::Element(index)) => elements.get(*index)?,
+                _ => return None,
+            };
+        }
+        Some(value)
+    }
+
+    /// Reads a place; `type_id` is the type of the result.
+    pub(crate) fn read(&self, place: &Resolved, type_id: TypeId) -> Result<Value, Stop> {
+        if place.outside {
+            return Ok(self.initial(type_id)?);
+        }
+        if let Some(Step::Slice { high, low }) = place.steps.last() {
+            let mut whole = place.clone();
+            whole.steps.pop();
+            return match self.peek(&whole) {
+                Some(Value::Bits(bits)) => Ok(Value::Bits(bits.slice(*high, *low))),
+                _ => Err(damaged("slice of what is no number")),
+            };
+        }
+        self.peek(place).cloned().ok_or_else(|| damaged("place"))
+    }
+
+    /// Whether a place lies in a header that is invalid, or is one.
+    pub(crate) fn is_in_invalid_header(&self, place: &Resolved) -> bool {
+        let mut prefix = Resolved { variable: place.variable, steps: Vec::new(), outside: false };
+        for step in std::iter::once(None).chain(place.steps.iter().map(Some)) {
+            prefix.steps.extend(step);
+            if let Some(Value::Header { valid: false, .. }) = self.peek(&prefix) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Stores a value and tells the trace.
+    pub(crate) fn write(&mut self, place: &Resolved, value: Value) -> Result<(), Stop> {
+        self.event(|machine| Event::Assign {
+            place: machine.describe(place),
+            value: value.clone(),
+        });
+        self.update(place, |target| *target = value)
+    }
+
+    /// Changes the value at a place. A member of a header union that becomes valid invalidates its
+    /// siblings (section 8.20).
+    pub(crate) fn update(
+        &mut self,
+        place: &Resolved,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<(), Stop> {
+        if place.outside {
+            return Ok(());
+        }
+        let variable = self.frame.get_mut(place.variable.index());
+        let variable = variable.ok_or(RunError::Malformed("variable"))?;
+        let mut change = Some(change);
+        let done = update_in(variable, &place.steps, &mut |target| {
+            if let Some(change) = change.take() {
+                change(target);
+            }
+        });
+        if done { Ok(()) } else { Err(damaged("place")) }
+    }
+
+    /// The type of a place.
+    pub(crate) fn place_type(&self, place: &Place) -> Option<TypeId> {
+        let variable = self.layout.program.variables.get(place.variable.index())?;
+        let mut type_id = variable.type_id;
+        for projection in &place.path {
+            type_id = match (projection, self.layout.get(type_id)?) {
+                (Projection::Field(position), Type::Composite(_)) => {
+                    self.layout.composite(type_id)?.fields.get(*position as usize)?.type_id
+                }
+                (
+                    Projection::Element(_) | Projection::Next | Projection::Last,
+                    Type::Stack { element, .. },
+                ) => element,
+                _ => return None,
+            };
+        }
+        Some(type_id)
+    }
+
+    /// The place as people write it.
+    pub(crate) fn describe(&self, place: &Resolved) -> String {
+        let variable = self.layout.program.variables.get(place.variable.index());
+        let mut text = variable.map_or_else(String::new, |variable| variable.name.clone());
+        let mut type_id = variable.map(|variable| variable.type_id);
+        for step in &place.steps {
+            match step {
+                Step::Field(position) => {
+                    let composite = type_id.and_then(|id| self.layout.composite(id));
+                    let field = composite.and_then(|composite| composite.fields.get(*position));
+                    text.push('.');
+                    text.push_str(field.map_or("?", |field| &field.name));
+                    type_id = field.map(|field| field.type_id);
+                }
+                Step::Element(index) => {
+                    text.push_str(&format!("[{index}]"));
+                    type_id = type_id.and_then(|id| match self.layout.get(id) {
+                        Some(Type::Stack { element, .. }) => Some(element),
+                        _ => None,
+                    });
+                }
+                Step::Slice { high, low } => text.push_str(&format!("[{high}:{low}]")),
+            }
+        }
+        text
+    }
+
+    fn index(&self, index: &p4lang::ir::Expression) -> Result<u64, Stop> {
+        Ok(match self.evaluate(index)? {
+            Value::Bits(bits) if !bits.is_negative() => bits.to_u64().unwrap_or(u64::MAX),
+            Value::Integer(number) => u64::try_from(number).unwrap_or(u64::MAX),
+            _ => u64::MAX,
+        })
+    }
+}
+
+fn stack_size(value: &Value) -> usize {
+    match value {
+        Value::Stack { elements, .. } => elements.len(),
+        _ => 0,
+    }
+}
+
+/// Whether the place was there.
+fn update_in(target: &mut Value, steps: &[Step], change: &mut dyn FnMut(&mut Value)) -> bool {
+    let Some((step, rest)) = steps.split_first() else {
+        change(target);
+        return true;
+    };
+    match (target, step) {
+        (Value::Struct(fields) | Value::Header { fields, .. }, Step::Field(position)) => {
+            fields.get_mut(*position).is_some_and(|field| update_in(field, rest, change))
+        }
+        (Value::Union(members), Step::Field(position)) => {
+            let Some(member) = members.get_mut(*position) else { return false };
+            let done = update_in(member, rest, change);
+            if rest.is_empty() && member.is_valid() {
+                let siblings = members.iter_mut().enumerate();
+                for (_, sibling) in siblings.filter(|(sibling, _)| sibling != position) {
+                    sibling.set_validity(false);
+                }
+            }
+            done
+        }
+        (Value::Stack { elements, .. }, Step::Element(index)) => {
+            elements.get_mut(*index).is_some_and(|element| update_in(element, rest, change))
+        }
+        (target @ Value::Bits(_), Step::Slice { high, low }) => {
+            let Value::Bits(bits) = target else { return false };
+            let mut part = Value::Bits(bits.slice(*high, *low));
+            change(&mut part);
+            if let Value::Bits(part) = part {
+                *bits = bits.with_slice(*high, *low, &part);
+            }
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The number in a value that an index or a size is.
+pub(crate) fn number(value: &Value) -> u64 {
+    match value {
+        Value::Integer(number) => u64::try_from(number.clone()).unwrap_or(u64::MAX),
+        other => other.to_pattern().as_ref().and_then(Bits::to_u64).unwrap_or(u64::MAX),
+    }
+}

@@ -1,0 +1,308 @@
+//! Statements: everything that has an effect.
+
+use super::place::Resolved;
+use super::{Flow, Machine, Stop, damaged};
+use crate::error::RunError;
+use crate::trace::Event;
+use crate::value::Value;
+use p4lang::ir::{
+    Action, Argument, Block, Direction, Expression, Parameter, Statement, StatementKind,
+    SwitchCase, TypeId, VariableId,
+};
+
+/// A parameter of anything that is called.
+pub(super) struct Formal {
+    pub(super) variable: VariableId,
+    pub(super) direction: Direction,
+    pub(super) type_id: TypeId,
+}
+
+impl From<&Parameter> for Formal {
+    fn from(parameter: &Parameter) -> Self {
+        let Parameter { variable, direction, type_id, .. } = parameter;
+        Self { variable: *variable, direction: *direction, type_id: *type_id }
+    }
+}
+
+/// Parameters of an action; those of the control plane are read only.
+pub(super) fn action_formals(action: &Action) -> impl Iterator<Item = Formal> + '_ {
+    action.parameters.iter().map(|parameter| Formal {
+        variable: parameter.variable,
+        direction: parameter.direction.unwrap_or(Direction::In),
+        type_id: parameter.type_id,
+    })
+}
+
+impl Machine<'_> {
+    pub(super) fn statement(&mut self, statement: &Statement) -> Result<Flow, Stop> {
+        let layout = self.layout;
+        let program = &layout.program;
+        match &statement.kind {
+            StatementKind::Assign { place, value } => {
+                let place = self.resolve(place)?;
+                let value = self.evaluate(value)?;
+                self.write(&place, value)?;
+            }
+            StatementKind::Reset(place) => {
+                let place = self.resolve(place)?;
+                self.update(&place, Value::clear)?;
+            }
+            StatementKind::If { condition, then, otherwise } => {
+                let chosen = if self.condition(condition)? { then } else { otherwise };
+                return self.block(chosen);
+            }
+            StatementKind::Switch { subject, cases, default } => {
+                let chosen = self.chosen_case(subject, cases)?.unwrap_or(default);
+                return self.block(chosen);
+            }
+            StatementKind::For { before_condition, condition, update, body } => {
+                return self.repeat(before_condition, condition, update, body);
+            }
+            StatementKind::Break => return Ok(Flow::Break),
+            StatementKind::Continue => return Ok(Flow::Continue),
+            StatementKind::ApplyTable { table, hit, action_run } => {
+                return self.apply_table(*table, hit.as_ref(), action_run.as_ref());
+            }
+            StatementKind::CallAction { action, arguments } => {
+                let action =
+                    program.actions.get(action.index()).ok_or_else(|| damaged("action"))?;
+                let flow = self.call(action_formals(action), arguments, |machine| {
+                    machine.event(|machine| Event::Action {
+                        name: action.name.clone(),
+                        arguments: machine.action_arguments(action),
+                    });
+                    machine.block(&action.body)
+                })?;
+                return Ok(after_call(flow).0);
+            }
+            StatementKind::CallFunction { function, arguments, result } => {
+                let function =
+                    program.functions.get(function.index()).ok_or_else(|| damaged("function"))?;
+                let result = result.as_ref().map(|place| self.resolve(place)).transpose()?;
+                let formals = function.parameters.iter().map(Formal::from);
+                let flow =
+                    self.call(formals, arguments, |machine| machine.block(&function.body))?;
+                let (flow, value) = after_call(flow);
+                if let (Some(place), Some(value)) = (result, value) {
+                    self.write(&place, value)?;
+                }
+                return Ok(flow);
+            }
+            StatementKind::CallControl { control, arguments } => {
+                let control =
+                    program.controls.get(control.index()).ok_or_else(|| damaged("control"))?;
+                let formals = control.parameters.iter().map(Formal::from);
+                let flow = self.call(formals, arguments, |machine| machine.block(&control.body))?;
+                return Ok(after_call(flow).0);
+            }
+            StatementKind::CallParser { parser, arguments } => {
+                let parser =
+                    program.parsers.get(parser.index()).ok_or_else(|| damaged("parser"))?;
+                let formals = parser.parameters.iter().map(Formal::from);
+                let flow = self.call(formals, arguments, |machine| machine.parse(parser))?;
+                return Ok(after_call(flow).0);
+            }
+            StatementKind::CallExtern { callee, arguments, result, .. } => {
+                let location = statement.location;
+                let call = crate::externs::Call { callee, arguments, location };
+                let result = result.as_ref().map(|place| self.resolve(place)).transpose()?;
+                let value = self.call_extern(&call)?;
+                if let (Some(place), Some(value)) = (result, value) {
+                    self.write_as(&place, value)?;
+                }
+            }
+            StatementKind::Extract { header, header_type, varbit_width } => {
+                self.extract(header.as_ref(), *header_type, varbit_width.as_ref())?;
+            }
+            StatementKind::Lookahead { result, type_id } => self.lookahead(result, *type_id)?,
+            StatementKind::Advance(bits) => self.advance(bits)?,
+            StatementKind::Emit(value) => {
+                let value = self.evaluate(value)?;
+                self.event(|_| Event::Emit { value: value.clone() });
+                value.emit(&mut self.emitted, &mut self.emitted_used);
+            }
+            StatementKind::Verify { condition, error } => {
+                if !self.condition(condition)? {
+                    let Value::Error(error) = self.evaluate(error)? else {
+                        return Err(damaged("error"));
+                    };
+                    return Err(Stop::Reject(error));
+                }
+            }
+            StatementKind::SetValidity { header, valid } => {
+                let header = self.resolve(header)?;
+                let mut change = 0;
+                self.update(&header, |header| {
+                    if header.is_valid() != *valid {
+                        let bytes = i64::try_from(header.width_in_bits() / 8).unwrap_or(0);
+                        change = if *valid { bytes } else { -bytes };
+                    }
+                    header.set_validity(*valid);
+                })?;
+                self.length_change = self.length_change.saturating_add(change);
+            }
+            StatementKind::PushFront { stack, count } => {
+                let stack = self.resolve(stack)?;
+                self.update(&stack, |stack| push_front(stack, *count))?;
+            }
+            StatementKind::PopFront { stack, count } => {
+                let stack = self.resolve(stack)?;
+                self.update(&stack, |stack| pop_front(stack, *count))?;
+            }
+            StatementKind::Return(value) => {
+                let value = value.as_ref().map(|value| self.evaluate(value)).transpose()?;
+                return Ok(Flow::Return(value));
+            }
+            StatementKind::Exit => return Ok(Flow::Exit),
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Stores the result of an extern in the type of its place.
+    pub(crate) fn write_as(&mut self, place: &Resolved, value: Value) -> Result<(), Stop> {
+        let value = match (self.peek(place), value) {
+            (Some(like), Value::Bits(bits)) => Value::from_pattern(like, &bits),
+            (_, value) => value,
+        };
+        self.write(place, value)
+    }
+
+    fn chosen_case<'c>(
+        &self,
+        subject: &Expression,
+        cases: &'c [SwitchCase],
+    ) -> Result<Option<&'c Block>, Stop> {
+        let found = self.evaluate(subject)?;
+        for case in cases {
+            for value in &case.values {
+                let wanted = self.layout.constant(subject.type_id, value);
+                if wanted.ok_or_else(|| damaged("case"))?.language_equal(&found) {
+                    return Ok(Some(&case.body));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn repeat(
+        &mut self,
+        before_condition: &Block,
+        condition: &Expression,
+        update: &Block,
+        body: &Block,
+    ) -> Result<Flow, Stop> {
+        loop {
+            self.count_step()?;
+            match self.block(before_condition)? {
+                Flow::Next => {}
+                other => return Ok(other),
+            }
+            if !self.condition(condition)? {
+                return Ok(Flow::Next);
+            }
+            match self.block(body)? {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => return Ok(Flow::Next),
+                other => return Ok(other),
+            }
+            match self.block(update)? {
+                Flow::Next => {}
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// Calls something: arguments are read left to right before, and written left to right after,
+    /// whichever way it ends (section 6.8).
+    pub(super) fn call(
+        &mut self,
+        formals: impl Iterator<Item = Formal>,
+        arguments: &[Argument],
+        body: impl FnOnce(&mut Self) -> Result<Flow, Stop>,
+    ) -> Result<Flow, Stop> {
+        let mut inputs = Vec::with_capacity(arguments.len());
+        let mut outputs = Vec::new();
+        for (formal, argument) in formals.zip(arguments) {
+            let value = match argument {
+                Argument::In(expression) => self.evaluate(expression)?,
+                Argument::InOut(place) => {
+                    let place = self.resolve(place)?;
+                    let value = self.read(&place, formal.type_id)?;
+                    outputs.push((formal.variable, place));
+                    value
+                }
+                Argument::Out(place) => {
+                    outputs.push((formal.variable, self.resolve(place)?));
+                    self.initial(formal.type_id)?
+                }
+                Argument::Extern(_) | Argument::Absent => self.initial(formal.type_id)?,
+            };
+            let value = if formal.direction == Direction::Out {
+                self.initial(formal.type_id)?
+            } else {
+                value
+            };
+            inputs.push((formal.variable, value));
+        }
+        for (variable, value) in inputs {
+            self.set_variable(variable, value)?;
+        }
+        let flow = self.nested(body);
+        if !matches!(flow, Err(Stop::Fault(_))) {
+            for (variable, place) in outputs {
+                let value = self.variable(variable)?.clone();
+                self.write(&place, value)?;
+            }
+        }
+        flow
+    }
+
+    /// Names and values of an action's parameters, for the trace.
+    pub(super) fn action_arguments(&self, action: &Action) -> Vec<(String, Value)> {
+        action
+            .parameters
+            .iter()
+            .filter_map(|parameter| {
+                let value = self.variable(parameter.variable).ok()?.clone();
+                Some((parameter.name.clone(), value))
+            })
+            .collect()
+    }
+
+    fn count_step(&mut self) -> Result<(), RunError> {
+        self.steps += 1;
+        if self.steps > super::MAXIMUM_STEPS {
+            return Err(RunError::StepLimit(super::MAXIMUM_STEPS));
+        }
+        Ok(())
+    }
+}
+
+/// What the caller does next, and the value that was returned.
+fn after_call(flow: Flow) -> (Flow, Option<Value>) {
+    match flow {
+        Flow::Exit => (Flow::Exit, None),
+        Flow::Return(value) => (Flow::Next, value),
+        Flow::Next | Flow::Break | Flow::Continue => (Flow::Next, None),
+    }
+}
+
+/// Elements move up by `count`, the first become invalid (section 8.18).
+fn push_front(stack: &mut Value, count: u32) {
+    let Value::Stack { elements, next } = stack else { return };
+    let size = elements.len();
+    let count_here = (count as usize).min(size);
+    elements.rotate_right(count_here);
+    elements.iter_mut().take(count_here).for_each(Value::clear);
+    *next = next.saturating_add(count).min(u32::try_from(size).unwrap_or(u32::MAX));
+}
+
+/// Elements move down by `count`, the last become invalid.
+fn pop_front(stack: &mut Value, count: u32) {
+    let Value::Stack { elements, next } = stack else { return };
+    let size = elements.len();
+    let count_here = (count as usize).min(size);
+    elements.rotate_left(count_here);
+    elements.iter_mut().skip(size - count_here).for_each(Value::clear);
+    *next = next.saturating_sub(count);
+}

@@ -1,0 +1,114 @@
+//! What a switch remembers from packet to packet.
+
+use crate::error::LoadError;
+use crate::externs::ExternState;
+use crate::externs::hash::CustomCrcs;
+use crate::layout::Layout;
+use crate::table::{FieldMatch, TableState};
+use crate::value::Value;
+use p4lang::ir::{Architecture, ExternId, TypeId};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// A message that a program sent to the control plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digest {
+    /// The `Digest` instance of PSA and PNA.
+    pub instance: Option<ExternId>,
+    /// The receiver that v1model's `digest` names.
+    pub receiver: Option<u64>,
+    /// Type of the message; P4Info calls v1model's digests by its name.
+    pub type_id: TypeId,
+    /// The message.
+    pub value: Value,
+}
+
+/// A copy that the packet replication engine makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Replica {
+    /// Where it goes.
+    pub port: u32,
+    /// `egress_rid` of v1model, `instance` of PSA.
+    pub instance: u16,
+}
+
+/// A clone session (`mirroring session` of BMv2).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CloneSession {
+    /// Copies that it makes.
+    pub replicas: Vec<Replica>,
+    /// And those of this multicast group.
+    pub multicast_group: Option<u32>,
+    /// Class of service of the copies.
+    pub class_of_service: u32,
+    /// Most bytes of a copy.
+    pub packet_length: Option<u64>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) tables: Vec<TableState>,
+    pub(crate) externs: Vec<ExternState>,
+    /// By value set and member: one match per field.
+    pub(crate) value_sets: Vec<Vec<Vec<FieldMatch>>>,
+    pub(crate) custom_crcs: CustomCrcs,
+    pub(crate) digests: Vec<Digest>,
+    pub(crate) expire_profiles: BTreeMap<u64, Duration>,
+    pub(crate) ports_down: BTreeSet<u32>,
+    /// PNA: ports of the host; all others are of the network.
+    pub(crate) host_ports: BTreeSet<u32>,
+    pub(crate) multicast_groups: BTreeMap<u32, Vec<Replica>>,
+    pub(crate) clone_sessions: BTreeMap<u32, CloneSession>,
+    pub(crate) flow_ids: u32,
+    /// v1model in BMv2: direct counters count each hit, whether the action calls them or not.
+    pub(crate) counts_every_hit: bool,
+    random: ChaCha8Rng,
+}
+
+impl State {
+    pub(crate) fn new(layout: &Layout, seed: u64) -> Result<Self, LoadError> {
+        let program = &layout.program;
+        let externs = program
+            .externs
+            .iter()
+            .map(|instance| ExternState::new(layout, instance))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut tables = Vec::with_capacity(program.tables.len());
+        for table in &program.tables {
+            let state = TableState::new(layout, table);
+            let mut state = state.ok_or(LoadError::Malformed("key or action of a table"))?;
+            state.add_program_entries(layout, table).map_err(|(position, cause)| {
+                LoadError::Entry { table: table.name.clone(), position, cause }
+            })?;
+            tables.push(state);
+        }
+        Ok(Self {
+            tables,
+            externs,
+            value_sets: vec![Vec::new(); program.value_sets.len()],
+            custom_crcs: CustomCrcs::default(),
+            digests: Vec::new(),
+            expire_profiles: BTreeMap::new(),
+            ports_down: BTreeSet::new(),
+            host_ports: BTreeSet::new(),
+            multicast_groups: BTreeMap::new(),
+            clone_sessions: BTreeMap::new(),
+            flow_ids: 0,
+            counts_every_hit: program.architecture == Architecture::V1model,
+            random: ChaCha8Rng::seed_from_u64(seed),
+        })
+    }
+
+    /// A number between both, ends included; `low` if the range is empty.
+    pub(crate) fn random_number(&mut self, low: u64, high: u64) -> u64 {
+        if low >= high { low } else { self.random.random_range(low..=high) }
+    }
+
+    /// Copies of a multicast group.
+    pub(crate) fn replicas(&self, group: u32) -> &[Replica] {
+        self.multicast_groups.get(&group).map_or(&[], Vec::as_slice)
+    }
+}

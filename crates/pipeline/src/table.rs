@@ -1,0 +1,409 @@
+//! Tables: what the control plane put in, what a packet finds.
+//!
+//! A lookup takes the best of all entries that match: highest priority, then longest prefix, then
+//! the oldest. Tables with nothing but exact keys find their entry through the index that also
+//! tells duplicates; all others are scanned. The reference is for being right, not for speed.
+
+mod entry;
+mod profile;
+
+pub(crate) use entry::fit;
+pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
+pub use profile::{Group, GroupMember};
+pub(crate) use profile::{Profile, choose};
+
+use crate::error::ControlError;
+use crate::externs::meter::Meter;
+use crate::layout::Layout;
+use p4lang::bits::Bits;
+use p4lang::ir::{self, ExternId, MatchKind, TableId};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// Names an entry of a table as long as it is there; never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryHandle(pub u64);
+
+/// What a counter counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CounterValue {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of those packets as they were received.
+    pub bytes: u64,
+}
+
+impl CounterValue {
+    pub(crate) fn count(&mut self, bytes: u64) {
+        self.packets = self.packets.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(bytes);
+    }
+}
+
+/// A key of a table, as entries are checked against it.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyShape {
+    pub(crate) name: String,
+    pub(crate) kind: MatchKind,
+    pub(crate) width: u32,
+    pub(crate) signed: bool,
+}
+
+/// Counters and meters of one entry, one per direct extern of the table.
+#[derive(Clone, Debug)]
+pub(crate) enum Direct {
+    Counter(CounterValue),
+    Meter(Meter),
+    Other,
+}
+
+/// An entry and its state.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) entry: TableEntry,
+    pub(crate) is_const: bool,
+    pub(crate) direct: Vec<(ExternId, Direct)>,
+    /// When the idle timer started last.
+    pub(crate) restarted: Duration,
+    /// Reported to the control plane since then.
+    notified: bool,
+    prefix_length: u64,
+}
+
+impl Stored {
+    fn is_idle(&self, now: Duration) -> bool {
+        match self.entry.idle_timeout {
+            Some(timeout) => now.saturating_sub(self.restarted) >= timeout,
+            None => false,
+        }
+    }
+
+    pub(crate) fn restart(&mut self, now: Duration) {
+        self.restarted = now;
+        self.notified = false;
+    }
+
+    pub(crate) fn counter(&mut self, instance: ExternId) -> Option<&mut CounterValue> {
+        self.direct.iter_mut().find_map(|(id, direct)| match direct {
+            Direct::Counter(value) if *id == instance => Some(value),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn meter(&mut self, instance: ExternId) -> Option<&mut Meter> {
+        self.direct.iter_mut().find_map(|(id, direct)| match direct {
+            Direct::Meter(meter) if *id == instance => Some(meter),
+            _ => None,
+        })
+    }
+}
+
+/// What becomes of entries that no packet hits for their timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ageing {
+    None,
+    Notify,
+    Delete,
+}
+
+/// An entry that timed out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleEntry {
+    /// Its table.
+    pub table: TableId,
+    /// The entry.
+    pub entry: TableEntry,
+    /// Whether it was removed (`AUTO_DELETE`).
+    pub deleted: bool,
+}
+
+/// A table at work.
+#[derive(Clone, Debug)]
+pub(crate) struct TableState {
+    pub(crate) name: String,
+    pub(crate) keys: Vec<KeyShape>,
+    pub(crate) needs_priority: bool,
+    /// Only exact keys, and no entry that leaves one out.
+    indexed: bool,
+    pub(crate) default_action: ActionCall,
+    pub(crate) initial_default: ActionCall,
+    pub(crate) ageing: Ageing,
+    direct_shape: Vec<(ExternId, Direct)>,
+    size: Option<u64>,
+    entries: BTreeMap<EntryHandle, Stored>,
+    index: HashMap<(Vec<FieldMatch>, u32), EntryHandle>,
+    next_handle: u64,
+}
+
+impl TableState {
+    pub(crate) fn new(layout: &Layout, table: &ir::Table) -> Option<Self> {
+        let keys = table
+            .keys
+            .iter()
+            .map(|key| {
+                let pattern = layout.initial(key.expression.type_id)?.to_pattern()?;
+                Some(KeyShape {
+                    name: key.name.clone(),
+                    kind: key.match_kind.clone(),
+                    width: pattern.width(),
+                    signed: pattern.is_signed(),
+                })
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let default_action = entry::from_program(layout, table, &table.default_action)?;
+        let needs_priority = keys.iter().any(|key| {
+            matches!(key.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
+        });
+        let indexed =
+            keys.iter().all(|key| matches!(key.kind, MatchKind::Exact | MatchKind::Selector));
+        let ageing = match table.idle_timeout.as_deref() {
+            None | Some("NO_TIMEOUT" | "false") => Ageing::None,
+            Some("AUTO_DELETE") => Ageing::Delete,
+            Some(_) => Ageing::Notify,
+        };
+        let direct_shape = table
+            .direct_externs
+            .iter()
+            .map(|id| {
+                let kind = layout.program.externs.get(id.index())?.extern_type.to_ascii_lowercase();
+                let direct = if kind.contains("counter") {
+                    Direct::Counter(CounterValue::default())
+                } else if kind.contains("meter") {
+                    Direct::Meter(Meter::default())
+                } else {
+                    Direct::Other
+                };
+                Some((*id, direct))
+            })
+            .collect::<Option<Vec<_>>>()?;
+        Some(Self {
+            name: table.name.clone(),
+            keys,
+            needs_priority,
+            indexed,
+            initial_default: default_action.clone(),
+            default_action,
+            ageing,
+            direct_shape,
+            size: table.size,
+            entries: BTreeMap::new(),
+            index: HashMap::new(),
+            next_handle: 1,
+        })
+    }
+
+    /// Adds the entries that the program has.
+    pub(crate) fn add_program_entries(
+        &mut self,
+        layout: &Layout,
+        table: &ir::Table,
+    ) -> Result<(), (usize, ControlError)> {
+        let all = table.entries.len();
+        for (position, source) in table.entries.iter().enumerate() {
+            let damaged = || (position, ControlError::NotFound("value in the program"));
+            let matches = entry::matches_from_program(layout, &self.keys, table, source)
+                .ok_or_else(damaged)?;
+            let action = entry::from_program(layout, table, &source.action).ok_or_else(damaged)?;
+            let plain = self.keys.iter().zip(&matches).all(|(key, found)| {
+                key.kind != MatchKind::Exact || matches!(found, FieldMatch::Exact(_))
+            });
+            // Without priorities in the source, what stands first wins.
+            let by_order = u32::try_from(all - position).unwrap_or(u32::MAX);
+            let priority = match source.priority {
+                Some(priority) => priority,
+                None if self.needs_priority || !plain => by_order,
+                None => 0,
+            };
+            self.indexed &= plain;
+            let entry = TableEntry {
+                matches,
+                priority,
+                action: EntryAction::Action(action),
+                idle_timeout: None,
+            };
+            if !self.index.contains_key(&(entry.matches.clone(), priority)) {
+                self.store(entry, source.is_const, Duration::ZERO);
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, entry: TableEntry, is_const: bool, now: Duration) -> EntryHandle {
+        let handle = EntryHandle(self.next_handle);
+        self.next_handle += 1;
+        let prefix_length = entry.matches.iter().map(FieldMatch::prefix_length).sum();
+        self.index.insert((entry.matches.clone(), entry.priority), handle);
+        let direct = self.direct_shape.clone();
+        let notified = false;
+        let stored = Stored { entry, is_const, direct, restarted: now, notified, prefix_length };
+        self.entries.insert(handle, stored);
+        handle
+    }
+
+    /// Adds an entry whose values were checked.
+    pub(crate) fn add(
+        &mut self,
+        entry: TableEntry,
+        now: Duration,
+    ) -> Result<EntryHandle, ControlError> {
+        self.check_timeout(&entry)?;
+        if self.find(&entry.matches, entry.priority).is_some() {
+            return Err(ControlError::Duplicate);
+        }
+        if let Some(size) = self.size
+            && self.entries.len() as u64 >= size.max(1)
+        {
+            return Err(ControlError::Full { name: self.name.clone(), size });
+        }
+        Ok(self.store(entry, false, now))
+    }
+
+    fn check_timeout(&self, entry: &TableEntry) -> Result<(), ControlError> {
+        if entry.idle_timeout.is_some() && self.ageing == Ageing::None {
+            return Err(ControlError::NoIdleTimeout);
+        }
+        Ok(())
+    }
+
+    /// Gives an entry another action and timeout; its counters stay.
+    pub(crate) fn modify(
+        &mut self,
+        entry: TableEntry,
+        now: Duration,
+    ) -> Result<EntryHandle, ControlError> {
+        self.check_timeout(&entry)?;
+        let handle = self.changeable(&entry.matches, entry.priority)?;
+        let stored = self.entries.get_mut(&handle).ok_or(ControlError::NotFound("entry"))?;
+        stored.entry = entry;
+        stored.restart(now);
+        Ok(handle)
+    }
+
+    /// Removes an entry.
+    pub(crate) fn remove(
+        &mut self,
+        matches: &[FieldMatch],
+        priority: u32,
+    ) -> Result<TableEntry, ControlError> {
+        let handle = self.changeable(matches, priority)?;
+        self.take(handle).ok_or(ControlError::NotFound("entry"))
+    }
+
+    fn take(&mut self, handle: EntryHandle) -> Option<TableEntry> {
+        let stored = self.entries.remove(&handle)?;
+        self.index.remove(&(stored.entry.matches.clone(), stored.entry.priority));
+        Some(stored.entry)
+    }
+
+    /// Removes all that the control plane put in.
+    pub(crate) fn clear(&mut self) {
+        self.entries.retain(|_, stored| stored.is_const);
+        let entries = &self.entries;
+        self.index.retain(|_, handle| entries.contains_key(handle));
+    }
+
+    fn changeable(
+        &self,
+        matches: &[FieldMatch],
+        priority: u32,
+    ) -> Result<EntryHandle, ControlError> {
+        let handle = self.find(matches, priority).ok_or(ControlError::NotFound("entry"))?;
+        if self.entries.get(&handle).is_some_and(|stored| stored.is_const) {
+            return Err(ControlError::Constant("the entry"));
+        }
+        Ok(handle)
+    }
+
+    /// The entry with exactly this match.
+    pub(crate) fn find(&self, matches: &[FieldMatch], priority: u32) -> Option<EntryHandle> {
+        self.index.get(&(matches.to_vec(), priority)).copied()
+    }
+
+    pub(crate) fn get(&self, handle: EntryHandle) -> Option<&Stored> {
+        self.entries.get(&handle)
+    }
+
+    pub(crate) fn get_mut(&mut self, handle: EntryHandle) -> Option<&mut Stored> {
+        self.entries.get_mut(&handle)
+    }
+
+    /// All entries, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (EntryHandle, &Stored)> {
+        self.entries.iter().map(|(handle, stored)| (*handle, stored))
+    }
+
+    /// The entry that a packet with these key values hits.
+    pub(crate) fn lookup(&mut self, keys: &[Bits], now: Duration) -> Option<EntryHandle> {
+        loop {
+            let found = self.best(keys)?;
+            let expired = self.ageing == Ageing::Delete
+                && self.entries.get(&found).is_some_and(|stored| stored.is_idle(now));
+            if !expired {
+                return Some(found);
+            }
+            self.take(found);
+        }
+    }
+
+    fn best(&self, keys: &[Bits]) -> Option<EntryHandle> {
+        if self.keys.is_empty() {
+            return None;
+        }
+        if self.indexed {
+            let exact = self.keys.iter().zip(keys).map(|(key, value)| match key.kind {
+                MatchKind::Selector => FieldMatch::Any,
+                _ => FieldMatch::Exact(value.clone()),
+            });
+            return self.find(&exact.collect::<Vec<_>>(), 0);
+        }
+        let matching = self.entries.iter().filter(|(_, stored)| {
+            stored.entry.matches.iter().zip(keys).all(|(wanted, key)| wanted.matches(key))
+        });
+        let oldest_last = matching.rev();
+        oldest_last
+            .max_by_key(|(_, stored)| (stored.entry.priority, stored.prefix_length))
+            .map(|(handle, _)| *handle)
+    }
+
+    /// Entries whose timers ran out by `now`: each is reported once per timeout, or removed.
+    pub(crate) fn expire(&mut self, now: Duration) -> Vec<(TableEntry, bool)> {
+        let idle: Vec<EntryHandle> = self
+            .entries
+            .iter()
+            .filter(|(_, stored)| !stored.notified && stored.is_idle(now))
+            .map(|(handle, _)| *handle)
+            .collect();
+        let mut reported = Vec::new();
+        for handle in idle {
+            if self.ageing == Ageing::Delete {
+                reported.extend(self.take(handle).map(|entry| (entry, true)));
+            } else if let Some(stored) = self.entries.get_mut(&handle) {
+                stored.notified = true;
+                reported.push((stored.entry.clone(), false));
+            }
+        }
+        reported
+    }
+
+    /// Makes a match canonical and checks it against the keys.
+    pub(crate) fn check_matches(
+        &self,
+        matches: &[FieldMatch],
+        priority: u32,
+    ) -> Result<Vec<FieldMatch>, ControlError> {
+        let keys: Vec<&KeyShape> = self.keys.iter().collect();
+        if matches.len() != keys.len() {
+            return Err(ControlError::KeyCount { found: matches.len(), expected: keys.len() });
+        }
+        let checked = keys
+            .iter()
+            .zip(matches)
+            .map(|(key, found)| found.checked(key))
+            .collect::<Result<_, _>>()?;
+        match (self.needs_priority, priority) {
+            (true, 0) => Err(ControlError::PriorityMissing),
+            (false, 1..) => Err(ControlError::PriorityUnexpected),
+            _ => Ok(checked),
+        }
+    }
+}

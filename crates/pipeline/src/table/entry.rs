@@ -1,0 +1,283 @@
+//! Entries: what is matched and what then runs.
+
+use super::KeyShape;
+use crate::error::ControlError;
+use crate::layout::Layout;
+use crate::value::Value;
+use p4lang::bits::Bits;
+use p4lang::ir::{self, ActionId, KeySet, MatchKind};
+use std::time::Duration;
+
+/// An entry of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableEntry {
+    /// One per key of the table, in order; [`FieldMatch::Any`] for selector keys.
+    pub matches: Vec<FieldMatch>,
+    /// The larger number wins. Zero in tables with only exact and lpm keys.
+    pub priority: u32,
+    /// What runs on a hit.
+    pub action: EntryAction,
+    /// After how long without a hit the entry times out.
+    pub idle_timeout: Option<Duration>,
+}
+
+/// What one key of an entry matches. Enumerations and errors are their positions in 32 bits,
+/// `bool` is one bit.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum FieldMatch {
+    /// Equal.
+    Exact(Bits),
+    /// The same prefix.
+    Lpm {
+        /// Bits after the prefix are zero.
+        value: Bits,
+        /// In bits; zero matches everything.
+        prefix_length: u32,
+    },
+    /// Equal under a mask.
+    Ternary {
+        /// Bits outside the mask are zero.
+        value: Bits,
+        /// Bits that count.
+        mask: Bits,
+    },
+    /// Both ends inclusive, in the order of the key's type.
+    Range {
+        /// Smallest.
+        low: Bits,
+        /// Largest.
+        high: Bits,
+    },
+    /// Everything: an lpm, ternary, range or optional key that the entry leaves out.
+    Any,
+}
+
+/// What an entry runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryAction {
+    /// An action.
+    Action(ActionCall),
+    /// A member of the table's action profile.
+    Member(u32),
+    /// A group of the table's action selector.
+    Group(u32),
+    /// A group of this entry alone.
+    OneShot(Vec<WeightedAction>),
+}
+
+/// An action with the values of its control-plane parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionCall {
+    /// The action.
+    pub action: ActionId,
+    /// One per parameter without direction.
+    pub arguments: Vec<Value>,
+}
+
+/// A member of a one-shot group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeightedAction {
+    /// What runs.
+    pub action: ActionCall,
+    /// Share of the flows, 1 or more.
+    pub weight: u32,
+    /// Only while this port is up.
+    pub watch_port: Option<u32>,
+}
+
+impl FieldMatch {
+    /// Whether a packet with this key value matches.
+    #[must_use]
+    pub fn matches(&self, key: &Bits) -> bool {
+        match self {
+            Self::Exact(value) => value.compare(key).is_eq(),
+            Self::Lpm { value, prefix_length } => {
+                key.matches_under(value, &Bits::prefix_mask(key.width(), *prefix_length))
+            }
+            Self::Ternary { value, mask } => key.matches_under(value, mask),
+            Self::Range { low, high } => key.compare(low).is_ge() && key.compare(high).is_le(),
+            Self::Any => true,
+        }
+    }
+
+    pub(super) fn prefix_length(&self) -> u64 {
+        match self {
+            Self::Lpm { prefix_length, .. } => u64::from(*prefix_length),
+            _ => 0,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Exact(_) => "exact",
+            Self::Lpm { .. } => "lpm",
+            Self::Ternary { .. } => "ternary",
+            Self::Range { .. } => "range",
+            Self::Any => "left out",
+        }
+    }
+
+    /// The one form of this match for this key, with values of the key's type.
+    pub(crate) fn checked(&self, key: &KeyShape) -> Result<Self, ControlError> {
+        let invalid = |reason| ControlError::MatchValue { key: key.name.clone(), reason };
+        Ok(match (&key.kind, self) {
+            (MatchKind::Exact | MatchKind::Optional | MatchKind::Other(_), Self::Exact(value)) => {
+                Self::Exact(key.fit(value)?)
+            }
+            (MatchKind::Lpm, Self::Lpm { value, prefix_length }) => {
+                if *prefix_length > key.width {
+                    return Err(invalid("the prefix is longer than the key"));
+                }
+                if *prefix_length == 0 {
+                    return Ok(Self::Any);
+                }
+                let mask = Bits::prefix_mask(key.width, *prefix_length);
+                let value = key.fit(value)?;
+                if value != value.bit_and(&mask) {
+                    return Err(invalid("bits are set after the prefix"));
+                }
+                Self::Lpm { value, prefix_length: *prefix_length }
+            }
+            (MatchKind::Ternary, Self::Ternary { value, mask }) => {
+                let (value, mask) = (key.fit(value)?, key.fit(mask)?);
+                if value != value.bit_and(&mask) {
+                    return Err(invalid("bits are set outside the mask"));
+                }
+                if mask.is_zero() { Self::Any } else { Self::Ternary { value, mask } }
+            }
+            (MatchKind::Range, Self::Range { low, high }) => {
+                let (low, high) = (key.fit(low)?, key.fit(high)?);
+                if low.compare(&high).is_gt() {
+                    return Err(invalid("the range ends before it starts"));
+                }
+                let all = low == Bits::minimum(key.width, key.signed)
+                    && high == Bits::maximum(key.width, key.signed);
+                if all { Self::Any } else { Self::Range { low, high } }
+            }
+            (MatchKind::Exact, Self::Any) => {
+                return Err(invalid("an exact key needs a value"));
+            }
+            (_, Self::Any) => Self::Any,
+            (kind, found) => {
+                return Err(ControlError::MatchKind {
+                    key: key.name.clone(),
+                    expected: format!("{kind:?}").to_lowercase(),
+                    found: found.kind(),
+                });
+            }
+        })
+    }
+}
+
+impl KeyShape {
+    fn fit(&self, value: &Bits) -> Result<Bits, ControlError> {
+        fit(&self.name, value, self.width, self.signed)
+    }
+}
+
+/// A pattern in a type of `width` bits; shorter values are extended, bits beyond are an error.
+pub(crate) fn fit(
+    what: &str,
+    value: &Bits,
+    width: u32,
+    signed: bool,
+) -> Result<Bits, ControlError> {
+    let cast = value.cast(width, signed);
+    if cast.cast(value.width(), value.is_signed()) != *value {
+        let found = value.to_biguint().bits();
+        return Err(ControlError::Width {
+            what: what.to_owned(),
+            expected: width,
+            found: u32::try_from(found).unwrap_or(u32::MAX),
+        });
+    }
+    Ok(cast)
+}
+
+/// An action of the program's text.
+pub(super) fn from_program(
+    layout: &Layout,
+    table: &ir::Table,
+    call: &ir::ActionCall,
+) -> Option<ActionCall> {
+    let action_id = table.actions.get(call.position as usize)?.action;
+    let action = layout.program.actions.get(action_id.index())?;
+    let arguments = action
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.direction.is_none())
+        .zip(&call.arguments)
+        .map(|(parameter, value)| layout.constant(parameter.type_id, value))
+        .collect::<Option<Vec<_>>>()?;
+    Some(ActionCall { action: action_id, arguments })
+}
+
+/// The match of an entry in the program's text.
+pub(super) fn matches_from_program(
+    layout: &Layout,
+    keys: &[KeyShape],
+    table: &ir::Table,
+    entry: &ir::Entry,
+) -> Option<Vec<FieldMatch>> {
+    let mut sets = entry.key_sets.iter();
+    keys.iter()
+        .zip(&table.keys)
+        .map(|(shape, key)| {
+            let pattern = |value: &ir::Value| {
+                let value = layout.constant(key.expression.type_id, value)?;
+                Some(value.to_pattern()?.cast(shape.width, shape.signed))
+            };
+            let Some(set) = sets.next() else { return Some(FieldMatch::Any) };
+            Some(match (set, &shape.kind) {
+                (_, MatchKind::Selector) | (KeySet::Any | KeySet::ValueSet(_), _) => {
+                    FieldMatch::Any
+                }
+                (KeySet::Exact(value), MatchKind::Lpm) => {
+                    FieldMatch::Lpm { value: pattern(value)?, prefix_length: shape.width }
+                }
+                (KeySet::Exact(value), MatchKind::Ternary) => FieldMatch::Ternary {
+                    value: pattern(value)?,
+                    mask: Bits::ones(shape.width, shape.signed),
+                },
+                (KeySet::Exact(value), MatchKind::Range) => {
+                    FieldMatch::Range { low: pattern(value)?, high: pattern(value)? }
+                }
+                (KeySet::Exact(value), _) => FieldMatch::Exact(pattern(value)?),
+                (KeySet::Mask { value, mask }, kind) => {
+                    let mask = pattern(mask)?;
+                    let value = pattern(value)?.bit_and(&mask);
+                    match (kind, prefix_of(&mask)) {
+                        (_, Some(0)) => FieldMatch::Any,
+                        (MatchKind::Lpm, Some(prefix_length)) => {
+                            FieldMatch::Lpm { value, prefix_length }
+                        }
+                        _ => FieldMatch::Ternary { value, mask },
+                    }
+                }
+                (KeySet::Range { low, high }, _) => {
+                    FieldMatch::Range { low: pattern(low)?, high: pattern(high)? }
+                }
+            })
+        })
+        .collect()
+}
+
+/// The length of the prefix that a mask is, if it is one.
+fn prefix_of(mask: &Bits) -> Option<u32> {
+    let length = (0..mask.width()).rev().take_while(|position| mask.bit(*position)).count() as u32;
+    let prefix = Bits::prefix_mask(mask.width(), length);
+    mask.compare(&prefix.cast(mask.width(), mask.is_signed())).is_eq().then_some(length)
+}
+
+/// As tools write it: `0x0a`, `0x0a000000/8`, `0x1&&&0xf`, `1..5`, `*`.
+impl std::fmt::Display for FieldMatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exact(value) => write!(f, "{value:#x}"),
+            Self::Lpm { value, prefix_length } => write!(f, "{value:#x}/{prefix_length}"),
+            Self::Ternary { value, mask } => write!(f, "{value:#x}&&&{mask:#x}"),
+            Self::Range { low, high } => write!(f, "{low}..{high}"),
+            Self::Any => f.write_str("*"),
+        }
+    }
+}
