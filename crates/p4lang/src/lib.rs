@@ -17,6 +17,7 @@ pub mod lower;
 pub mod p4info;
 pub mod parser;
 pub mod preprocess;
+pub mod print;
 pub mod source;
 
 pub use frontend::{Parsed, parse_file, parse_text, with_large_stack};

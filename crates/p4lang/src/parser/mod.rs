@@ -19,7 +19,7 @@ mod state;
 mod statement;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod types;
 
 use crate::ast::{
