@@ -1,0 +1,118 @@
+// The program of the evaluation of in-table updates, for v1model.
+//
+// A packet names an entry and a new value for it; the entry takes that value, and the packet goes
+// back to where it came from with the old one. Keys and values have four bytes. Which storage
+// design the table uses can be chosen on the command line of the compiler:
+//
+//     planimeter compile -D STORE='"static"' -D SYNCED=true entry_update.p4
+//
+// Manuel Simon et al., High-Performance Match-Action Table Updates from within Programmable
+// Software Data Planes, ANCS 2021, section 4.
+
+#include <core.p4>
+#include <v1model.p4>
+
+#ifndef STORE
+#define STORE "dynamic"
+#endif
+#ifndef SYNCED
+#define SYNCED false
+#endif
+#ifndef ENTRIES
+#define ENTRIES 1048576
+#endif
+
+header ethernet_t {
+    bit<48> destination;
+    bit<48> source;
+    bit<16> ether_type;
+}
+
+header update_t {
+    bit<32> entry;
+    bit<32> value;
+}
+
+struct headers_t {
+    ethernet_t ethernet;
+    update_t update;
+}
+
+struct metadata_t { }
+
+parser UpdateParser(
+    packet_in packet,
+    out headers_t headers,
+    inout metadata_t meta,
+    inout standard_metadata_t standard)
+{
+    state start {
+        packet.extract(headers.ethernet);
+        packet.extract(headers.update);
+        transition accept;
+    }
+}
+
+control UpdateIngress(
+    inout headers_t headers,
+    inout metadata_t meta,
+    inout standard_metadata_t standard)
+{
+    action exchange(@__ref bit<32> value) {
+        bit<32> old = value;
+        value = headers.update.value;
+        headers.update.value = old;
+    }
+
+    action unknown() {
+        mark_to_drop(standard);
+        exit;
+    }
+
+    @tableconfig(store = STORE, impl = "dpdk", synced = SYNCED)
+    table values {
+        key = { headers.update.entry: exact; }
+        actions = { @tableonly exchange; @defaultonly unknown; }
+        const default_action = unknown();
+        size = ENTRIES;
+    }
+
+    apply {
+        values.apply();
+        bit<48> sender = headers.ethernet.source;
+        headers.ethernet.source = headers.ethernet.destination;
+        headers.ethernet.destination = sender;
+        standard.egress_spec = standard.ingress_port;
+    }
+}
+
+control UpdateEgress(
+    inout headers_t headers,
+    inout metadata_t meta,
+    inout standard_metadata_t standard)
+{
+    apply { }
+}
+
+control UpdateDeparser(packet_out packet, in headers_t headers) {
+    apply {
+        packet.emit(headers.ethernet);
+        packet.emit(headers.update);
+    }
+}
+
+control NoVerification(inout headers_t headers, inout metadata_t meta) {
+    apply { }
+}
+
+control NoUpdate(inout headers_t headers, inout metadata_t meta) {
+    apply { }
+}
+
+V1Switch(
+    UpdateParser(),
+    NoVerification(),
+    UpdateIngress(),
+    UpdateEgress(),
+    NoUpdate(),
+    UpdateDeparser()) main;
