@@ -1,7 +1,7 @@
 //! Horizontal, vertical and z-deviation: delay and backlog bounds.
 
 use super::deconvolution::{Reach, reach};
-use super::ultimate::both;
+use super::ultimate::{both, spread};
 use super::{AlgebraError, sweep};
 use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
@@ -31,13 +31,18 @@ impl Curve {
         let Reach::Before(end) = reach(self, &f, service, &g)? else {
             return Ok(Deviation { value: Extended::PositiveInfinity, at: None });
         };
-        let mut negative = self.pieces_until(&end)?;
-        sweep::negate(&mut negative);
-        let slack = sweep::sum(&negative, &service.pieces_until(&end)?, |_, a, b| {
-            Ok::<_, AlgebraError>(a.min_plus_product(b))
-        })?;
+        let slack = self.slack(service, &end)?;
         let (value, at) = smallest(&slack, &end);
         Ok(Deviation { value: -value, at })
+    }
+
+    /// What the service has left over, `service(t) - self(t)`, on `[0, end)`; all there is where it
+    /// is plus infinite.
+    fn slack(&self, service: &Self, end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
+        let mut negative = self.pieces_until(end)?;
+        sweep::negate(&mut negative);
+        let service = service.pieces_until(end)?;
+        sweep::sum(&negative, &service, |_, a, b| Ok(a.min_plus_product(b)))
     }
 
     /// The horizontal deviation: the supremum over all times of the smallest `d >= 0` with
@@ -89,6 +94,57 @@ impl Curve {
         }
         let inverse = self.convolution(service)?.inverse("z-deviation")?;
         Ok(inverse.value_at(&Rational::ZERO))
+    }
+}
+
+impl Curve {
+    /// The bound on the length of a backlogged period: the infimum of the times `t > 0` at which
+    /// `self(t) <= service(t)`, for an arrival and a strict service curve (Bouillard, Boyer and Le
+    /// Corronc, section 5.5); infinite if the service never catches up.
+    ///
+    /// # Errors
+    /// [`AlgebraError::TooManyPieces`] if the common period is too long.
+    pub fn backlogged_period(&self, service: &Self) -> Result<Extended, AlgebraError> {
+        let (f, g) = both(self, service);
+        let starts = (&f.start).max(&g.start);
+        let end = match (&f.rate, &g.rate) {
+            (Extended::Finite(rate_f), Extended::Finite(rate_g)) if rate_f != rate_g => {
+                // Behind the last possible crossing one is below the other for good.
+                let of_f = spread(self, rate_f, &Rational::ZERO, &f.end())?;
+                let of_g = spread(service, rate_g, &Rational::ZERO, &g.end())?;
+                let (above, below) = if rate_f < rate_g {
+                    (of_f.greatest, of_g.least)
+                } else {
+                    (of_g.greatest, of_f.least)
+                };
+                let gap = above.unwrap_or_default() - below.unwrap_or_default();
+                starts.max(&(gap / (rate_g - rate_f).abs())) + &f.length + &g.length
+            }
+            (Extended::Finite(_), Extended::Finite(_)) => {
+                starts + f.length.common_multiple(&g.length)
+            }
+            _ => starts + &f.length + &g.length,
+        };
+        let slack = self.slack(service, &end)?;
+        for (index, piece) in slack.iter().enumerate() {
+            let start = &piece.start;
+            if start.is_positive() && piece.at >= Extended::ZERO {
+                return Ok(Extended::from(start));
+            }
+            let rises = !piece.slope.is_negative();
+            if piece.after > Extended::ZERO || (piece.after == Extended::ZERO && rises) {
+                return Ok(Extended::from(start));
+            }
+            if let (Extended::Finite(after), Some(inverse), true) =
+                (&piece.after, piece.slope.reciprocal(), rises)
+            {
+                let reached = start - &(after * &inverse);
+                if slack.get(index + 1).map_or(&end, |next| &next.start) > &reached {
+                    return Ok(Extended::Finite(reached));
+                }
+            }
+        }
+        Ok(Extended::PositiveInfinity)
     }
 }
 

@@ -13,8 +13,9 @@ mod inverse;
 pub mod limits;
 mod monotone;
 mod pointwise;
+mod rounding;
 mod runs;
-mod sweep;
+pub(crate) mod sweep;
 mod transform;
 mod ultimate;
 

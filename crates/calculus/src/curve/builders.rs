@@ -231,6 +231,43 @@ impl Curve {
         Ok(Self::canonical(pieces, tail))
     }
 
+    /// Window flow control: the sub-additive closure of `window` plus a rate-latency curve, the
+    /// service that remains when at most a window of data may be on its way through a server that
+    /// it is acknowledged by (Le Boudec and Thiran, section 4.2).
+    ///
+    /// # Errors
+    /// If a parameter is negative.
+    pub fn flow_control(
+        window: impl Into<Rational>,
+        rate: impl Into<Rational>,
+        latency: impl Into<Rational>,
+    ) -> Result<Self, CurveError> {
+        const NAME: &str = "flow-control curve";
+        let (window, rate, latency) = (window.into(), rate.into(), latency.into());
+        not_negative(NAME, "window", &window)?;
+        not_negative(NAME, "rate", &rate)?;
+        not_negative(NAME, "latency", &latency)?;
+        let mut pieces =
+            vec![Piece::new(Rational::ZERO, Extended::ZERO, window.clone(), Rational::ZERO)];
+        if latency.is_zero() {
+            pieces[0].slope = rate;
+            return Ok(affine(pieces));
+        }
+        if window.is_zero() {
+            return Ok(Self::zero());
+        }
+        pieces.push(Piece::continuous(latency.clone(), window.clone(), rate.clone()));
+        let Some(filled) = window.checked_div(&rate).filter(|filled| *filled < latency) else {
+            // The window never holds the server up (or there is no server).
+            return Ok(affine(pieces));
+        };
+        // After each latency one more window is served at the rate, then the next one is awaited.
+        let served = &window + &window;
+        pieces.push(Piece::continuous(&latency + &filled, served, Rational::ZERO));
+        let tail = Tail::Periodic { first: 1, length: latency, increment: window };
+        Ok(Self::canonical(pieces, tail))
+    }
+
     /// Service of one slot in a time-division cycle: in the worst case nothing for
     /// `cycle - slot`, then the `capacity` for one `slot`, and so on.
     ///

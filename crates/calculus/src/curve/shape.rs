@@ -114,7 +114,7 @@ impl Curve {
     }
 
     /// The curve with all values negated.
-    pub(crate) fn negated(&self) -> Self {
+    pub fn negated(&self) -> Self {
         let pieces = self
             .pieces
             .iter()

@@ -27,8 +27,8 @@ impl Token {
 
 /// Longest first where one begins another.
 const SYMBOLS: [&str; 29] = [
-    ":=", "/\\", "\\/", "*_", "*^", "/_", "/^", "!=", "<=", ">=", "(", ")", "[", "]", ",", "+", "-",
-    "*", "/", "~", "=", "<", ">", "÷", "∧", "∨", "⊗", "⊘", ";",
+    ":=", "/\\", "\\/", "*_", "*^", "/_", "/^", "!=", "<=", ">=", "(", ")", "[", "]", ",", "+",
+    "-", "*", "/", "~", "=", "<", ">", "÷", "∧", "∨", "⊗", "⊘", ";",
 ];
 
 /// The tokens of a line, each with its column from 1; the last is [`Token::End`].
@@ -58,9 +58,9 @@ pub(super) fn tokens(line: &str, number: usize) -> Result<Vec<(Token, usize)>, M
             length
         } else if first.is_ascii_alphabetic() || first == '_' {
             let mut length = prefix(rest, |c| c.is_ascii_alphanumeric() || c == '_');
-            let is_projection = ["left-ext", "right-ext"].iter().any(|name| {
-                rest.starts_with(name) && prefix(&rest[name.len()..], is_in_name) == 0
-            });
+            let is_projection = ["left-ext", "right-ext"]
+                .iter()
+                .any(|name| rest.starts_with(name) && prefix(&rest[name.len()..], is_in_name) == 0);
             if is_projection {
                 length += "-ext".len();
             }

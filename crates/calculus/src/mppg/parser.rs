@@ -4,8 +4,10 @@ use super::MppgError;
 use super::lexer::{Token, tokens};
 use super::syntax::{Comparison, Expression, Kind, Part, Segment, Statement};
 
-/// Deepest nesting of brackets: far beyond any program, well within any stack.
+/// Deepest nesting of brackets and most operators of one statement: far beyond any program, and
+/// together they keep the tree shallow enough for any stack.
 const DEEPEST: usize = 200;
+const MOST_OPERATORS: usize = 1000;
 
 const PRODUCTS: [&str; 7] = ["*", "*_", "*^", "/", "/_", "/^", "÷"];
 const SUMS: [&str; 4] = ["+", "-", "/\\", "\\/"];
@@ -16,12 +18,13 @@ struct Parser<'a> {
     tokens: Vec<(Token, usize)>,
     position: usize,
     depth: usize,
+    operators: usize,
 }
 
 /// Parses one line, which is number `line` of the program.
 pub(super) fn statement(source: &str, line: usize) -> Result<Statement, MppgError> {
     let tokens = tokens(source, line)?;
-    let mut parser = Parser { source, line, tokens, position: 0, depth: 0 };
+    let mut parser = Parser { source, line, tokens, position: 0, depth: 0, operators: 0 };
     let statement = parser.statement()?;
     parser.accept(";");
     match parser.peek() {
@@ -241,7 +244,7 @@ impl Parser<'_> {
             if ends && (*operator == "+" || *operator == "-") {
                 break;
             }
-            self.advance();
+            self.operator()?;
             let right = self.product()?;
             left = binary(operator, left, right, column);
         }
@@ -259,10 +262,21 @@ impl Parser<'_> {
                 _ => None,
             };
             let Some(operator) = operator else { return Ok(left) };
-            self.advance();
+            self.operator()?;
             let right = self.factor()?;
             left = binary(operator, left, right, column);
         }
+    }
+
+    /// Steps over a binary operator.
+    fn operator(&mut self) -> Result<(), MppgError> {
+        self.operators += 1;
+        if self.operators > MOST_OPERATORS {
+            let message = format!("the statement has more than {MOST_OPERATORS} operators");
+            return Err(self.fail(message));
+        }
+        self.advance();
+        Ok(())
     }
 
     fn factor(&mut self) -> Result<Expression, MppgError> {
@@ -374,7 +388,9 @@ impl Parser<'_> {
         }
         if segments.is_empty() {
             let found = self.peek().describe();
-            return Err(self.fail(format!("expected a segment such as `[(0,0)1(2,2)[`, found {found}")));
+            return Err(
+                self.fail(format!("expected a segment such as `[(0,0)1(2,2)[`, found {found}"))
+            );
         }
         Ok(segments)
     }
@@ -426,7 +442,7 @@ impl Parser<'_> {
         let mut slope = self.slope_operand()?;
         while self.is("/") || self.is("÷") {
             let at = self.column();
-            self.advance();
+            self.operator()?;
             let divisor = self.slope_operand()?;
             slope = binary("/", slope, divisor, at);
         }

@@ -41,11 +41,22 @@ pub(super) enum Kind {
     Variable(String),
     Negate(Box<Expression>),
     /// An operator, by its ASCII spelling.
-    Binary { operator: &'static str, left: Box<Expression>, right: Box<Expression> },
+    Binary {
+        operator: &'static str,
+        left: Box<Expression>,
+        right: Box<Expression>,
+    },
     /// A named function of the language, or a variable sampled.
-    Call { name: String, arguments: Vec<Expression> },
+    Call {
+        name: String,
+        arguments: Vec<Expression>,
+    },
     /// `f(t+)` or `f(t-)`.
-    Limit { name: String, at: Box<Expression>, from_right: bool },
+    Limit {
+        name: String,
+        at: Box<Expression>,
+        from_right: bool,
+    },
     Affine(Vec<Segment>),
     Periodic {
         transient: Vec<Segment>,

@@ -204,6 +204,34 @@ proptest! {
     }
 
     #[test]
+    fn rounding(f in any_model()) {
+        let curve = f.curve();
+        let (floor, ceil) = (curve.floor().expect("a curve"), curve.ceil().expect("a curve"));
+        for t in samples(12) {
+            let value = f.value(&t).into_finite().expect("finite");
+            prop_assert_eq!(floor.value_at(&t), Extended::Finite(value.floor()), "{} at {}", curve, t);
+            prop_assert_eq!(ceil.value_at(&t), Extended::Finite(value.ceil()), "{} at {}", curve, t);
+        }
+    }
+
+    #[test]
+    fn backlogged_period(f in any_model(), g in any_model()) {
+        let (a, b) = (f.curve(), g.curve());
+        let bound = a.backlogged_period(&b).expect("a bound");
+        for t in samples(40).into_iter().filter(|t| t.is_positive()) {
+            if f.value(&t) <= g.value(&t) {
+                prop_assert!(Extended::from(&t) >= bound, "{} and {} at {}", a, b, t);
+            }
+        }
+        if let Extended::Finite(t) = bound {
+            // There, or just behind.
+            let behind = &t + &Rational::ratio(1, 1_000_000);
+            let here = t.is_positive() && f.value(&t) <= g.value(&t);
+            prop_assert!(here || f.value(&behind) <= g.value(&behind), "{} and {} at {}", a, b, t);
+        }
+    }
+
+    #[test]
     fn shifts(f in any_model(), by in 0_i64..30) {
         let by = Rational::ratio(by, 4);
         let curve = f.curve();

@@ -297,6 +297,8 @@ fn c27_window_flow_control() {
             .raised(&number(window))
             .sub_additive_closure()
             .expect("a closure");
+        let built = Curve::flow_control(number(window), number(rate), number(latency));
+        assert_eq!(built, Ok(closure.clone()));
         let (b, t, r) = (number(window), number(latency), number(rate));
         let is = |at: Rational, times: i64| {
             assert_eq!(
@@ -321,6 +323,20 @@ fn c27_window_flow_control() {
             assert_eq!(closure.ultimate_rate(), Extended::from(&r));
             assert!(closure.is_ultimately_affine());
         }
+    }
+}
+
+#[test]
+fn flow_control_at_its_edges() {
+    for (window, rate, latency) in
+        [("0", "2", "3"), ("1", "2", "0"), ("6", "2", "3"), ("1", "0", "3")]
+    {
+        let closure = server(rate, latency)
+            .raised(&number(window))
+            .sub_additive_closure()
+            .expect("a closure");
+        let built = Curve::flow_control(number(window), number(rate), number(latency));
+        assert_eq!(built, Ok(closure), "{window} {rate} {latency}");
     }
 }
 

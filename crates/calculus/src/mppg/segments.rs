@@ -1,0 +1,269 @@
+//! `uaf` and `upp`: curves written segment by segment, and curves written out that way.
+
+use super::Value;
+use super::evaluate::{Fault, Session};
+use super::syntax::{Expression, Segment};
+use crate::algebra::sweep;
+use crate::curve::piece::Tail;
+use crate::curve::{Curve, Extended, Piece};
+use crate::rational::Rational;
+use std::fmt::Write;
+
+/// A spot or segment with its numbers; a spot ends where it starts.
+struct Part {
+    column: usize,
+    from: Rational,
+    has_start: bool,
+    value: Extended,
+    slope: Rational,
+    /// `None` for ever.
+    to: Option<Rational>,
+    end: Extended,
+    has_end: bool,
+}
+
+impl Part {
+    fn is_spot(&self) -> bool {
+        self.to.as_ref() == Some(&self.from)
+    }
+}
+
+/// The curve of `uaf(...)`.
+pub(super) fn affine(session: &Session, given: &[Segment]) -> Result<Curve, Fault> {
+    let parts = read_all(session, given)?;
+    let (pieces, end) = assemble(&parts, &Rational::ZERO, None)?;
+    if end.is_some() {
+        let column = parts.last().map_or(1, |part| part.column);
+        return Err((column, "the last segment of `uaf` must go on to +inf".to_owned()));
+    }
+    Ok(Curve::canonical(pieces, Tail::Affine))
+}
+
+/// The curve of `upp(...)`.
+pub(super) fn periodic(
+    session: &Session,
+    transient: &[Segment],
+    period: &[Segment],
+    increment: Option<Extended>,
+    column: usize,
+) -> Result<Curve, Fault> {
+    let parts = read_all(session, period)?;
+    let (Some(head), Some(last)) = (parts.first(), parts.last()) else {
+        return Err((column, "the period needs a segment".to_owned()));
+    };
+    let start = head.from.clone();
+    let endless = || (last.column, "a period has an end: it cannot go on to +inf".to_owned());
+    let end = last.to.clone().ok_or_else(endless)?;
+    let length = &end - &start;
+    if !length.is_positive() {
+        return Err((last.column, format!("the period has length {length}")));
+    }
+    let increment = match (increment, &head.value, &last.end) {
+        (Some(Extended::Finite(given)), ..) => given,
+        (Some(infinite), ..) => {
+            return Err((column, format!("the increment is {infinite}: it must be finite")));
+        }
+        (None, Extended::Finite(first), Extended::Finite(last)) => last - first,
+        (None, first, last) if first == last => Rational::ZERO,
+        (None, ..) => {
+            let message = "the period begins or ends in infinity: give its increment";
+            return Err((column, message.to_owned()));
+        }
+    };
+    let before = read_all(session, transient)?;
+    let (mut pieces, before_end) = if before.is_empty() {
+        (Vec::new(), Some((Rational::ZERO, None)))
+    } else {
+        assemble(&before, &Rational::ZERO, None)?
+    };
+    let Some((before_end, closing)) = before_end else {
+        let message = "the part before the period goes on to +inf".to_owned();
+        return Err((column, message));
+    };
+    if before_end != start {
+        let message =
+            format!("the period starts at {start}, the part before it ends at {before_end}");
+        return Err((head.column, message));
+    }
+    let (once, after) = assemble(&parts, &start, closing)?;
+    let after = after.and_then(|(_, closing)| closing);
+    let first = pieces.len();
+    pieces.extend(once);
+    let length_of_pieces = pieces.len();
+    if head.has_start && after.is_none() {
+        let tail = Tail::Periodic { first, length, increment };
+        return Ok(Curve::canonical(pieces, tail));
+    }
+    // The end belongs to the period: it repeats from there on, as it does from behind its start.
+    let again: Vec<Piece> =
+        pieces[first..].iter().map(|piece| piece.moved(&length, &increment)).collect();
+    pieces.extend(again);
+    if let Some(value) = after {
+        if head.has_start && value != head.value.shifted(&increment) {
+            let message = format!(
+                "the period gives {value} at {end}, but its start and increment give {}",
+                head.value.shifted(&increment)
+            );
+            return Err((last.column, message));
+        }
+        if let Some(piece) = pieces.get_mut(length_of_pieces) {
+            piece.at = value;
+        }
+    }
+    let tail = Tail::Periodic { first: length_of_pieces, length, increment };
+    Ok(Curve::canonical(pieces, tail))
+}
+
+fn read_all(session: &Session, given: &[Segment]) -> Result<Vec<Part>, Fault> {
+    given.iter().map(|segment| read(session, segment)).collect()
+}
+
+fn number(session: &Session, expression: &Expression) -> Result<Extended, Fault> {
+    match session.evaluate(expression)? {
+        Value::Number(number) => Ok(number),
+        Value::Function(_) => {
+            Err((expression.column, "a function stands where a number is needed".to_owned()))
+        }
+    }
+}
+
+fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
+    let column = segment.column;
+    let from = match number(session, &segment.start.0)? {
+        Extended::Finite(from) => from,
+        infinite => return Err((column, format!("a segment cannot start at {infinite}"))),
+    };
+    let value = number(session, &segment.start.1)?;
+    let (has_start, has_end) = (segment.has_start, segment.has_end);
+    let Some(end) = &segment.end else {
+        let (to, end) = (Some(from.clone()), value.clone());
+        let slope = Rational::ZERO;
+        return Ok(Part { column, from, has_start, value, slope, to, end, has_end });
+    };
+    let (to, target) = (number(session, &end.0)?, number(session, &end.1)?);
+    let given = match &segment.slope {
+        None => None,
+        Some(slope) => match number(session, slope)? {
+            Extended::Finite(slope) => Some(slope),
+            infinite => return Err((slope.column, format!("the slope is {infinite}"))),
+        },
+    };
+    let to = match to {
+        Extended::Finite(to) if to > from => Some(to),
+        Extended::PositiveInfinity => None,
+        other => {
+            return Err((column, format!("the segment starts at {from} and ends at {other}")));
+        }
+    };
+    let slope = match (&value, &target, &to, given) {
+        (Extended::Finite(_), _, _, Some(slope)) => slope,
+        (Extended::Finite(y), Extended::Finite(z), Some(to), None) => (z - y) / (to - &from),
+        (Extended::Finite(y), Extended::Finite(z), None, None) if y == z => Rational::ZERO,
+        (Extended::Finite(_), ..) => {
+            return Err((column, "the slope does not follow from the ends: give it".to_owned()));
+        }
+        _ => Rational::ZERO,
+    };
+    // Where the slope leads, and whether that is what was written.
+    let line = Piece::new(from.clone(), value.clone(), value.clone(), slope.clone());
+    let end = match &to {
+        Some(to) => line.segment_at(to),
+        None if slope.is_positive() => Extended::PositiveInfinity,
+        None if slope.is_negative() => Extended::NegativeInfinity,
+        None => value.clone(),
+    };
+    if end != target {
+        return Err((column, format!("the segment leads to {end}, not to {target}")));
+    }
+    Ok(Part { column, from, has_start, value, slope, to, end, has_end })
+}
+
+/// Where a list of segments ends, and the value there if it gives one.
+type End = Option<(Rational, Option<Extended>)>;
+
+/// Segments in a row to pieces, from `start` on, where `at_start` is the value if it is known.
+fn assemble(
+    parts: &[Part],
+    start: &Rational,
+    at_start: Option<Extended>,
+) -> Result<(Vec<Piece>, End), Fault> {
+    let mut pieces: Vec<Piece> = Vec::with_capacity(parts.len());
+    let mut reached = Some((start.clone(), at_start));
+    for part in parts {
+        let Some((at, known)) = reached.take() else {
+            return Err((part.column, "a segment follows one that goes on to +inf".to_owned()));
+        };
+        if part.from != at {
+            return Err((
+                part.column,
+                format!("the segment starts at {}, the ones before it end at {at}", part.from),
+            ));
+        }
+        let value = match (known, part.has_start) {
+            (Some(known), true) if known != part.value => {
+                let message = format!("the values {known} and {} at {at} disagree", part.value);
+                return Err((part.column, message));
+            }
+            (_, true) => part.value.clone(),
+            (Some(known), false) => known,
+            // Within a period that is open on the left the value comes from its end.
+            (None, false) if pieces.is_empty() && at.is_positive() => part.value.clone(),
+            (None, false) => {
+                return Err((part.column, format!("there is no value at {at}")));
+            }
+        };
+        if part.is_spot() {
+            reached = Some((at, Some(value)));
+            continue;
+        }
+        let piece = Piece::new(at, value, part.value.clone(), part.slope.clone());
+        sweep::push(&mut pieces, piece);
+        reached = part.to.clone().map(|to| (to, part.has_end.then(|| part.end.clone())));
+    }
+    Ok((pieces, reached))
+}
+
+/// The curve as `uaf(...)` or `upp(...)`, which reads back as the same curve.
+pub fn to_mppg(curve: &Curve) -> String {
+    let pieces = curve.pieces();
+    let write = |pieces: &[Piece], end: Option<&Rational>| {
+        let mut text = String::new();
+        for (index, piece) in pieces.iter().enumerate() {
+            if index > 0 {
+                text.push(' ');
+            }
+            let next = pieces.get(index + 1).map(|next| &next.start).or(end);
+            write_piece(&mut text, piece, next);
+        }
+        text
+    };
+    match &curve.tail {
+        Tail::Affine => format!("uaf({})", write(pieces, None)),
+        Tail::Periodic { first, length, increment } => {
+            let (before, period) = pieces.split_at(*first);
+            let start = curve.tail_start();
+            let end = start + length;
+            let period = write(period, Some(&end));
+            if before.is_empty() {
+                format!("upp(period({period}), {increment}, {length})")
+            } else {
+                let before = write(before, Some(start));
+                format!("upp({before}, period({period}), {increment}, {length})")
+            }
+        }
+    }
+}
+
+fn write_piece(text: &mut String, piece: &Piece, next: Option<&Rational>) {
+    let (start, at, after, slope) = (&piece.start, &piece.at, &piece.after, &piece.slope);
+    let bracket = if at == after { "[" } else { "]" };
+    let (to, value) = match next {
+        Some(next) => (Extended::from(next), piece.segment_at(next)),
+        None if slope.is_positive() => (Extended::PositiveInfinity, Extended::PositiveInfinity),
+        None if slope.is_negative() => (Extended::PositiveInfinity, Extended::NegativeInfinity),
+        None => (Extended::PositiveInfinity, after.clone()),
+    };
+    // Writing to a text cannot fail.
+    let _ = if at == after { Ok(()) } else { write!(text, "[({start}, {at})] ") };
+    let _ = write!(text, "{bracket}({start}, {after}) {slope} ({to}, {value})[");
+}
