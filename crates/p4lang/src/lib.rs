@@ -7,6 +7,7 @@
 pub mod arch;
 pub mod ast;
 pub mod bits;
+pub mod bmv2;
 pub mod check;
 pub mod diagnostic;
 pub mod explain;

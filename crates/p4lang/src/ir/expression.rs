@@ -1,6 +1,6 @@
 //! Expressions, which have no effect, and the places that can be read and written.
 
-use super::{TypeId, VariableId};
+use super::{Program, Type, TypeId, VariableId};
 use crate::bits::Bits;
 use num_bigint::BigInt;
 use serde::{Deserialize, Serialize};
@@ -187,5 +187,28 @@ impl Place {
     pub fn field(mut self, position: u32) -> Self {
         self.path.push(Projection::Field(position));
         self
+    }
+}
+
+impl Program {
+    /// The type of what is at a place; `None` for a slice, whose type need not be in the program,
+    /// and for a place that does not exist.
+    #[must_use]
+    pub fn place_type(&self, place: &Place) -> Option<TypeId> {
+        let mut current = self.variables.get(place.variable.index())?.type_id;
+        for step in &place.path {
+            current = match (step, self.types.find(current)?) {
+                (Projection::Field(position), Type::Composite(id)) => {
+                    let composite = self.types.composites.get(id.index())?;
+                    composite.fields.get(*position as usize)?.type_id
+                }
+                (
+                    Projection::Element(_) | Projection::Next | Projection::Last,
+                    Type::Stack { element, .. },
+                ) => element,
+                _ => return None,
+            };
+        }
+        Some(current)
     }
 }

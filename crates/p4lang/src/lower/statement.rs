@@ -190,30 +190,12 @@ impl<'a> Lowering<'a> {
         let mut whole = place.clone();
         if let Some(Projection::Slice { high, low }) = whole.path.last().cloned() {
             whole.path.pop();
-            let whole_type = self.place_type(&whole).unwrap_or(type_id);
+            let whole_type = self.program.place_type(&whole).unwrap_or(type_id);
             let operand = Expression { type_id: whole_type, kind: ir::ExpressionKind::Read(whole) };
             self.slice(operand, high, low)
         } else {
             Expression { type_id, kind: ir::ExpressionKind::Read(whole) }
         }
-    }
-
-    fn place_type(&self, place: &Place) -> Option<ir::TypeId> {
-        let mut current = self.program.variables.get(place.variable.index())?.type_id;
-        for step in &place.path {
-            current = match (step, self.program.types.get(current)) {
-                (Projection::Field(position), ir::Type::Composite(id)) => {
-                    let composite = self.program.types.composites.get(id.index())?;
-                    composite.fields.get(*position as usize)?.type_id
-                }
-                (
-                    Projection::Element(_) | Projection::Next | Projection::Last,
-                    ir::Type::Stack { element, .. },
-                ) => element,
-                _ => return None,
-            };
-        }
-        Some(current)
     }
 
     /// `x[low +: width] = value` with a variable start: the other bits of `x` stay.
@@ -478,7 +460,7 @@ impl<'a> Lowering<'a> {
                 let cases = (0..count)
                     .map(|position| {
                         let part = whole.clone().field(position);
-                        let part_type = lowering.place_type(&part).unwrap_or(type_id);
+                        let part_type = lowering.program.place_type(&part).unwrap_or(type_id);
                         let value =
                             Expression { type_id: part_type, kind: ir::ExpressionKind::Read(part) };
                         let body = lowering.collect(|lowering| {

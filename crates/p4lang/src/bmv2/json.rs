@@ -1,0 +1,399 @@
+//! The shape of BMv2 JSON (behavioral-model, docs/JSON_format.md, versions 2.x).
+//!
+//! Lists and attributes that a compiler leaves out are empty. What can be of many kinds ("type
+//! value objects", expressions) stays a JSON value here and is read where it is used.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Document {
+    #[serde(rename = "__meta__")]
+    pub(super) meta: Option<Meta>,
+    #[serde(default)]
+    pub(super) header_types: Vec<HeaderType>,
+    #[serde(default)]
+    pub(super) headers: Vec<Header>,
+    #[serde(default)]
+    pub(super) header_stacks: Vec<HeaderStack>,
+    #[serde(default)]
+    pub(super) header_union_types: Vec<UnionType>,
+    #[serde(default)]
+    pub(super) header_unions: Vec<Union>,
+    #[serde(default)]
+    pub(super) header_union_stacks: Vec<UnionStack>,
+    #[serde(default)]
+    pub(super) field_lists: Vec<FieldList>,
+    #[serde(default)]
+    pub(super) errors: Vec<(String, u64)>,
+    #[serde(default)]
+    pub(super) parsers: Vec<Parser>,
+    #[serde(default)]
+    pub(super) parse_vsets: Vec<ParseValueSet>,
+    #[serde(default)]
+    pub(super) deparsers: Vec<Deparser>,
+    #[serde(default)]
+    pub(super) meter_arrays: Vec<MeterArray>,
+    #[serde(default)]
+    pub(super) counter_arrays: Vec<CounterArray>,
+    #[serde(default)]
+    pub(super) register_arrays: Vec<RegisterArray>,
+    #[serde(default)]
+    pub(super) calculations: Vec<Calculation>,
+    #[serde(default)]
+    pub(super) learn_lists: Vec<FieldList>,
+    #[serde(default)]
+    pub(super) actions: Vec<Action>,
+    #[serde(default)]
+    pub(super) pipelines: Vec<Pipeline>,
+    #[serde(default)]
+    pub(super) checksums: Vec<Checksum>,
+    #[serde(default)]
+    pub(super) extern_instances: Vec<Named>,
+    #[serde(default)]
+    pub(super) field_aliases: Vec<(String, (String, String))>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Meta {
+    pub(super) version: (u32, u32),
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Named {
+    pub(super) name: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct HeaderType {
+    pub(super) name: String,
+    /// Name, width or `"*"`, and whether it is signed.
+    pub(super) fields: Vec<Vec<Value>>,
+    #[serde(default)]
+    pub(super) max_length: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Header {
+    pub(super) name: String,
+    pub(super) id: i64,
+    pub(super) header_type: String,
+    #[serde(default)]
+    pub(super) metadata: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct HeaderStack {
+    pub(super) name: String,
+    pub(super) header_type: String,
+    pub(super) header_ids: Vec<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct UnionType {
+    pub(super) name: String,
+    pub(super) headers: Vec<(String, String)>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Union {
+    pub(super) name: String,
+    pub(super) id: i64,
+    pub(super) union_type: String,
+    pub(super) header_ids: Vec<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct UnionStack {
+    pub(super) name: String,
+    pub(super) union_type: String,
+    pub(super) header_union_ids: Vec<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct FieldList {
+    pub(super) id: u64,
+    #[serde(default)]
+    pub(super) name: String,
+    pub(super) elements: Vec<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Parser {
+    #[serde(default)]
+    pub(super) name: String,
+    pub(super) init_state: Option<String>,
+    pub(super) parse_states: Vec<ParseState>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ParseState {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) parser_ops: Vec<Operation>,
+    #[serde(default)]
+    pub(super) transition_key: Vec<Value>,
+    #[serde(default)]
+    pub(super) transitions: Vec<Transition>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Transition {
+    #[serde(rename = "type", default)]
+    pub(super) kind: Option<String>,
+    #[serde(default)]
+    pub(super) value: Option<String>,
+    #[serde(default)]
+    pub(super) mask: Option<String>,
+    pub(super) next_state: Option<String>,
+}
+
+/// A parser operation or a primitive.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Operation {
+    pub(super) op: String,
+    #[serde(default)]
+    pub(super) parameters: Vec<Value>,
+    #[serde(default)]
+    pub(super) source_info: Option<SourceInfo>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct SourceInfo {
+    #[serde(default)]
+    pub(super) filename: Option<String>,
+    #[serde(default)]
+    pub(super) line: Option<u32>,
+    #[serde(default)]
+    pub(super) column: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ParseValueSet {
+    pub(super) name: String,
+    pub(super) compressed_bitwidth: u32,
+    #[serde(default)]
+    pub(super) max_size: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Deparser {
+    #[serde(default)]
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) order: Vec<String>,
+    #[serde(default)]
+    pub(super) primitives: Vec<Operation>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct MeterArray {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) is_direct: bool,
+    #[serde(default)]
+    pub(super) size: Option<u64>,
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) binding: Option<String>,
+    #[serde(default)]
+    pub(super) result_target: Option<(String, String)>,
+    #[serde(default)]
+    pub(super) source_info: Option<SourceInfo>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CounterArray {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) is_direct: bool,
+    #[serde(default)]
+    pub(super) size: Option<u64>,
+    #[serde(default)]
+    pub(super) binding: Option<String>,
+    #[serde(default)]
+    pub(super) source_info: Option<SourceInfo>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct RegisterArray {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) size: Option<u64>,
+    pub(super) bitwidth: u32,
+    #[serde(default)]
+    pub(super) source_info: Option<SourceInfo>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Calculation {
+    pub(super) name: String,
+    pub(super) algo: String,
+    #[serde(default)]
+    pub(super) input: Vec<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Action {
+    pub(super) name: String,
+    pub(super) id: i64,
+    #[serde(default)]
+    pub(super) runtime_data: Vec<RuntimeData>,
+    #[serde(default)]
+    pub(super) primitives: Vec<Operation>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct RuntimeData {
+    pub(super) name: String,
+    pub(super) bitwidth: u32,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Pipeline {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) init_table: Option<String>,
+    #[serde(default)]
+    pub(super) tables: Vec<Table>,
+    #[serde(default)]
+    pub(super) action_profiles: Vec<ActionProfile>,
+    #[serde(default)]
+    pub(super) conditionals: Vec<Conditional>,
+    #[serde(default)]
+    pub(super) action_calls: Vec<ActionCall>,
+    #[serde(default)]
+    pub(super) source_info: Option<SourceInfo>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ActionProfile {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) max_size: Option<u64>,
+    #[serde(default)]
+    pub(super) selector: Option<Selector>,
+    #[serde(default)]
+    pub(super) source_info: Option<SourceInfo>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Selector {
+    pub(super) algo: String,
+    #[serde(default)]
+    pub(super) input: Vec<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Table {
+    pub(super) name: String,
+    #[serde(rename = "type", default)]
+    pub(super) kind: Option<String>,
+    #[serde(default)]
+    pub(super) action_profile: Option<String>,
+    #[serde(default)]
+    pub(super) max_size: Option<u64>,
+    #[serde(default)]
+    pub(super) support_timeout: bool,
+    #[serde(default)]
+    pub(super) key: Vec<Key>,
+    #[serde(default)]
+    pub(super) actions: Vec<String>,
+    #[serde(default)]
+    pub(super) action_ids: Vec<i64>,
+    #[serde(default)]
+    pub(super) next_tables: serde_json::Map<String, Value>,
+    #[serde(default)]
+    pub(super) base_default_next: Option<String>,
+    #[serde(default)]
+    pub(super) default_entry: Option<DefaultEntry>,
+    #[serde(default)]
+    pub(super) entries: Vec<Entry>,
+    #[serde(default)]
+    pub(super) source_info: Option<SourceInfo>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Key {
+    pub(super) match_type: String,
+    pub(super) target: Value,
+    #[serde(default)]
+    pub(super) mask: Option<String>,
+    #[serde(default)]
+    pub(super) name: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct DefaultEntry {
+    pub(super) action_id: i64,
+    #[serde(default)]
+    pub(super) action_const: bool,
+    #[serde(default)]
+    pub(super) action_data: Vec<String>,
+    #[serde(default)]
+    pub(super) action_entry_const: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Entry {
+    pub(super) match_key: Vec<MatchKey>,
+    pub(super) action_entry: ActionEntry,
+    #[serde(default)]
+    pub(super) priority: Option<i64>,
+    #[serde(default)]
+    pub(super) source_info: Option<SourceInfo>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct MatchKey {
+    pub(super) match_type: String,
+    #[serde(default)]
+    pub(super) key: Option<Value>,
+    #[serde(default)]
+    pub(super) mask: Option<String>,
+    #[serde(default)]
+    pub(super) prefix_length: Option<u32>,
+    #[serde(default)]
+    pub(super) start: Option<String>,
+    #[serde(default)]
+    pub(super) end: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ActionEntry {
+    pub(super) action_id: i64,
+    #[serde(default)]
+    pub(super) action_data: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Conditional {
+    pub(super) name: String,
+    pub(super) expression: Value,
+    pub(super) true_next: Option<String>,
+    pub(super) false_next: Option<String>,
+    #[serde(default)]
+    pub(super) source_info: Option<SourceInfo>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ActionCall {
+    pub(super) name: String,
+    pub(super) action_id: i64,
+    pub(super) next_node: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Checksum {
+    #[serde(default)]
+    pub(super) name: String,
+    pub(super) target: (String, String),
+    pub(super) calculation: String,
+    #[serde(default)]
+    pub(super) update: Option<bool>,
+    #[serde(default)]
+    pub(super) verify: Option<bool>,
+    #[serde(default)]
+    pub(super) if_cond: Option<Value>,
+}

@@ -1,0 +1,263 @@
+//! BMv2 JSON, what p4c-bm2-ss writes and controllers push as `p4_device_config`, to the IR.
+//!
+//! The JSON is a v1model program with everything inlined, so that is what comes out: headers,
+//! stacks and unions are the fields of one struct, the fields of all metadata headers are those
+//! of a second one (flat, under names such as `scalars.tmp`), and `standard_metadata` is the
+//! third, with the fields that v1model has. All blocks share these three variables, so an action
+//! that both pipelines use need not be doubled. BMv2 computes with integers without bound and
+//! cuts on assignment; `expression.rs` finds the widths at which that makes no difference.
+
+mod expression;
+mod flow;
+mod headers;
+mod json;
+mod objects;
+mod parser;
+mod pipeline;
+mod primitive;
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::ir;
+use headers::Layout;
+use json::Document;
+
+/// Why a BMv2 JSON text cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Bmv2Error {
+    /// The text is no JSON, or not of the expected shape.
+    #[error("not BMv2 JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A version that is not read.
+    #[error(
+        "BMv2 JSON version {major}.{minor} is not supported, only 2.x is: compile again with p4c-bm2-ss"
+    )]
+    Version {
+        /// Major version number.
+        major: u32,
+        /// Minor version number.
+        minor: u32,
+    },
+    /// The text is nested more deeply than any compiler's output.
+    #[error("not BMv2 JSON: nested more than {limit} levels deep")]
+    Depth {
+        /// The most levels that are read.
+        limit: usize,
+    },
+    /// Something in it contradicts the format, or is not supported.
+    #[error("BMv2 JSON, {part}: {problem}")]
+    Content {
+        /// The element of the program.
+        part: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// How deep the JSON may be nested: expressions nest three levels for an operator.
+const DEPTH_LIMIT: usize = 1_500;
+
+/// Reads BMv2 JSON into the IR.
+///
+/// # Errors
+/// [`Bmv2Error`] says where the text is wrong.
+pub fn load_bmv2_json(text: &str) -> Result<ir::Program, Bmv2Error> {
+    if nesting(text) > DEPTH_LIMIT {
+        return Err(Bmv2Error::Depth { limit: DEPTH_LIMIT });
+    }
+    // Threads have stacks of various sizes; this one is enough for the deepest text.
+    let worker = std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new()
+            .name("bmv2-json".to_owned())
+            .stack_size(64 << 20)
+            .spawn_scoped(scope, || load(text));
+        match worker {
+            Ok(worker) => worker.join().unwrap_or_else(|_| {
+                Err(content("the program", "reading it failed; please report the file"))
+            }),
+            Err(error) => Err(content("the program", format!("no thread to read it in: {error}"))),
+        }
+    });
+    worker
+}
+
+fn load(text: &str) -> Result<ir::Program, Bmv2Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.disable_recursion_limit();
+    let document = Document::deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    if let Some(meta) = &document.meta
+        && meta.version.0 != 2
+    {
+        let (major, minor) = meta.version;
+        return Err(Bmv2Error::Version { major, minor });
+    }
+    if let Some(object) = document.extern_instances.first() {
+        return Err(content(
+            format!("extern `{}`", object.name),
+            "instances of extern objects are not supported: compile the program's source instead",
+        ));
+    }
+    let mut loader = Loader::new(&document)?;
+    loader.objects()?;
+    loader.actions()?;
+    loader.profiles()?;
+    let package = loader.blocks()?;
+    loader.program.main = package;
+    Ok(loader.program)
+}
+
+/// The deepest nesting of brackets outside strings.
+fn nesting(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+fn content(part: impl Into<String>, problem: impl Into<String>) -> Bmv2Error {
+    Bmv2Error::Content { part: part.into(), problem: problem.into() }
+}
+
+type Outcome<T = ()> = Result<T, Bmv2Error>;
+
+/// A direct meter's color goes there before the action runs.
+struct DirectMeter {
+    meter: ir::ExternId,
+    result: Option<(String, String)>,
+}
+
+struct Loader<'d> {
+    document: &'d Document,
+    program: ir::Program,
+    layout: Layout,
+    /// What is being read, for messages.
+    part: String,
+    block: ir::Block,
+    /// Runtime data of the action that is being read.
+    runtime_data: Vec<(ir::VariableId, u32)>,
+    actions: HashMap<i64, ir::ActionId>,
+    externs: HashMap<String, ir::ExternId>,
+    profiles: HashMap<String, ir::ExternId>,
+    /// By table.
+    direct_meters: HashMap<String, DirectMeter>,
+    direct_counters: HashMap<String, Vec<ir::ExternId>>,
+    value_sets: HashMap<String, ir::ValueSetId>,
+    hash_algorithm: ir::TypeId,
+    clone_type: ir::TypeId,
+    files: HashMap<String, u32>,
+}
+
+impl<'d> Loader<'d> {
+    fn new(document: &'d Document) -> Outcome<Self> {
+        let mut program = ir::Program {
+            version: ir::Program::VERSION,
+            architecture: ir::Architecture::V1model,
+            files: Vec::new(),
+            types: ir::Types::default(),
+            errors: Vec::new(),
+            variables: Vec::new(),
+            parsers: Vec::new(),
+            controls: Vec::new(),
+            actions: Vec::new(),
+            functions: Vec::new(),
+            tables: Vec::new(),
+            externs: Vec::new(),
+            value_sets: Vec::new(),
+            main: ir::Package { name: String::new(), arguments: Vec::new() },
+            annotations: Vec::new(),
+        };
+        let layout = Layout::new(document, &mut program)?;
+        let mut enumeration = |name: &str, members: &[&str]| {
+            let id = ir::EnumId(program.types.enums.len() as u32);
+            program.types.enums.push(ir::EnumType {
+                name: name.to_owned(),
+                members: members.iter().map(|member| (*member).to_owned()).collect(),
+                annotations: Vec::new(),
+            });
+            program.types.intern(ir::Type::Enum(id))
+        };
+        let hash_algorithm = enumeration("HashAlgorithm", &objects::HASH_ALGORITHMS);
+        let clone_type = enumeration("CloneType", &["I2E", "E2E"]);
+        Ok(Self {
+            document,
+            program,
+            layout,
+            part: String::new(),
+            block: Vec::new(),
+            runtime_data: Vec::new(),
+            actions: HashMap::new(),
+            externs: HashMap::new(),
+            profiles: HashMap::new(),
+            direct_meters: HashMap::new(),
+            direct_counters: HashMap::new(),
+            value_sets: HashMap::new(),
+            hash_algorithm,
+            clone_type,
+            files: HashMap::new(),
+        })
+    }
+
+    fn fail<T>(&self, problem: impl Into<String>) -> Outcome<T> {
+        Err(content(self.part.clone(), problem))
+    }
+
+    fn location(&mut self, info: Option<&json::SourceInfo>) -> Option<ir::Location> {
+        let info = info?;
+        let name = info.filename.as_ref().filter(|name| !name.is_empty())?;
+        let (line, column) = (info.line?, info.column.unwrap_or(0).saturating_add(1));
+        let file = match self.files.get(name) {
+            Some(file) => *file,
+            None => {
+                let file = self.program.files.len() as u32;
+                self.program.files.push(name.clone());
+                self.files.insert(name.clone(), file);
+                file
+            }
+        };
+        Some(ir::Location { file, line, column })
+    }
+
+    fn variable(&mut self, name: &str, type_id: ir::TypeId) -> ir::VariableId {
+        let id = ir::VariableId(self.program.variables.len() as u32);
+        self.program.variables.push(ir::Variable { name: name.to_owned(), type_id });
+        id
+    }
+
+    fn bit_type(&mut self, width: u32) -> ir::TypeId {
+        self.program.types.intern(ir::Type::Bits { width, signed: false })
+    }
+
+    fn push(&mut self, kind: ir::StatementKind) {
+        self.block.push(ir::Statement { location: None, kind });
+    }
+
+    fn collect(&mut self, write: impl FnOnce(&mut Self) -> Outcome) -> Outcome<ir::Block> {
+        let outer = std::mem::take(&mut self.block);
+        let outcome = write(self);
+        let block = std::mem::replace(&mut self.block, outer);
+        outcome.map(|()| block)
+    }
+}
