@@ -271,6 +271,15 @@ impl Diagnostics {
         }
     }
 
+    /// Adds a place to what was reported last.
+    pub(crate) fn add_secondary(&mut self, span: Span, message: &str) {
+        if let Some(last) = self.items.last_mut()
+            && !last.secondary.iter().any(|label| label.span == span)
+        {
+            last.secondary.push(Label { span, message: message.to_owned() });
+        }
+    }
+
     /// Adds all of another collector.
     pub fn extend(&mut self, other: Self) {
         let dropped_errors = other.errors - other.errors.min(MOST_ERRORS);

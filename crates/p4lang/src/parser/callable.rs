@@ -93,8 +93,7 @@ impl Parser<'_> {
             ExternObject { type_parameters, constructors: Vec::new(), methods: Vec::new() };
         while !self.take(TokenKind::RightBrace) {
             if self.is(TokenKind::End) {
-                let failed = self.expected("a method or `}`");
-                return Err(self.unclosed(failed, open));
+                return Err(self.expected_or_brace("a method", open));
             }
             let before = self.at;
             if self.method(name, &mut object).is_err() {
@@ -152,8 +151,7 @@ impl Parser<'_> {
             let mut out = Vec::new();
             while !parser.take(TokenKind::RightBrace) {
                 if parser.is(TokenKind::End) {
-                    let failed = parser.expected("a function, an instance or `}`");
-                    return Err(parser.unclosed(failed, open));
+                    return Err(parser.expected_or_brace("a function, an instance", open));
                 }
                 let annotations = parser.annotations()?;
                 out.push(parser.nested(|parser| parser.function_or_instance(annotations))?);

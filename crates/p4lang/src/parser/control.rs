@@ -50,18 +50,19 @@ impl Parser<'_> {
         open: crate::source::Span,
     ) -> Parse<Block> {
         let mut apply = None;
+        let mut failed = false;
         loop {
             match self.kind() {
                 TokenKind::RightBrace => break,
                 TokenKind::End => {
-                    let failed = self.expected("a declaration, `apply` or `}`");
-                    return Err(self.unclosed(failed, open));
+                    return Err(self.expected_or_brace("a declaration, `apply`", open));
                 }
                 _ => {}
             }
             let before = self.at;
             let depth = self.depth;
             if self.control_element(locals, &mut apply).is_err() {
+                failed = true;
                 self.depth = depth;
                 self.recover(before);
                 if self.at == before && !self.is(TokenKind::RightBrace) {
@@ -70,9 +71,14 @@ impl Parser<'_> {
             }
         }
         let Some(apply) = apply else {
-            let failed = self.expected("the `apply` block of the control");
+            // After another error the block may have been skipped.
+            let missing = if failed {
+                super::Failed
+            } else {
+                self.expected("the `apply` block of the control")
+            };
             self.advance();
-            return Err(failed);
+            return Err(missing);
         };
         self.advance();
         Ok(apply)

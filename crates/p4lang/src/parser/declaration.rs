@@ -89,8 +89,7 @@ impl Parser<'_> {
         let mut out = Vec::new();
         while !self.take(TokenKind::RightBrace) {
             if self.is(TokenKind::End) {
-                let failed = self.expected("a field or `}`");
-                return Err(self.unclosed(failed, open));
+                return Err(self.expected_or_brace("a field", open));
             }
             let before = self.at;
             match self.field() {

@@ -64,6 +64,8 @@ struct Parser<'run> {
     /// What stands behind the last token.
     end: Token,
     scopes: Scopes,
+    /// It was said that the program ends too early.
+    ended: bool,
     depth: usize,
     expressions: u32,
     types: u32,
@@ -86,6 +88,7 @@ impl<'run> Parser<'run> {
                 span: tokens.end,
             },
             scopes: Scopes::new(tokens.symbols.len()),
+            ended: false,
             depth: 0,
             expressions: 0,
             types: 0,
@@ -184,6 +187,10 @@ impl<'run> Parser<'run> {
         if matches!(token.kind, TokenKind::UnterminatedString | TokenKind::UnterminatedComment) {
             return self.error_here("");
         }
+        if token.kind == TokenKind::End && std::mem::replace(&mut self.ended, true) {
+            // The program ends inside several constructs at once: once is enough.
+            return Failed;
+        }
         let found = self.describe(token);
         // What is missing at the end of a line is shown there and not on the next.
         let span = match self.at.checked_sub(1).map(|before| self.token_at(before)) {
@@ -219,16 +226,33 @@ impl<'run> Parser<'run> {
         Err(self.expected(&what))
     }
 
-    /// Goes on to where a declaration or statement can start after one that was given up.
+    /// Reports that something else stands where `what` or the brace must that closes the one at `open`.
+    fn expected_or_brace(&mut self, what: &str, open: Span) -> Failed {
+        let failed = self.expected(&format!("{what} or `}}`"));
+        if self.is(TokenKind::End) {
+            self.diagnostics.add_secondary(open, "this `{` is not closed");
+        }
+        failed
+    }
+
+    /// Goes on to where a declaration or statement can start after one that began at `started` and was given up.
+    /// At least one token is taken unless a brace or the end stands there.
     fn recover(&mut self, started: usize) {
-        let mut depth = 0usize;
+        let taken = self.tokens.get(started..self.at).unwrap_or(&[]);
+        // Braces that the given-up construct opened.
+        let mut depth = taken.iter().fold(0usize, |depth, token| match token.kind {
+            TokenKind::LeftBrace => depth + 1,
+            TokenKind::RightBrace => depth.saturating_sub(1),
+            _ => depth,
+        });
+        if depth == 0 && taken.last().is_some_and(|token| token.kind == TokenKind::RightBrace) {
+            return;
+        }
         loop {
             let token = self.token();
             match token.kind {
                 TokenKind::End => return,
-                TokenKind::RightBrace if depth == 0 => {
-                    return;
-                }
+                TokenKind::RightBrace if depth == 0 => return,
                 TokenKind::RightBrace if depth == 1 => {
                     self.advance();
                     return;

@@ -32,14 +32,15 @@ impl Parser<'_> {
             let open = parser.open_body("the parameters of a parser")?;
             let mut locals = Vec::new();
             let mut states = Vec::new();
+            let mut failed = false;
             while !parser.take(TokenKind::RightBrace) {
                 if parser.is(TokenKind::End) {
-                    let failed = parser.expected("a state or `}`");
-                    return Err(parser.unclosed(failed, open));
+                    return Err(parser.expected_or_brace("a state", open));
                 }
                 let before = parser.at;
                 let depth = parser.depth;
                 if parser.parser_element(&mut locals, &mut states).is_err() {
+                    failed = true;
                     parser.depth = depth;
                     parser.recover(before);
                     if parser.at == before && !parser.is(TokenKind::RightBrace) {
@@ -47,7 +48,7 @@ impl Parser<'_> {
                     }
                 }
             }
-            if states.is_empty() {
+            if states.is_empty() && !failed {
                 let span = parser.previous();
                 parser.error(span, "a parser needs at least one state");
             }
@@ -114,8 +115,12 @@ impl Parser<'_> {
             let transition =
                 if parser.is(TokenKind::Transition) { Some(parser.transition()?) } else { None };
             if !parser.take(TokenKind::RightBrace) {
-                let failed = parser.expected("`}` at the end of the state");
-                return Err(parser.unclosed(failed, open));
+                let what = if transition.is_some() {
+                    "nothing after the transition"
+                } else {
+                    "a statement, `transition`"
+                };
+                return Err(parser.expected_or_brace(what, open));
             }
             Ok(ParserState {
                 id,
@@ -143,8 +148,7 @@ impl Parser<'_> {
         let mut cases = Vec::new();
         while !self.take(TokenKind::RightBrace) {
             if self.is(TokenKind::End) {
-                let failed = self.expected("a case of the `select` or `}`");
-                return Err(self.unclosed(failed, open));
+                return Err(self.expected_or_brace("a case of the `select`", open));
             }
             let before = self.at;
             let depth = self.depth;

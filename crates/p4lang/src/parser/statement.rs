@@ -7,9 +7,7 @@ use crate::ast::{
     Annotation, BinaryOperator, Block, Declaration, DeclarationKind, ExpressionKind, Instantiation,
     Statement, StatementKind, SwitchCase, SwitchLabel,
 };
-use crate::diagnostic::Diagnostic;
 use crate::lexer::TokenKind;
-use crate::source::Span;
 
 /// Which statements may stand in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,19 +31,9 @@ impl Parser<'_> {
         let statements = self.statements(body);
         self.scopes.leave(mark);
         if !self.take(TokenKind::RightBrace) {
-            let failed = self.expected("a statement or `}`");
-            return Err(self.unclosed(failed, start));
+            return Err(self.expected_or_brace("a statement", start));
         }
         Ok(Block { span: self.since(start), annotations, statements })
-    }
-
-    /// Adds to the last error where the brace stands that was never closed.
-    pub(super) fn unclosed(&mut self, failed: super::Failed, open: Span) -> super::Failed {
-        if self.is(TokenKind::End) {
-            let note = Diagnostic::error("syntax", open, "this `{` is not closed");
-            self.diagnostics.push(note);
-        }
-        failed
     }
 
     /// Statements up to `}`; those with errors are left out.
@@ -278,8 +266,7 @@ impl Parser<'_> {
         let mut cases = Vec::new();
         while !self.take(TokenKind::RightBrace) {
             if self.is(TokenKind::End) {
-                let failed = self.expected("a case of the `switch` or `}`");
-                return Err(self.unclosed(failed, open));
+                return Err(self.expected_or_brace("a case of the `switch`", open));
             }
             cases.push(self.switch_case()?);
         }

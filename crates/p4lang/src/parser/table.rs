@@ -16,10 +16,10 @@ impl Parser<'_> {
         let name = self.declared_name("the name of the table", Binding::Value)?;
         let open = self.expect(TokenKind::LeftBrace)?;
         let mut properties = Vec::new();
+        let empty = self.is(TokenKind::RightBrace);
         while !self.take(TokenKind::RightBrace) {
             if self.is(TokenKind::End) {
-                let failed = self.expected("a property of the table or `}`");
-                return Err(self.unclosed(failed, open));
+                return Err(self.expected_or_brace("a property of the table", open));
             }
             let before = self.at;
             let depth = self.depth;
@@ -35,7 +35,7 @@ impl Parser<'_> {
             }
         }
         let span = self.since(start);
-        if properties.is_empty() {
+        if empty {
             self.error(span, "a table needs at least one property");
         }
         Ok(Declaration {
@@ -90,8 +90,7 @@ impl Parser<'_> {
         let mut out = Vec::new();
         while !self.take(TokenKind::RightBrace) {
             if self.is(TokenKind::End) {
-                let failed = self.expected(&format!("{what} or `}}`"));
-                return Err(self.unclosed(failed, open));
+                return Err(self.expected_or_brace(what, open));
             }
             let before = self.at;
             let depth = self.depth;

@@ -1,3 +1,6 @@
+use crate::ast::{
+    Annotation, AnnotationBody, DeclarationKind, Expression, ExpressionKind, StatementKind,
+};
 use crate::diagnostic::Style;
 use crate::parse_text;
 use crate::preprocess::{MemoryFiles, Options};
@@ -160,4 +163,319 @@ fn expressions() {
     for text in EXPRESSIONS {
         accepts(&around_statement(&format!("x = {text};")));
     }
+}
+
+/// The expression with a pair of parentheses around every operation, and type arguments marked.
+fn full(expression: &Expression) -> String {
+    match &expression.kind {
+        ExpressionKind::Binary { operator, left, right } => {
+            format!("({} {} {})", full(left), operator.as_str(), full(right))
+        }
+        ExpressionKind::Unary { operator, operand } => {
+            format!("({}{})", operator.as_str(), full(operand))
+        }
+        ExpressionKind::Cast { target, operand } => format!("(cast {target} {})", full(operand)),
+        ExpressionKind::Conditional { condition, then, otherwise } => {
+            format!("({} ? {} : {})", full(condition), full(then), full(otherwise))
+        }
+        ExpressionKind::Member { base, member } => format!("({}.{member})", full(base)),
+        ExpressionKind::Index { base, index } => format!("({}[{}])", full(base), full(index)),
+        ExpressionKind::Slice { base, high, low } => {
+            format!("({}[{}:{}])", full(base), full(high), full(low))
+        }
+        ExpressionKind::Call { callee, type_arguments, arguments } => {
+            let types: Vec<String> = type_arguments.iter().map(|ty| format!("<{ty}>")).collect();
+            let arguments: Vec<String> =
+                arguments.iter().map(|argument| full(&argument.value)).collect();
+            format!("(call {}{} {})", full(callee), types.concat(), arguments.join(" "))
+        }
+        _ => expression.to_string(),
+    }
+}
+
+/// How the right side of an assignment is understood, where `T` and `S` are types and `a`, `b`, `c` are values.
+fn tree(text: &str) -> String {
+    let program = format!(
+        "typedef bit<8> T; struct S {{ }} control c(in T a, in T b, in T c) {{ apply {{ x = {text}; }} }}"
+    );
+    let parsed = parse_text("test.p4", &program, &Options::default(), &MemoryFiles::new());
+    assert_eq!(parsed.diagnostics.render(&parsed.sources, Style::Plain), "", "in {text}");
+    match &parsed.program.declarations[2].kind {
+        DeclarationKind::Control(control) => match &control.apply.statements[0].kind {
+            StatementKind::Assign { value, .. } => full(value),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{}", other.noun()),
+    }
+}
+
+#[test]
+fn operators_bind_as_the_specification_says() {
+    for (text, expected) in [
+        ("a + b * c", "(a + (b * c))"),
+        ("a * b + c", "((a * b) + c)"),
+        ("a - b - c", "((a - b) - c)"),
+        ("a ++ b + c", "((a ++ b) + c)"),
+        ("a << b + c", "(a << (b + c))"),
+        ("a >> b << c", "((a >> b) << c)"),
+        ("a & b == c", "((a & b) == c)"),
+        ("a | b ^ c & a", "(a | (b ^ (c & a)))"),
+        ("a == b < c", "(a == (b < c))"),
+        ("a < b == c > a", "((a < b) == (c > a))"),
+        ("a && b || c && a", "((a && b) || (c && a))"),
+        ("a == b && c != a", "((a == b) && (c != a))"),
+        ("a ? b : c ? a : b", "(a ? b : (c ? a : b))"),
+        ("a || b ? a : b", "((a || b) ? a : b)"),
+        ("!a && b", "((!a) && b)"),
+        ("-a * b", "((-a) * b)"),
+        ("-a[3:0]", "(-(a[3:0]))"),
+        ("~a.b", "(~(a.b))"),
+        ("a |+| b |-| c", "((a |+| b) |-| c)"),
+        ("(T) a + b", "((cast T a) + b)"),
+        ("(T) -a", "(cast T (-a))"),
+        ("(T) a.b", "(cast T (a.b))"),
+        ("(T)(S)a", "(cast T (cast S a))"),
+        ("!(bool) a", "(!(cast bool a))"),
+    ] {
+        assert_eq!(tree(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn types_and_values_are_told_apart() {
+    for (text, expected) in [
+        // A parenthesis with a value in it is no cast.
+        ("(a) - b", "(a - b)"),
+        ("(T) - b", "(cast T (-b))"),
+        ("(a)(b)", "(call a b)"),
+        ("(T)(b)", "(cast T b)"),
+        ("(unknown) + b", "(unknown + b)"),
+        ("(unknown) b", "(cast unknown b)"),
+        // `<` opens type arguments only if types stand behind it and `(` behind `>`.
+        ("a < b > (c)", "((a < b) > c)"),
+        ("f<T>(c)", "(call f<T> c)"),
+        ("f<unknown>(c)", "(call f<unknown> c)"),
+        ("f<T, bit<8>>(c)", "(call f<T><bit<8>> c)"),
+        ("a.f<T>(c)", "(call (a.f)<T> c)"),
+        ("a < T > c", "((a < T) > c)"),
+        ("a < b && b > (c)", "((a < b) && (b > c))"),
+        ("a.lookahead<bit<8>>() >> b", "((call (a.lookahead)<bit<8>> ) >> b)"),
+        ("a.lookahead<tuple<T, S>>().f", "((call (a.lookahead)<tuple<T, S>> ).f)"),
+        ("f<T[3]>(a)", "(call f<T[3]> a)"),
+        ("f<.T>(a)", "(call f<.T> a)"),
+        ("a >> b", "(a >> b)"),
+        ("a >= b", "(a >= b)"),
+        ("T.x", "(T.x)"),
+        ("a > b", "(a > b)"),
+    ] {
+        assert_eq!(tree(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_name_means_what_its_scope_says() {
+    // `x` is a type outside, a value inside, and a type again behind.
+    accepts(
+        "typedef bit<8> x; control c() { apply { { bit<8> x = 1; y = (x) - 1; x = 3; } x z; y = (x) -1; } } x f() { x x; return x; }",
+    );
+    accepts("control c<H>(inout H h) { apply { H g; g = (H) h; } }");
+    accepts("extern H f<H>(in H h); struct H { bit<8> f; }");
+    // Parameters hide types of the same name.
+    accepts("struct m { } control c(inout bit<8> m) { apply { m = 3; m[3:0] = 4; } }");
+}
+
+#[test]
+fn ids_are_dense() {
+    let text = "#include <psa.p4>\n".to_owned()
+        + &around_statement("x = f<T>(a + 3) ? {1, b} : s.f[3:0];");
+    let parsed = parse_text("test.p4", &text, &Options::default(), &MemoryFiles::new());
+    let debug = format!("{:?}", parsed.program.declarations);
+    for (what, count) in [
+        ("ExpressionId(", parsed.program.expression_count),
+        ("TypeId(", parsed.program.type_count),
+        ("DeclarationId(", parsed.program.declaration_count),
+    ] {
+        let mut seen = vec![false; count as usize];
+        for (at, _) in debug.match_indices(what) {
+            let digits: String =
+                debug[at + what.len()..].chars().take_while(char::is_ascii_digit).collect();
+            let id: usize = digits.parse().expect("a number");
+            assert!(!std::mem::replace(&mut seen[id], true), "{what}{id}) twice");
+        }
+        assert!(seen.iter().all(|seen| *seen), "{what} has gaps");
+    }
+}
+
+#[test]
+fn spans_cover_what_they_name() {
+    let text = "control c() { apply { x = a + f(b)[3:0]; } }";
+    let parsed = parse_text("test.p4", text, &Options::default(), &MemoryFiles::new());
+    let DeclarationKind::Control(control) = &parsed.program.declarations[0].kind else {
+        panic!("a control")
+    };
+    let at = |span| parsed.sources.text(span).to_owned();
+    assert_eq!(at(parsed.program.declarations[0].span), text);
+    assert_eq!(at(control.apply.span), "{ x = a + f(b)[3:0]; }");
+    assert_eq!(at(control.apply.statements[0].span), "x = a + f(b)[3:0];");
+    let StatementKind::Assign { value, .. } = &control.apply.statements[0].kind else {
+        panic!("an assignment")
+    };
+    assert_eq!(at(value.span), "a + f(b)[3:0]");
+    let ExpressionKind::Binary { right, .. } = &value.kind else { panic!("a sum") };
+    assert_eq!(at(right.span), "f(b)[3:0]");
+}
+
+#[test]
+fn annotations_keep_what_their_readers_need() {
+    let text = "@name(\"a.b\") @brief(\"two \\\"words\\\"\") @id(0x1234) @t(\"p4.org/x\", bit<32>, (1, 2)) @kv[a = 1] const int x = 1;";
+    let parsed = parse_text("test.p4", text, &Options::default(), &MemoryFiles::new());
+    let declaration = &parsed.program.declarations[0];
+    assert_eq!(declaration.annotation("name").and_then(Annotation::string), Some("a.b"));
+    assert_eq!(declaration.annotation("brief").and_then(Annotation::string), Some("two \"words\""));
+    let translation = declaration.annotation("t").expect("@t");
+    let arguments: Vec<String> = translation
+        .arguments()
+        .iter()
+        .map(|tokens| tokens.iter().map(|token| &*token.text).collect())
+        .collect();
+    assert_eq!(arguments, ["\"p4.org/x\"", "bit<32>", "(1,2)"]);
+    assert_eq!(translation.text(), "\"p4.org/x\", bit<32>, (1, 2)");
+    assert!(
+        matches!(declaration.annotation("kv").map(|a| &a.body), Some(AnnotationBody::KeyValues(pairs)) if pairs.len() == 1)
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_where_it_is() {
+    for (name, text) in [
+        ("missing_semicolon", "const int a = 1\nconst int b = 2;"),
+        ("missing_name", "struct { bit<8> f; }"),
+        ("field_without_name", "struct S { bit<8>; bit<8> g }"),
+        ("wrong_keyword", "struct control { }"),
+        ("missing_value", "const int a = ;"),
+        ("missing_operand", "const int a = 3 + * 4;"),
+        ("missing_parenthesis", "const int a = (3 + 4;"),
+        ("bad_width", "const bit<W> a = 1; const bit<8 b = 2;"),
+        ("bad_number", "const int a = 0b12; const int b = 8w; const int c = 12ab;"),
+        ("open_string", "const string s = \"abc;\nconst int a = 1;\n"),
+        ("open_comment", "const int a = 1; /* and so on"),
+        ("unknown_character", "const int a = 1 $ 2;"),
+        ("top_level_variable", "bit<8> x; bit<8> y = 3;"),
+        ("table_outside", "table t { actions = { } }"),
+        ("state_after_local", "parser p() { state start { } bit<8> x; }"),
+        ("no_states", "parser p() { bit<8> x; }"),
+        (
+            "statement_in_state",
+            "parser p() { state start { return; switch (x) { } transition accept; } }",
+        ),
+        ("transition_not_last", "parser p() { state start { transition accept; x = 1; } }"),
+        ("no_apply", "control c() { action a() { } }"),
+        ("two_applies", "control c() { apply { } apply { } }"),
+        ("no_statement", "control c() { apply { 3; x; x + 1; else { } } }"),
+        ("open_brace", "control c() { apply { x = 1;\n"),
+        ("stray_brace", "const int a = 1; }"),
+        ("empty_table", "control c() { table t { } apply { } }"),
+        (
+            "table_properties",
+            "control c() { table t { const key = { } actions { a; } size = ; keys = { x : exact; } } apply { } }",
+        ),
+        (
+            "table_items",
+            "control c() { table t { key = { x exact; y: ; z: exact } actions = { 3; a } entries = { 3 a(); priority = x: 3: a(); 4: a() } } apply { } }",
+        ),
+        (
+            "switch_labels",
+            "control c() { apply { switch (x) { { 1 }: { } } switch (y) { a { } } } }",
+        ),
+        (
+            "select_cases",
+            "parser p() { state start { transition select(x) { 1 accept; 2: ; 3: accept } } }",
+        ),
+        (
+            "for_heads",
+            "control c() { apply { for (x in 3) { } for (bit<8> i = 0 in x) { } for (bit<8> i = 0) { } } }",
+        ),
+        ("constructor_name", "extern E { E(); F(); }"),
+        ("void_variable", "control c() { apply { void x; _ y; } }"),
+        ("list_of_two", "const list<bit<8>, bit<8>> x = { };"),
+        ("dots_not_last", "const S x = { ..., 1 };"),
+        ("annotation", "@ const int x = 1; @name( const int y = 1;"),
+        (
+            "type_arguments",
+            "const int x = T<bit<8>; typedef bit<8> T; const int y = T<bit<8>> + 1;",
+        ),
+        ("empty_enum", "enum E { } error { }"),
+        ("varbit_without_width", "header H { varbit x; }"),
+        ("include_chain", "#include \"inner.p4\"\n"),
+        ("in_a_macro", "#define SUM(a, b) a + * b\nconst int x = SUM(1, 2);\n"),
+    ] {
+        let files = MemoryFiles::new().with("inner.p4", "const int a = ;\n");
+        let parsed = parse_text("test.p4", text, &Options::default(), &files);
+        assert!(parsed.diagnostics.has_errors(), "{name} is accepted");
+        insta::assert_snapshot!(name, parsed.diagnostics.render(&parsed.sources, Style::Plain));
+    }
+}
+
+#[test]
+fn one_run_reports_several_errors() {
+    let text = "\
+header ethernet_t {
+    bit<48> dst
+    bit<48> src;
+    bit<16> type;
+}
+struct headers { ethernet_t ethernet; }
+parser p(packet_in b, out headers h) {
+    state start {
+        b.extract(h.ethernet;
+        transition select(h.ethernet.type) {
+            0x800 accept;
+            default: accept;
+        }
+    }
+}
+control c(inout headers h) {
+    action forward(bit<9> port) { h.ethernet.dst == port; }
+    table t {
+        key = { h.ethernet.dst : }
+        actions = { forward; }
+        size = 1024
+    }
+    apply {
+        if h.ethernet.isValid() { t.apply(); }
+        h.ethernet.src = 48w0xZZ;
+        t.apply();
+    }
+}
+";
+    insta::assert_snapshot!(messages(text));
+}
+
+#[test]
+fn deep_nesting_is_refused_and_long_chains_too() {
+    let deep = |count: usize| {
+        [
+            format!("const int x = {}1{};", "(".repeat(count), ")".repeat(count)),
+            format!("const int x = {}1;", "-".repeat(count)),
+            format!("const int x = {}1{};", "{".repeat(count), "}".repeat(count)),
+            format!("const int x = 1{};", " + 1".repeat(count)),
+            format!("const int x = a{};", ".a".repeat(count)),
+            format!("const int x = a{};", "[1]".repeat(count)),
+            format!("const int x = {}1;", "(bit<8>)".repeat(count)),
+            format!("const int x = {}1;", "a ? b : ".repeat(count)),
+            format!("const {}bit<8>{} x = 1;", "list<".repeat(count), ">".repeat(count)),
+            format!("control c() {{ apply {} {}", "{".repeat(count), "}".repeat(count + 1)),
+            format!("control c() {{ apply {{ {} ; }} }}", "if (a)".repeat(count)),
+            format!("control c() {{ apply {{ {} ; }} }}", "if (a) ; else ".repeat(count)),
+            format!("struct S {{ T{} x; }}", "[1]".repeat(count)),
+            format!("const int x = {}1{};", "f<T<".repeat(count), ">>()".repeat(count)),
+        ]
+    };
+    for text in &deep(20)[..13] {
+        accepts(text);
+    }
+    let refused = crate::with_large_stack(|| {
+        deep(10_000).iter().filter(|text| messages(text).contains("error")).count()
+    });
+    assert_eq!(refused.expect("a thread"), 14);
 }

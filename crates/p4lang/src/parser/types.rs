@@ -81,14 +81,15 @@ impl Parser<'_> {
             _ => return Err(self.expected("a type")),
         };
         let mut ty = self.ty(self.since(start), kind);
+        let depth = self.depth;
         while self.take(TokenKind::LeftBracket) {
             self.deeper()?;
             let size = self.any_expression()?;
             self.expect(TokenKind::RightBracket)?;
-            self.depth -= 1;
             let span = self.since(start);
             ty = self.ty(span, TypeKind::Stack { element: Box::new(ty), size: Box::new(size) });
         }
+        self.depth = depth;
         Ok(ty)
     }
 

@@ -9,6 +9,12 @@ use crate::ast::{
 impl Printer {
     pub(super) fn statement(&mut self, statement: &Statement) {
         self.start();
+        self.statement_inline(statement);
+        self.out.push('\n');
+    }
+
+    /// A statement on a line that was started and that the caller ends.
+    fn statement_inline(&mut self, statement: &Statement) {
         self.annotations(&statement.annotations);
         match &statement.kind {
             StatementKind::Empty => self.out.push(';'),
@@ -26,9 +32,13 @@ impl Printer {
                 let braces = otherwise.is_some() && ends_in_open_if(then);
                 self.body(then, braces);
                 if let Some(otherwise) = otherwise {
-                    self.out.push('\n');
-                    self.start();
-                    self.out.push_str("else");
+                    if braces || matches!(then.kind, StatementKind::Block(_)) {
+                        self.out.push_str(" else");
+                    } else {
+                        self.out.push('\n');
+                        self.start();
+                        self.out.push_str("else");
+                    }
                     self.body(otherwise, false);
                 }
             }
@@ -60,14 +70,18 @@ impl Printer {
                 self.body(body, false);
             }
         }
-        self.out.push('\n');
     }
 
-    /// The statement behind a head, on the same line if it is a block.
+    /// The statement behind a head, on the same line if it is a block or the `if` behind an `else`.
     fn body(&mut self, statement: &Statement, braces: bool) {
         if let StatementKind::Block(block) = &statement.kind {
             self.out.push(' ');
             self.block(block);
+            return;
+        }
+        if matches!(statement.kind, StatementKind::If { .. }) && self.out.ends_with("else") {
+            self.out.push(' ');
+            self.statement_inline(statement);
             return;
         }
         if braces {
