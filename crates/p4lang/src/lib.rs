@@ -9,6 +9,7 @@ pub mod ast;
 pub mod bits;
 pub mod bmv2;
 pub mod check;
+mod compile;
 pub mod diagnostic;
 pub mod explain;
 mod frontend;
@@ -21,4 +22,5 @@ pub mod preprocess;
 pub mod print;
 pub mod source;
 
+pub use compile::{Compiled, compile_file, compile_text};
 pub use frontend::{Parsed, parse_file, parse_text, with_large_stack};
