@@ -107,9 +107,13 @@ impl Domain {
         }
     }
 
+    fn is_pinned(&self, seat: &Seat) -> bool {
+        self.workers[seat.0].pinned.load(Ordering::Relaxed) != 0
+    }
+
     /// A pinned worker that holds nothing moves to the current epoch.
     fn repin(&self, seat: &Seat) {
-        if self.workers[seat.0].pinned.load(Ordering::Relaxed) != 0 {
+        if self.is_pinned(seat) {
             self.unpin(seat);
             self.pin(seat);
         }
@@ -127,6 +131,17 @@ impl Reclaim<'_> {
     /// Waits until nobody can reach what was unlinked before the call.
     pub(crate) fn synchronise(&self) {
         self.domain.synchronise(self.seat);
+    }
+
+    /// Runs `wait`, which may block on a thread that itself waits for this one to let go.
+    pub(crate) fn while_waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
+        let Some(seat) = self.seat.filter(|seat| self.domain.is_pinned(seat)) else {
+            return wait();
+        };
+        self.domain.unpin(seat);
+        let result = wait();
+        self.domain.pin(seat);
+        result
     }
 }
 

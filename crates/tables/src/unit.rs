@@ -107,8 +107,9 @@ impl Pair {
         &self.stores
     }
 
-    fn lock(&self) -> MutexGuard<'_, ()> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self, reclaim: Reclaim<'_>) -> MutexGuard<'_, ()> {
+        // Whoever has it may be waiting until this thread holds no entry, which is so.
+        reclaim.while_waiting(|| self.writer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Makes `index` the replica to read and waits until nobody reads the other.
@@ -127,7 +128,7 @@ impl Pair {
         now: Tick,
     ) -> Result<(), Full> {
         let NewEntry { key, action, parameters, profile } = entry;
-        let _writer = self.lock();
+        let _writer = self.lock(reclaim);
         let active = self.active.load(Ordering::Relaxed);
         let passive = 1 - active;
         let mut scratch = vec![0; parameters.len()];
@@ -164,7 +165,7 @@ impl Pair {
         action: u16,
         parameters: &[u8],
     ) -> bool {
-        let _writer = self.lock();
+        let _writer = self.lock(reclaim);
         let active = self.active.load(Ordering::Relaxed);
         if !modify::<false>(&self.stores[1 - active], key, action, parameters) {
             return false;
@@ -174,7 +175,7 @@ impl Pair {
     }
 
     pub(crate) fn remove(&self, reclaim: Reclaim<'_>, key: &[u8]) -> bool {
-        let _writer = self.lock();
+        let _writer = self.lock(reclaim);
         let active = self.active.load(Ordering::Relaxed);
         let Some(position) = self.stores[1 - active].remove(reclaim, key) else { return false };
         self.swap_to(1 - active, reclaim);
