@@ -15,6 +15,7 @@ mod externs;
 mod layout;
 mod machine;
 mod state;
+pub mod stf;
 mod switch;
 mod table;
 mod trace;

@@ -1,0 +1,193 @@
+//! What was expected of a port against what left by it.
+
+use super::Failure;
+use super::script::Pattern;
+
+/// An `expect` of one port.
+#[derive(Clone, Debug)]
+pub(super) struct Expectation {
+    pub(super) line: usize,
+    /// `None`: any packet.
+    pub(super) pattern: Option<Pattern>,
+}
+
+/// A packet that left by one port.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    /// Line of the packet that it came of.
+    pub(super) cause: usize,
+    pub(super) packet: Vec<u8>,
+}
+
+/// Above, expectations and packets are compared by their positions.
+const MOST_ALIGNED: usize = 1_000_000;
+
+/// Everything that is not as expected. There is nothing exactly if the lists are equally long and
+/// fit position by position; beyond that, they are aligned so that one packet too many or too few
+/// is one failure.
+pub(super) fn compare(
+    port: u32,
+    expected: &[Expectation],
+    got: &[Output],
+    failures: &mut Vec<Failure>,
+) {
+    let fits = |expected: &Expectation, got: &Output| {
+        expected.pattern.as_ref().is_none_or(|pattern| pattern.matches(&got.packet))
+    };
+    let steps = if expected.len().saturating_mul(got.len()) > MOST_ALIGNED {
+        by_position(expected.len(), got.len())
+    } else {
+        align(expected.len(), got.len(), |want, have| fits(&expected[want], &got[have]))
+    };
+    for step in steps {
+        match step {
+            Step::Both(want, have) => {
+                let (want, have) = (&expected[want], &got[have]);
+                if let (false, Some(pattern)) = (fits(want, have), &want.pattern) {
+                    failures.push(Failure::Different {
+                        line: want.line,
+                        port,
+                        expected: pattern.clone(),
+                        got: have.packet.clone(),
+                        cause: have.cause,
+                    });
+                }
+            }
+            Step::Expected(want) => failures.push(Failure::Missing {
+                line: expected[want].line,
+                port,
+                expected: expected[want].pattern.clone(),
+            }),
+            Step::Got(have) => failures.push(Failure::Unexpected {
+                port,
+                got: got[have].packet.clone(),
+                cause: got[have].cause,
+            }),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Both(usize, usize),
+    Expected(usize),
+    Got(usize),
+}
+
+fn by_position(expected: usize, got: usize) -> Vec<Step> {
+    let both = expected.min(got);
+    let mut steps: Vec<Step> = (0..both).map(|position| Step::Both(position, position)).collect();
+    steps.extend((both..expected).map(Step::Expected));
+    steps.extend((both..got).map(Step::Got));
+    steps
+}
+
+/// The alignment with the fewest failures (Wagner and Fischer, 1974). Lists of one length are
+/// never shifted: that would hide that the order is wrong.
+fn align(expected: usize, got: usize, fits: impl Fn(usize, usize) -> bool) -> Vec<Step> {
+    if expected == got {
+        return by_position(expected, got);
+    }
+    let width = got + 1;
+    let mut cost = vec![0_u32; (expected + 1) * width];
+    for want in (0..=expected).rev() {
+        for have in (0..=got).rev() {
+            let at = |want: usize, have: usize| cost[want * width + have];
+            cost[want * width + have] = match (want < expected, have < got) {
+                (false, false) => 0,
+                (true, false) => at(want + 1, have) + 1,
+                (false, true) => at(want, have + 1) + 1,
+                (true, true) => {
+                    let both = at(want + 1, have + 1) + u32::from(!fits(want, have));
+                    both.min(at(want + 1, have) + 1).min(at(want, have + 1) + 1)
+                }
+            };
+        }
+    }
+    let at = |want: usize, have: usize| cost[want * width + have];
+    let mut steps = Vec::new();
+    let (mut want, mut have) = (0, 0);
+    while want < expected || have < got {
+        let here = at(want, have);
+        if want < expected
+            && have < got
+            && here == at(want + 1, have + 1) + u32::from(!fits(want, have))
+        {
+            steps.push(Step::Both(want, have));
+            want += 1;
+            have += 1;
+        } else if want < expected && here == at(want + 1, have) + 1 {
+            steps.push(Step::Expected(want));
+            want += 1;
+        } else {
+            steps.push(Step::Got(have));
+            have += 1;
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(expected: &[&str], got: &[&[u8]]) -> Vec<String> {
+        let expected: Vec<Expectation> = expected
+            .iter()
+            .enumerate()
+            .map(|(line, text)| Expectation { line, pattern: pattern(text) })
+            .collect();
+        let got: Vec<Output> = got
+            .iter()
+            .enumerate()
+            .map(|(cause, packet)| Output { cause, packet: packet.to_vec() })
+            .collect();
+        let mut failures = Vec::new();
+        compare(1, &expected, &got, &mut failures);
+        failures
+            .iter()
+            .map(|failure| match failure {
+                Failure::Different { line, cause, .. } => format!("different {line} {cause}"),
+                Failure::Missing { line, .. } => format!("missing {line}"),
+                Failure::Unexpected { cause, .. } => format!("unexpected {cause}"),
+                other => format!("{other:?}"),
+            })
+            .collect()
+    }
+
+    fn pattern(text: &str) -> Option<Pattern> {
+        if text.is_empty() {
+            return None;
+        }
+        let digits = text.trim_end_matches('$').chars().map(|c| c.to_digit(16).map(|d| d as u8));
+        Some(Pattern { digits: digits.collect(), exact_length: text.ends_with('$') })
+    }
+
+    #[test]
+    fn packets_are_compared_in_order() {
+        assert_eq!(failures(&["01", "02"], &[&[1], &[2]]), [""; 0]);
+        assert_eq!(failures(&["02", "01"], &[&[1], &[2]]), ["different 0 0", "different 1 1"]);
+    }
+
+    #[test]
+    fn one_too_few_or_too_many_is_one_failure() {
+        assert_eq!(failures(&["01", "02", "03"], &[&[1], &[3]]), ["missing 1"]);
+        assert_eq!(failures(&["01", "03"], &[&[1], &[2], &[3]]), ["unexpected 1"]);
+        assert_eq!(failures(&[], &[&[1]]), ["unexpected 0"]);
+    }
+
+    #[test]
+    fn an_expectation_without_data_takes_any_packet() {
+        assert_eq!(failures(&["", "02"], &[&[9, 9], &[2]]), [""; 0]);
+        assert_eq!(failures(&["", ""], &[&[9, 9]]), ["missing 1"]);
+    }
+
+    #[test]
+    fn patterns_are_beginnings_with_wildcards_unless_they_end_with_a_dollar() {
+        assert_eq!(failures(&["0*"], &[&[0x05, 6]]), [""; 0]);
+        assert_eq!(failures(&["0*$"], &[&[0x05, 6]]), ["different 0 0"]);
+        assert_eq!(failures(&["0*$"], &[&[0x05]]), [""; 0]);
+        assert_eq!(failures(&["0506"], &[&[0x05]]), ["different 0 0"]);
+        assert_eq!(failures(&["1*"], &[&[0x05]]), ["different 0 0"]);
+    }
+}

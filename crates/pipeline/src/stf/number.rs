@@ -1,0 +1,175 @@
+//! Numbers of scripts: of any size, in base 2, 8, 10 or 16, with `*` for digits that do not count.
+
+use num_bigint::BigInt;
+use p4lang::bits::Bits;
+use std::fmt;
+
+/// A number as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number {
+    base: Base,
+    /// Digits of the base and, but for decimal numbers, `*`.
+    digits: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Base {
+    Binary,
+    Octal,
+    Decimal,
+    Hexadecimal,
+}
+
+impl Base {
+    fn bits_per_digit(self) -> u32 {
+        match self {
+            Self::Binary => 1,
+            Self::Octal => 3,
+            Self::Decimal | Self::Hexadecimal => 4,
+        }
+    }
+
+    fn radix(self) -> u32 {
+        match self {
+            Self::Binary => 2,
+            Self::Octal => 8,
+            Self::Decimal => 10,
+            Self::Hexadecimal => 16,
+        }
+    }
+}
+
+impl Number {
+    /// Reads `42`, `0x2a`, `0x2*`, `0b101`, `0o17`; underscores do not count.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let plain = text.replace('_', "");
+        let (base, digits) = match plain.get(..2) {
+            Some("0x" | "0X") => (Base::Hexadecimal, &plain[2..]),
+            Some("0b" | "0B") => (Base::Binary, &plain[2..]),
+            Some("0o" | "0O") => (Base::Octal, &plain[2..]),
+            _ => (Base::Decimal, plain.as_str()),
+        };
+        let digit = |character: char| {
+            character.is_digit(base.radix()) || character == '*' && base != Base::Decimal
+        };
+        (!digits.is_empty() && digits.chars().all(digit))
+            .then(|| Self { base, digits: digits.to_owned() })
+    }
+
+    /// The number with zeros for `*`, in `width` bits; `None` if it does not fit.
+    #[must_use]
+    pub fn to_bits(&self, width: u32, signed: bool) -> Option<Bits> {
+        let value = self.value();
+        (value.bits() <= u64::from(width)).then(|| Bits::from_bigint(width, signed, &value))
+    }
+
+    /// The number with zeros for `*`, in as many bits as it needs.
+    #[must_use]
+    pub fn to_shortest_bits(&self) -> Bits {
+        let value = self.value();
+        let width = u32::try_from(value.bits()).unwrap_or(u32::MAX).max(1);
+        Bits::from_bigint(width, false, &value)
+    }
+
+    fn value(&self) -> BigInt {
+        let digits = self.digits.replace('*', "0");
+        // Only digits of the base are in there.
+        BigInt::parse_bytes(digits.as_bytes(), self.base.radix()).unwrap_or_default()
+    }
+
+    /// The number if it is below 2^64 and has no `*`.
+    #[must_use]
+    pub fn to_u64(&self) -> Option<u64> {
+        u64::from_str_radix(&self.digits, self.base.radix()).ok()
+    }
+
+    /// The bits that digits were written for: `0x1*2` has `0xf0f`. As p4c's runner has it, digits
+    /// that were not written do not count; decimal numbers count in full.
+    #[must_use]
+    pub fn written_bits(&self, width: u32, signed: bool) -> Bits {
+        if self.base == Base::Decimal {
+            return Bits::ones(width, signed);
+        }
+        let mut mask = BigInt::ZERO;
+        for digit in self.digits.chars() {
+            mask <<= self.base.bits_per_digit();
+            if digit != '*' {
+                mask += (1 << self.base.bits_per_digit()) - 1;
+            }
+        }
+        Bits::from_bigint(width, signed, &mask)
+    }
+
+    /// The number of bits of all digits that are not `*`; all of `width` for decimal numbers. As
+    /// p4c's runner has it, this is the length of a prefix that is written without one.
+    #[must_use]
+    pub fn written_length(&self, width: u32) -> u32 {
+        if self.base == Base::Decimal {
+            return width;
+        }
+        let digits = self.digits.chars().filter(|digit| *digit != '*').count();
+        u32::try_from(digits)
+            .map_or(width, |digits| digits.saturating_mul(self.base.bits_per_digit()).min(width))
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = match self.base {
+            Base::Binary => "0b",
+            Base::Octal => "0o",
+            Base::Decimal => "",
+            Base::Hexadecimal => "0x",
+        };
+        write!(f, "{prefix}{}", self.digits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(text: &str) -> Number {
+        Number::parse(text).unwrap()
+    }
+
+    #[test]
+    fn numbers_have_four_bases() {
+        for text in ["42", "0x2a", "0X2A", "0b10_1010", "0o52"] {
+            assert_eq!(number(text).to_u64(), Some(42), "{text}");
+        }
+        for text in ["", "0x", "2a", "0b2", "1*", "é", "-1"] {
+            assert_eq!(Number::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_may_be_wider_than_machine_words() {
+        let wide = number("0x0123456789abcdef0123456789abcdef01");
+        assert_eq!(wide.to_u64(), None);
+        assert_eq!(wide.to_bits(136, false).unwrap().to_be_bytes()[..3], [0x01, 0x23, 0x45]);
+    }
+
+    #[test]
+    fn numbers_beyond_the_width_are_refused() {
+        assert_eq!(number("0x200").to_bits(9, false), None);
+        assert!(number("0x1ff").to_bits(9, false).is_some());
+    }
+
+    #[test]
+    fn masks_have_the_digits_that_were_written() {
+        assert_eq!(number("0x1*2").written_bits(16, false), Bits::unsigned(16, 0xf0f));
+        assert_eq!(number("0b1*").written_bits(16, false), Bits::unsigned(16, 2));
+        assert_eq!(number("0o7*").written_bits(16, false), Bits::unsigned(16, 0o70));
+        assert_eq!(number("7").written_bits(16, false), Bits::unsigned(16, 0xffff));
+        assert_eq!(number("0xfff").written_bits(9, false), Bits::unsigned(9, 0x1ff));
+    }
+
+    #[test]
+    fn prefixes_have_the_digits_that_were_written() {
+        assert_eq!(number("0x0a00****").written_length(32), 16);
+        assert_eq!(number("0x0a000000").written_length(32), 32);
+        assert_eq!(number("0b1*").written_length(8), 1);
+        assert_eq!(number("10").written_length(8), 8);
+    }
+}

@@ -1,0 +1,514 @@
+//! Text to [`Script`].
+
+use super::number::Number;
+use super::script::{
+    Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script, Statement,
+    StatementKind, Unit,
+};
+
+/// A line that is no statement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct SyntaxError {
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    /// What was expected.
+    pub message: String,
+}
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// Every line that is no statement.
+    pub fn parse(text: &str) -> Result<Self, Vec<SyntaxError>> {
+        let mut statements = Vec::new();
+        let mut errors = Vec::new();
+        for Source { line, text } in logical_lines(text) {
+            let mut cursor = Cursor { line, text: &text, position: 0 };
+            match statement(&mut cursor) {
+                Ok(kind) => statements.push(Statement { line, kind }),
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() { Ok(Self { statements }) } else { Err(errors) }
+    }
+}
+
+const KEYWORDS: [&str; 30] = [
+    "add",
+    "remove",
+    "setdefault",
+    "packet",
+    "expect",
+    "no_packet",
+    "check_counter",
+    "wait",
+    "mirroring_add",
+    "mirroring_add_mc",
+    "mirroring_delete",
+    "mirroring_get",
+    "mc_mgrp_create",
+    "mc_node_create",
+    "mc_node_update",
+    "mc_node_associate",
+    "counter_read",
+    "counter_write",
+    "register_read",
+    "register_write",
+    "register_reset",
+    "meter_get_rates",
+    "meter_set_rates",
+    "meter_array_set_rates",
+    "table_indirect_add",
+    "table_indirect_add_with_group",
+    "act_prof_create_member",
+    "act_prof_create_group",
+    "act_prof_add_member_to_group",
+    "act_prof_remove_member_from_group",
+];
+
+/// Lines of one statement, comments taken off.
+struct Source {
+    line: usize,
+    text: String,
+}
+
+fn logical_lines(text: &str) -> Vec<Source> {
+    let mut lines: Vec<Source> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let first = line.split_whitespace().next().unwrap_or_default().to_lowercase();
+        if first.is_empty() {
+            continue;
+        }
+        match lines.last_mut() {
+            // Packets end with their line; everything else may go on.
+            Some(before) if !KEYWORDS.contains(&first.as_str()) && !takes_data(&before.text) => {
+                before.text.push(' ');
+                before.text.push_str(line.trim());
+            }
+            _ => lines.push(Source { line: number + 1, text: line.to_owned() }),
+        }
+    }
+    lines
+}
+
+fn takes_data(line: &str) -> bool {
+    let first = line.split_whitespace().next().unwrap_or_default().to_lowercase();
+    first == "packet" || first == "expect"
+}
+
+/// A place in a line.
+struct Cursor<'t> {
+    line: usize,
+    text: &'t str,
+    position: usize,
+}
+
+impl<'t> Cursor<'t> {
+    fn rest(&self) -> &'t str {
+        self.text.get(self.position..).unwrap_or_default()
+    }
+
+    fn skip_blanks(&mut self) {
+        let rest = self.rest();
+        self.position += rest.len() - rest.trim_start().len();
+    }
+
+    fn at_end(&mut self) -> bool {
+        self.skip_blanks();
+        self.rest().is_empty()
+    }
+
+    fn error(&self, message: impl Into<String>) -> SyntaxError {
+        let before = self.text.get(..self.position).unwrap_or_default();
+        SyntaxError { line: self.line, column: before.chars().count() + 1, message: message.into() }
+    }
+
+    fn expected(&mut self, what: &str) -> SyntaxError {
+        self.skip_blanks();
+        let found = match self.rest().split_whitespace().next() {
+            Some(word) => format!("`{word}`"),
+            None => "the end of the line".to_owned(),
+        };
+        self.error(format!("expected {what}, found {found}"))
+    }
+
+    /// Takes `symbol` if it is next.
+    fn take(&mut self, symbol: &str) -> bool {
+        self.skip_blanks();
+        let found = self.rest().starts_with(symbol);
+        if found {
+            self.position += symbol.len();
+        }
+        found
+    }
+
+    fn require(&mut self, symbol: &str) -> Result<(), SyntaxError> {
+        if self.take(symbol) { Ok(()) } else { Err(self.expected(&format!("`{symbol}`"))) }
+    }
+
+    /// The longest text of such characters, if there is any.
+    fn take_while(&mut self, accept: impl Fn(char) -> bool) -> Option<&'t str> {
+        self.skip_blanks();
+        let rest = self.rest();
+        let end = rest.find(|character| !accept(character)).unwrap_or(rest.len());
+        let word = rest.get(..end)?;
+        self.position += end;
+        (!word.is_empty()).then_some(word)
+    }
+
+    /// A name such as `hdr.ipv4.$valid$` or `hdr.stack[2].field`.
+    fn name(&mut self, what: &str) -> Result<String, SyntaxError> {
+        let name = |c: char| c.is_alphanumeric() || "_$.[]".contains(c);
+        let start = self.position;
+        match self.take_while(name) {
+            Some(word) if !word.starts_with(|c: char| c.is_ascii_digit()) => Ok(word.to_owned()),
+            _ => {
+                self.position = start;
+                Err(self.expected(what))
+            }
+        }
+    }
+
+    fn number(&mut self) -> Result<Number, SyntaxError> {
+        let start = self.position;
+        self.take_while(|c| c.is_ascii_alphanumeric() || c == '*' || c == '_')
+            .and_then(Number::parse)
+            .ok_or_else(|| {
+                self.position = start;
+                self.expected("a number")
+            })
+    }
+
+    fn small<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, SyntaxError> {
+        let start = self.position;
+        self.number().ok().and_then(|n| n.to_u64()).and_then(|n| T::try_from(n).ok()).ok_or_else(
+            || {
+                self.position = start;
+                self.expected(what)
+            },
+        )
+    }
+
+    fn next_is_digit(&mut self) -> bool {
+        self.skip_blanks();
+        self.rest().starts_with(|character: char| character.is_ascii_digit())
+    }
+
+    fn end(&mut self) -> Result<(), SyntaxError> {
+        if self.at_end() { Ok(()) } else { Err(self.expected("the end of the line")) }
+    }
+}
+
+fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
+    let start = cursor.position;
+    let word = cursor.name("a statement")?.to_lowercase();
+    let kind = match word.as_str() {
+        "packet" => {
+            let port = cursor.small("a port number")?;
+            StatementKind::Packet { port, data: packet_data(cursor)? }
+        }
+        "expect" => {
+            let port = cursor.small("a port number")?;
+            StatementKind::Expect { port, pattern: pattern(cursor)? }
+        }
+        "no_packet" => StatementKind::NoPacket,
+        "wait" => StatementKind::Wait,
+        "add" => add(cursor)?,
+        "table_indirect_add" => add_indirect(cursor, "the number of a member", Indirect::Member)?,
+        "table_indirect_add_with_group" => {
+            add_indirect(cursor, "the number of a group", Indirect::Group)?
+        }
+        "act_prof_create_member" => StatementKind::MemberCreate {
+            profile: cursor.name("the name of an action profile")?,
+            member: cursor.small("the number of a member")?,
+            action: call(cursor)?,
+        },
+        "act_prof_create_group" => StatementKind::SelectorGroupCreate {
+            profile: cursor.name("the name of an action selector")?,
+            group: cursor.small("the number of a group")?,
+        },
+        "act_prof_add_member_to_group" => StatementKind::GroupAdd {
+            profile: cursor.name("the name of an action selector")?,
+            member: cursor.small("the number of a member")?,
+            group: cursor.small("the number of a group")?,
+        },
+        "act_prof_remove_member_from_group" => StatementKind::GroupRemove {
+            profile: cursor.name("the name of an action selector")?,
+            member: cursor.small("the number of a member")?,
+            group: cursor.small("the number of a group")?,
+        },
+        "setdefault" => {
+            let table = cursor.name("the name of a table")?;
+            StatementKind::SetDefault { table, action: call(cursor)? }
+        }
+        "remove" => {
+            let handle = cursor.name("`all` or the handle of an entry")?;
+            if handle.eq_ignore_ascii_case("all") {
+                StatementKind::RemoveAll
+            } else {
+                StatementKind::Remove { handle: handle.trim_start_matches('$').to_owned() }
+            }
+        }
+        "check_counter" => check_counter(cursor)?,
+        "mirroring_add" => StatementKind::MirroringAdd {
+            session: cursor.small("a clone session")?,
+            port: cursor.small("a port number")?,
+        },
+        "mirroring_add_mc" => StatementKind::MirroringAddGroup {
+            session: cursor.small("a clone session")?,
+            group: cursor.small("a multicast group")?,
+        },
+        "mirroring_delete" => {
+            StatementKind::MirroringDelete { session: cursor.small("a clone session")? }
+        }
+        "mirroring_get" => {
+            StatementKind::MirroringGet { session: cursor.small("a clone session")? }
+        }
+        "mc_mgrp_create" => {
+            StatementKind::GroupCreate { group: cursor.small("a multicast group")? }
+        }
+        "mc_node_create" => StatementKind::NodeCreate {
+            replication_id: cursor.small("a replication id")?,
+            ports: ports(cursor)?,
+        },
+        "mc_node_update" => StatementKind::NodeUpdate {
+            node: cursor.small("the number of a node")?,
+            ports: ports(cursor)?,
+        },
+        "mc_node_associate" => StatementKind::NodeAssociate {
+            group: cursor.small("a multicast group")?,
+            node: cursor.small("the number of a node")?,
+        },
+        "counter_read" => StatementKind::CounterRead {
+            counter: cursor.name("the name of a counter")?,
+            index: cursor.small("an index")?,
+        },
+        "counter_write" => StatementKind::CounterWrite {
+            counter: cursor.name("the name of a counter")?,
+            index: cursor.small("an index")?,
+            packets: cursor.small("a number of packets")?,
+            bytes: cursor.small("a number of bytes")?,
+        },
+        "register_read" => StatementKind::RegisterRead {
+            register: cursor.name("the name of a register")?,
+            index: cursor.small("an index")?,
+        },
+        "register_write" => StatementKind::RegisterWrite {
+            register: cursor.name("the name of a register")?,
+            index: cursor.small("an index")?,
+            value: cursor.number()?,
+        },
+        "register_reset" => {
+            StatementKind::RegisterReset { register: cursor.name("the name of a register")? }
+        }
+        "meter_get_rates" => StatementKind::MeterGetRates {
+            meter: cursor.name("the name of a meter")?,
+            index: cursor.small("an index")?,
+        },
+        "meter_set_rates" => StatementKind::MeterSetRates {
+            meter: cursor.name("the name of a meter")?,
+            index: Some(cursor.small("an index")?),
+            rates: rates(cursor)?,
+        },
+        "meter_array_set_rates" => StatementKind::MeterSetRates {
+            meter: cursor.name("the name of a meter")?,
+            index: None,
+            rates: rates(cursor)?,
+        },
+        _ => {
+            cursor.position = start;
+            return Err(cursor.expected("a statement (add, packet, expect, ...)"));
+        }
+    };
+    cursor.end()?;
+    Ok(kind)
+}
+
+fn packet_data(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, SyntaxError> {
+    let mut digits = Vec::new();
+    while !cursor.at_end() {
+        match cursor.rest().chars().next().and_then(|character| character.to_digit(16)) {
+            Some(digit) => digits.push(digit as u8),
+            None => return Err(cursor.expected("hexadecimal digits")),
+        }
+        cursor.position += 1;
+    }
+    if digits.len() % 2 == 1 {
+        return Err(cursor.error("the packet has half a byte: the number of digits is odd"));
+    }
+    Ok(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+fn pattern(cursor: &mut Cursor<'_>) -> Result<Option<Pattern>, SyntaxError> {
+    let mut pattern = Pattern { digits: Vec::new(), exact_length: false };
+    if cursor.at_end() {
+        return Ok(None);
+    }
+    while !cursor.at_end() {
+        let character = cursor.rest().chars().next().unwrap_or(' ');
+        match (character, character.to_digit(16)) {
+            (_, Some(digit)) => pattern.digits.push(Some(digit as u8)),
+            ('*', None) => pattern.digits.push(None),
+            ('$', None) => {
+                cursor.position += 1;
+                pattern.exact_length = true;
+                cursor.end()?;
+                break;
+            }
+            _ => return Err(cursor.expected("hexadecimal digits, `*` or `$`")),
+        }
+        cursor.position += 1;
+    }
+    Ok(Some(pattern))
+}
+
+/// The name of a table, and a priority if there is one.
+fn table_and_priority(cursor: &mut Cursor<'_>) -> Result<(String, Option<u32>), SyntaxError> {
+    let table = cursor.name("the name of a table")?;
+    let priority = if cursor.next_is_digit() { Some(cursor.small("a priority")?) } else { None };
+    Ok((table, priority))
+}
+
+fn add_indirect(
+    cursor: &mut Cursor<'_>,
+    what: &str,
+    target: fn(u32) -> Indirect,
+) -> Result<StatementKind, SyntaxError> {
+    let table = cursor.name("the name of a table")?;
+    let mut numbers: Vec<u32> = Vec::new();
+    let mut matches = Vec::new();
+    // A number before the keys is a priority, the one after them the member or group.
+    while !cursor.at_end() {
+        if cursor.next_is_digit() {
+            numbers.push(cursor.small(what)?);
+            continue;
+        }
+        let name = cursor.name("a key")?;
+        cursor.require(":")?;
+        matches.push((name, match_text(cursor)?));
+    }
+    let (priority, number) = match numbers.as_slice() {
+        [number] => (None, *number),
+        [priority, number] => (Some(*priority), *number),
+        _ => return Err(cursor.expected(what)),
+    };
+    Ok(StatementKind::AddIndirect { table, priority, matches, target: target(number) })
+}
+
+fn add(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
+    let (table, priority) = table_and_priority(cursor)?;
+    let mut matches = Vec::new();
+    let action = loop {
+        let name = cursor.name("a key or an action")?;
+        if cursor.take(":") {
+            matches.push((name, match_text(cursor)?));
+        } else {
+            break Call { action: name, arguments: arguments(cursor)? };
+        }
+    };
+    let handle = if cursor.take("=") {
+        Some(cursor.name("a handle")?.trim_start_matches('$').to_owned())
+    } else {
+        None
+    };
+    Ok(StatementKind::Add { table, priority, matches, action, handle })
+}
+
+fn match_text(cursor: &mut Cursor<'_>) -> Result<MatchText, SyntaxError> {
+    let rest = cursor.rest().trim_start();
+    if rest.starts_with('*') {
+        cursor.take("*");
+        return Ok(MatchText::Any);
+    }
+    let value = cursor.number()?;
+    Ok(if cursor.take("/") {
+        MatchText::Prefix(value, cursor.small("the length of a prefix")?)
+    } else if cursor.take("&&&") {
+        MatchText::Mask(value, cursor.number()?)
+    } else if cursor.take("->") || cursor.take("..") {
+        MatchText::Range(value, cursor.number()?)
+    } else {
+        MatchText::Value(value)
+    })
+}
+
+fn call(cursor: &mut Cursor<'_>) -> Result<Call, SyntaxError> {
+    let action = cursor.name("an action")?;
+    Ok(Call { action, arguments: arguments(cursor)? })
+}
+
+fn arguments(cursor: &mut Cursor<'_>) -> Result<Vec<(String, Number)>, SyntaxError> {
+    cursor.require("(")?;
+    let mut arguments = Vec::new();
+    if cursor.take(")") {
+        return Ok(arguments);
+    }
+    loop {
+        let name = cursor.name("a parameter")?;
+        cursor.require(":")?;
+        arguments.push((name, cursor.number()?));
+        if cursor.take(")") {
+            return Ok(arguments);
+        }
+        cursor.require(",")?;
+    }
+}
+
+fn check_counter(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
+    let counter = cursor.name("the name of a counter")?;
+    cursor.require("(")?;
+    let cell = if cursor.next_is_digit() {
+        Cell::Index(cursor.small("an index")?)
+    } else {
+        let handle = cursor.name("an index or a handle")?;
+        Cell::Handle(handle.trim_start_matches('$').to_owned())
+    };
+    cursor.require(")")?;
+    if cursor.at_end() {
+        return Ok(StatementKind::CheckCounter { counter, cell, condition: None });
+    }
+    let unit = match cursor.name("`packets` or `bytes`")?.to_lowercase().as_str() {
+        "packets" => Unit::Packets,
+        "bytes" => Unit::Bytes,
+        _ => return Err(cursor.error("expected `packets` or `bytes`")),
+    };
+    const COMPARISONS: [(&str, Comparison); 6] = [
+        ("==", Comparison::Equal),
+        ("!=", Comparison::NotEqual),
+        ("<=", Comparison::LessOrEqual),
+        (">=", Comparison::GreaterOrEqual),
+        ("<", Comparison::Less),
+        (">", Comparison::Greater),
+    ];
+    let found = COMPARISONS.into_iter().find(|(symbol, _)| cursor.take(symbol));
+    let Some((_, operator)) = found else { return Err(cursor.expected("a comparison")) };
+    let value = cursor.small("a number")?;
+    let condition = Some(Condition { unit, operator, value });
+    Ok(StatementKind::CheckCounter { counter, cell, condition })
+}
+
+fn ports(cursor: &mut Cursor<'_>) -> Result<Vec<u32>, SyntaxError> {
+    let mut ports = Vec::new();
+    while !cursor.at_end() {
+        ports.push(cursor.small("a port number")?);
+    }
+    Ok(ports)
+}
+
+fn rates(cursor: &mut Cursor<'_>) -> Result<Vec<Rate>, SyntaxError> {
+    let mut rates = Vec::new();
+    while !cursor.at_end() {
+        let decimal = cursor.take_while(|c| c.is_ascii_digit() || c == '.');
+        let rate = decimal.filter(|text| text.parse::<f64>().is_ok());
+        let Some(rate) = rate else { return Err(cursor.expected("a rate")) };
+        cursor.require(":")?;
+        let burst = cursor.small("a burst")?;
+        rates.push(Rate { units_per_microsecond: rate.to_owned(), burst });
+    }
+    if rates.is_empty() { Err(cursor.expected("rate:burst")) } else { Ok(rates) }
+}

@@ -1,0 +1,89 @@
+//! Expected beside got, for people.
+
+use super::script::{Pattern, digits_of};
+use std::fmt::Write;
+
+/// Bytes on one line.
+const LINE: usize = 16;
+
+/// Both packets, byte under byte, and marks below those that differ.
+///
+/// ```text
+///          0000 0001 0002 ...
+/// expected 0a 0b ** 0d
+/// got      0a 0c 00 0d
+///             ^^
+/// ```
+pub(super) fn beside(expected: &Pattern, got: &[u8]) -> String {
+    let got_digits: Vec<u8> = digits_of(got).collect();
+    let length = expected.digits.len().max(got_digits.len());
+    // What follows an expectation without `$` is free.
+    let shown = if expected.exact_length {
+        length
+    } else {
+        expected.digits.len().max(got_digits.len().min(expected.digits.len()))
+    };
+    let mut text = String::new();
+    for start in (0..shown.max(1)).step_by(2 * LINE) {
+        let places = start..shown.min(start + 2 * LINE);
+        let mut want = String::new();
+        let mut have = String::new();
+        let mut marks = String::new();
+        for place in places {
+            let (wanted, found) = (expected.digits.get(place), got_digits.get(place));
+            want.push(match wanted {
+                Some(Some(digit)) => hexadecimal(*digit),
+                Some(None) => '*',
+                None => '-',
+            });
+            have.push(found.map_or('-', |digit| hexadecimal(*digit)));
+            let differs = match (wanted, found) {
+                (Some(Some(digit)), Some(found)) => digit != found,
+                (Some(_), None) | (None, Some(_)) => true,
+                _ => false,
+            };
+            marks.push(if differs { '^' } else { ' ' });
+            if place % 2 == 1 {
+                for line in [&mut want, &mut have, &mut marks] {
+                    line.push(' ');
+                }
+            }
+        }
+        let _ = writeln!(text, "  {:04x}  expected {}", start / 2, want.trim_end());
+        let _ = writeln!(text, "        got      {}", have.trim_end());
+        if marks.contains('^') {
+            let _ = writeln!(text, "                 {}", marks.trim_end());
+        }
+    }
+    if expected.exact_length && got_digits.len() != expected.digits.len() {
+        let _ = writeln!(
+            text,
+            "  length: expected {} bytes, got {}",
+            expected.digits.len().div_ceil(2),
+            got.len()
+        );
+    } else if got_digits.len() < expected.digits.len() {
+        let _ = writeln!(
+            text,
+            "  length: expected {} bytes or more, got {}",
+            expected.digits.len().div_ceil(2),
+            got.len()
+        );
+    }
+    text
+}
+
+/// A packet as hexadecimal digits, cut if it is long.
+pub(super) fn hex(packet: &[u8]) -> String {
+    const MOST: usize = 64;
+    let digits = digits_of(packet.get(..MOST).unwrap_or(packet)).map(hexadecimal);
+    let mut text: String = digits.collect();
+    if packet.len() > MOST {
+        let _ = write!(text, "... ({} bytes)", packet.len());
+    }
+    text
+}
+
+fn hexadecimal(digit: u8) -> char {
+    char::from_digit(u32::from(digit), 16).unwrap_or('?')
+}

@@ -1,0 +1,314 @@
+//! From the names of a script to those of a program.
+//!
+//! Scripts were written for several compilers, so names may be cut short in front: `t1` is
+//! `ingress.t1`. A name in full goes first, then one that begins at a dot, then any end; what two
+//! of a kind end with is refused.
+
+use super::StfError;
+use super::number::Number;
+use super::script::{Call, MatchText};
+use crate::{ActionCall, FieldMatch, Switch};
+use p4lang::bits::Bits;
+use p4lang::ir::{ActionId, ExternId, Key, MatchKind, Program, Table, TableId, Type};
+
+/// Finds the one name that is meant.
+fn find<'n>(
+    kind: &'static str,
+    names: impl Iterator<Item = &'n str> + Clone,
+    wanted: &str,
+) -> Result<usize, StfError> {
+    let at_dot = |name: &str| name.strip_suffix(wanted).is_some_and(|before| before.ends_with('.'));
+    let ways: [&dyn Fn(&str) -> bool; 3] =
+        [&|name| name == wanted, &at_dot, &|name| name.ends_with(wanted)];
+    for is_meant in ways {
+        let mut found = names.clone().enumerate().filter(|(_, name)| is_meant(name));
+        match (found.next(), found.next()) {
+            (Some((position, _)), None) => return Ok(position),
+            (Some((_, first)), Some((_, second))) => {
+                return Err(StfError::Ambiguous {
+                    kind,
+                    name: wanted.to_owned(),
+                    first: first.to_owned(),
+                    second: second.to_owned(),
+                });
+            }
+            _ => {}
+        }
+    }
+    let known: Vec<&str> = names.take(12).collect();
+    Err(StfError::Unknown { kind, name: wanted.to_owned(), known: known.join(", ") })
+}
+
+pub(super) fn table(program: &Program, name: &str) -> Result<TableId, StfError> {
+    let position = find("table", program.tables.iter().map(|table| table.name.as_str()), name)?;
+    Ok(TableId(position as u32))
+}
+
+pub(super) fn instance(
+    program: &Program,
+    kind: &'static str,
+    types: &[&str],
+    name: &str,
+) -> Result<ExternId, StfError> {
+    let instances: Vec<(usize, &str)> = program
+        .externs
+        .iter()
+        .enumerate()
+        .filter(|(_, instance)| types.contains(&instance.extern_type.as_str()))
+        .map(|(position, instance)| (position, instance.name.as_str()))
+        .collect();
+    let position = find(kind, instances.iter().map(|(_, name)| *name), name)?;
+    let position = instances.get(position).map_or(0, |(position, _)| *position);
+    Ok(ExternId(position as u32))
+}
+
+/// An action of `table`, or of any table if there is none, with its arguments in order.
+pub(super) fn call(
+    switch: &Switch,
+    table: Option<&Table>,
+    call: &Call,
+) -> Result<ActionCall, StfError> {
+    let program = switch.program();
+    let actions: Vec<ActionId> = match table {
+        Some(table) => table.actions.iter().map(|reference| reference.action).collect(),
+        None => (0..program.actions.len()).map(|position| ActionId(position as u32)).collect(),
+    };
+    let names = actions
+        .iter()
+        .map(|id| program.actions.get(id.index()).map_or("", |action| action.name.as_str()));
+    let position = find("action", names, &call.action)?;
+    let Some((id, action)) =
+        actions.get(position).and_then(|id| Some((*id, program.actions.get(id.index())?)))
+    else {
+        return Err(StfError::Unknown {
+            kind: "action",
+            name: call.action.clone(),
+            known: String::new(),
+        });
+    };
+    let parameters: Vec<&str> = action
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.direction.is_none())
+        .map(|parameter| parameter.name.as_str())
+        .collect();
+    if let Some((name, _)) =
+        call.arguments.iter().find(|(name, _)| !parameters.contains(&name.as_str()))
+    {
+        return Err(StfError::Unknown {
+            kind: "parameter",
+            name: format!("{name} of {}", action.name),
+            known: parameters.join(", "),
+        });
+    }
+    let arguments: Vec<Bits> = parameters
+        .iter()
+        .map(|parameter| {
+            call.arguments
+                .iter()
+                .rev()
+                .find(|(name, _)| name == parameter)
+                .map(|(_, number)| number.to_shortest_bits())
+                .ok_or_else(|| StfError::Missing {
+                    action: action.name.clone(),
+                    parameter: (*parameter).to_owned(),
+                })
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(switch.action_call(id, &arguments)?)
+}
+
+/// What an entry matches, key by key. Keys that the script leaves out match anything, exact ones
+/// zero, as in p4c's runner.
+pub(super) fn matches(
+    program: &Program,
+    table: &Table,
+    given: &[(String, MatchText)],
+) -> Result<Vec<FieldMatch>, StfError> {
+    let mut matches: Vec<FieldMatch> = table
+        .keys
+        .iter()
+        .map(|key| match key.match_kind {
+            MatchKind::Exact | MatchKind::Other(_) => {
+                let (width, signed) = shape(program, key);
+                FieldMatch::Exact(Bits::zero(width, signed))
+            }
+            _ => FieldMatch::Any,
+        })
+        .collect();
+    for (name, text) in given {
+        let position = key(table, name)?;
+        if let (Some(key), Some(place)) = (table.keys.get(position), matches.get_mut(position)) {
+            *place = field(program, key, text)?;
+        }
+    }
+    Ok(matches)
+}
+
+/// Width of a key, in bits, and whether it is signed. Enumerations and errors have 32 bits.
+fn shape(program: &Program, key: &Key) -> (u32, bool) {
+    match program.types.find(key.expression.type_id) {
+        Some(Type::Bits { width, signed }) => (width, signed),
+        Some(Type::Varbits { max_width }) => (max_width, false),
+        Some(Type::Bool) => (1, false),
+        _ => (32, false),
+    }
+}
+
+fn key(table: &Table, given: &str) -> Result<usize, StfError> {
+    let given = stack_element(given);
+    let keys = || table.keys.iter().filter(|key| key.match_kind != MatchKind::Selector);
+    // `hdr.valid` and `hdr` mean `hdr.$valid$`.
+    let mut spellings = vec![given.clone(), format!("{given}$"), format!("{given}.$valid$")];
+    if given == "valid" {
+        spellings.push("$valid$".to_owned());
+    }
+    if let Some(header) = given.strip_suffix(".valid").or_else(|| given.strip_suffix(".isValid")) {
+        spellings.push(format!("{header}.$valid$"));
+    }
+    if let Some(header) = given.strip_suffix(".$valid$").or_else(|| given.strip_suffix(".$valid")) {
+        spellings.push(format!("{header}.$valid$"));
+        spellings.push(format!("{header}.isValid()"));
+    }
+    for spelling in &spellings {
+        if let Some(position) = table.keys.iter().position(|key| key.name == *spelling) {
+            return Ok(position);
+        }
+    }
+    // As in p4c's runner, the last of several that end so.
+    for spelling in &spellings {
+        let end = format!(".{spelling}");
+        if let Some(position) = table
+            .keys
+            .iter()
+            .rposition(|key| key.match_kind != MatchKind::Selector && key.name.ends_with(&end))
+        {
+            return Ok(position);
+        }
+    }
+    let known: Vec<&str> = keys().map(|key| key.name.as_str()).collect();
+    Err(StfError::Unknown {
+        kind: "key",
+        name: format!("{given} of {}", table.name),
+        known: known.join(", "),
+    })
+}
+
+/// `stack$2.field` is `stack[2].field`.
+fn stack_element(name: &str) -> String {
+    for (dollar, _) in name.match_indices('$').collect::<Vec<_>>().into_iter().rev() {
+        let after = &name[dollar + 1..];
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        if digits > 0 {
+            return format!("{}[{}]{}", &name[..dollar], &after[..digits], &after[digits..]);
+        }
+    }
+    name.to_owned()
+}
+
+fn field(program: &Program, key: &Key, text: &MatchText) -> Result<FieldMatch, StfError> {
+    let (width, signed) = shape(program, key);
+    let bits = |number: &Number| {
+        number.to_bits(width, signed).ok_or_else(|| StfError::Width {
+            key: key.name.clone(),
+            width,
+            value: number.to_string(),
+        })
+    };
+    let refused = |form: &'static str| StfError::Form {
+        key: key.name.clone(),
+        kind: kind_name(&key.match_kind),
+        form,
+    };
+    Ok(match (&key.match_kind, text) {
+        (MatchKind::Exact | MatchKind::Other(_), MatchText::Value(value)) => {
+            FieldMatch::Exact(bits(value)?)
+        }
+        (MatchKind::Optional, MatchText::Value(value)) => FieldMatch::Exact(bits(value)?),
+        (MatchKind::Lpm, MatchText::Value(value)) => {
+            prefix(bits(value)?, value.written_length(width))
+        }
+        (MatchKind::Lpm, MatchText::Prefix(value, length)) => {
+            if *length > width {
+                return Err(refused("a prefix that is longer than the key"));
+            }
+            prefix(bits(value)?, *length)
+        }
+        (MatchKind::Ternary, MatchText::Value(value)) => {
+            masked(&bits(value)?, &value.written_bits(width, signed))
+        }
+        (MatchKind::Ternary, MatchText::Mask(value, mask)) => masked(&bits(value)?, &bits(mask)?),
+        (MatchKind::Ternary, MatchText::Prefix(value, length)) => {
+            let mask = Bits::prefix_mask(width, (*length).min(width)).cast(width, signed);
+            masked(&bits(value)?, &mask)
+        }
+        (MatchKind::Range, MatchText::Value(value)) => {
+            FieldMatch::Range { low: bits(value)?, high: bits(value)? }
+        }
+        (MatchKind::Range, MatchText::Range(low, high)) => {
+            FieldMatch::Range { low: bits(low)?, high: bits(high)? }
+        }
+        (MatchKind::Exact | MatchKind::Other(_), MatchText::Any) => {
+            return Err(refused("anything (`*`)"));
+        }
+        (_, MatchText::Any) => FieldMatch::Any,
+        (_, MatchText::Value(_)) => return Err(refused("a value")),
+        (_, MatchText::Prefix(..)) => return Err(refused("a prefix")),
+        (_, MatchText::Mask(..)) => return Err(refused("a mask")),
+        (_, MatchText::Range(..)) => return Err(refused("a range")),
+    })
+}
+
+fn prefix(value: Bits, prefix_length: u32) -> FieldMatch {
+    let mask =
+        Bits::prefix_mask(value.width(), prefix_length).cast(value.width(), value.is_signed());
+    FieldMatch::Lpm { value: value.bit_and(&mask), prefix_length }
+}
+
+fn masked(value: &Bits, mask: &Bits) -> FieldMatch {
+    FieldMatch::Ternary { value: value.bit_and(mask), mask: mask.clone() }
+}
+
+fn kind_name(kind: &MatchKind) -> &'static str {
+    match kind {
+        MatchKind::Exact => "exact",
+        MatchKind::Lpm => "lpm",
+        MatchKind::Ternary => "ternary",
+        MatchKind::Range => "range",
+        MatchKind::Optional => "optional",
+        MatchKind::Selector => "selector",
+        _ => "another",
+    }
+}
+
+/// BMv2 orders entries by priority only in tables with such keys.
+pub(super) fn has_priorities(table: &Table) -> bool {
+    table.keys.iter().any(|key| {
+        matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_name_goes_before_ends() {
+        let names = ["a.t", "t", "b.st"];
+        assert_eq!(find("table", names.into_iter(), "t").unwrap(), 1);
+        assert_eq!(find("table", names.into_iter(), "st").unwrap(), 2);
+        assert_eq!(find("table", ["a.t1", "b.xt1"].into_iter(), "t1").unwrap(), 0);
+        assert_eq!(find("table", ["a.t1"].into_iter(), "1").unwrap(), 0);
+        assert!(matches!(
+            find("table", ["a.t", "b.t"].into_iter(), "t"),
+            Err(StfError::Ambiguous { .. })
+        ));
+        assert!(matches!(find("table", names.into_iter(), "x"), Err(StfError::Unknown { .. })));
+    }
+
+    #[test]
+    fn elements_of_stacks_may_be_written_with_a_dollar() {
+        assert_eq!(stack_element("hdr.stack$2.field"), "hdr.stack[2].field");
+        assert_eq!(stack_element("hdr.x.$valid$"), "hdr.x.$valid$");
+    }
+}

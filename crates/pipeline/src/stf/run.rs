@@ -1,0 +1,590 @@
+//! Running a script.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use super::compare::{Expectation, Output, compare};
+use super::script::{
+    Call, Cell, Condition, Indirect, MatchText, Rate, Script, StatementKind, Unit,
+};
+use super::{Failure, StfError, report, resolve};
+use crate::{
+    CloneSession, ControlError, CounterValue, EntryAction, EntryHandle, Event, Group, GroupMember,
+    MeterConfig, Replica, Switch, TableEntry, Trace, WeightedAction,
+};
+use p4lang::ir::{ExternId, TableId, TableImplementation};
+
+/// How a script is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Packets that leave by ports that the script does not name are failures too; p4c's runner
+    /// does not see them.
+    pub every_port: bool,
+    /// Take events for [`Report::trace`].
+    pub trace: bool,
+}
+
+/// What came of a script.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Everything that was not as expected, by port and line; empty if the script passed.
+    pub failures: Vec<Failure>,
+    /// What a reader should know, with the line that it is about.
+    pub notes: Vec<(usize, String)>,
+    /// What the script asked to see, with the line that asked.
+    pub values: Vec<(usize, String)>,
+    /// What happened to each packet, with its line.
+    pub trace: Vec<(usize, Vec<Event>)>,
+    /// Packets as they arrived: time, port, data.
+    pub received: Vec<(Duration, u32, Vec<u8>)>,
+    /// Packets as they left: time, port, data.
+    pub sent: Vec<(Duration, u32, Vec<u8>)>,
+}
+
+/// Runs a script against a switch that was just loaded.
+///
+/// A second passes before a packet that follows other statements, as p4c's runner waits then, and
+/// a millisecond between packets.
+///
+/// # Errors
+/// The line that does not fit the program, and why.
+pub fn run(
+    switch: &mut Switch,
+    script: &Script,
+    options: Options,
+) -> Result<Report, (usize, StfError)> {
+    let mut runner = Runner::new(switch, options);
+    for statement in &script.statements {
+        runner
+            .statement(statement.line, &statement.kind)
+            .map_err(|error| (statement.line, error))?;
+    }
+    Ok(runner.finish())
+}
+
+const COUNTERS: [&str; 2] = ["counter", "Counter"];
+const DIRECT_COUNTERS: [&str; 2] = ["direct_counter", "DirectCounter"];
+const REGISTERS: [&str; 2] = ["register", "Register"];
+const METERS: [&str; 2] = ["meter", "Meter"];
+const PROFILES: [&str; 4] =
+    ["action_profile", "action_selector", "ActionProfile", "ActionSelector"];
+
+/// A node of the packet replication engine: copies with one replication id.
+#[derive(Clone, Debug)]
+struct MulticastNode {
+    replication_id: u16,
+    ports: Vec<u32>,
+}
+
+struct Runner<'s> {
+    switch: &'s mut Switch,
+    options: Options,
+    now: Duration,
+    /// Whether something other than a packet came last.
+    after_command: bool,
+    report: Report,
+    expected: BTreeMap<u32, Vec<Expectation>>,
+    got: BTreeMap<u32, Vec<Output>>,
+    /// Ports that the script names.
+    ports: BTreeSet<u32>,
+    handles: HashMap<String, (TableId, EntryHandle)>,
+    nodes: Vec<MulticastNode>,
+    groups: BTreeMap<u32, Vec<usize>>,
+    /// Of the last packet: port and position in `got`.
+    last_outputs: Vec<(u32, usize)>,
+}
+
+impl<'s> Runner<'s> {
+    fn new(switch: &'s mut Switch, options: Options) -> Self {
+        Self {
+            switch,
+            options,
+            now: Duration::ZERO,
+            after_command: true,
+            report: Report::default(),
+            expected: BTreeMap::new(),
+            got: BTreeMap::new(),
+            ports: BTreeSet::new(),
+            handles: HashMap::new(),
+            nodes: Vec::new(),
+            groups: BTreeMap::new(),
+            last_outputs: Vec::new(),
+        }
+    }
+
+    fn statement(&mut self, line: usize, kind: &StatementKind) -> Result<(), StfError> {
+        match kind {
+            StatementKind::Packet { port, data } => self.packet(line, *port, data),
+            StatementKind::Expect { port, pattern } => {
+                self.ports.insert(*port);
+                let expectation = Expectation { line, pattern: pattern.clone() };
+                self.expected.entry(*port).or_default().push(expectation);
+            }
+            StatementKind::NoPacket => self.no_packet(),
+            other => {
+                self.after_command = true;
+                self.command(line, other)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn packet(&mut self, line: usize, port: u32, data: &[u8]) {
+        self.ports.insert(port);
+        self.now += Duration::from_millis(if self.after_command { 1000 } else { 1 });
+        self.after_command = false;
+        self.switch.expire(self.now);
+        self.report.received.push((self.now, port, data.to_vec()));
+        self.last_outputs.clear();
+        let outputs = if self.options.trace {
+            let mut events: Vec<Event> = Vec::new();
+            let outputs =
+                self.switch.process_traced(port, data, self.now, &mut events as &mut dyn Trace);
+            self.report.trace.push((line, events));
+            outputs
+        } else {
+            self.switch.process(port, data, self.now)
+        };
+        match outputs {
+            Ok(outputs) => {
+                for output in outputs {
+                    self.report.sent.push((self.now, output.port, output.packet.clone()));
+                    let of_port = self.got.entry(output.port).or_default();
+                    self.last_outputs.push((output.port, of_port.len()));
+                    of_port.push(Output { cause: line, packet: output.packet });
+                }
+            }
+            Err(error) => self.report.failures.push(Failure::Run { line, error }),
+        }
+    }
+
+    fn no_packet(&mut self) {
+        // From the end, so that positions stay right.
+        for (port, position) in std::mem::take(&mut self.last_outputs).into_iter().rev() {
+            let Some(of_port) = self.got.get_mut(&port) else { continue };
+            if position < of_port.len() {
+                let output = of_port.remove(position);
+                self.report.failures.push(Failure::Unexpected {
+                    port,
+                    got: output.packet,
+                    cause: output.cause,
+                });
+            }
+        }
+    }
+
+    fn command(&mut self, line: usize, kind: &StatementKind) -> Result<(), StfError> {
+        match kind {
+            StatementKind::Add { table, priority, matches, action, handle } => {
+                self.add(line, table, *priority, matches, action, handle.as_deref())
+            }
+            StatementKind::AddIndirect { table, priority, matches, target } => {
+                let id = resolve::table(self.switch.program(), table)?;
+                let action = match target {
+                    Indirect::Member(member) => EntryAction::Member(*member),
+                    Indirect::Group(group) => EntryAction::Group(*group),
+                };
+                self.insert(line, id, *priority, matches, action).map(|_| ())
+            }
+            StatementKind::SetDefault { table, action } => {
+                let id = resolve::table(self.switch.program(), table)?;
+                let call = self.call(Some(id), action)?;
+                Ok(self.switch.set_default_action(id, Some(call))?)
+            }
+            StatementKind::RemoveAll => {
+                for table in 0..self.switch.program().tables.len() {
+                    self.switch.clear_table(TableId(table as u32))?;
+                }
+                self.handles.clear();
+                Ok(())
+            }
+            StatementKind::Remove { handle } => self.remove(handle),
+            StatementKind::Wait => {
+                self.now += Duration::from_secs(1);
+                Ok(())
+            }
+            StatementKind::CheckCounter { counter, cell, condition } => {
+                self.check_counter(line, counter, cell, *condition)
+            }
+            StatementKind::MirroringAdd { .. }
+            | StatementKind::MirroringAddGroup { .. }
+            | StatementKind::MirroringDelete { .. }
+            | StatementKind::MirroringGet { .. }
+            | StatementKind::GroupCreate { .. }
+            | StatementKind::NodeCreate { .. }
+            | StatementKind::NodeUpdate { .. }
+            | StatementKind::NodeAssociate { .. } => self.replication(line, kind),
+            StatementKind::MemberCreate { .. }
+            | StatementKind::SelectorGroupCreate { .. }
+            | StatementKind::GroupAdd { .. }
+            | StatementKind::GroupRemove { .. } => self.profile(kind),
+            _ => self.array(line, kind),
+        }
+    }
+
+    fn call(&self, table: Option<TableId>, call: &Call) -> Result<crate::ActionCall, StfError> {
+        let program = self.switch.program();
+        let table = table.and_then(|table| program.tables.get(table.index()));
+        resolve::call(self.switch, table, call)
+    }
+
+    fn add(
+        &mut self,
+        line: usize,
+        table: &str,
+        priority: Option<u32>,
+        matches: &[(String, MatchText)],
+        action: &Call,
+        handle: Option<&str>,
+    ) -> Result<(), StfError> {
+        let id = resolve::table(self.switch.program(), table)?;
+        let call = self.call(Some(id), action)?;
+        let implementation =
+            self.switch.program().tables.get(id.index()).and_then(|table| table.implementation);
+        let action = match implementation {
+            None => EntryAction::Action(call),
+            Some(TableImplementation::ActionSelector(_)) => {
+                EntryAction::OneShot(vec![WeightedAction {
+                    action: call,
+                    weight: 1,
+                    watch_port: None,
+                }])
+            }
+            Some(TableImplementation::ActionProfile(profile)) => {
+                let member = self
+                    .switch
+                    .members(profile)?
+                    .map(|(id, _)| id)
+                    .max()
+                    .map_or(0, |last| last.saturating_add(1));
+                self.switch.add_member(profile, member, call)?;
+                EntryAction::Member(member)
+            }
+        };
+        let added = self.insert(line, id, priority, matches, action)?;
+        if let (Some(name), Some(entry)) = (handle, added) {
+            self.handles.insert(name.to_owned(), (id, entry));
+        }
+        Ok(())
+    }
+
+    /// `None` if the entry was there already, which BMv2 does not take for an error either.
+    fn insert(
+        &mut self,
+        line: usize,
+        id: TableId,
+        priority: Option<u32>,
+        matches: &[(String, MatchText)],
+        action: EntryAction,
+    ) -> Result<Option<EntryHandle>, StfError> {
+        let program = self.switch.program();
+        let Some(table) = program.tables.get(id.index()) else {
+            return Err(ControlError::Unknown { kind: "table", name: id.0.to_string() }.into());
+        };
+        let priority = if resolve::has_priorities(table) {
+            // Priorities of a switch begin at 1, those of scripts at 0.
+            priority.unwrap_or(0).saturating_add(1)
+        } else {
+            0
+        };
+        let matches = resolve::matches(program, table, matches)?;
+        let entry = TableEntry { matches, priority, action, idle_timeout: None };
+        match self.switch.add_entry(id, entry, self.now) {
+            Ok(handle) => Ok(Some(handle)),
+            Err(ControlError::Duplicate) => {
+                self.report.notes.push((line, "this entry is there already".to_owned()));
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn remove(&mut self, handle: &str) -> Result<(), StfError> {
+        let Some((table, entry)) = self.handles.remove(handle) else {
+            return Err(StfError::NotMade { kind: "entry", name: handle.to_owned() });
+        };
+        let found = self
+            .switch
+            .entries(table)?
+            .find(|(known, _)| *known == entry)
+            .map(|(_, entry)| (entry.matches.clone(), entry.priority));
+        if let Some((matches, priority)) = found {
+            self.switch.delete_entry(table, &matches, priority)?;
+        }
+        Ok(())
+    }
+
+    fn check_counter(
+        &mut self,
+        line: usize,
+        name: &str,
+        cell: &Cell,
+        condition: Option<Condition>,
+    ) -> Result<(), StfError> {
+        let program = self.switch.program();
+        let all: Vec<&str> = COUNTERS.into_iter().chain(DIRECT_COUNTERS).collect();
+        let id = resolve::instance(program, "counter", &all, name)?;
+        let instance = program.externs.get(id.index());
+        let counter = instance.map_or_else(String::new, |instance| instance.name.clone());
+        let value = match instance.and_then(|instance| instance.table) {
+            Some(table) => {
+                let entry = match cell {
+                    Cell::Index(index) => EntryHandle(*index),
+                    Cell::Handle(handle) => self.handle(handle)?,
+                };
+                self.switch.direct_counter(table, entry, id)?
+            }
+            None => match cell {
+                Cell::Index(index) => self.switch.counter(id, *index)?,
+                Cell::Handle(handle) => {
+                    return Err(StfError::NotMade { kind: "index", name: handle.clone() });
+                }
+            },
+        };
+        let Some(condition) = condition else { return Ok(()) };
+        let got = match condition.unit {
+            Unit::Packets => value.packets,
+            Unit::Bytes => value.bytes,
+        };
+        if !condition.operator.holds(got, condition.value) {
+            self.report.failures.push(Failure::Counter { line, counter, condition, got });
+        }
+        Ok(())
+    }
+
+    fn handle(&self, name: &str) -> Result<EntryHandle, StfError> {
+        match self.handles.get(name) {
+            Some((_, entry)) => Ok(*entry),
+            None => Err(StfError::NotMade { kind: "entry", name: name.to_owned() }),
+        }
+    }
+
+    fn replication(&mut self, line: usize, kind: &StatementKind) -> Result<(), StfError> {
+        match kind {
+            StatementKind::MirroringAdd { session, port } => {
+                let replicas = vec![Replica { port: *port, instance: 0 }];
+                let config = CloneSession { replicas, ..CloneSession::default() };
+                self.switch.set_clone_session(*session, Some(config));
+            }
+            StatementKind::MirroringAddGroup { session, group } => {
+                let config =
+                    CloneSession { multicast_group: Some(*group), ..CloneSession::default() };
+                self.switch.set_clone_session(*session, Some(config));
+            }
+            StatementKind::MirroringDelete { session } => {
+                self.switch.set_clone_session(*session, None);
+            }
+            StatementKind::MirroringGet { session } => {
+                let text = match self.switch.clone_session(*session) {
+                    None => format!("clone session {session}: not configured"),
+                    Some(config) => {
+                        let ports: Vec<String> = config
+                            .replicas
+                            .iter()
+                            .map(|replica| replica.port.to_string())
+                            .collect();
+                        let group = config
+                            .multicast_group
+                            .map(|group| format!(" multicast group {group}"))
+                            .unwrap_or_default();
+                        format!("clone session {session}: ports [{}]{group}", ports.join(", "))
+                    }
+                };
+                self.report.values.push((line, text));
+            }
+            StatementKind::GroupCreate { group } => {
+                self.groups.entry(*group).or_default();
+            }
+            StatementKind::NodeCreate { replication_id, ports } => {
+                // BMv2's replication ids have 16 bits.
+                let replication_id = *replication_id as u16;
+                self.nodes.push(MulticastNode { replication_id, ports: in_order(ports) });
+            }
+            StatementKind::NodeUpdate { node, ports } => {
+                let not_made = StfError::NotMade { kind: "node", name: node.to_string() };
+                let found = self.nodes.get_mut(*node as usize).ok_or(not_made)?;
+                found.ports = in_order(ports);
+                self.refresh_groups();
+            }
+            StatementKind::NodeAssociate { group, node } => {
+                if *node as usize >= self.nodes.len() {
+                    return Err(StfError::NotMade { kind: "node", name: node.to_string() });
+                }
+                let not_made =
+                    StfError::NotMade { kind: "multicast group", name: group.to_string() };
+                self.groups.get_mut(group).ok_or(not_made)?.push(*node as usize);
+                self.refresh_groups();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn refresh_groups(&mut self) {
+        for (group, nodes) in &self.groups {
+            let replicas = nodes
+                .iter()
+                .filter_map(|node| self.nodes.get(*node))
+                .flat_map(|node| {
+                    let instance = node.replication_id;
+                    node.ports.iter().map(move |port| Replica { port: *port, instance })
+                })
+                .collect();
+            self.switch.set_multicast_group(*group, replicas);
+        }
+    }
+
+    fn profile(&mut self, kind: &StatementKind) -> Result<(), StfError> {
+        let (StatementKind::MemberCreate { profile, .. }
+        | StatementKind::SelectorGroupCreate { profile, .. }
+        | StatementKind::GroupAdd { profile, .. }
+        | StatementKind::GroupRemove { profile, .. }) = kind
+        else {
+            return Ok(());
+        };
+        let id = resolve::instance(self.switch.program(), "action profile", &PROFILES, profile)?;
+        match kind {
+            StatementKind::MemberCreate { member, action, .. } => {
+                let table = self.table_of(id);
+                let call = self.call(table, action)?;
+                self.switch.add_member(id, *member, call)?;
+            }
+            StatementKind::SelectorGroupCreate { group, .. } => {
+                self.switch.add_group(id, *group, Group::default())?;
+            }
+            StatementKind::GroupAdd { member, group, .. } => {
+                let mut changed = self.group(id, *group)?;
+                changed.members.push(GroupMember { member: *member, weight: 1, watch_port: None });
+                self.switch.modify_group(id, *group, changed)?;
+            }
+            StatementKind::GroupRemove { member, group, .. } => {
+                let mut changed = self.group(id, *group)?;
+                changed.members.retain(|known| known.member != *member);
+                self.switch.modify_group(id, *group, changed)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A table that uses an action profile: its actions are those of the profile.
+    fn table_of(&self, profile: ExternId) -> Option<TableId> {
+        let uses = |implementation: &TableImplementation| {
+            let (TableImplementation::ActionProfile(id) | TableImplementation::ActionSelector(id)) =
+                implementation;
+            *id == profile
+        };
+        let tables = &self.switch.program().tables;
+        tables
+            .iter()
+            .position(|table| table.implementation.as_ref().is_some_and(uses))
+            .map(|position| TableId(position as u32))
+    }
+
+    fn group(&self, selector: ExternId, group: u32) -> Result<Group, StfError> {
+        let not_made = StfError::NotMade { kind: "group", name: group.to_string() };
+        self.switch
+            .groups(selector)?
+            .find(|(id, _)| *id == group)
+            .map(|(_, group)| group.clone())
+            .ok_or(not_made)
+    }
+
+    fn array(&mut self, line: usize, kind: &StatementKind) -> Result<(), StfError> {
+        let program = self.switch.program();
+        match kind {
+            StatementKind::CounterRead { counter, index } => {
+                let id = resolve::instance(program, "counter", &COUNTERS, counter)?;
+                let CounterValue { packets, bytes } = self.switch.counter(id, *index)?;
+                let text = format!("{counter}[{index}] = {packets} packets, {bytes} bytes");
+                self.report.values.push((line, text));
+            }
+            StatementKind::CounterWrite { counter, index, packets, bytes } => {
+                let id = resolve::instance(program, "counter", &COUNTERS, counter)?;
+                let value = CounterValue { packets: *packets, bytes: *bytes };
+                self.switch.set_counter(id, *index, value)?;
+            }
+            StatementKind::RegisterRead { register, index } => {
+                let id = resolve::instance(program, "register", &REGISTERS, register)?;
+                let value = self.switch.register(id, *index)?;
+                self.report.values.push((line, format!("{register}[{index}] = {value}")));
+            }
+            StatementKind::RegisterWrite { register, index, value } => {
+                let id = resolve::instance(program, "register", &REGISTERS, register)?;
+                self.switch.set_register(id, *index, &value.to_shortest_bits())?;
+            }
+            StatementKind::RegisterReset { register } => {
+                let id = resolve::instance(program, "register", &REGISTERS, register)?;
+                self.switch.reset_register(id)?;
+            }
+            StatementKind::MeterGetRates { meter, index } => {
+                let id = resolve::instance(program, "meter", &METERS, meter)?;
+                let text = match self.switch.meter_config(id, *index)? {
+                    Some(config) => format!("{meter}[{index}] = {config:?}"),
+                    None => format!("{meter}[{index}]: not configured"),
+                };
+                self.report.values.push((line, text));
+            }
+            StatementKind::MeterSetRates { meter, index, rates } => {
+                let id = resolve::instance(program, "meter", &METERS, meter)?;
+                let config = meter_config(rates);
+                let all = 0..self.switch.array_size(id)?;
+                let indices = index.map_or(all, |index| index..index.saturating_add(1));
+                for index in indices {
+                    self.switch.configure_meter(id, index, Some(config), self.now)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Report {
+        let mut failures = Vec::new();
+        for port in &self.ports {
+            let expected = self.expected.get(port).map_or(&[][..], Vec::as_slice);
+            let got = self.got.get(port).map_or(&[][..], Vec::as_slice);
+            compare(*port, expected, got, &mut failures);
+        }
+        for (port, outputs) in self.got.iter().filter(|(port, _)| !self.ports.contains(port)) {
+            for output in outputs {
+                if self.options.every_port {
+                    failures.push(Failure::Unexpected {
+                        port: *port,
+                        got: output.packet.clone(),
+                        cause: output.cause,
+                    });
+                } else {
+                    let text = format!(
+                        "this packet gave one on port {port}, which the script does not name: {}",
+                        report::hex(&output.packet)
+                    );
+                    self.report.notes.push((output.cause, text));
+                }
+            }
+        }
+        self.report.failures.append(&mut failures);
+        self.report
+    }
+}
+
+fn in_order(ports: &[u32]) -> Vec<u32> {
+    // BMv2 keeps the ports of a node in a bitmap.
+    ports.iter().copied().collect::<BTreeSet<u32>>().into_iter().collect()
+}
+
+/// Rates are per microsecond in scripts, as on BMv2's command line, and per second in a switch.
+fn meter_config(rates: &[Rate]) -> MeterConfig {
+    let per_second = |rate: Option<&Rate>| {
+        rate.and_then(|rate| rate.units_per_microsecond.parse::<f64>().ok())
+            .map_or(0, |rate| (rate * 1e6).round() as u64)
+    };
+    let burst = |rate: Option<&Rate>| rate.map_or(0, |rate| rate.burst);
+    let (committed, peak) = (rates.first(), rates.get(1).or(rates.first()));
+    MeterConfig::TwoRate {
+        committed_rate: per_second(committed),
+        committed_burst: burst(committed),
+        peak_rate: per_second(peak),
+        peak_burst: burst(peak),
+    }
+}
