@@ -53,9 +53,25 @@ impl Parser<'_> {
         self.advance();
         let name = self.name_of(token);
         let mut tokens = Vec::new();
+        let mut depth = 0usize;
         while !self.token().line_start && !self.is(TokenKind::End) {
-            let token = self.advance();
+            let token = self.token();
+            match token.kind {
+                TokenKind::LeftParenthesis => depth += 1,
+                TokenKind::RightParenthesis if depth == 0 => {
+                    return Err(self.error_here("this `)` closes nothing in the pragma"));
+                }
+                TokenKind::RightParenthesis => depth -= 1,
+                TokenKind::UnterminatedString | TokenKind::UnterminatedComment => {
+                    return Err(self.error_here(""));
+                }
+                _ => {}
+            }
+            self.advance();
             tokens.push(self.annotation_token(token));
+        }
+        if depth > 0 {
+            return Err(self.expected("`)` before the end of the pragma's line"));
         }
         Ok(Annotation { span: self.since(start), name, body: AnnotationBody::Unstructured(tokens) })
     }
