@@ -81,15 +81,6 @@ parser FirewallParser(
     }
 }
 
-control FirewallPreControl(
-    in headers_t headers,
-    inout metadata_t meta,
-    in pna_pre_input_metadata_t istd,
-    inout pna_pre_output_metadata_t ostd)
-{
-    apply { }
-}
-
 control FirewallControl(
     inout headers_t headers,
     inout metadata_t meta,
@@ -166,4 +157,4 @@ control FirewallDeparser(
     }
 }
 
-PNA_NIC(FirewallParser(), FirewallPreControl(), FirewallControl(), FirewallDeparser()) main;
+PNA_NIC(FirewallParser(), FirewallControl(), FirewallDeparser()) main;

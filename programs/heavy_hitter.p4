@@ -54,15 +54,6 @@ parser HitterParser(
     }
 }
 
-control HitterPreControl(
-    in headers_t headers,
-    inout metadata_t meta,
-    in pna_pre_input_metadata_t istd,
-    inout pna_pre_output_metadata_t ostd)
-{
-    apply { }
-}
-
 control HitterControl(
     inout headers_t headers,
     inout metadata_t meta,
@@ -146,4 +137,4 @@ control HitterDeparser(
     }
 }
 
-PNA_NIC(HitterParser(), HitterPreControl(), HitterControl(), HitterDeparser()) main;
+PNA_NIC(HitterParser(), HitterControl(), HitterDeparser()) main;

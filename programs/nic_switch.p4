@@ -44,15 +44,6 @@ parser NicParser(
     }
 }
 
-control NicPreControl(
-    in headers_t headers,
-    inout metadata_t meta,
-    in pna_pre_input_metadata_t istd,
-    inout pna_pre_output_metadata_t ostd)
-{
-    apply { }
-}
-
 control NicControl(
     inout headers_t headers,
     inout metadata_t meta,
@@ -86,6 +77,10 @@ control NicControl(
         size = 4096;
     }
 
+    action send(PortId_t port) {
+        send_to_port(port);
+    }
+
     apply {
         meta.learning = true;
         meta.station = headers.ethernet.source;
@@ -96,11 +91,11 @@ control NicControl(
         stations.apply();
 
         if (!meta.found) {
-            send_to_port(HOST_PORT);
+            send(HOST_PORT);
         } else if (meta.port == istd.input_port) {
             drop_packet();
         } else {
-            send_to_port(meta.port);
+            send(meta.port);
         }
     }
 }
@@ -116,4 +111,4 @@ control NicDeparser(
     }
 }
 
-PNA_NIC(NicParser(), NicPreControl(), NicControl(), NicDeparser()) main;
+PNA_NIC(NicParser(), NicControl(), NicDeparser()) main;

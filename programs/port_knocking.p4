@@ -78,15 +78,6 @@ parser KnockParser(
     }
 }
 
-control KnockPreControl(
-    in headers_t headers,
-    inout metadata_t meta,
-    in pna_pre_input_metadata_t istd,
-    inout pna_pre_output_metadata_t ostd)
-{
-    apply { }
-}
-
 // The stage that follows a knock at `port`.
 bit<8> after_knock(in bit<8> stage, in bit<16> port) {
     if (port == FIRST_KNOCK) {
@@ -160,4 +151,4 @@ control KnockDeparser(
     }
 }
 
-PNA_NIC(KnockParser(), KnockPreControl(), KnockControl(), KnockDeparser()) main;
+PNA_NIC(KnockParser(), KnockControl(), KnockDeparser()) main;

@@ -104,15 +104,6 @@ parser SynParser(
     }
 }
 
-control SynPreControl(
-    in headers_t headers,
-    inout metadata_t meta,
-    in pna_pre_input_metadata_t istd,
-    inout pna_pre_output_metadata_t ostd)
-{
-    apply { }
-}
-
 control SynControl(
     inout headers_t headers,
     inout metadata_t meta,
@@ -144,6 +135,10 @@ control SynControl(
         headers.tcp.acknowledgement = acknowledgement;
         headers.tcp.urgent = 0;
         meta.answered = true;
+    }
+
+    action send(PortId_t port) {
+        send_to_port(port);
     }
 
     action known() {
@@ -185,7 +180,7 @@ control SynControl(
         if (headers.tcp.isValid()) {
             hosts.apply();
             if (meta.known) {
-                send_to_port(SERVER);
+                send(SERVER);
             } else if (meta.answered) {
                 ipv4_checksum.clear();
                 ipv4_checksum.add({
@@ -216,7 +211,7 @@ control SynControl(
                     headers.tcp.urgent
                 });
                 headers.tcp.checksum = tcp_checksum.get();
-                send_to_port(istd.input_port);
+                send(istd.input_port);
             }
         }
     }
@@ -236,4 +231,4 @@ control SynDeparser(
     }
 }
 
-PNA_NIC(SynParser(), SynPreControl(), SynControl(), SynDeparser()) main;
+PNA_NIC(SynParser(), SynControl(), SynDeparser()) main;
