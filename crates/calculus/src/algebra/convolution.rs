@@ -9,6 +9,12 @@
 //! * different rates: the slower curve `f` wins. Splits that give it less than `T_f + d_f` cost at
 //!   least `a + m + r_g t`, while giving it all but `v` costs at most `M + b + r_f t`; from their
 //!   crossing on the result repeats with the period of `f`, without any common multiple.
+//!
+//! For large windows of sub-additive curves that are zero at zero, a split at `s` only counts if
+//! `f(s) < g(s)` and `g(t - s) < f(t - s)`, because otherwise one of the curves alone is as good:
+//! the convolution is the minimum of `f`, of `g`, and of what is left of them (Zippo and Stea,
+//! "Computationally efficient worst-case analysis of flow-controlled networks with network
+//! calculus", 2023).
 
 use super::ultimate::{Ultimate, both, repeating, spread};
 use super::{AlgebraError, runs, sweep};
@@ -31,6 +37,29 @@ impl Curve {
         if let Some(result) = simple(self, other) {
             return result;
         }
+        self.general_convolution(other)
+    }
+
+    /// Whether `self(s + t) <= self(s) + self(t)` for all `s` and `t`.
+    ///
+    /// # Errors
+    /// As for [`Curve::convolution`].
+    pub fn is_sub_additive(&self) -> Result<bool, AlgebraError> {
+        if self.is_concave() && self.pieces[0].at >= Extended::ZERO {
+            return Ok(true);
+        }
+        self.is_at_most(&self.convolution(self)?)
+    }
+
+    /// Whether `self(s + t) >= self(s) + self(t)` for all `s` and `t`.
+    ///
+    /// # Errors
+    /// As for [`Curve::convolution`].
+    pub fn is_super_additive(&self) -> Result<bool, AlgebraError> {
+        self.negated().is_sub_additive()
+    }
+
+    fn general_convolution(&self, other: &Self) -> Result<Self, AlgebraError> {
         let (f, g) = both(self, other);
         let (start, length, increment) = match (&f.rate, &g.rate) {
             (Extended::Finite(rate_f), Extended::Finite(rate_g)) => match rate_f.cmp(rate_g) {
@@ -68,11 +97,27 @@ impl Curve {
     }
 }
 
+/// From as many pairs of runs on it is worth a look whether the curves are sub-additive.
+const MANY_PAIRS: usize = 1 << 12;
+
 /// The convolution on `[0, end)`.
-pub(super) fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
-    let runs_f = runs::cut(&f.pieces_until(end)?, end);
-    let runs_g = runs::cut(&g.pieces_until(end)?, end);
+fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
+    let (pieces_f, pieces_g) = (f.pieces_until(end)?, g.pieces_until(end)?);
+    let mut runs_f = runs::cut(&pieces_f, end);
+    let mut runs_g = runs::cut(&pieces_g, end);
+    let pairs = runs_f.len().saturating_mul(runs_g.len());
+    let mut alone = None;
+    // A curve with itself is how sub-additivity is found out.
+    let is_worth_it = pairs > MANY_PAIRS && f != g;
+    if is_worth_it && is_sub_additive_at_once(f, pairs) && is_sub_additive_at_once(g, pairs) {
+        runs_f = runs::cut(&sweep::where_below(&pieces_f, &pieces_g), end);
+        runs_g = runs::cut(&sweep::where_below(&pieces_g, &pieces_f), end);
+        alone = Some(sweep::minimum(&pieces_f, &pieces_g));
+    }
     let mut pieces = runs::convolve(&runs_f, &runs_g, end)?;
+    if let Some(alone) = alone {
+        pieces = sweep::minimum(&pieces, &alone);
+    }
     // What no split reaches is plus infinite.
     if pieces.first().is_none_or(|first| !first.start.is_zero()) {
         let unreached =
@@ -80,6 +125,13 @@ pub(super) fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piec
         pieces.insert(0, unreached);
     }
     Ok(pieces)
+}
+
+/// Whether the curve is zero at zero and sub-additive, if that is quick to tell beside `pairs`.
+fn is_sub_additive_at_once(f: &Curve, pairs: usize) -> bool {
+    // Its convolution with itself takes a window of some three times its description.
+    let quick = f.pieces.len().saturating_mul(f.pieces.len()).saturating_mul(16) < pairs;
+    quick && f.pieces[0].at == Extended::ZERO && f.is_sub_additive() == Ok(true)
 }
 
 /// The shapes with a closed form.
@@ -243,4 +295,34 @@ fn bound_with_gaps(
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The splits that are left out for sub-additive curves do not matter.
+    #[test]
+    fn sub_additive_curves_need_fewer_splits() {
+        let curves = [
+            Curve::staircase(13, 13).expect("a curve"),
+            Curve::staircase(14, 14).expect("a curve"),
+            Curve::staircase(9, 8).expect("a curve"),
+            Curve::flow_control(5, 2, 7).expect("a curve"),
+            Curve::flow_control(20, 3, 19).expect("a curve"),
+        ];
+        let end = Rational::from(1200);
+        for f in &curves {
+            for g in curves.iter().filter(|g| *g != f) {
+                let (all_f, all_g) = (f.pieces_until(&end), g.pieces_until(&end));
+                let runs_f = runs::cut(&all_f.expect("few pieces"), &end);
+                let runs_g = runs::cut(&all_g.expect("few pieces"), &end);
+                let pairs = runs_f.len() * runs_g.len();
+                assert!(pairs > MANY_PAIRS && is_sub_additive_at_once(f, pairs), "{f}");
+                let plain = runs::convolve(&runs_f, &runs_g, &end).expect("few pairs");
+                let fewer = on_window(f, g, &end).expect("few pairs");
+                assert_eq!(fewer, plain, "{f} and {g}");
+            }
+        }
+    }
 }

@@ -97,6 +97,42 @@ pub(crate) fn minimum(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
     result
 }
 
+/// The first function where it lies below the second, plus infinity elsewhere.
+pub(crate) fn where_below(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
+    let mut result = Vec::with_capacity(a.len() + b.len());
+    let never = Extended::PositiveInfinity;
+    for_each_interval(a, b, |at, in_a, in_b, next| {
+        let value = in_a.at(at);
+        let value = if value < in_b.at(at) { value } else { never.clone() };
+        let (limit_a, limit_b) = (in_a.limit(at), in_b.limit(at));
+        let (slope_a, slope_b) = (in_a.slope(), in_b.slope());
+        let is_below = (&limit_a, &slope_a) < (&limit_b, &slope_b);
+        let (after, slope) = if is_below {
+            (limit_a.clone(), slope_a.clone())
+        } else {
+            (never.clone(), Rational::ZERO)
+        };
+        push(&mut result, Piece { start: at.clone(), at: value, after, slope });
+        if let (Extended::Finite(low), Extended::Finite(high)) = (&limit_a, &limit_b)
+            && slope_a != slope_b
+        {
+            let crossing = at + &((high - low) / (&slope_a - &slope_b));
+            if crossing > *at && next.is_none_or(|next| crossing < *next) {
+                let there = if is_below {
+                    (never.clone(), Rational::ZERO)
+                } else {
+                    (Extended::Finite(low + &(&slope_a * &(&crossing - at))), slope_a.clone())
+                };
+                push(
+                    &mut result,
+                    Piece { start: crossing, at: never.clone(), after: there.0, slope: there.1 },
+                );
+            }
+        }
+    });
+    result
+}
+
 /// The pointwise sum; `add` says what opposite infinities make.
 pub(crate) fn sum<E>(
     a: &[Piece],

@@ -1,6 +1,7 @@
 //! Tests of the curve algebra: published cases, laws, and a naive second implementation.
 
 mod laws;
+mod limits;
 mod models;
 mod oracle;
 mod reference_cases;
