@@ -1,8 +1,36 @@
 //! Curves as text: every piece exact, then what follows.
 
-use super::Curve;
 use super::piece::Tail;
+use super::{Curve, Extended};
+use crate::algebra::AlgebraError;
+use crate::rational::Rational;
 use std::fmt;
+
+impl Curve {
+    /// The corners of the curve's graph from time zero to `end`, for drawing: at each breakpoint
+    /// the limit from the left, the value and the limit from the right, as far as they differ.
+    /// Values may be infinite.
+    ///
+    /// # Errors
+    /// [`AlgebraError::TooManyPieces`] if there are too many periods up to `end`.
+    pub fn outline(&self, end: &Rational) -> Result<Vec<(Rational, Extended)>, AlgebraError> {
+        let mut corners: Vec<(Rational, Extended)> = Vec::new();
+        let mut add = |t: &Rational, value: Extended| {
+            if corners.last().is_none_or(|last| last.0 != *t || last.1 != value) {
+                corners.push((t.clone(), value));
+            }
+        };
+        let pieces = self.pieces_until(end)?;
+        for (index, piece) in pieces.iter().enumerate() {
+            add(&piece.start, piece.at.clone());
+            add(&piece.start, piece.after.clone());
+            let next = pieces.get(index + 1).map_or(end, |next| &next.start);
+            add(next, piece.segment_at(next));
+        }
+        add(end, self.value_at(end));
+        Ok(corners)
+    }
+}
 
 /// `0: 0 then 5 slope 1/3` reads: value 0 at time 0, then from 5 with slope 1/3.
 impl fmt::Display for Curve {

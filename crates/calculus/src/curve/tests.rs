@@ -124,3 +124,12 @@ fn tdma_waits_then_serves() {
     }
     assert!(service.is_non_decreasing() && service.is_left_continuous());
 }
+
+#[test]
+fn outlines_show_jumps() {
+    let stair = Curve::staircase(7, 3).expect("a staircase");
+    let outline = stair.outline(&number("6")).expect("few corners");
+    let text: Vec<String> = outline.iter().map(|(t, value)| format!("{t} {value}")).collect();
+    assert_eq!(text, ["0 0", "0 7", "3 7", "3 14", "6 14"]);
+    assert_eq!(stair.outline(&Rational::ZERO), Ok(vec![(Rational::ZERO, Extended::ZERO)]));
+}

@@ -159,3 +159,9 @@ impl From<usize> for Rational {
         Self::from(value as u64)
     }
 }
+
+impl From<&Rational> for Rational {
+    fn from(value: &Rational) -> Self {
+        value.clone()
+    }
+}

@@ -36,14 +36,14 @@ fn rates_that_hardly_differ_settle_late_but_exactly() {
     assert_eq!(almost.minimum(&unit), Ok(unit));
 }
 
-/// Data in units of `2^-200` and time in units of `3^-100` are the same curves: what words compute
+/// Data in units of `2^-70` and time in units of `3^-45` are the same curves: what words compute
 /// and what arbitrary precision computes must agree.
 #[test]
 fn arbitrary_precision_agrees_with_words() {
     let power = |base: i64, exponent: u32| {
         (0..exponent).fold(Rational::ONE, |product, _| product * Rational::from(base))
     };
-    let (data, time) = (power(2, 200), power(3, 100));
+    let (data, time) = (power(2, 70), power(3, 45));
     let large = |curve: &Curve| curve.scaled(&data).stretched(&time).expect("a curve");
     let curves = [
         Curve::token_bucket(4, Rational::ratio(3, 7)).expect("a curve"),
