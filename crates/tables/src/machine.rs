@@ -1,4 +1,17 @@
-//! The machine under a measurement: memory, cores, and what a dependent access costs.
+//! The machine under a measurement: memory, caches, cores, and what a dependent access costs.
+//!
+//! A table's cost per lookup cannot be lower than what its memory accesses cost. [`latency`] measures that with a
+//! pointer chase, so that a plot of cost against size can show how far from the limit a design is.
+
+use std::fmt;
+use std::hint::black_box;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::region::{LINE, Pages, Region};
 
 /// Bytes that can still be allocated without swapping (`MemAvailable`), where the kernel says.
 pub fn available_memory() -> Option<usize> {
@@ -6,4 +19,141 @@ pub fn available_memory() -> Option<usize> {
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
     let kibibytes: usize = line.split_whitespace().nth(1)?.parse().ok()?;
     kibibytes.checked_mul(1024)
+}
+
+/// The processor cores that this process may use, by number.
+pub fn cores() -> io::Result<Vec<usize>> {
+    let allowed = rustix::thread::sched_getaffinity(None)?;
+    Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect())
+}
+
+/// Keeps the calling thread on one core.
+pub fn pin_to(core: usize) -> Result<(), PinError> {
+    if core >= rustix::thread::CpuSet::MAX_CPU {
+        return Err(PinError { core, cause: io::ErrorKind::InvalidInput.into() });
+    }
+    let mut only = rustix::thread::CpuSet::new();
+    only.set(core);
+    rustix::thread::sched_setaffinity(None, &only)
+        .map_err(|cause| PinError { core, cause: cause.into() })
+}
+
+/// The thread was not pinned.
+#[derive(Debug, Error)]
+#[error("cannot stay on core {core}: {cause}; choose one of this process's cores")]
+pub struct PinError {
+    core: usize,
+    #[source]
+    cause: io::Error,
+}
+
+/// A data cache of the first core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    /// 1 for the nearest.
+    pub level: u8,
+    /// Its size in bytes.
+    pub bytes: usize,
+}
+
+impl fmt::Display for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "L{} {} KiB", self.level, self.bytes >> 10)
+    }
+}
+
+/// The data caches of the first core as the kernel describes them, nearest first. Empty where it does not. Under a
+/// hypervisor the last one may be shared with guests that cannot be seen.
+pub fn caches() -> Vec<Cache> {
+    let read = |index: usize, name: &str| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}");
+        std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+    };
+    let mut caches: Vec<Cache> = (0..8)
+        .filter_map(|index| {
+            if read(index, "type")? == "Instruction" {
+                return None;
+            }
+            let size = read(index, "size")?;
+            let kibibytes: usize = size.strip_suffix('K')?.parse().ok()?;
+            Some(Cache { level: read(index, "level")?.parse().ok()?, bytes: kibibytes << 10 })
+        })
+        .collect();
+    caches.sort_by_key(|cache| cache.level);
+    caches
+}
+
+/// What one dependent access costs in memory of some size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Latency {
+    /// Bytes that the accesses are spread over, one for each cache line.
+    pub bytes: usize,
+    /// Mean nanoseconds of one access: the least of all rounds, as anything else on the machine only adds.
+    pub nanoseconds: f64,
+    /// The median of all rounds.
+    pub median: f64,
+    /// The pages under the memory.
+    pub pages: Pages,
+}
+
+/// Measures dependent accesses over `bytes` of memory in random order, for about `time`. `None` where the memory
+/// does not suffice.
+pub fn latency(bytes: usize, time: Duration) -> Option<Latency> {
+    const HOPS: usize = 1 << 16;
+    let lines = (bytes / LINE).max(2);
+    let region = Region::new(lines * LINE)?;
+    // One cycle through all lines (Sattolo 1986), so that no prefetcher knows the next.
+    let mut order: Vec<u32> = (0..u32::try_from(lines).ok()?).collect();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for at in (1..lines).rev() {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let other = ((u128::from(state) * at as u128) >> 64) as usize;
+        order.swap(at, other);
+    }
+    for (line, &next) in order.iter().enumerate() {
+        region.word(line * LINE).store(u64::from(next) * LINE as u64, Ordering::Relaxed);
+    }
+    let mut at = 0;
+    let mut chase = |hops: usize| {
+        let start = Instant::now();
+        for _ in 0..hops {
+            at = region.word(at).load(Ordering::Relaxed) as usize;
+        }
+        black_box(at);
+        start.elapsed().as_secs_f64() * 1e9 / hops as f64
+    };
+    chase(lines.min(1 << 22));
+    let end = Instant::now() + time;
+    let mut rounds = vec![chase(HOPS)];
+    while Instant::now() < end {
+        rounds.push(chase(HOPS));
+    }
+    rounds.sort_by(f64::total_cmp);
+    Some(Latency {
+        bytes,
+        nanoseconds: rounds[0],
+        median: rounds[rounds.len() / 2],
+        pages: region.pages(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chase_goes_through_every_size() {
+        for bytes in [1, 128, 4096, 3 << 20] {
+            let latency = latency(bytes, Duration::ZERO).unwrap();
+            assert!(latency.nanoseconds > 0.0 && latency.nanoseconds <= latency.median);
+        }
+    }
+
+    #[test]
+    fn a_core_that_does_not_exist_is_an_error_and_no_crash() {
+        assert!(pin_to(usize::MAX).is_err());
+        assert!(!cores().unwrap().is_empty());
+    }
 }

@@ -7,6 +7,7 @@
 use std::alloc;
 use std::fmt;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
@@ -96,6 +97,18 @@ impl Region {
         debug_assert!(offset < self.bytes);
         // SAFETY: callers stay below `bytes` (checked in debug builds), so the address is inside the allocation.
         unsafe { self.start.as_ptr().add(offset) }
+    }
+
+    /// The word at `offset`, a multiple of 8 inside the region.
+    #[inline]
+    pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(
+            offset.is_multiple_of(8) && offset + 8 <= self.bytes,
+            "no word at {offset} of {}",
+            self.bytes
+        );
+        // SAFETY: inside the region, aligned and initialised; regions are reached by atomics only.
+        unsafe { &*self.at(offset).cast::<AtomicU64>() }
     }
 
     pub(crate) fn bytes(&self) -> usize {

@@ -1,0 +1,157 @@
+//! Updates per second of every design, beside what a user would pick instead, in one run.
+//!
+//!     cargo bench -p tables --bench updates [--features dpdk] -- [SIZE_BITS ...] [--repetitions N] [--cores N]
+//!
+//! Keys and values have 4 bytes, keys are drawn uniformly, and each operation reads the old value and writes a new
+//! one. Contenders take turns within each repetition, so that whatever else happens on the machine meets all of them;
+//! ratios are of rates within a repetition. All must compute the same sum over the old values, or the run fails.
+
+#[path = "updates/contenders.rs"]
+mod contenders;
+#[cfg(feature = "dpdk")]
+#[path = "updates/dpdk.rs"]
+mod dpdk;
+#[path = "updates/scaling.rs"]
+mod scaling;
+#[path = "updates/statistics.rs"]
+mod statistics;
+
+use std::time::{Duration, Instant};
+
+use contenders::Contender;
+use statistics::Estimate;
+use tables::machine;
+
+/// Operations of one repetition.
+const OPERATIONS: usize = 1 << 20;
+/// The value is flipped by this with each update.
+const MASK: u32 = 0x5555_aaaa;
+
+struct Arguments {
+    sizes: Vec<u32>,
+    repetitions: usize,
+    cores: usize,
+}
+
+fn arguments() -> Result<Arguments, String> {
+    let mut parsed = Arguments { sizes: Vec::new(), repetitions: 15, cores: 2 };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut number = |name: &str| {
+            let text = arguments.next().ok_or_else(|| format!("{name} needs a number"))?;
+            text.parse().map_err(|error| format!("{name} {text}: {error}"))
+        };
+        match argument.as_str() {
+            // What cargo passes.
+            "--bench" => {}
+            "--repetitions" => parsed.repetitions = number("--repetitions")?,
+            "--cores" => parsed.cores = number("--cores")?,
+            bits => match bits.parse() {
+                Ok(bits @ 0..=24) => parsed.sizes.push(bits),
+                _ => return Err(format!("{bits} is no power of two between 0 and 24")),
+            },
+        }
+    }
+    if parsed.sizes.is_empty() {
+        parsed.sizes = vec![8, 12, 16, 20, 22];
+    }
+    parsed.repetitions = parsed.repetitions.max(3);
+    Ok(parsed)
+}
+
+fn main() {
+    let Arguments { sizes, repetitions, cores } = match arguments() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            eprintln!("updates: {error}");
+            std::process::exit(2);
+        }
+    };
+    let available = machine::cores().unwrap_or_default();
+    match available.first().map(|&core| machine::pin_to(core)) {
+        Some(Ok(())) => {}
+        other => eprintln!("NOT PINNED: {other:?}"),
+    }
+    print_machine(&available);
+    #[cfg(not(feature = "dpdk"))]
+    println!("rte_hash is not among the contenders: build with --features dpdk\n");
+    for &bits in &sizes {
+        compare(bits, repetitions);
+    }
+    for &bits in &sizes {
+        scaling::scale(bits, repetitions, &available, cores);
+    }
+}
+
+fn print_machine(cores: &[usize]) {
+    println!("cores {cores:?}, caches {}", list(machine::caches()));
+    println!("dependent access, least (median) ns:");
+    for bytes in [16 << 10, 256 << 10, 8 << 20, 256 << 20] {
+        if let Some(latency) = machine::latency(bytes, Duration::from_millis(200)) {
+            let (least, median) = (latency.nanoseconds, latency.median);
+            println!("  {:>8} KiB {least:7.1} ({median:.1}), {}", bytes >> 10, latency.pages);
+        }
+    }
+    println!();
+}
+
+fn list(items: Vec<impl std::fmt::Display>) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Keys below `2^bits` in an order that repeats.
+fn random_keys(bits: u32, count: usize, seed: u64) -> Vec<u32> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ seed;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        ((state >> 24) & ((1 << bits) - 1)) as u32
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+/// All contenders at one size.
+fn compare(bits: u32, repetitions: usize) {
+    let keys = random_keys(bits, OPERATIONS, 1);
+    let mut contenders: Vec<Box<dyn Contender>> = contenders::all(1 << bits);
+    #[cfg(feature = "dpdk")]
+    contenders.extend(dpdk::all(1 << bits));
+    let mut rates = vec![Vec::new(); contenders.len()];
+    // The first repetition warms up and is not counted.
+    for repetition in 0..=repetitions {
+        let mut sums = Vec::new();
+        for (contender, rates) in contenders.iter_mut().zip(&mut rates) {
+            let start = Instant::now();
+            sums.push(contender.update(&keys, MASK));
+            let rate = OPERATIONS as f64 / start.elapsed().as_secs_f64() / 1e6;
+            if repetition > 0 {
+                rates.push(rate);
+            }
+        }
+        assert!(
+            sums.iter().all(|sum| *sum == sums[0]),
+            "contenders read different values: {sums:?}"
+        );
+    }
+    println!(
+        "2^{bits} entries, M updates/s on one core, {repetitions} repetitions of 2^20, 95 % confidence"
+    );
+    let find = |name: &str| contenders.iter().position(|contender| contender.name() == name);
+    let bulk = find("rte_hash static, lock-free, bulk 32");
+    let hashbrown = find("hashbrown");
+    for (contender, own) in contenders.iter().zip(&rates) {
+        let estimate = Estimate::of(own);
+        let ratio = |to: Option<usize>| {
+            to.map_or_else(String::new, |to| Estimate::of_ratio(own, &rates[to]).to_string())
+        };
+        println!(
+            "  {:44} {estimate}  best {:6.1}  x bulk {:14}  x hashbrown {:14}",
+            contender.name(),
+            estimate.best,
+            ratio(bulk),
+            ratio(hashbrown)
+        );
+    }
+    println!();
+}

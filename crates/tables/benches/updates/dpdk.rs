@@ -1,0 +1,83 @@
+//! DPDK's rte_hash with the storages of the paper, through `shim/rte_hash.c`.
+
+#![allow(unsafe_code, reason = "calls into the C shim")]
+
+use std::ffi::{c_int, c_void};
+
+use super::contenders::Contender;
+
+unsafe extern "C" {
+    fn shim_init() -> c_int;
+    fn shim_new(size: u32, storage: c_int, lock_free: c_int) -> *mut c_void;
+    fn shim_free(table: *mut c_void);
+    fn shim_insert(table: *mut c_void, key: u32, value: u32) -> c_int;
+    fn shim_update_scalar(table: *mut c_void, keys: *const u32, count: usize, mask: u32) -> u64;
+    fn shim_update_bulk(table: *mut c_void, keys: *const u32, count: usize, mask: u32) -> u64;
+}
+
+struct RteHash {
+    name: &'static str,
+    table: *mut c_void,
+    bulk: bool,
+}
+
+pub(crate) fn all(size: u32) -> Vec<Box<dyn Contender>> {
+    static READY: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    // SAFETY: called once, before any other function of the shim, on the thread that uses it.
+    if !READY.get_or_init(|| unsafe { shim_init() == 0 }) {
+        eprintln!("SKIPPED: DPDK's environment did not start; rte_hash is not compared");
+        return Vec::new();
+    }
+    let contenders = [
+        ("rte_hash original, scalar", 0, 0, false),
+        ("rte_hash dynamic, lock-free, scalar", 1, 1, false),
+        ("rte_hash static, lock-free, scalar", 2, 1, false),
+        ("rte_hash static, lock-free, bulk 32", 2, 1, true),
+        ("rte_hash static, no concurrency, bulk 32", 2, 0, true),
+    ];
+    contenders
+        .into_iter()
+        .filter_map(|(name, storage, lock_free, bulk)| {
+            // SAFETY: the environment is up; the result is checked for null.
+            let table = unsafe { shim_new(size, storage, lock_free) };
+            if table.is_null() {
+                eprintln!("SKIPPED: no {name} for {size} entries");
+                return None;
+            }
+            for key in 0..size {
+                // SAFETY: the table is alive, and used by this thread alone.
+                if unsafe { shim_insert(table, key, key) } != 0 {
+                    eprintln!("SKIPPED: {name} is full before {size} entries");
+                    // SAFETY: the table is alive and not used again.
+                    unsafe { shim_free(table) };
+                    return None;
+                }
+            }
+            Some(Box::new(RteHash { name, table, bulk }) as Box<dyn Contender>)
+        })
+        .collect()
+}
+
+impl Contender for RteHash {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
+        // SAFETY: the table is alive, used by this thread alone, and the keys are as many as said.
+        unsafe {
+            if self.bulk {
+                shim_update_bulk(self.table, keys.as_ptr(), keys.len(), mask)
+            } else {
+                shim_update_scalar(self.table, keys.as_ptr(), keys.len(), mask)
+            }
+        }
+    }
+}
+
+impl Drop for RteHash {
+    fn drop(&mut self) {
+        // SAFETY: the table is alive and not used again.
+        unsafe { shim_free(self.table) };
+    }
+}

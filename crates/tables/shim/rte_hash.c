@@ -1,0 +1,165 @@
+/* DPDK's rte_hash behind the storages of the paper, for the comparison in benches/updates.rs.
+ *
+ * Each loop runs a whole array of keys, so that calling it from Rust costs nothing. Every operation reads the old
+ * value of an entry and writes a new one. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <rte_eal.h>
+#include <rte_eal_memconfig.h>
+#include <rte_errno.h>
+#include <rte_hash.h>
+#include <rte_hash_crc.h>
+#include <rte_malloc.h>
+#include <rte_memory.h>
+
+/* 4 B action and 4 B value, aligned as the storage says. */
+struct entry {
+	uint32_t action;
+	uint32_t value;
+};
+
+struct shim_table {
+	struct rte_hash *hash;
+	int storage;            /* 0 original, 1 dynamic, 2 static */
+	char *entries;          /* static: 16 B each */
+	struct entry **pointers; /* original */
+	uint32_t size;
+};
+
+static int advise_huge(const struct rte_memseg_list *list, void *argument)
+{
+	(void)argument;
+	/* Refusal is no error: the pages are small ones then, as they were. */
+	madvise(list->base_va, list->len, MADV_HUGEPAGE);
+	return 0;
+}
+
+/* 0 if the environment is up. Without reserved huge pages, memory is ordinary and transparent huge pages are asked
+ * for, as the tables of this crate do. */
+int shim_init(void)
+{
+	char *arguments[] = { "tables", "--no-huge", "--no-pci", "--no-shconf", "--no-telemetry", "-m", "2048",
+			      "-l", "0", "--log-level", "1", NULL };
+	if (rte_eal_init(11, arguments) < 0)
+		return -1;
+	rte_memseg_list_walk(advise_huge, NULL);
+	return 0;
+}
+
+struct shim_table *shim_new(uint32_t size, int storage, int lock_free)
+{
+	static unsigned number;
+	char name[32];
+	snprintf(name, sizeof(name), "shim%u", number++);
+	struct rte_hash_parameters parameters = {
+		.name = name,
+		.entries = size < 8 ? 8 : size,
+		.key_len = 4,
+		.hash_func = rte_hash_crc,
+		.socket_id = SOCKET_ID_ANY,
+		.extra_flag = lock_free ? RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF : 0,
+	};
+	struct shim_table *table = calloc(1, sizeof(*table));
+	if (table == NULL)
+		return NULL;
+	table->storage = storage;
+	table->hash = rte_hash_create(&parameters);
+	if (table->hash == NULL) {
+		free(table);
+		return NULL;
+	}
+	table->size = rte_hash_max_key_id(table->hash) + 1;
+	if (storage == 2)
+		table->entries = rte_zmalloc(NULL, (size_t)table->size * 16, 64);
+	if (storage == 0)
+		table->pointers = rte_zmalloc(NULL, (size_t)table->size * sizeof(void *), 64);
+	return table;
+}
+
+void shim_free(struct shim_table *table)
+{
+	const void *key;
+	void *data;
+	uint32_t next = 0;
+	int position;
+	while ((position = rte_hash_iterate(table->hash, &key, &data, &next)) >= 0)
+		rte_free(table->storage == 0 ? (void *)table->pointers[position] : table->storage == 1 ? data : NULL);
+	rte_hash_free(table->hash);
+	rte_free(table->entries);
+	rte_free(table->pointers);
+	free(table);
+}
+
+int shim_insert(struct shim_table *table, uint32_t key, uint32_t value)
+{
+	struct entry *entry;
+	if (table->storage == 1) {
+		entry = rte_zmalloc(NULL, 64, 64);
+		if (entry == NULL || rte_hash_add_key_data(table->hash, &key, entry) < 0)
+			return -1;
+	} else {
+		int32_t position = rte_hash_add_key(table->hash, &key);
+		if (position < 0)
+			return -1;
+		if (table->storage == 0) {
+			entry = table->pointers[position] = rte_zmalloc(NULL, 64, 64);
+			if (entry == NULL)
+				return -1;
+		} else {
+			entry = (struct entry *)(table->entries + (size_t)position * 16);
+		}
+	}
+	entry->value = value;
+	return 0;
+}
+
+static inline uint64_t update(struct entry *entry, uint32_t mask)
+{
+	uint64_t old = entry->value;
+	entry->value = (uint32_t)old ^ mask;
+	return old;
+}
+
+uint64_t shim_update_scalar(struct shim_table *table, const uint32_t *keys, size_t count, uint32_t mask)
+{
+	uint64_t sum = 0;
+	for (size_t at = 0; at < count; at++) {
+		if (table->storage == 1) {
+			void *data;
+			if (rte_hash_lookup_data(table->hash, &keys[at], &data) >= 0)
+				sum += update(data, mask);
+		} else {
+			int32_t position = rte_hash_lookup(table->hash, &keys[at]);
+			if (position < 0)
+				continue;
+			if (table->storage == 0)
+				sum += update(table->pointers[position], mask);
+			else
+				sum += update((struct entry *)(table->entries + (size_t)position * 16), mask);
+		}
+	}
+	return sum;
+}
+
+uint64_t shim_update_bulk(struct shim_table *table, const uint32_t *keys, size_t count, uint32_t mask)
+{
+	uint64_t sum = 0;
+	const void *pointers[32];
+	int32_t positions[32];
+	for (size_t at = 0; at + 32 <= count; at += 32) {
+		for (int i = 0; i < 32; i++)
+			pointers[i] = &keys[at + i];
+		rte_hash_lookup_bulk(table->hash, pointers, 32, positions);
+		for (int i = 0; i < 32; i++)
+			if (positions[i] >= 0)
+				__builtin_prefetch(table->entries + (size_t)positions[i] * 16, 1);
+		for (int i = 0; i < 32; i++)
+			if (positions[i] >= 0)
+				sum += update((struct entry *)(table->entries + (size_t)positions[i] * 16), mask);
+	}
+	return sum;
+}
