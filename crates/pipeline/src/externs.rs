@@ -28,6 +28,8 @@ pub(crate) struct Call<'c> {
     pub(crate) callee: &'c ExternCallee,
     pub(crate) arguments: &'c [Argument],
     pub(crate) location: Option<Location>,
+    /// Where the value goes.
+    pub(crate) result: Option<&'c p4lang::ir::Place>,
 }
 
 /// An extern instance at work.

@@ -25,8 +25,8 @@ use p4lang::ir::{
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Statements that one packet may run: a second or so.
-const MAXIMUM_STEPS: u64 = 10_000_000;
+/// Statements that one packet may run.
+const MAXIMUM_STEPS: u64 = 1_000_000;
 /// States that one parser may go through; then its error is `ParserTimeout`.
 const MAXIMUM_STATES: u64 = 65_536;
 const MAXIMUM_CALL_DEPTH: u32 = 200;

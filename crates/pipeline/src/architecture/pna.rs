@@ -1,5 +1,6 @@
-//! PNA_NIC (Portable NIC Architecture, version 0.7): main parser, pre control, main control, main
-//! deparser, then recirculation, output or drop. A packet that was sent nowhere is dropped.
+//! PNA_NIC (Portable NIC Architecture, version 0.7): main parser, main control, main
+//! deparser, then recirculation, output or drop. A packet that was sent nowhere is dropped. The pre
+//! control was taken out in version 0.7; programs of the time before bring it and its types along.
 
 use super::{
     Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
@@ -14,7 +15,7 @@ use p4lang::ir::{ControlId, ParserId, TypeId};
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     parser: Bound<ParserId>,
-    pre: Bound<ControlId>,
+    pre: Option<Bound<ControlId>>,
     control: Bound<ControlId>,
     deparser: Bound<ControlId>,
 }
@@ -23,11 +24,14 @@ impl Blocks {
     pub(super) fn new(layout: &Layout) -> Result<Self, LoadError> {
         let program = &layout.program;
         let main = &program.main;
+        let with_pre = main.arguments.len() > 3;
+        let pre = with_pre.then(|| bound_control(program, main, 1, "pre control", 4));
+        let next = if with_pre { 2 } else { 1 };
         Ok(Self {
             parser: bound_parser(program, main, 0, "main parser", 3)?,
-            pre: bound_control(program, main, 1, "pre control", 4)?,
-            control: bound_control(program, main, 2, "main control", 4)?,
-            deparser: bound_control(program, main, 3, "main deparser", 3)?,
+            pre: pre.transpose()?,
+            control: bound_control(program, main, next, "main control", 4)?,
+            deparser: bound_control(program, main, next + 1, "main deparser", 3)?,
         })
     }
 
@@ -75,6 +79,7 @@ impl Blocks {
             for (field, number) in [
                 ("direction", u128::from(direction)),
                 ("pass", u128::from(generation)),
+                ("recirculated", u128::from(generation > 0)),
                 ("input_port", u128::from(port)),
                 ("timestamp", now),
                 ("parser_error", u128::from(error)),
@@ -97,19 +102,24 @@ impl Blocks {
         let outcome = machine.run_parser(self.parser.id, &mut arguments)?;
         let [headers, metadata, _] = arguments;
 
-        // The pre control has types of its own; where they are those of the main blocks, it sees
-        // what the main parser found.
-        let types = &self.pre.types;
-        let same = |position: usize| types.get(position) == self.parser.types.get(position);
-        let mut arguments = [
-            if same(0) { headers.clone() } else { initial(machine, types.first())? },
-            if same(1) { metadata.clone() } else { initial(machine, types.get(1))? },
-            describe(machine, types.get(2), outcome.error)?,
-            initial(machine, types.get(3))?,
-        ];
-        machine.run_control(self.pre.id, &mut arguments)?;
-        let [_, pre_metadata, ..] = arguments;
-        let metadata = if same(1) { pre_metadata } else { metadata };
+        let mut metadata = metadata;
+        if let Some(pre) = &self.pre {
+            // It has types of its own; where they are those of the main blocks, it sees what the
+            // main parser found.
+            let types = &pre.types;
+            let same = |position: usize| types.get(position) == self.parser.types.get(position);
+            let mut arguments = [
+                if same(0) { headers.clone() } else { initial(machine, types.first())? },
+                if same(1) { metadata.clone() } else { initial(machine, types.get(1))? },
+                describe(machine, types.get(2), outcome.error)?,
+                initial(machine, types.get(3))?,
+            ];
+            machine.run_control(pre.id, &mut arguments)?;
+            let [_, pre_metadata, ..] = arguments;
+            if same(1) {
+                metadata = pre_metadata;
+            }
+        }
 
         let types = &self.control.types;
         let mut arguments = [

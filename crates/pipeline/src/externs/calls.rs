@@ -12,6 +12,7 @@ use p4lang::ir::{Argument, ExternCallee, Program};
 /// Functions that [`Machine::call_extern`] knows.
 const FUNCTIONS: &[&str] = &[
     "add_entry",
+    "add_entry_if",
     "allocate_flow_id",
     "assert",
     "assume",
@@ -21,6 +22,8 @@ const FUNCTIONS: &[&str] = &[
     "digest",
     "drop_packet",
     "hash",
+    "is_host_port",
+    "is_net_port",
     "log_msg",
     "mark_to_drop",
     "mirror_packet",

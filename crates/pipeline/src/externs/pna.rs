@@ -6,7 +6,7 @@ use crate::table::{ActionCall, EntryAction, FieldMatch, TableEntry};
 use crate::trace::Event;
 use crate::value::Value;
 use p4lang::bits::Bits;
-use p4lang::ir::{Action, Argument, ExternCallee};
+use p4lang::ir::{Action, Argument, Type};
 
 /// `ADD_ENTRY_SUCCESS` and `ADD_ENTRY_NOT_DONE`.
 const ADD_ENTRY_SUCCESS: u128 = 0;
@@ -18,7 +18,6 @@ impl Machine<'_> {
         call: &Call<'_>,
         function: &str,
     ) -> Result<Option<Value>, Stop> {
-        debug_assert!(matches!(call.callee, ExternCallee::Function(_)));
         match function {
             "drop_packet" => self.effects.destination = None,
             "send_to_port" => self.effects.destination = Some(self.input_number(call, 0)? as u32),
@@ -29,8 +28,17 @@ impl Machine<'_> {
                 self.effects.mirrors.push((slot, session));
             }
             "SelectByDirection" => {
-                let chosen = if self.input_member(call, 0)? == "NET_TO_HOST" { 1 } else { 2 };
-                return self.input(call, chosen).map(Some);
+                // A direction before version 0.7, then whether the port is of the network.
+                let from_network = match self.input(call, 0)? {
+                    Value::Bool(is_network_port) => is_network_port,
+                    _ => self.input_member(call, 0)? == "NET_TO_HOST",
+                };
+                return self.input(call, if from_network { 1 } else { 2 }).map(Some);
+            }
+            "is_host_port" | "is_net_port" => {
+                let port = self.input_number(call, 0)? as u32;
+                let is_host = self.state.host_ports.contains(&port);
+                return Ok(Some(Value::Bool(is_host == (function == "is_host_port"))));
             }
             "allocate_flow_id" => {
                 self.state.flow_ids = self.state.flow_ids.wrapping_add(1);
@@ -38,9 +46,12 @@ impl Machine<'_> {
                 return Ok(Some(Value::Bits(Bits::unsigned(32, id))));
             }
             "add_entry" => {
-                let added = self.add_entry(call)?;
-                let status = if added { ADD_ENTRY_SUCCESS } else { ADD_ENTRY_NOT_DONE };
-                return Ok(Some(Value::Bits(Bits::unsigned(32, status))));
+                let added = self.add_entry(call, 0)?;
+                return Ok(Some(self.add_entry_status(call, added)));
+            }
+            "add_entry_if" => {
+                let added = self.input_bool(call, 0)? && self.add_entry(call, 1)?;
+                return Ok(Some(self.add_entry_status(call, added)));
             }
             "set_entry_expire_time" => {
                 let profile = self.input_number(call, 0)?;
@@ -79,11 +90,21 @@ impl Machine<'_> {
         }
     }
 
+    /// `AddEntryErrorStatus_t`; before version 0.7 a `bool` that tells success.
+    fn add_entry_status(&self, call: &Call<'_>, added: bool) -> Value {
+        let result = call.result.and_then(|place| self.place_type(place));
+        if result.and_then(|type_id| self.layout.get(type_id)) == Some(Type::Bool) {
+            return Value::Bool(added);
+        }
+        let status = if added { ADD_ENTRY_SUCCESS } else { ADD_ENTRY_NOT_DONE };
+        Value::Bits(Bits::unsigned(32, status))
+    }
+
     /// Adds the entry that the packet missed. Not done if the table has the entry, is full, or has
-    /// no such action.
-    fn add_entry(&mut self, call: &Call<'_>) -> Result<bool, Stop> {
+    /// no such action. The name of the action is argument `first`.
+    fn add_entry(&mut self, call: &Call<'_>, first: usize) -> Result<bool, Stop> {
         let layout = self.layout;
-        let Value::String(wanted) = self.input(call, 0)? else {
+        let Value::String(wanted) = self.input(call, first)? else {
             return Err(damaged("name of an action"));
         };
         let Some(lookup) = self.lookups.last() else { return Ok(false) };
@@ -100,8 +121,11 @@ impl Machine<'_> {
             named(action).then_some((reference.action, action))
         });
         let Some((action_id, action)) = found else { return Ok(false) };
-        let Some(arguments) = self.entry_arguments(call, action)? else { return Ok(false) };
-        let profile = self.optional_input(call, 2)?.and_then(|profile| profile.to_pattern());
+        let Some(arguments) = self.entry_arguments(call, first + 1, action)? else {
+            return Ok(false);
+        };
+        let profile =
+            self.optional_input(call, first + 2)?.and_then(|profile| profile.to_pattern());
         let profile = profile.and_then(|profile| profile.to_u64());
         let entry = TableEntry {
             matches: keys.into_iter().map(FieldMatch::Exact).collect(),
@@ -122,9 +146,10 @@ impl Machine<'_> {
     fn entry_arguments(
         &self,
         call: &Call<'_>,
+        position: usize,
         action: &Action,
     ) -> Result<Option<Vec<Value>>, Stop> {
-        let Some(Argument::In(parameters)) = call.arguments.get(1) else {
+        let Some(Argument::In(parameters)) = call.arguments.get(position) else {
             return Err(damaged("parameters of an action"));
         };
         let values = self.evaluate(parameters)?;

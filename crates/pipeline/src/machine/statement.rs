@@ -103,8 +103,9 @@ impl Machine<'_> {
                 return Ok(after_call(flow).0);
             }
             StatementKind::CallExtern { callee, arguments, result, .. } => {
-                let location = statement.location;
-                let call = crate::externs::Call { callee, arguments, location };
+                let (location, result_place) = (statement.location, result.as_ref());
+                let call =
+                    crate::externs::Call { callee, arguments, location, result: result_place };
                 let result = result.as_ref().map(|place| self.resolve(place)).transpose()?;
                 let value = self.call_extern(&call)?;
                 if let (Some(place), Some(value)) = (result, value) {

@@ -1,0 +1,9 @@
+//! The reference interpreter on programs in P4 text, one small program per rule.
+
+mod language;
+mod parsers;
+mod pna;
+mod psa;
+mod support;
+mod tables;
+mod v1model;

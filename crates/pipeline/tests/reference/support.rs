@@ -1,0 +1,150 @@
+//! Compiles small programs and looks at what comes out of them.
+
+use p4lang::bits::Bits;
+use p4lang::diagnostic::{Diagnostics, Style};
+use p4lang::ir::Program;
+use p4lang::preprocess::{MemoryFiles, Options};
+use pipeline::{ActionCall, EntryAction, FieldMatch, Switch, TableEntry};
+use std::time::Duration;
+
+/// The program that a text is.
+pub(crate) fn compile(text: &str) -> Program {
+    let mut parsed = p4lang::parse_text("test.p4", text, &Options::default(), &MemoryFiles::new());
+    let mut diagnostics = std::mem::replace(&mut parsed.diagnostics, Diagnostics::new());
+    let checked = p4lang::check::check(&parsed.program, &parsed.sources, &mut diagnostics);
+    let program = if diagnostics.has_errors() {
+        None
+    } else {
+        p4lang::lower::lower(&checked, &parsed.sources, &mut diagnostics)
+    };
+    program.unwrap_or_else(|| panic!("{}", diagnostics.render(&parsed.sources, Style::Plain)))
+}
+
+/// A switch that runs a text.
+pub(crate) fn load(text: &str) -> Switch {
+    match Switch::new(compile(text)) {
+        Ok(switch) => switch,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The parts of a v1model program; what is left out does nothing.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct V1model<'t> {
+    /// Declares headers `H` and metadata `M`.
+    pub(crate) declarations: &'t str,
+    pub(crate) parser: &'t str,
+    pub(crate) verify: &'t str,
+    pub(crate) ingress: &'t str,
+    pub(crate) egress: &'t str,
+    pub(crate) compute: &'t str,
+    pub(crate) deparser: &'t str,
+}
+
+impl V1model<'_> {
+    pub(crate) fn load(&self) -> Switch {
+        let or = |text: &str, default: &str| {
+            if text.is_empty() { default.to_owned() } else { text.to_owned() }
+        };
+        let nothing = "apply {}";
+        load(&format!(
+            "#include <core.p4>
+            #define V1MODEL_VERSION 20200408
+            #include <v1model.p4>
+            {}
+            parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {{ {} }}
+            control V(inout H h, inout M m) {{ {} }}
+            control I(inout H h, inout M m, inout standard_metadata_t s) {{ {} }}
+            control E(inout H h, inout M m, inout standard_metadata_t s) {{ {} }}
+            control C(inout H h, inout M m) {{ {} }}
+            control D(packet_out b, in H h) {{ {} }}
+            V1Switch(P(), V(), I(), E(), C(), D()) main;",
+            self.declarations,
+            or(self.parser, "state start { transition accept; }"),
+            or(self.verify, nothing),
+            or(self.ingress, nothing),
+            or(self.egress, nothing),
+            or(self.compute, nothing),
+            or(self.deparser, "apply { b.emit(h); }"),
+        ))
+    }
+}
+
+/// Runs `body` as the ingress of a program with one header of sixteen bytes `h.r.a` to `h.r.p`, which leaves
+/// through port 0; gives the bytes that it left there. `declarations` go before the control, `locals` into it.
+pub(crate) fn registers(declarations: &str, locals: &str, body: &str) -> Vec<u8> {
+    let fields: String =
+        ('a'..='p').map(|name| format!("bit<8> {name};")).collect::<Vec<_>>().join(" ");
+    let mut switch = V1model {
+        declarations: &format!(
+            "header R {{ {fields} }} struct H {{ R r; }} struct M {{ bit<8> x; }} {declarations}"
+        ),
+        parser: "state start { b.extract(h.r); transition accept; }",
+        ingress: &format!("{locals} apply {{ {body} }}"),
+        ..V1model::default()
+    }
+    .load();
+    packet(&mut switch, 1, &[0; 16])
+}
+
+/// The only packet that comes out for a packet on a port.
+pub(crate) fn packet(switch: &mut Switch, port: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut outputs = outputs(switch, port, bytes);
+    assert_eq!(outputs.len(), 1, "{outputs:?}");
+    outputs.remove(0).1
+}
+
+/// Ports and packets that come out for a packet on a port.
+pub(crate) fn outputs(switch: &mut Switch, port: u32, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
+    outputs_at(switch, port, bytes, Duration::ZERO)
+}
+
+/// Ports and packets that come out for a packet on a port at a time.
+pub(crate) fn outputs_at(
+    switch: &mut Switch,
+    port: u32,
+    bytes: &[u8],
+    now: Duration,
+) -> Vec<(u32, Vec<u8>)> {
+    let outputs = match switch.process(port, bytes, now) {
+        Ok(outputs) => outputs,
+        Err(error) => panic!("{error}"),
+    };
+    outputs.into_iter().map(|output| (output.port, output.packet)).collect()
+}
+
+/// An action of a table with arguments.
+pub(crate) fn call(switch: &Switch, table: &str, action: &str, arguments: &[u128]) -> ActionCall {
+    let table = switch.table_named(table).expect("table");
+    let action = switch.action_named(table, action).expect("action");
+    let arguments: Vec<Bits> =
+        arguments.iter().map(|argument| Bits::unsigned(128, *argument)).collect();
+    switch.action_call(action, &arguments).expect("arguments")
+}
+
+/// An entry with an action.
+pub(crate) fn entry(matches: Vec<FieldMatch>, priority: u32, action: ActionCall) -> TableEntry {
+    TableEntry { matches, priority, action: EntryAction::Action(action), idle_timeout: None }
+}
+
+/// Adds an entry with one exact key.
+pub(crate) fn add_exact(
+    switch: &mut Switch,
+    table: &str,
+    key: u128,
+    action: &str,
+    arguments: &[u128],
+) {
+    let action = call(switch, table, action, arguments);
+    let id = switch.table_named(table).expect("table");
+    let entry = entry(vec![exact(key)], 0, action);
+    switch.add_entry(id, entry, Duration::ZERO).expect("entry");
+}
+
+pub(crate) fn exact(value: u128) -> FieldMatch {
+    FieldMatch::Exact(bits(value))
+}
+
+pub(crate) fn bits(value: u128) -> Bits {
+    Bits::unsigned(128, value)
+}
