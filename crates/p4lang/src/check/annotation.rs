@@ -105,7 +105,9 @@ impl Checker<'_, '_> {
         facts: &TableFacts,
     ) -> Option<TableConfiguration> {
         let annotation = declaration.annotation("tableconfig")?;
+        let errors = self.diagnostics.error_count();
         let configuration = self.read_configuration(annotation);
+        let readable = self.diagnostics.error_count() == errors;
         let reference = facts.actions.iter().find_map(|action| {
             match self.out.index.get_declaration(action.action).map(|found| &found.kind) {
                 Some(DeclarationKind::Action { parameters, .. }) => {
@@ -115,6 +117,7 @@ impl Checker<'_, '_> {
             }
         });
         if let Some(reference) = reference
+            && readable
             && configuration.implementation == TableImplementation::T4p4s
         {
             let store = match configuration.store {

@@ -106,11 +106,7 @@ impl<'program> Checker<'program, '_> {
             self.error(
                 "arguments",
                 span,
-                format!(
-                    "`{name}` takes {} arguments, but {} are given",
-                    parameters.len(),
-                    arguments.len()
-                ),
+                format!("`{name}` takes {} arguments, not {}", parameters.len(), arguments.len()),
             );
             return None;
         }
@@ -199,7 +195,7 @@ impl<'program> Checker<'program, '_> {
                 "type-arguments",
                 span,
                 format!(
-                    "`{}` takes {} type arguments, but {} are given",
+                    "`{}` takes {} type arguments, not {}",
                     signature.name,
                     signature.type_parameters.len(),
                     type_arguments.len()
@@ -1110,7 +1106,7 @@ impl<'program> Checker<'program, '_> {
                 "type-arguments",
                 type_span,
                 format!(
-                    "`{}` takes {} type arguments, but {} are given",
+                    "`{}` takes {} type arguments, not {}",
                     declaration.name,
                     type_parameters.len(),
                     named.arguments.len()

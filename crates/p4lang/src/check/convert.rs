@@ -201,7 +201,7 @@ impl Checker<'_, '_> {
                 "wrong-count",
                 expression.span,
                 format!(
-                    "`{}` takes {} values, but {} are given",
+                    "`{}` takes {} values, not {}",
                     self.out.show(target),
                     parts.len(),
                     elements.len()

@@ -1,8 +1,9 @@
 //! Rules for single methods and functions of core.p4 and the architectures, beyond what their signatures say.
 
 use super::checker::Checker;
+use super::size::MOST_PARTS;
 use super::{Callee, Type};
-use crate::ast::{Argument, Expression, ExpressionKind};
+use crate::ast::{Argument, DeclarationId, Expression, ExpressionKind};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
@@ -10,6 +11,12 @@ impl Checker<'_, '_> {
     /// Looks at a call once it is recorded.
     pub(super) fn after_call(&mut self, expression: &Expression, arguments: &[Argument]) {
         let Some(call) = self.out.calls.get(&expression.id).cloned() else { return };
+        if let Callee::ExternFunction(id)
+        | Callee::Function(id)
+        | Callee::Method { method: id, .. } = call.callee
+        {
+            self.warn_if_deprecated(id, expression.span);
+        }
         match &call.callee {
             Callee::Method { method, object: Type::Extern(object) } => {
                 let (object, method) = (self.out.name(object.declaration), self.out.name(*method));
@@ -23,7 +30,7 @@ impl Checker<'_, '_> {
                     ("packet_out", "emit") => {
                         if let Some(argument) = arguments.first() {
                             let ty = self.out.converted_type_of(argument.value.id).clone();
-                            self.emit(&ty, argument.value.span, 0);
+                            self.emit(&ty, argument.value.span, &mut { MOST_PARTS });
                         }
                     }
                     _ => {}
@@ -42,6 +49,23 @@ impl Checker<'_, '_> {
                 _ => {}
             },
             _ => {}
+        }
+    }
+
+    pub(super) fn warn_if_deprecated(&mut self, id: DeclarationId, span: Span) {
+        let Some(node) = self.out.index.get(id) else { return };
+        let deprecated =
+            node.annotations().iter().find(|annotation| annotation.name.as_str() == "deprecated");
+        if let Some(annotation) = deprecated {
+            let mut diagnostic = Diagnostic::warning(
+                "deprecated",
+                span,
+                format!("`{}` is deprecated", self.out.name(id)),
+            );
+            if let Some(text) = annotation.string() {
+                diagnostic = diagnostic.note(text);
+            }
+            self.warn(diagnostic);
         }
     }
 
@@ -90,7 +114,7 @@ impl Checker<'_, '_> {
     }
 
     fn lookahead(&mut self, ty: &Type, span: Span) {
-        if self.has_variables(ty) || ty.is_unknown() {
+        if self.has_variables(ty) || ty.any(&mut |part| matches!(part, Type::Any | Type::Unknown)) {
             return;
         }
         let minimum = self.out.size_in_bits(ty, false);
@@ -105,10 +129,9 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn emit(&mut self, ty: &Type, span: Span, depth: u32) {
-        if depth > 50 {
-            return;
-        }
+    fn emit(&mut self, ty: &Type, span: Span, budget: &mut u32) {
+        let Some(left) = budget.checked_sub(1) else { return };
+        *budget = left;
         match ty {
             Type::Header(_)
             | Type::HeaderUnion(_)
@@ -118,17 +141,17 @@ impl Checker<'_, '_> {
             | Type::Stack { .. } => {}
             Type::Struct(_) => {
                 for field in self.out.fields(ty) {
-                    self.emit(&field.ty, span, depth + 1);
+                    self.emit(&field.ty, span, budget);
                 }
             }
             Type::Tuple(elements) => {
                 for element in elements.clone().iter() {
-                    self.emit(element, span, depth + 1);
+                    self.emit(element, span, budget);
                 }
             }
             Type::Record(fields) => {
                 for (_, element) in fields.clone().iter() {
-                    self.emit(element, span, depth + 1);
+                    self.emit(element, span, budget);
                 }
             }
             _ => {

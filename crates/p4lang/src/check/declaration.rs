@@ -4,6 +4,7 @@ use num_bigint::BigInt;
 
 use super::checker::{Checker, Context};
 use super::convert::bounds;
+use super::size::MOST_PARTS;
 use super::{Constant, Named, Type};
 use crate::ast::{
     self, Block, Constructor, Control, Declaration, DeclarationId, DeclarationKind, Direction,
@@ -290,6 +291,8 @@ impl<'program> Checker<'program, '_> {
                 declaration.name.span,
                 format!("a constant cannot be of type `{}`", self.out.show(&ty)),
             );
+            self.set_declared_type(declaration.id, Type::Unknown);
+            return;
         }
         self.set_declared_type(declaration.id, ty.clone());
         let info = self.expression_of(value, &ty);
@@ -489,15 +492,14 @@ impl<'program> Checker<'program, '_> {
             | Type::SerializableEnum(_)
             | Type::Variable(_)
             | Type::Unknown => true,
-            inner @ Type::Struct(_) => self.only_bits(&inner, 0),
+            inner @ Type::Struct(_) => self.only_bits(&inner, &mut { MOST_PARTS }),
             _ => false,
         }
     }
 
-    fn only_bits(&self, ty: &Type, depth: u32) -> bool {
-        if depth > 100 {
-            return false;
-        }
+    fn only_bits(&self, ty: &Type, budget: &mut u32) -> bool {
+        let Some(left) = budget.checked_sub(1) else { return false };
+        *budget = left;
         match self.base_type(ty) {
             Type::Bits { .. }
             | Type::Bool
@@ -505,7 +507,7 @@ impl<'program> Checker<'program, '_> {
             | Type::Variable(_)
             | Type::Unknown => true,
             inner @ Type::Struct(_) => {
-                self.out.fields(&inner).iter().all(|field| self.only_bits(&field.ty, depth + 1))
+                self.out.fields(&inner).iter().all(|field| self.only_bits(&field.ty, budget))
             }
             _ => false,
         }

@@ -7,6 +7,7 @@
 
 use num_bigint::BigInt;
 
+use super::size::MOST_PARTS;
 use super::{Builtin, Callee, Checked, Constant, Environment, Node, Resolution, Type};
 use crate::ast::{
     self, BinaryOperator, DeclarationId, DeclarationKind, Expression, ExpressionKind, UnaryOperator,
@@ -34,13 +35,11 @@ impl Checked<'_> {
     /// The value that a variable of this type has where the source says `...` (§8.26): zero, `false`, the first
     /// member, an invalid header. `None` for types without default.
     pub fn default_value(&self, ty: &Type) -> Option<Constant> {
-        self.default_value_within(ty, 0)
+        self.default_value_within(ty, &mut { MOST_PARTS })
     }
 
-    fn default_value_within(&self, ty: &Type, depth: u32) -> Option<Constant> {
-        if depth > 100 {
-            return None;
-        }
+    fn default_value_within(&self, ty: &Type, budget: &mut u32) -> Option<Constant> {
+        *budget = budget.checked_sub(1)?;
         Some(match ty {
             Type::Bool => Constant::Bool(false),
             Type::Integer => Constant::Integer(BigInt::ZERO),
@@ -54,31 +53,30 @@ impl Checked<'_> {
                 let value = Bits::zero(width, signed);
                 Constant::SerializableEnum { member: self.member_of_value(*id, &value), value }
             }
-            Type::NewType(_) => {
-                self.default_value_within(&self.underlying(ty)?.clone(), depth + 1)?
-            }
+            Type::NewType(_) => self.default_value_within(&self.underlying(ty)?.clone(), budget)?,
             Type::Header(_) | Type::HeaderUnion(_) => Constant::Invalid,
             Type::Struct(_) => Constant::Composite(
                 self.fields(ty)
                     .iter()
-                    .map(|field| self.default_value_within(&field.ty, depth + 1))
+                    .map(|field| self.default_value_within(&field.ty, budget))
                     .collect::<Option<_>>()?,
             ),
             Type::Record(fields) => Constant::Composite(
                 fields
                     .iter()
-                    .map(|(_, ty)| self.default_value_within(ty, depth + 1))
+                    .map(|(_, ty)| self.default_value_within(ty, budget))
                     .collect::<Option<_>>()?,
             ),
             Type::Tuple(elements) => Constant::Composite(
                 elements
                     .iter()
-                    .map(|element| self.default_value_within(element, depth + 1))
+                    .map(|element| self.default_value_within(element, budget))
                     .collect::<Option<_>>()?,
             ),
             Type::Stack { element, size } => {
+                *budget = budget.checked_sub(*size)?;
                 Constant::Composite(vec![
-                    self.default_value_within(element, depth + 1)?;
+                    self.default_value_within(element, budget)?;
                     *size as usize
                 ])
             }

@@ -26,6 +26,9 @@ impl<'program> Checker<'program, '_> {
             return;
         };
         let ty = call.return_type.clone();
+        if let Some(named) = ty.named() {
+            self.warn_if_deprecated(named.declaration, instantiation.ty.span);
+        }
         let at_top = self.context.control.is_none() && self.context.parser.is_none();
         match ty {
             Type::Parser(_) | Type::Control(_) if at_top => self.error(

@@ -29,6 +29,8 @@ mod parser_state;
 mod size;
 mod statement;
 mod table;
+#[cfg(test)]
+mod tests;
 mod type_reference;
 mod types;
 mod unify;

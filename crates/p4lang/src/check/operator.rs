@@ -249,7 +249,9 @@ impl Checker<'_, '_> {
             return;
         }
         for operand in [operands.left, operands.right] {
-            if let Some(value) = self.number(operand)
+            // Before the conversion makes it positive.
+            if let Some(value) =
+                self.out.evaluate_own(operand).as_ref().and_then(Constant::to_integer)
                 && value < BigInt::ZERO
             {
                 self.error(

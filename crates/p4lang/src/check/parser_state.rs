@@ -110,7 +110,11 @@ impl<'program> Checker<'program, '_> {
                 ends = true;
                 continue;
             }
-            let Some(state) = states.get(name) else { continue };
+            let Some(state) = states.get(name) else {
+                // A state that does not exist was said already.
+                ends = true;
+                continue;
+            };
             if !seen.insert(name) {
                 continue;
             }
@@ -299,9 +303,9 @@ impl<'program> Checker<'program, '_> {
                     );
                 }
             }
-            (_, Type::Integer) => {
-                // Numbers may stand for the values of a `type`.
-                let base = self.base_type(ty);
+            (_, Type::Integer | Type::Bits { .. }) if own != *ty => {
+                // Numbers may stand for the values of a `type` and the members of a represented enum.
+                let base = self.representation(&self.base_type(ty));
                 self.convert(part, if base.is_bits() { &base } else { ty });
             }
             _ => {

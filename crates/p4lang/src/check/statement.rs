@@ -131,6 +131,8 @@ impl<'program> Checker<'program, '_> {
         let place = self.expression(target);
         if !place.place && !place.ty.is_unknown() {
             self.not_assignable(target, &place);
+            self.expression(value);
+            return;
         }
         let Some(operator) = operator else {
             self.expression_of(value, &place.ty);
@@ -174,13 +176,19 @@ impl<'program> Checker<'program, '_> {
         {
             let why = match node {
                 super::Node::Parameter(parameter) => match parameter.direction {
-                    ast::Direction::In => "an `in` parameter",
-                    _ => "a parameter without direction",
+                    ast::Direction::In => Some("an `in` parameter"),
+                    ast::Direction::None => Some("a parameter without direction"),
+                    ast::Direction::Out | ast::Direction::InOut => None,
                 },
-                super::Node::Declaration(declaration) => declaration.kind.noun(),
-                _ => "not a variable",
+                super::Node::Declaration(declaration) => match declaration.kind {
+                    DeclarationKind::Variable { .. } => None,
+                    _ => Some(declaration.kind.noun()),
+                },
+                _ => None,
             };
-            diagnostic = diagnostic.secondary(node.span(), why);
+            if let Some(why) = why {
+                diagnostic = diagnostic.secondary(node.span(), why);
+            }
         }
         if info.known {
             diagnostic = diagnostic.note("its value is fixed at compile time");

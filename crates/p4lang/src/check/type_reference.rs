@@ -207,7 +207,7 @@ impl Checker<'_, '_> {
             self.error(
                 "type-arguments",
                 ty.span,
-                format!("`{base}` takes {wanted} type arguments, but {} are given", resolved.len()),
+                format!("`{base}` takes {wanted} type arguments, not {}", resolved.len()),
             );
             return Type::Unknown;
         }

@@ -48,7 +48,9 @@ impl Checker<'_, '_> {
                         DeclarationKind::Parser(_) | DeclarationKind::Control(_)
                     )
                 });
-                if let (true, Some(last)) = (has_code, self.out.program.declarations.last()) {
+                if let (true, false, Some(last)) =
+                    (has_code, self.diagnostics.has_errors(), self.out.program.declarations.last())
+                {
                     let span = last.name.span;
                     self.warn(
                         Diagnostic::warning(

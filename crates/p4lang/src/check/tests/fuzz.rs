@@ -1,0 +1,134 @@
+//! Nothing that can be written makes the checker panic, and nothing takes it forever.
+
+use super::diagnostics_of;
+use crate::diagnostic::Severity;
+
+/// A small generator of our own, so that a failure can be repeated from its seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        // xorshift64*, Vigna 2016.
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+}
+
+const PROGRAMS: [&str; 4] = [
+    include_str!("programs/everything.p4"),
+    include_str!("programs/nested.p4"),
+    include_str!("programs/psa.p4"),
+    super::PRELUDE,
+];
+
+const EXTRA: [&str; 24] = [
+    "...",
+    "{#}",
+    "_",
+    "this",
+    "default",
+    "0",
+    "-1",
+    "8w255",
+    "(",
+    ")",
+    "{",
+    "}",
+    "<",
+    ">",
+    "[",
+    "]",
+    "@name(\"x\")",
+    "error",
+    "tuple<bit<8>>",
+    "list<bit<8>>",
+    ".apply()",
+    "++",
+    "&&&",
+    "..",
+];
+
+/// Words, numbers and single signs.
+fn tokens(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let length = if first == '#' {
+            rest.find('\n').map_or(rest.len(), |end| end + 1)
+        } else if word(first) {
+            rest.find(|c| !word(c)).unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
+        let (token, after) = rest.split_at(length);
+        found.push(token);
+        rest = after;
+    }
+    found
+}
+
+#[test]
+fn mutated_programs_do_not_panic() {
+    let seed = 0x5eed_0001_u64;
+    println!("seed {seed:#x}");
+    let mut random = Random(seed);
+    for _ in 0..150 {
+        let program = PROGRAMS[random.below(PROGRAMS.len())];
+        let mut list: Vec<&str> = tokens(program);
+        for _ in 0..=random.below(6) {
+            let at = random.below(list.len());
+            match random.below(4) {
+                0 => {
+                    list.remove(at);
+                }
+                1 => list[at] = EXTRA[random.below(EXTRA.len())],
+                2 => {
+                    let other = random.below(list.len());
+                    list.swap(at, other);
+                }
+                _ => list[at] = list[random.below(list.len())],
+            }
+        }
+        let _ = diagnostics_of(&list.concat(), Severity::Error);
+    }
+}
+
+#[test]
+fn token_soup_does_not_panic() {
+    let seed = 0x5eed_0002_u64;
+    println!("seed {seed:#x}");
+    let mut random = Random(seed);
+    let words: Vec<&str> = PROGRAMS.iter().flat_map(|program| tokens(program)).collect();
+    for _ in 0..100 {
+        let soup: Vec<&str> =
+            (0..random.below(300)).map(|_| words[random.below(words.len())]).collect();
+        let _ =
+            diagnostics_of(&format!("#include <v1model.p4>\n{}", soup.join(" ")), Severity::Error);
+    }
+}
+
+#[test]
+fn deep_and_wide_programs_end() {
+    let nested = format!("const int c = {}1{};", "(1 + ".repeat(400), ")".repeat(400));
+    let _ = diagnostics_of(&nested, Severity::Error);
+    let chain: String = (1..2000).map(|i| format!("const int c{i} = c{} + 1;\n", i - 1)).collect();
+    super::accepts(&format!("const int c0 = 0;\n{chain}"));
+    // Each struct holds the one before twice: the sizes double, the types must not be copied out.
+    let doubling: String =
+        (1..60).map(|i| format!("struct S{i} {{ S{p} a; S{p} b; }}\n", p = i - 1)).collect();
+    super::accepts(&format!("struct S0 {{ bit<8> a; }}\n{doubling}"));
+    let _ = diagnostics_of(
+        &format!("struct S0 {{ bit<8> a; }}\n{doubling}const S59 s = ...;\n"),
+        Severity::Error,
+    );
+    let squares: String =
+        (1..40).map(|i| format!("const int d{i} = d{p} * d{p};\n", p = i - 1)).collect();
+    let _ = diagnostics_of(&format!("const int d0 = 10;\n{squares}"), Severity::Error);
+}

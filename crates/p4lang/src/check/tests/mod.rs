@@ -1,0 +1,102 @@
+//! One test per rule: what it lets pass and what it refuses.
+
+mod accepted;
+mod facts;
+mod fuzz;
+mod refused;
+mod rendered;
+
+use super::check;
+use crate::diagnostic::{Severity, Style};
+use crate::parse_text;
+use crate::preprocess::{MemoryFiles, Options};
+
+/// Kind and place (`line:column`) of every diagnostic of this severity, and all of them as text.
+fn diagnostics_of(text: &str, severity: Severity) -> (Vec<(&'static str, String)>, String) {
+    let text = text.to_owned();
+    crate::with_large_stack(move || {
+        let mut parsed = parse_text("test.p4", &text, &Options::default(), &MemoryFiles::new());
+        check(&parsed.program, &parsed.sources, &mut parsed.diagnostics);
+        let found = parsed
+            .diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == severity)
+            .map(|diagnostic| {
+                let place = parsed.sources.location(diagnostic.primary.span);
+                (diagnostic.kind, format!("{}:{}", place.line, place.column))
+            })
+            .collect();
+        (found, parsed.diagnostics.render(&parsed.sources, Style::Plain))
+    })
+    .expect("a thread")
+}
+
+/// Fails with all errors if there is one.
+#[track_caller]
+fn accepts(text: &str) {
+    let (errors, shown) = diagnostics_of(text, Severity::Error);
+    assert!(errors.is_empty(), "refused:\n{shown}\n{text}");
+}
+
+/// Fails unless every error is of this kind, and there is at least one.
+#[track_caller]
+fn refuses(text: &str, kind: &str) {
+    let (errors, shown) = diagnostics_of(text, Severity::Error);
+    assert!(!errors.is_empty(), "accepted, but {kind} was expected:\n{text}");
+    assert!(
+        errors.iter().all(|(found, _)| *found == kind),
+        "{kind} was expected:\n{shown}\n{text}"
+    );
+}
+
+/// Fails unless there is no error, and a warning of this kind.
+#[track_caller]
+fn warns(text: &str, kind: &str) {
+    accepts(text);
+    let (warnings, shown) = diagnostics_of(text, Severity::Warning);
+    assert!(
+        warnings.iter().any(|(found, _)| *found == kind),
+        "{kind} was expected:\n{shown}\n{text}"
+    );
+}
+
+/// Declarations that most tests need.
+const PRELUDE: &str = r"
+#include <core.p4>
+#include <v1model.p4>
+enum Suits { Clubs, Hearts }
+enum bit<8> E8 { A = 1, B = 2 }
+type bit<9> Port;
+header H { bit<8> a; bit<16> b; }
+header V { bit<8> n; varbit<320> options; }
+header_union U { H h; V v; }
+struct S { bit<8> x; bit<16> y; }
+struct G<T> { T f; bit<8> g; }
+struct Headers { H h; H[4] hs; U u; V v; }
+struct Meta { bit<8> m; bit<16> w; S s; E8 e; Suits su; error er; Port p; bool flag; int<8> i; G<bit<8>> g; }
+";
+
+/// A control with these locals and this `apply`.
+fn control(locals: &str, apply: &str) -> String {
+    format!(
+        "{PRELUDE}control C(inout Headers hdr, inout Meta m, in bit<8> ro, inout standard_metadata_t sm) {{\n\
+         {locals}\napply {{\n{apply}\n}} }}\n"
+    )
+}
+
+/// A parser with these locals and these states.
+fn parser(locals: &str, states: &str) -> String {
+    format!(
+        "{PRELUDE}parser P(packet_in p, out Headers hdr, inout Meta m, in bit<8> ro) {{\n{locals}\n{states}\n}}\n"
+    )
+}
+
+/// The prelude and these declarations.
+fn program(declarations: &str) -> String {
+    format!("{PRELUDE}{declarations}\n")
+}
+
+/// The statements in an `apply` block.
+fn statements(text: &str) -> String {
+    control("bit<8> v = 1; bit<16> w = 2; bit<32> l = 3; bool q = true; int<8> n = 1;", text)
+}

@@ -1,0 +1,44 @@
+//! Messages as users see them.
+
+use super::{diagnostics_of, parser, statements};
+use crate::diagnostic::Severity;
+
+fn shown(text: &str) -> String {
+    // The prelude's own line numbers would change with every line that is added to it.
+    diagnostics_of(text, Severity::Error).1
+}
+
+#[test]
+fn several_errors_of_one_program() {
+    insta::assert_snapshot!(shown(&statements(
+        "v = w;\nhdr.h.c = 1;\nm.s = { 1 };\nmm.m = 1;\nro = 2;\nv = w[16:9];\nif (v) { }"
+    )));
+}
+
+#[test]
+fn a_wrong_argument_shows_its_parameter() {
+    insta::assert_snapshot!(shown(
+        "#include <core.p4>\n#include <v1model.p4>\nstruct M { }\nstruct H { }\n\
+         parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) { state start { transition accept; } }\n\
+         control I(inout H h, in M m, inout standard_metadata_t s) { apply { } }\n\
+         control V(inout H h, inout M m) { apply { } }\n\
+         control D(packet_out p, in H h) { apply { } }\n\
+         V1Switch(P(), V(), I(), I(), V(), D()) main;\n"
+    ));
+}
+
+#[test]
+fn an_unknown_state_lists_those_there_are() {
+    insta::assert_snapshot!(shown(&parser(
+        "",
+        "state start { transition nxt; } state next { transition accept; }"
+    )));
+}
+
+#[test]
+fn a_reference_says_what_to_write() {
+    insta::assert_snapshot!(shown(
+        "#include <core.p4>\ncontrol C(inout bit<8> k) {\naction count(@__ref bit<32> n) { n = n + 1; }\n\
+         @tableconfig(store=\"static\")\ntable t { key = { k: exact; } actions = { count; NoAction; } }\napply { t.apply(); }\n}\n"
+    ));
+}
