@@ -23,10 +23,12 @@ mod entry;
 
 use std::alloc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::bucket::{Buckets, Effect, Found, Full};
 use crate::design::EntryLock;
+use crate::direct::Direct;
+use crate::entry::Position;
 use crate::layout::Layout;
 use crate::quiescence::{Limbo, Reclaim, relax};
 use crate::region::{LINE, Pages, Region, prefetch};
@@ -97,6 +99,7 @@ pub(crate) struct Indirect {
     /// Static: one entry for each record.
     entries: Option<Region>,
     supply: Mutex<Supply>,
+    direct: Arc<Direct>,
 }
 
 /// The records that no key has.
@@ -112,7 +115,12 @@ struct Supply {
 
 impl Indirect {
     /// An empty table, or `None` where memory does not suffice.
-    pub(crate) fn new(kind: Kind, layout: &Layout, lock: EntryLock) -> Option<Self> {
+    pub(crate) fn new(
+        kind: Kind,
+        layout: &Layout,
+        lock: EntryLock,
+        direct: Arc<Direct>,
+    ) -> Option<Self> {
         let locked = lock == EntryLock::PerEntry;
         let (key_bytes, parameter_bytes, size) =
             (layout.key_bytes(), layout.parameter_bytes(), layout.size());
@@ -131,6 +139,7 @@ impl Indirect {
             pointers: if kind == Kind::Original { Some(array(8)?) } else { None },
             entries: if kind == Kind::Static { Some(array(entry_stride)?) } else { None },
             supply: Mutex::new(Supply::default()),
+            direct,
         })
     }
 
@@ -531,6 +540,7 @@ impl Indirect {
         let mut limbo = std::mem::take(&mut supply.limbo);
         limbo.collect(epoch, |record| {
             self.free_entry(supply, record);
+            self.direct.reset(Position(record));
             supply.free.push(record);
         });
         supply.limbo = limbo;
@@ -539,7 +549,7 @@ impl Indirect {
     /// Takes the entry with this key out; its position.
     pub(crate) fn remove(&self, reclaim: Reclaim<'_>, hash: u64, key: &[u8]) -> Option<u32> {
         let verify = |record: &[u8; 4]| self.has_key(u32::from_ne_bytes(*record), key);
-        let removed = self.index.remove(hash, &Self::tag(hash), verify)?;
+        let removed = self.index.remove(hash, &Self::tag(hash), verify, |_| ())?;
         let record = u32::from_ne_bytes(removed.value);
         let mut supply = self.supply();
         supply.limbo.retire(reclaim.domain, record);

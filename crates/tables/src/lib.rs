@@ -11,8 +11,10 @@
 mod ageing;
 #[allow(unsafe_code, reason = "fields of a cache line are reached through its address")]
 mod bucket;
+mod counter;
 mod design;
 mod digest;
+mod direct;
 mod entry;
 mod hash;
 #[allow(unsafe_code, reason = "entries are reached through addresses, and allocated one by one")]
@@ -20,6 +22,7 @@ mod indirect;
 mod layout;
 pub mod machine;
 mod memory;
+mod meter;
 mod quiescence;
 #[allow(unsafe_code, reason = "mapped memory, prefetch")]
 mod region;
@@ -28,6 +31,7 @@ mod table;
 mod unit;
 mod worker;
 
+pub use counter::{Count, DirectCounters};
 pub use design::{
     Design, DesignError, EntryLock, Placement, Requirements, Storage, Synchronisation,
     UpdateMethod, Wait,
@@ -35,6 +39,7 @@ pub use design::{
 pub use digest::{Digest, DigestCounts, DigestError, DigestLoop};
 pub use entry::{ActionId, AddStatus, ExpiryProfile, Position, Tick};
 pub use layout::{Layout, LayoutError, MAX_ACTIONS, MAX_KEY_BITS, MAX_PARAMETER_BYTES, MAX_SIZE};
+pub use meter::{Colour, DirectMeters, Meter, MeterConfig};
 pub use region::Pages;
 pub use store::{BATCH, Hit};
 pub use table::{Entry, EntryError, MemoryUse, Options, Table, TableError, WorkerError};

@@ -17,6 +17,16 @@ pub(crate) fn shard_layout(layout: &Layout, shards: usize, placement: Placement)
     layout.resized((share + 6 * (share.isqrt() + 1)).min(layout.size()))
 }
 
+/// Number of positions of one store.
+pub(crate) fn positions(layout: &Layout, design: &Design) -> usize {
+    match (design.storage, Shape::of(layout)) {
+        (Storage::Inline, Some(shape)) => {
+            buckets_for(layout.size(), shape.slots()).map_or(0, |buckets| buckets * shape.slots())
+        }
+        _ => layout.size(),
+    }
+}
+
 /// Bytes of a full store.
 fn store_bytes(layout: &Layout, design: &Design) -> usize {
     let locked = design.entry_lock == EntryLock::PerEntry;

@@ -6,8 +6,11 @@
 
 mod inline;
 
+use std::sync::Arc;
+
 use crate::bucket::{Effect, Full};
 use crate::design::{EntryLock, Storage};
+use crate::direct::Direct;
 use crate::entry::{ActionId, Position};
 use crate::hash;
 use crate::indirect::{Indirect, Kind, Parts};
@@ -112,6 +115,8 @@ pub(crate) struct Store {
     seed: u64,
     lock: EntryLock,
     body: Body,
+    /// Counters and meters, which begin anew with each entry.
+    direct: Arc<Direct>,
 }
 
 enum Body {
@@ -121,9 +126,15 @@ enum Body {
 
 impl Store {
     /// An empty store, or `None` where memory does not suffice.
-    pub(crate) fn new(layout: Layout, storage: Storage, lock: EntryLock) -> Option<Self> {
+    pub(crate) fn new(
+        layout: Layout,
+        storage: Storage,
+        lock: EntryLock,
+        direct: &Arc<Direct>,
+    ) -> Option<Self> {
         let indirect = |kind| {
-            Indirect::new(kind, &layout, lock).map(|indirect| Body::Indirect(Box::new(indirect)))
+            Indirect::new(kind, &layout, lock, Arc::clone(direct))
+                .map(|indirect| Body::Indirect(Box::new(indirect)))
         };
         let body = match storage {
             Storage::Original => indirect(Kind::Original)?,
@@ -134,7 +145,7 @@ impl Store {
                 None => indirect(Kind::Beside)?,
             },
         };
-        Some(Self { layout, seed: hash::DEFAULT_SEED, lock, body })
+        Some(Self { layout, seed: hash::DEFAULT_SEED, lock, body, direct: Arc::clone(direct) })
     }
 
     #[inline(always)]
@@ -282,7 +293,9 @@ impl Store {
     pub(crate) fn remove(&self, reclaim: Reclaim<'_>, key: &[u8]) -> Option<u32> {
         let hash = self.hash(key);
         match &self.body {
-            Body::Inline(inline) => inline.remove(hash, key),
+            Body::Inline(inline) => {
+                inline.remove(hash, key, |position| self.direct.reset(Position(position)))
+            }
             Body::Indirect(indirect) => indirect.remove(reclaim, hash, key),
         }
     }

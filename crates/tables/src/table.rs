@@ -7,16 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use thiserror::Error;
 
 use crate::bucket::Full;
+use crate::counter::DirectCounters;
 use crate::design::{
     Design, DesignError, Placement, Requirements, Storage, Synchronisation, UpdateMethod,
 };
 use crate::digest::DigestSender;
+use crate::direct::Direct;
 use crate::entry::{ActionId, ExpiryProfile, Position, Tick};
 use crate::hash;
 use crate::indirect::Parts;
 use crate::layout::Layout;
 use crate::machine;
 use crate::memory;
+use crate::meter::DirectMeters;
 use crate::quiescence::{Domain, Reclaim, Seat};
 use crate::region::Pages;
 use crate::store::Store;
@@ -46,6 +49,10 @@ pub(crate) struct Inner {
 pub struct Options {
     /// What the program asks of the design.
     pub requirements: Requirements,
+    /// Each entry counts its packets and bytes.
+    pub direct_counters: bool,
+    /// Each entry has a meter.
+    pub direct_meters: bool,
     /// Idle times in ticks; an [`ExpiryProfile`] is an index into them. Without any, entries do not age.
     pub expiry_profiles: Vec<u32>,
 }
@@ -109,21 +116,35 @@ impl Table {
         if available.is_some_and(|available| needs > available) {
             return Err(TableError::Memory { needs, available: available.unwrap_or(0) });
         }
-        let store = |layout| {
-            let store = Store::new(layout, design.storage, design.entry_lock);
+        let store = |layout, direct: &Arc<Direct>| {
+            let store = Store::new(layout, design.storage, design.entry_lock, direct);
             store.ok_or(TableError::Memory { needs, available: available.unwrap_or(0) })
         };
-        let profiles = &options.expiry_profiles;
+        let direct = |layout| Arc::new(Direct::new(memory::positions(&layout, &design), options));
+        let unit = |layout| {
+            let direct = direct(layout);
+            Ok::<_, TableError>(Unit::new(
+                store(layout, &direct)?,
+                &options.expiry_profiles,
+                direct,
+            ))
+        };
         let units = match design.synchronisation {
-            Synchronisation::Optimistic => {
-                Units::One(Box::new(Unit::new(store(layout)?, profiles)))
-            }
+            Synchronisation::Optimistic => Units::One(Box::new(unit(layout)?)),
             Synchronisation::DoubleBuffer { wait } => {
-                Units::Two(Box::new(Pair::new(store(layout)?, store(layout)?, wait, profiles)))
+                let none = Arc::new(Direct::default());
+                let (first, second) = (store(layout, &none)?, store(layout, &none)?);
+                Units::Two(Box::new(Pair::new(
+                    first,
+                    second,
+                    wait,
+                    &options.expiry_profiles,
+                    direct(layout),
+                )))
             }
             Synchronisation::Sharded { shards, placement } => {
                 let shard = memory::shard_layout(&layout, shards, placement);
-                let unit = |_| Ok(Mutex::new(Unit::new(store(shard)?, profiles)));
+                let unit = |_| unit(shard).map(Mutex::new);
                 Units::Shards((0..shards).map(unit).collect::<Result<_, TableError>>()?)
             }
         };
@@ -321,6 +342,17 @@ impl Table {
         }
     }
 
+    /// The counters of the entries in a shard (0 where the table is not sharded), if it was made with some. Data plane
+    /// and control plane use them with [`Hit::position`](crate::Hit::position) and [`Entry::position`].
+    pub fn counters(&self, shard: usize) -> Option<Arc<DirectCounters>> {
+        self.inner.direct(shard)?.counters.clone()
+    }
+
+    /// The meters of the entries in a shard, if the table was made with some.
+    pub fn meters(&self, shard: usize) -> Option<Arc<DirectMeters>> {
+        self.inner.direct(shard)?.meters.clone()
+    }
+
     /// Deletes the entries that have been idle for their time, and returns their keys. Call it once per tick or so:
     /// its cost is that of the timers that come due, not of the table.
     pub fn expire(&self, now: Tick) -> Vec<Vec<u8>> {
@@ -484,6 +516,16 @@ impl Inner {
             Units::One(unit) => unit.remove(reclaim, key),
             Units::Two(pair) => pair.remove(reclaim, key),
             Units::Shards(shards) => lock_shard(&shards[shard]).remove(reclaim, key),
+        }
+    }
+
+    fn direct(&self, shard: usize) -> Option<Arc<Direct>> {
+        match &self.units {
+            Units::One(unit) => (shard == 0).then(|| Arc::clone(&unit.direct)),
+            Units::Two(pair) => (shard == 0).then(|| Arc::clone(&pair.direct)),
+            Units::Shards(shards) => {
+                shards.get(shard).map(|shard| Arc::clone(&lock_shard(shard).direct))
+            }
         }
     }
 

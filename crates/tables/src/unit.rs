@@ -4,11 +4,12 @@
 //! here, in one form for each kind of synchronisation; the worker's batch loops and the control plane both use them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::ageing::Ageing;
 use crate::bucket::{Effect, Full};
 use crate::design::Wait;
+use crate::direct::Direct;
 use crate::entry::{ExpiryProfile, Position, Tick};
 use crate::quiescence::Reclaim;
 use crate::store::Store;
@@ -26,12 +27,13 @@ pub(crate) struct NewEntry<'a> {
 pub(crate) struct Unit {
     pub(crate) store: Store,
     pub(crate) ageing: Option<Ageing>,
+    pub(crate) direct: Arc<Direct>,
 }
 
 impl Unit {
-    pub(crate) fn new(store: Store, profiles: &[u32]) -> Self {
+    pub(crate) fn new(store: Store, profiles: &[u32], direct: Arc<Direct>) -> Self {
         let ageing = (!profiles.is_empty()).then(|| Ageing::new(profiles, store.positions()));
-        Self { store, ageing }
+        Self { store, ageing, direct }
     }
 
     pub(crate) fn insert<const ALONE: bool>(
@@ -83,10 +85,19 @@ pub(crate) struct Pair {
     active: AtomicUsize,
     writer: Mutex<()>,
     wait: Wait,
+    pub(crate) direct: Arc<Direct>,
 }
 
 impl Pair {
-    pub(crate) fn new(first: Store, second: Store, wait: Wait, profiles: &[u32]) -> Self {
+    /// Two empty stores. What is kept beside the entries is the pair's and not the stores': an entry begins anew only
+    /// when it has left both.
+    pub(crate) fn new(
+        first: Store,
+        second: Store,
+        wait: Wait,
+        profiles: &[u32],
+        direct: Arc<Direct>,
+    ) -> Self {
         let ageing = (!profiles.is_empty()).then(|| Ageing::new(profiles, first.positions()));
         Self {
             stores: [first, second],
@@ -94,6 +105,7 @@ impl Pair {
             active: AtomicUsize::new(0),
             writer: Mutex::new(()),
             wait,
+            direct,
         }
     }
 
@@ -180,6 +192,7 @@ impl Pair {
         let Some(position) = self.stores[1 - active].remove(reclaim, key) else { return false };
         self.swap_to(1 - active, reclaim);
         self.stores[active].remove(reclaim, key);
+        self.direct.reset(Position(position));
         if let Some(ageing) = &self.ageing {
             ageing.stop(Position(position));
         }

@@ -334,18 +334,19 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         }
     }
 
-    /// Takes the entry with this key out.
+    /// Takes the entry with this key out. `vacate` runs with its position before another entry can have it.
     pub(crate) fn remove(
         &self,
         hash: u64,
         key: &[u8; K],
         verify: impl Fn(&[u8; V]) -> bool,
+        vacate: impl FnOnce(u32),
     ) -> Option<Removed<V>> {
         let home = self.home(hash);
         {
             let mut held = self.line(home).lock();
             if let Some(slot) = Self::slot_of(&held, key, &verify) {
-                return Some(self.clear(&mut held, home, slot));
+                return Some(self.clear(&mut held, home, slot, vacate));
             }
             if !held.header().overflowed() {
                 return None;
@@ -356,7 +357,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         let removed = loop {
             let mut held = self.line(bucket).lock();
             if let Some(slot) = Self::slot_of(&held, key, &verify) {
-                break self.clear(&mut held, bucket, slot);
+                break self.clear(&mut held, bucket, slot, vacate);
             }
             if !held.header().overflowed() {
                 return None;
@@ -411,8 +412,15 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         Some(slot)
     }
 
-    fn clear(&self, held: &mut Held<'_, K, V>, bucket: usize, slot: usize) -> Removed<V> {
+    fn clear(
+        &self,
+        held: &mut Held<'_, K, V>,
+        bucket: usize,
+        slot: usize,
+        vacate: impl FnOnce(u32),
+    ) -> Removed<V> {
         let value = held.line().value(slot);
+        vacate(self.position(bucket, slot));
         held.change(Line::<'_, K, V>::with_action(held.header(), slot, 0));
         self.len.fetch_sub(1, Ordering::Relaxed);
         Removed { value, position: self.position(bucket, slot) }
@@ -458,9 +466,9 @@ mod tests {
         for key in (0..40_u32).rev() {
             let found = buckets.find::<false>(3, &key.to_be_bytes(), any).unwrap();
             assert_eq!(found.value, key.to_be_bytes());
-            assert!(buckets.remove(3, &key.to_be_bytes(), any).is_some());
+            assert!(buckets.remove(3, &key.to_be_bytes(), any, |_| ()).is_some());
             assert!(buckets.find::<true>(3, &key.to_be_bytes(), any).is_none());
-            assert!(buckets.remove(3, &key.to_be_bytes(), any).is_none());
+            assert!(buckets.remove(3, &key.to_be_bytes(), any, |_| ()).is_none());
         }
         assert_eq!(buckets.len(), 0);
     }
@@ -471,7 +479,7 @@ mod tests {
         let position = buckets.insert::<true>(1, &[7; 8], 9, &[5; 16], |_| true).unwrap();
         assert_eq!(buckets.at(position), Some(([7; 8], 9, [5; 16])));
         assert!((position as usize) < buckets.positions());
-        buckets.remove(1, &[7; 8], |_| true).unwrap();
+        buckets.remove(1, &[7; 8], |_| true, |_| ()).unwrap();
         assert_eq!(buckets.at(position), None);
         assert_eq!(buckets.at(u32::MAX), None);
     }

@@ -152,8 +152,8 @@ impl Inline {
         with!(self, buckets => buckets.insert::<ALONE>(hash, &widen(key), action, &widen(parameters), |_| true))
     }
 
-    pub(crate) fn remove(&self, hash: u64, key: &[u8]) -> Option<u32> {
-        with!(self, buckets => buckets.remove(hash, &widen(key), |_| true).map(|removed| removed.position))
+    pub(crate) fn remove(&self, hash: u64, key: &[u8], vacate: impl FnOnce(u32)) -> Option<u32> {
+        with!(self, buckets => buckets.remove(hash, &widen(key), |_| true, vacate).map(|removed| removed.position))
     }
 
     pub(crate) fn key_at(&self, position: u32, key: &mut [u8]) -> bool {
