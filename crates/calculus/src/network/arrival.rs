@@ -61,6 +61,15 @@ pub(crate) struct LeftOver {
     pub(crate) service: Curve,
 }
 
+/// What is left over for some flows on a tandem.
+#[derive(Clone, Debug)]
+pub(crate) struct Tandem {
+    /// Their maximum is a service curve.
+    pub(crate) services: Vec<RateLatency>,
+    /// Cross traffic: its first and last server, its arrivals at the first.
+    pub(crate) crossings: Vec<(ServerId, ServerId, Arc<Curve>)>,
+}
+
 /// Bounds arrivals for one flow of interest.
 #[derive(Debug)]
 pub(crate) struct Bounder<'c, 'n> {
@@ -308,8 +317,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
             By::AggregatePmoo | By::SegregatedPmoo => {
                 // As DNC does it: over several servers, cross traffic is bounded with all flows.
                 let meets = lowest.filter(|_| tandem.len() == 1);
-                let services = self.pmoo(tandem, flows, lowest, meets, false)?;
-                output_of_any(arrival, &services)
+                let left = self.pmoo(tandem, flows, lowest, meets, false)?;
+                output_of_any(arrival, &left.services)
             }
             By::AggregateTandemMatching | By::SegregatedTandemMatching => {
                 let services = self.tandem_matching(tandem, flows, lowest, false)?;
@@ -461,7 +470,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         lowest: Option<FlowId>,
         meets: Option<FlowId>,
         to_the_end: bool,
-    ) -> Result<Vec<RateLatency>, AnalysisError> {
+    ) -> Result<Tandem, AnalysisError> {
         let network = self.network();
         let least_urgent = flows.iter().map(|id| network.flow(*id).priority).max();
         let mut servers = Vec::with_capacity(tandem.len());
@@ -502,16 +511,18 @@ impl<'c, 'n> Bounder<'c, 'n> {
             stays.entry((first, tandem.len().saturating_sub(1))).or_default().push(id);
         }
         let mut crossings = Vec::with_capacity(stays.len());
+        let mut arrivals = Vec::with_capacity(stays.len());
         for ((first, last), mut flows) in stays {
             flows.sort_unstable();
-            let Some(server) = tandem.get(first) else { continue };
+            let (Some(server), Some(end)) = (tandem.get(first), tandem.get(last)) else { continue };
             let arrival = match meets {
                 Some(_) => self.cross_traffic(*server, &flows, meets)?,
                 None => self.arrival(*server, &flows, None)?,
             };
             crossings.push(Crossing { first, last, buckets: pmoo::token_buckets(&arrival) });
+            arrivals.push((*server, *end, arrival));
         }
-        Ok(pmoo::left_over(&servers, &crossings))
+        Ok(Tandem { services: pmoo::left_over(&servers, &crossings), crossings: arrivals })
     }
 
     /// Left-over service of a tandem that is cut into parts in every way that may be best.
@@ -539,8 +550,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
                     continue;
                 }
                 let last = to_the_end && end == tandem.len();
-                let services = self.pmoo(part, flows, lowest, lowest, last)?;
-                for service in &services {
+                let left = self.pmoo(part, flows, lowest, lowest, last)?;
+                for service in &left.services {
                     found.extend(before.iter().map(|before| RateLatency {
                         rate: before.rate.clone().min(service.rate.clone()),
                         latency: &before.latency + &service.latency,

@@ -1,10 +1,10 @@
 //! Step by step: how a bound came about.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use super::arrival::LeftOver;
-use super::model::{Network, ServerId};
+use super::describe;
+use super::model::{FlowId, Network, ServerId};
 use crate::{Curve, Extended};
 
 /// The steps to a bound, in the order of the path.
@@ -27,8 +27,88 @@ pub(crate) enum Step {
     },
     /// What one server leaves over.
     LeftOver(LeftOver),
-    /// What several servers leave over together.
-    Tandem { servers: Vec<ServerId>, service: Curve },
-    /// The formula for sink trees over the servers of the path.
-    SinkTree { servers: Vec<ServerId> },
+    /// What several servers leave over together, and what crosses them: from, to, arrivals.
+    Tandem { servers: Vec<ServerId>, crossings: Vec<(ServerId, ServerId, Arc<Curve>)>, service: Curve },
+    /// What a server and all behind it leave over for those that came before.
+    Joining { server: ServerId, cross: Vec<FlowId>, arrival: Arc<Curve>, service: Curve },
+}
+
+impl Derivation {
+    /// One line for each step, with the names of the network.
+    #[must_use]
+    pub fn lines(&self, network: &Network) -> Vec<String> {
+        let server = |id: &ServerId| network.server(*id).name.as_str();
+        let flows = |ids: &[FlowId]| {
+            let names: Vec<&str> =
+                ids.iter().take(8).map(|id| network.flow(*id).name.as_str()).collect();
+            match ids.len().saturating_sub(8) {
+                0 => names.join(", "),
+                more => format!("{} and {more} more", names.join(", ")),
+            }
+        };
+        let mut lines = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Total { server: at, arrival, service, delay, backlog } => {
+                    lines.push(format!(
+                        "{}: arrivals {} against service {}: delay {}, backlog {}",
+                        server(at),
+                        describe::curve(arrival),
+                        describe::curve(service),
+                        describe::extended(delay),
+                        describe::extended(backlog),
+                    ));
+                }
+                Step::LeftOver(left) if left.cross.is_empty() => lines.push(format!(
+                    "{}: no cross traffic, service {}",
+                    server(&left.server),
+                    describe::curve(&left.service)
+                )),
+                Step::LeftOver(left) => lines.push(format!(
+                    "{}: cross traffic {} arrives with {}, left over {}",
+                    server(&left.server),
+                    flows(&left.cross),
+                    describe::curve(&left.arrival),
+                    describe::curve(&left.service),
+                )),
+                Step::Tandem { servers, crossings, service } => {
+                    let names: Vec<&str> = servers.iter().map(server).collect();
+                    for (from, to, arrival) in crossings {
+                        let (from, to) = (server(from), server(to));
+                        let part =
+                            if from == to { from.to_owned() } else { format!("{from} to {to}") };
+                        lines.push(format!(
+                            "{part}: cross traffic arrives with {}",
+                            describe::curve(arrival)
+                        ));
+                    }
+                    lines.push(format!(
+                        "{}: left over {}",
+                        names.join(", "),
+                        describe::curve(service)
+                    ));
+                }
+                Step::Joining { server: at, cross, arrival, service } => lines.push(format!(
+                    "{}: {} with {}; from here to the end {}",
+                    server(at),
+                    if cross.is_empty() { "nothing joins".to_owned() } else { flows(cross) },
+                    describe::curve(arrival),
+                    describe::curve(service),
+                )),
+            }
+        }
+        if self.steps.len() > 1 {
+            for service in &self.services {
+                lines.push(format!("whole path: left over {}", describe::curve(service)));
+            }
+        }
+        lines
+    }
+
+    /// What the path leaves over for the flow; of several curves, each holds. Empty for analyses
+    /// that add up delays.
+    #[must_use]
+    pub fn services(&self) -> &[Curve] {
+        &self.services
+    }
 }

@@ -5,12 +5,14 @@ pub mod analysis;
 mod arrival;
 mod cache;
 mod derivation;
+pub mod describe;
 pub mod format;
 mod model;
 mod operations;
 mod pmoo;
 mod sets;
 mod settings;
+pub mod simulation;
 mod stability;
 
 pub use analysis::{Analyser, Analysis, AnalysisError, FlowBound, ServerBound, Source};
@@ -21,4 +23,5 @@ pub use model::{
     ServerId,
 };
 pub use settings::{ArrivalBound, FlowOfInterest, Settings};
+pub use simulation::{Trajectory, simulate};
 pub use stability::Load;

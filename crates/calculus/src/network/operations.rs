@@ -121,11 +121,20 @@ pub(super) fn left_over(beta: &Curve, cross: &Curve) -> Result<Curve, AlgebraErr
 /// a rate-latency curve (R, T), theta is T + b / R).
 pub(super) fn fifo_left_over(beta: &Curve, cross: &Curve) -> Result<Curve, AlgebraError> {
     let Some(theta) = time_to_serve(beta, cross)? else { return Ok(Curve::zero()) };
-    if let Some(curve) = affine::fifo_left_over(beta, cross, &theta) {
+    fifo_left_over_at(beta, cross, &theta)
+}
+
+/// The same with another choice of theta; every choice gives a service curve.
+pub(super) fn fifo_left_over_at(
+    beta: &Curve,
+    cross: &Curve,
+    theta: &Rational,
+) -> Result<Curve, AlgebraError> {
+    if let Some(curve) = affine::fifo_left_over(beta, cross, theta) {
         return Ok(curve);
     }
-    let mut left = beta.difference(&cross.delayed(&theta))?.non_negative()?;
-    if let Ok(gate) = Curve::burst_delay(theta) {
+    let mut left = beta.difference(&cross.delayed(theta))?.non_negative()?;
+    if let Ok(gate) = Curve::burst_delay(theta.clone()) {
         left = left.minimum(&gate)?;
     }
     // The formula holds as it is, but falls for some curves. What never falls and is below it holds

@@ -3,4 +3,5 @@
 mod closed_forms;
 mod delays;
 mod published;
+mod soundness;
 mod support;

@@ -40,8 +40,8 @@ pub enum Analysis {
     TandemMatching,
     /// Total flow analysis by delays, with the shaping of links; also for cyclic networks.
     TfaPlusPlus,
-    /// The exact delay where all flows go to one root, all servers are FIFO with rate-latency
-    /// service and all arrivals are token buckets.
+    /// For FIFO networks in which all flows go to one root; exact for rate-latency service and
+    /// token buckets.
     SinkTree,
     /// The smallest bounds of all analyses and conventions that apply and are proven.
     Best,
@@ -104,7 +104,7 @@ pub enum AnalysisError {
     /// Cross traffic of cross traffic goes on for too long.
     #[error("the network is too deep: more than 20000 servers in a row")]
     TooDeep,
-    /// The network is no sink tree, or not of the kind for which delays are known exactly.
+    /// The network is no sink tree.
     #[error("no sink tree: {0}; use another analysis")]
     NotSinkTree(String),
     /// The settings name no way to bound arrivals.

@@ -12,13 +12,17 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let common = bounder.common;
     let of_interest = common.network.flow(flow);
     let lowest = common.lowest(flow);
-    let services = bounder.pmoo(&of_interest.path, &[flow], lowest, None, true)?;
+    let left = bounder.pmoo(&of_interest.path, &[flow], lowest, None, true)?;
     // All hold with respect to the same backlogged period, so their maximum does.
-    let service = operations::maximum_of(&services)?;
+    let service = operations::maximum_of(&left.services)?;
     let delay = operations::horizontal_deviation(&of_interest.arrival, &service)?;
     let backlog = operations::vertical_deviation(&of_interest.arrival, &service)?;
     let output = bounder.behind_last(flow, &service)?;
-    let steps = vec![Step::Tandem { servers: of_interest.path.clone(), service: service.clone() }];
+    let steps = vec![Step::Tandem {
+        servers: of_interest.path.clone(),
+        crossings: left.crossings,
+        service: service.clone(),
+    }];
     let source = source(common, Analysis::Pmoo, Derivation { steps, services: vec![service] });
     Ok(FlowBound {
         flow,

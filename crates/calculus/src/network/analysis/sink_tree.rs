@@ -1,11 +1,18 @@
-//! Sink trees: FIFO networks in which all flows go to one root. Exact.
+//! Sink trees: FIFO networks in which all flows go to one root.
 //!
-//! On the path of the flow, at server i, let b_i be the burst of all that joins there and T_i the
-//! latency. A burst that joins at i is passed on at its clearing rate: the rate R_i of its server,
-//! reduced at each later server j, if what joins there with rate r_j makes it too slow, to the share
-//! R_j c / (c + r_j). The delay is the sum of T_i + b_i / c_i (Lenzini, Martorini, Mingozzi, Stea,
-//! "Tight end-to-end per-flow delay bounds in FIFO multiplexing sink-tree networks", Performance
-//! Evaluation 63, 2006). Bursts of tributaries grow by rate times latency at each server.
+//! All that joins the path of the flow at a server stays on it to the end, so the rest of the path
+//! is one FIFO system for it and all that came before. From the root backwards: the service of the
+//! rest, less what joins at its beginning (the FIFO left-over service curve), behind the server
+//! before; what starts where the flow does is one aggregate with it. What joins is bounded by its
+//! arrivals at the sources, delayed aggregate by aggregate, for nothing leaves on the way.
+//!
+//! Every choice of the parameters theta of the left-over curves gives a bound. The best one is how
+//! long the last of the burst of interest is in the rest of the system. For token buckets and
+//! rate-latency curves that is known: a burst that joins is passed on at a rate that each server
+//! which cannot pass on all that comes together reduces in proportion, and the delay is the sum of
+//! latencies and of bursts over these rates. The result is the exact worst case (Lenzini, Martorini,
+//! Mingozzi, Stea, "Tight end-to-end per-flow delay bounds in FIFO multiplexing sink-tree networks",
+//! Performance Evaluation 63, 2006).
 
 use std::sync::Arc;
 
@@ -13,65 +20,62 @@ use super::{Analysis, AnalysisError, FlowBound, source};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::{FlowId, Multiplexing, ServerId};
-use crate::network::operations;
-use crate::network::pmoo::{self, RateLatency, TokenBucket};
-use crate::{Extended, Rational};
+use crate::network::{operations, pmoo};
+use crate::{Curve, Extended, Rational};
 
 pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, AnalysisError> {
     let network = common.network;
     let flow = network.flow(id);
     check(common, id)?;
-    // Per server of the path: its service, and what joins there.
-    let mut servers: Vec<(Rational, TokenBucket)> = Vec::new();
-    let mut delay = Rational::ZERO;
-    let mut crossing = Rational::ZERO;
+    let mut joining = Vec::with_capacity(flow.path.len());
     for (index, server) in flow.path.iter().enumerate() {
-        let (rate, latency) = service(common, *server)?;
-        let before = index.checked_sub(1).and_then(|index| flow.path.get(index));
-        let mut joining = TokenBucket { burst: Rational::ZERO, rate: Rational::ZERO };
-        for other in network.flows_at(*server) {
-            if before.is_none() || network.predecessor(*other, *server) != before.copied() {
-                let bucket = bucket(common, *other)?;
-                let mut held = Rational::ZERO;
-                for earlier in network.flow(*other).path.iter().take_while(|s| *s != server) {
-                    held += &service(common, *earlier)?.1;
-                }
-                joining.burst += &(&bucket.burst + &bucket.rate * &held);
-                joining.rate += &bucket.rate;
-            }
-        }
-        crossing += &joining.rate;
-        delay += &latency;
-        servers.push((rate, joining));
+        let before = index.checked_sub(1).and_then(|index| flow.path.get(index)).copied();
+        let joins =
+            |other: &&FlowId| before.is_none() || network.predecessor(**other, *server) != before;
+        let flows: Vec<FlowId> = network.flows_at(*server).iter().filter(joins).copied().collect();
+        let arrival = joined(common, *server, &flows)?;
+        joining.push((*server, flows, arrival));
     }
-    let overloaded = flow.path.iter().enumerate().any(|(index, _)| {
-        let sum: Rational = servers.iter().take(index + 1).map(|(_, joining)| &joining.rate).sum();
-        servers.get(index).is_some_and(|(rate, _)| sum > *rate)
-    });
-    for (index, (rate, joining)) in servers.iter().enumerate() {
-        let mut clearing = rate.clone();
-        for (rate, joining) in servers.iter().skip(index + 1) {
-            let together = &clearing + &joining.rate;
-            if together > *rate {
-                clearing = rate * &clearing / &together;
-            }
-        }
-        if joining.burst.is_positive() {
-            delay += &(&joining.burst / &clearing);
-        }
-    }
-    let delay =
-        match overloaded || network.loads().iter().any(super::super::stability::Load::is_over) {
-            true => Extended::PositiveInfinity,
-            false => Extended::Finite(delay),
+    let exits = exits(common, &joining);
+    // What the servers from one on to the root leave over for all that came before it.
+    let mut rest: Option<Curve> = None;
+    let mut steps = Vec::new();
+    for (index, (server, flows, arrival)) in joining.iter().enumerate().rev() {
+        let service = &network.server(*server).service;
+        let mut together = match &rest {
+            None => service.clone(),
+            Some(rest) => operations::convolution(service, rest)?,
         };
+        if index > 0 && !flows.is_empty() {
+            let times =
+                exits.as_ref().and_then(|exits| Some((exits.last()?, exits.get(index - 1)?)));
+            together = match times {
+                Some((end, entry)) => {
+                    operations::fifo_left_over_at(&together, arrival, &(end - entry))?
+                }
+                None => operations::fifo_left_over(&together, arrival)?,
+            };
+        }
+        steps.push(Step::Joining {
+            server: *server,
+            cross: flows.clone(),
+            arrival: Arc::clone(arrival),
+            service: together.clone(),
+        });
+        rest = Some(together);
+    }
+    steps.reverse();
+    let service = rest.unwrap_or_else(Curve::zero);
+    let aggregate = joining.first().map_or_else(Curve::zero, |(_, _, arrival)| (**arrival).clone());
+    let delay = operations::horizontal_deviation(&aggregate, &service)?;
+    // What is inside arrived no longer ago than the delay.
     let backlog = match &delay {
         Extended::Finite(delay) => flow.arrival.right_limit_at(delay),
         infinite => infinite.clone(),
     };
     let output = operations::advanced(&flow.arrival, &delay)?;
-    let steps = vec![Step::SinkTree { servers: flow.path.clone() }];
-    let source = source(common, Analysis::SinkTree, Derivation { steps, services: Vec::new() });
+    let derivation = Derivation { steps, services: vec![service] };
+    let source = source(common, Analysis::SinkTree, derivation);
     Ok(FlowBound {
         flow: id,
         delay,
@@ -80,6 +84,65 @@ pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, Analys
         delay_by: Arc::clone(&source),
         backlog_by: source,
     })
+}
+
+/// When the last of the first burst leaves each server, if all bursts come when they hurt. Curves
+/// count as one token bucket or one rate-latency curve, the ones of the long run.
+fn exits(
+    common: &Common<'_>,
+    joining: &[(ServerId, Vec<FlowId>, Arc<Curve>)],
+) -> Option<Vec<Rational>> {
+    let mut servers = Vec::with_capacity(joining.len());
+    for (server, _, arrival) in joining {
+        let bucket = pmoo::token_buckets(arrival).pop()?;
+        let service = pmoo::rate_latencies(&common.network.server(*server).service).pop()?;
+        servers.push((service.rate.into_finite()?, service.latency, bucket));
+    }
+    let mut exits = Vec::with_capacity(servers.len());
+    for end in 1..=servers.len() {
+        let servers = servers.get(..end)?;
+        let mut exit = Rational::ZERO;
+        for (index, (rate, latency, bucket)) in servers.iter().enumerate() {
+            // The rate of the burst, and of all that comes together with it.
+            let (mut clearing, mut together) = (rate.clone(), rate.clone());
+            for (limit, _, joining) in servers.iter().skip(index + 1) {
+                together += &joining.rate;
+                if together > *limit {
+                    clearing = clearing * limit / &together;
+                    together = limit.clone();
+                }
+            }
+            exit += latency;
+            exit += &bucket.burst.checked_div(&clearing)?;
+        }
+        exits.push(exit);
+    }
+    Some(exits)
+}
+
+/// Arrivals of flows at a server to which nothing but them comes over their links.
+fn joined(
+    common: &Common<'_>,
+    server: ServerId,
+    flows: &[FlowId],
+) -> Result<Arc<Curve>, AnalysisError> {
+    let network = common.network;
+    let mut total = Curve::zero();
+    let mut links: Vec<ServerId> = Vec::new();
+    for id in flows {
+        match network.predecessor(*id, server) {
+            None => total = operations::sum(&total, &network.flow(*id).arrival)?,
+            Some(before) if !links.contains(&before) => links.push(before),
+            Some(_) => {}
+        }
+    }
+    // All that was at the server before comes here, whole.
+    for before in links {
+        let there = joined(common, before, network.flows_at(before))?;
+        let behind = operations::deconvolution(&there, &network.server(before).service)?;
+        total = operations::sum(&total, &behind)?;
+    }
+    Ok(Arc::new(total))
 }
 
 /// Whether all flows that the flow meets, and all that those meet, end where it ends.
@@ -109,36 +172,4 @@ fn check(common: &Common<'_>, id: FlowId) -> Result<(), AnalysisError> {
         }
     }
     Ok(())
-}
-
-fn service(common: &Common<'_>, server: ServerId) -> Result<(Rational, Rational), AnalysisError> {
-    let model = common.network.server(server);
-    let services = pmoo::rate_latencies(&model.service);
-    match services.as_slice() {
-        [one @ RateLatency { rate: Extended::Finite(rate), latency }]
-            if one.curve().as_ref() == Some(&model.service) && !model.packetizer =>
-        {
-            Ok((rate.clone(), latency.clone()))
-        }
-        _ => Err(AnalysisError::NotSinkTree(format!(
-            "the service of server '{}' is not one rate-latency curve",
-            model.name
-        ))),
-    }
-}
-
-fn bucket(common: &Common<'_>, flow: FlowId) -> Result<TokenBucket, AnalysisError> {
-    let model = common.network.flow(flow);
-    match pmoo::token_buckets(&model.arrival).as_slice() {
-        [one]
-            if crate::Curve::token_bucket(one.burst.clone(), one.rate.clone()).as_ref()
-                == Ok(&model.arrival) =>
-        {
-            Ok(one.clone())
-        }
-        _ => Err(AnalysisError::NotSinkTree(format!(
-            "the arrivals of flow '{}' are not one token bucket",
-            model.name
-        ))),
-    }
 }

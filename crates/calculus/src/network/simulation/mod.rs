@@ -1,0 +1,325 @@
+//! Trajectories that happen: lower bounds of the worst delay and backlog.
+//!
+//! A bound from above is worth more beside one from below. Sources send all that they may, at times
+//! that hurt; servers are as lazy as they may be; data that come at the same time, or that a
+//! scheduler may serve in any order, are served so that the flow of interest comes last. All of it
+//! is exact arithmetic on piecewise linear processes, server after server. What comes out has
+//! happened in a legal run of the network, so no bound may be below it: if one is, the bound (or
+//! this) is wrong, and whoever asked must be told.
+//!
+//! Other flows may also send nothing, which is used where all of a network would be too much.
+
+mod process;
+mod server;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use self::process::Process;
+use super::model::{FlowId, Multiplexing, Network, Priority, ServerId};
+use super::settings::Settings;
+use crate::{Extended, Rational};
+
+/// Flows, besides the one of interest, that take part.
+const FLOWS: usize = 48;
+/// Servers of a path up to which processes stay small.
+const SERVERS: usize = 24;
+/// Knots of all processes at one server, at most.
+const KNOTS: usize = 4_000;
+
+/// What a flow suffered in the worst run that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trajectory {
+    /// The flow.
+    pub flow: FlowId,
+    /// The longest time that data of it were in the network.
+    pub delay: Rational,
+    /// The most data of it that were in the network.
+    pub backlog: Rational,
+    /// When each flow of that run began to send.
+    pub offsets: Vec<(FlowId, Rational)>,
+}
+
+/// When cross traffic begins.
+#[derive(Clone, Copy, Debug)]
+enum Strategy {
+    /// All at once.
+    Together,
+    /// When the first data of the flow of interest come to where it joins.
+    WithTheFirst,
+    /// When the last data of its burst do.
+    WithTheLast,
+}
+
+/// Looks for a bad run for a flow. None if the network is beyond what is simulated: infinite
+/// bursts, overload, maximum service curves, very long paths.
+#[must_use]
+pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
+    let scene = Scene::of(network, flow, settings)?;
+    let mut worst: Option<Trajectory> = None;
+    for strategy in [Strategy::Together, Strategy::WithTheFirst, Strategy::WithTheLast] {
+        for reversed in [false, true] {
+            let Some(found) = scene.run(strategy, reversed) else { continue };
+            worst = Some(match worst {
+                None => found,
+                Some(worst) => Trajectory {
+                    backlog: worst.backlog.clone().max(found.backlog.clone()),
+                    ..if found.delay > worst.delay { found } else { worst }
+                },
+            });
+        }
+    }
+    worst
+}
+
+/// Who takes part.
+struct Scene<'n> {
+    network: &'n Network,
+    settings: &'n Settings,
+    flow: FlowId,
+    /// The flow of interest and its cross traffic.
+    flows: Vec<FlowId>,
+    /// Servers in the order of paths, as far as they matter.
+    order: Vec<ServerId>,
+    /// How long sources send.
+    lasting: Rational,
+}
+
+impl<'n> Scene<'n> {
+    fn of(network: &'n Network, flow: FlowId, settings: &'n Settings) -> Option<Self> {
+        let path = &network.flow(flow).path;
+        if path.len() > SERVERS {
+            return None;
+        }
+        let mut flows = vec![flow];
+        // Those that share most servers first.
+        let mut shared = BTreeMap::<FlowId, usize>::new();
+        for server in path {
+            for other in network.flows_at(*server).iter().filter(|other| **other != flow) {
+                *shared.entry(*other).or_default() += 1;
+            }
+        }
+        let mut others: Vec<(FlowId, usize)> = shared.into_iter().collect();
+        others.sort_by_key(|(id, shared)| (std::cmp::Reverse(*shared), *id));
+        for (other, _) in others.into_iter().take(FLOWS) {
+            if network.flow(other).path.len() > SERVERS {
+                continue;
+            }
+            flows.push(other);
+            if order(network, &flows).is_none() {
+                flows.pop();
+            }
+        }
+        let mut order = order(network, &flows)?;
+        // Of the others only what lies before the path of interest.
+        let mut needed: HashSet<ServerId> = path.iter().copied().collect();
+        for server in order.iter().rev() {
+            let feeds = |id: &FlowId| {
+                let path = &network.flow(*id).path;
+                let position = network.position(*id, *server);
+                let next = position.and_then(|position| path.get(position + 1));
+                next.is_some_and(|next| needed.contains(next))
+            };
+            if flows.iter().any(feeds) {
+                needed.insert(*server);
+            }
+        }
+        order.retain(|server| needed.contains(server));
+        let mut lasting = Rational::ONE;
+        for server in &order {
+            let model = network.server(*server);
+            if model.maximum_service.is_some() {
+                return None;
+            }
+            let mut burst = Rational::ZERO;
+            let mut rate = Extended::ZERO;
+            for id in flows.iter().filter(|id| network.position(**id, *server).is_some()) {
+                let arrival = &network.flow(*id).arrival;
+                burst += arrival.right_limit_at(&Rational::ZERO).finite()?;
+                rate = rate.checked_add(&arrival.ultimate_rate())?;
+            }
+            let service = model.service.ultimate_rate();
+            if rate > service || service <= Extended::ZERO {
+                return None;
+            }
+            let time = model.service.lower_pseudo_inverse().ok()?.value_at(&burst);
+            lasting += time.finite()?;
+        }
+        Some(Self { network, settings, flow, flows, order, lasting })
+    }
+
+    /// One run.
+    fn run(&self, strategy: Strategy, reversed: bool) -> Option<Trajectory> {
+        let network = self.network;
+        let path = &network.flow(self.flow).path;
+        let burst =
+            network.flow(self.flow).arrival.right_limit_at(&Rational::ZERO).into_finite()?;
+        let mut offsets: HashMap<FlowId, Rational> =
+            self.flows.iter().map(|id| (*id, Rational::ZERO)).collect();
+        if !matches!(strategy, Strategy::Together) {
+            // Where the flow of interest is when depends on who joined before.
+            for (index, server) in path.iter().enumerate().skip(1) {
+                let run = self.through(&offsets, reversed, Some(*server))?;
+                let before = path.get(index - 1)?;
+                let arriving = run.get(&(self.flow, *before))?;
+                let when = match strategy {
+                    Strategy::WithTheFirst => arriving.first().cloned()?,
+                    _ => arriving.when(&burst)?,
+                };
+                for id in self.flows.iter().filter(|id| self.joins(**id) == Some(*server)) {
+                    // Its own way there takes time, too.
+                    let earlier = network.predecessor(*id, *server);
+                    let on_its_way = match earlier.and_then(|s| run.get(&(*id, s))) {
+                        Some(process) => {
+                            process.first()? - offsets.get(id).unwrap_or(&Rational::ZERO)
+                        }
+                        None => Rational::ZERO,
+                    };
+                    offsets.insert(*id, &when - &on_its_way);
+                }
+            }
+        }
+        let run = self.through(&offsets, reversed, None)?;
+        let sent = self.source(self.flow, offsets.get(&self.flow)?)?;
+        let left = run.get(&(self.flow, *path.last()?))?;
+        let mut offsets: Vec<_> = offsets.into_iter().collect();
+        offsets.sort();
+        Some(Trajectory {
+            flow: self.flow,
+            delay: sent.delay_to(left),
+            backlog: sent.backlog_to(left),
+            offsets,
+        })
+    }
+
+    fn source(&self, id: FlowId, offset: &Rational) -> Option<Process> {
+        Process::greedy(&self.network.flow(id).arrival, offset, &self.lasting)
+    }
+
+    /// The first server of the path of interest that a flow visits.
+    fn joins(&self, id: FlowId) -> Option<ServerId> {
+        let path = &self.network.flow(self.flow).path;
+        path.iter().copied().find(|server| self.network.position(id, *server).is_some())
+    }
+
+    /// What leaves each server, for each flow; up to some server.
+    fn through(
+        &self,
+        offsets: &HashMap<FlowId, Rational>,
+        reversed: bool,
+        until: Option<ServerId>,
+    ) -> Option<HashMap<(FlowId, ServerId), Process>> {
+        let network = self.network;
+        let mut left = HashMap::new();
+        for server in &self.order {
+            if until == Some(*server) {
+                break;
+            }
+            let mut here: Vec<FlowId> = self
+                .flows
+                .iter()
+                .copied()
+                .filter(|id| network.position(*id, *server).is_some())
+                .collect();
+            // The flow of interest is the last.
+            here.sort_by_key(|id| *id == self.flow);
+            if reversed {
+                let others = here.iter().filter(|id| **id != self.flow).count();
+                here[..others].reverse();
+            }
+            let mut arrivals = Vec::with_capacity(here.len());
+            for id in &here {
+                let arrival = match network.predecessor(*id, *server) {
+                    None => self.source(*id, offsets.get(id)?)?,
+                    Some(before) => left.get(&(*id, before)).cloned()?,
+                };
+                arrivals.push(arrival);
+            }
+            if arrivals.iter().map(|arrival| arrival.knots.len()).sum::<usize>() > KNOTS {
+                return None;
+            }
+            let groups = self.groups(*server, &here);
+            let departures = server::serve(&arrivals, &groups, &network.server(*server).service)?;
+            self.check_shaping(*server, &here, &departures)?;
+            left.extend(here.iter().map(|id| (*id, *server)).zip(departures));
+        }
+        Some(left)
+    }
+
+    /// Places of flows in the list, by urgency.
+    fn groups(&self, server: ServerId, here: &[FlowId]) -> Vec<server::Group> {
+        match self.settings.multiplexing_at(self.network.server(server)) {
+            Multiplexing::Fifo => vec![(0..here.len()).collect()],
+            Multiplexing::Arbitrary => (0..here.len()).map(|place| vec![place]).collect(),
+            Multiplexing::StaticPriority => {
+                let mut classes = BTreeMap::<Priority, Vec<usize>>::new();
+                for (place, id) in here.iter().enumerate() {
+                    classes.entry(self.network.flow(*id).priority).or_default().push(place);
+                }
+                classes.into_values().collect()
+            }
+        }
+    }
+
+    /// A run that a link would have shaped has not happened.
+    fn check_shaping(
+        &self,
+        server: ServerId,
+        here: &[FlowId],
+        departures: &[Process],
+    ) -> Option<()> {
+        let network = self.network;
+        let mut over = BTreeMap::<Option<ServerId>, Process>::new();
+        for (id, departure) in here.iter().zip(departures) {
+            let path = &network.flow(*id).path;
+            let next = path.get(network.position(*id, server)? + 1).copied();
+            let sum = over.entry(next).or_default();
+            *sum = sum.plus(departure, 1);
+        }
+        let mut all = Process::default();
+        for (next, sum) in &over {
+            all = all.plus(sum, 1);
+            let link = next.and_then(|next| network.link(server, next));
+            if link.is_some_and(|link| sum.exceeds(&link.ultimate_rate())) {
+                return None;
+            }
+        }
+        let shaping = network.server(server).shaping.as_ref();
+        if shaping.is_some_and(|shaping| all.exceeds(&shaping.ultimate_rate())) {
+            return None;
+        }
+        Some(())
+    }
+}
+
+/// Servers of flows in an order that all paths have; none if there is a cycle.
+fn order(network: &Network, flows: &[FlowId]) -> Option<Vec<ServerId>> {
+    let mut incoming = BTreeMap::<ServerId, usize>::new();
+    let mut successors = BTreeMap::<ServerId, Vec<ServerId>>::new();
+    for id in flows {
+        let path = &network.flow(*id).path;
+        for server in path {
+            incoming.entry(*server).or_default();
+        }
+        for turn in path.windows(2) {
+            if let [from, to] = turn {
+                successors.entry(*from).or_default().push(*to);
+                *incoming.entry(*to).or_default() += 1;
+            }
+        }
+    }
+    let mut ready: Vec<ServerId> =
+        incoming.iter().filter(|(_, count)| **count == 0).map(|(server, _)| *server).collect();
+    let mut order = Vec::with_capacity(incoming.len());
+    while let Some(server) = ready.pop() {
+        order.push(server);
+        for next in successors.get(&server).into_iter().flatten() {
+            if let Some(count) = incoming.get_mut(next) {
+                *count -= 1;
+                if *count == 0 {
+                    ready.push(*next);
+                }
+            }
+        }
+    }
+    (order.len() == incoming.len()).then_some(order)
+}

@@ -1,0 +1,361 @@
+//! A server as lazy as its strict service curve allows.
+//!
+//! Whenever data come to an empty server, a backlogged period begins, and during it the server
+//! serves exactly what its service curve says, counted from the beginning. That is a legal
+//! behaviour of every server with that service curve, strict or not.
+
+use super::process::Process;
+use crate::{Curve, Extended, Rational};
+
+/// Backlogged periods after which the server serves at once. It may always be faster.
+const PERIODS: usize = 24;
+
+/// What the server does from a time on.
+#[derive(Clone, Debug)]
+enum Phase {
+    /// All that comes leaves at once.
+    Free { from: Rational },
+    /// It serves what the steps say: from when, an amount at once (none for all), then a slope.
+    Busy { from: Rational, steps: Vec<(Rational, Option<Rational>, Rational)> },
+}
+
+impl Phase {
+    fn from(&self) -> &Rational {
+        match self {
+            Self::Free { from } | Self::Busy { from, .. } => from,
+        }
+    }
+}
+
+/// Flows of one urgency, in the order in which data that come at the same time are served.
+pub(super) type Group = Vec<usize>;
+
+/// What leaves a server, for each flow that comes. More urgent groups first. None if the server
+/// does not serve all.
+pub(super) fn serve(
+    arrivals: &[Process],
+    groups: &[Group],
+    service: &Curve,
+) -> Option<Vec<Process>> {
+    let mut all = Process::default();
+    for arrival in arrivals {
+        all = all.plus(arrival, 1);
+    }
+    let phases = phases(&all, service)?;
+    let mut departures = vec![Process::default(); arrivals.len()];
+    let (mut urgent_in, mut urgent_out) = (Process::default(), Process::default());
+    for group in groups {
+        for flow in group {
+            urgent_in = urgent_in.plus(arrivals.get(*flow)?, 1);
+        }
+        let out = sweep(&urgent_in, &phases);
+        let own = out.plus(&urgent_out, -1);
+        if let [flow] = group.as_slice() {
+            *departures.get_mut(*flow)? = own;
+        } else {
+            split(arrivals, group, &own, &mut departures)?;
+        }
+        urgent_out = out;
+    }
+    Some(departures)
+}
+
+/// Backlogged periods of a server.
+fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
+    let mut phases = Vec::new();
+    let Some(mut now) = all.first().cloned() else { return Some(phases) };
+    let end = all.knots.last()?.t.clone();
+    for _ in 0..PERIODS {
+        // Skip what is idle; `now` is when data come to the empty server.
+        let after = all.knots.iter().rposition(|knot| knot.t <= now)?;
+        if all.knots[after].slope.is_zero() && all.knots[after].t < now {
+            match all.knots.get(after + 1) {
+                Some(next) => now = next.t.clone(),
+                None => return Some(phases),
+            }
+        }
+        let index = all.knots.iter().rposition(|knot| knot.t <= now)?;
+        let knot = &all.knots[index];
+        let before = if knot.t == now { knot.low.clone() } else { knot.at(&now) };
+        let missing = all.total() - &before;
+        if !missing.is_positive() {
+            return Some(phases);
+        }
+        let enough = service.lower_pseudo_inverse().ok()?.value_at(&missing).into_finite()?;
+        let long = enough.max(&end - &now) + Rational::ONE;
+        let pieces = service.pieces_until(&long).ok()?;
+        let first = pieces.first()?;
+        let keeps_up = matches!(first.right_limit(), Extended::Finite(height)
+            if height.is_zero() && *first.slope() >= knot.slope && knot.at(&now) == before);
+        if keeps_up {
+            // No backlog arises before more comes.
+            phases.push(Phase::Free { from: now.clone() });
+            match all.knots.get(index + 1) {
+                Some(next) => now = next.t.clone(),
+                None => return Some(phases),
+            }
+            continue;
+        }
+        let mut steps = Vec::new();
+        let mut caught_up = None;
+        let mut served = before;
+        let (mut at, mut piece, mut arrived) = (now.clone(), 0, index);
+        let mut slope = Rational::ZERO;
+        while caught_up.is_none() {
+            // Where both stand at `at`.
+            if let Some(next) = pieces.get(piece)
+                && &now + next.start() == at
+            {
+                let jump = match next.right_limit() {
+                    Extended::Finite(_) if piece == 0 => next.right_limit().finite().cloned(),
+                    Extended::Finite(height) => {
+                        let last = &pieces[piece - 1];
+                        let from = last.right_limit().finite()?;
+                        let was = from + &(last.slope() * &(next.start() - last.start()));
+                        Some(height - &was)
+                    }
+                    _ => None,
+                };
+                slope = next.slope().clone();
+                if let Some(jump) = &jump {
+                    served += jump;
+                }
+                steps.push((at.clone(), jump.clone(), slope.clone()));
+                piece += 1;
+                if jump.is_none() {
+                    caught_up = Some(at.clone());
+                    continue;
+                }
+            }
+            let knot = &all.knots[arrived];
+            let gap = knot.at(&at) - &served;
+            if !gap.is_positive() && at > now {
+                caught_up = Some(at.clone());
+                continue;
+            }
+            let next_piece = pieces.get(piece).map(|next| &now + next.start());
+            let next_knot = all.knots.get(arrived + 1).map(|next| next.t.clone());
+            let closing = &slope - &knot.slope;
+            let meets = closing.is_positive().then(|| &at + &(&gap / &closing));
+            let soonest = [&next_piece, &next_knot, &meets].into_iter().flatten().min().cloned()?;
+            served += &(&slope * &(&soonest - &at));
+            if next_knot.as_ref() == Some(&soonest) {
+                arrived += 1;
+            } else if meets.as_ref() == Some(&soonest) && next_piece.as_ref() != Some(&soonest) {
+                caught_up = Some(soonest.clone());
+            }
+            at = soonest;
+        }
+        phases.push(Phase::Busy { from: now.clone(), steps });
+        now = caught_up?;
+        if now >= end {
+            break;
+        }
+    }
+    phases.push(Phase::Free { from: now });
+    Some(phases)
+}
+
+/// What leaves of the most urgent arrivals.
+fn sweep(arrivals: &Process, phases: &[Phase]) -> Process {
+    let mut out = Process::default();
+    let mut knots = arrivals.knots.iter().peekable();
+    // What has come, its slope, and what waits.
+    let (mut incoming, mut waiting) = (Rational::ZERO, Rational::ZERO);
+    for (index, phase) in phases.iter().enumerate() {
+        let end = phases.get(index + 1).map(Phase::from);
+        let (mut at, mut free) = (phase.from().clone(), matches!(phase, Phase::Free { .. }));
+        let mut steps = match phase {
+            Phase::Busy { steps, .. } => steps.iter().peekable(),
+            Phase::Free { .. } => [].iter().peekable(),
+        };
+        let mut capacity = Rational::ZERO;
+        loop {
+            // What happens at `at`: data come, then the server may serve some at once.
+            while let Some(knot) = knots.next_if(|knot| knot.t <= at) {
+                waiting += &(&knot.high - &knot.low);
+                incoming = knot.slope.clone();
+            }
+            while let Some((_, jump, slope)) = steps.next_if(|step| step.0 <= at) {
+                capacity = slope.clone();
+                match jump {
+                    Some(jump) => {
+                        let served = waiting.clone().min(jump.clone());
+                        out.jump(&at, &served);
+                        waiting -= &served;
+                    }
+                    None => free = true,
+                }
+            }
+            if free {
+                out.jump(&at, &waiting);
+                waiting = Rational::ZERO;
+            }
+            let rate = if free || (waiting.is_zero() && incoming <= capacity) {
+                incoming.clone()
+            } else {
+                capacity.clone()
+            };
+            out.go(&at, &rate);
+            // Until when that goes on.
+            let growing = &incoming - &rate;
+            let empty = (growing.is_negative() && waiting.is_positive())
+                .then(|| &at - &(&waiting / &growing));
+            let next = [
+                knots.peek().map(|knot| knot.t.clone()),
+                steps.peek().map(|step| step.0.clone()),
+                empty,
+                end.cloned(),
+            ];
+            let Some(next) = next.into_iter().flatten().min() else { break };
+            waiting += &(&growing * &(&next - &at));
+            at = next;
+            if end.is_some_and(|end| at >= *end) {
+                break;
+            }
+        }
+    }
+    out
+}
+
+/// Splits what leaves among flows that are served in the order of arrival.
+fn split(
+    arrivals: &[Process],
+    group: &Group,
+    out: &Process,
+    departures: &mut [Process],
+) -> Option<()> {
+    // The order of arrival: amounts, and to whom they belong.
+    let mut tape: std::collections::VecDeque<(Rational, Vec<(usize, Rational)>)> =
+        std::collections::VecDeque::new();
+    let mut times: Vec<&Rational> =
+        group.iter().flat_map(|flow| arrivals[*flow].knots.iter().map(|knot| &knot.t)).collect();
+    times.sort();
+    times.dedup();
+    let mut passed = vec![0_usize; arrivals.len()];
+    for (index, t) in times.iter().enumerate() {
+        for flow in group {
+            let knots = &arrivals[*flow].knots;
+            if let Some(knot) = knots.get(passed[*flow]).filter(|knot| knot.t == **t) {
+                passed[*flow] += 1;
+                let jump = &knot.high - &knot.low;
+                if jump.is_positive() {
+                    tape.push_back((jump.clone(), vec![(*flow, jump)]));
+                }
+            }
+        }
+        let Some(next) = times.get(index + 1) else { continue };
+        let lasting = *next - *t;
+        let mut shares = Vec::new();
+        for flow in group {
+            let knot = passed[*flow].checked_sub(1).and_then(|i| arrivals[*flow].knots.get(i));
+            if let Some(knot) = knot.filter(|knot| knot.slope.is_positive()) {
+                shares.push((*flow, &knot.slope * &lasting));
+            }
+        }
+        let amount: Rational = shares.iter().map(|(_, share)| share).sum();
+        if amount.is_positive() {
+            tape.push_back((amount, shares));
+        }
+    }
+    // What leaves takes from the front of the tape.
+    let mut taken = Rational::ZERO;
+    for (index, knot) in out.knots.iter().enumerate() {
+        let mut jump = &knot.high - &knot.low;
+        while jump.is_positive() {
+            let (amount, shares) = tape.front()?;
+            let step = jump.clone().min(amount - &taken);
+            for (flow, share) in shares {
+                departures.get_mut(*flow)?.jump(&knot.t, &(share * &step / amount));
+            }
+            jump -= &step;
+            taken += &step;
+            if taken == *amount {
+                tape.pop_front();
+                taken = Rational::ZERO;
+            }
+        }
+        let next = out.knots.get(index + 1);
+        let mut at = knot.t.clone();
+        if knot.slope.is_positive() {
+            // A slope ends at a further knot, since processes are finite.
+            let end = &next?.t;
+            while at < *end {
+                let (amount, shares) = tape.front()?;
+                let until = (&at + &((amount - &taken) / &knot.slope)).min(end.clone());
+                for flow in group {
+                    let share = shares.iter().find(|(other, _)| other == flow);
+                    let slope = match share {
+                        Some((_, share)) => &knot.slope * share / amount,
+                        None => Rational::ZERO,
+                    };
+                    departures.get_mut(*flow)?.go(&at, &slope);
+                }
+                taken += &(&knot.slope * &(&until - &at));
+                if taken == *amount {
+                    tape.pop_front();
+                    taken = Rational::ZERO;
+                }
+                at = until;
+            }
+        }
+        if next.is_none_or(|next| next.slope.is_zero()) {
+            let stop = next.map_or(&at, |next| &next.t);
+            for flow in group {
+                departures.get_mut(*flow)?.go(stop, &Rational::ZERO);
+            }
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(text: &str) -> Rational {
+        text.parse().expect("a number")
+    }
+
+    fn greedy(burst: i64, rate: i64, from: &str, lasting: i64) -> Process {
+        let curve = Curve::token_bucket(burst, rate).expect("a curve");
+        Process::greedy(&curve, &number(from), &Rational::from(lasting)).expect("a process")
+    }
+
+    #[test]
+    fn one_flow_at_a_rate_latency_server_has_the_delay_of_its_bound() {
+        let service = Curve::rate_latency(10, 10).expect("a curve");
+        let arrival = greedy(25, 5, "0", 40);
+        let out = serve(std::slice::from_ref(&arrival), &[vec![0]], &service).expect("served");
+        assert_eq!(arrival.delay_to(&out[0]), number("25/2"));
+        assert_eq!(arrival.backlog_to(&out[0]), number("75"));
+        assert_eq!(out[0].total(), arrival.total());
+    }
+
+    #[test]
+    fn the_last_of_a_fifo_burst_waits_for_all_and_nothing_is_lost() {
+        let service = Curve::rate_latency(10, 1).expect("a curve");
+        let flows = [greedy(3, 1, "0", 5), greedy(4, 2, "0", 5), greedy(2, 0, "1/2", 5)];
+        let out = serve(&flows, &[vec![1, 2, 0]], &service).expect("served");
+        // 1 + 7 / 10 for the burst of the first.
+        assert_eq!(flows[0].delay_to(&out[0]), number("17/10"));
+        for (flow, out) in flows.iter().zip(&out) {
+            assert_eq!(flow.total(), out.total());
+            assert_eq!(
+                out.plus(flow, -1).knots.iter().map(|k| k.high.clone()).max(),
+                Some(Rational::ZERO),
+                "it leaves before it comes"
+            );
+        }
+    }
+
+    #[test]
+    fn the_least_urgent_waits_for_all_others() {
+        let service = Curve::rate_latency(10, 1).expect("a curve");
+        let flows = [greedy(3, 1, "0", 50), greedy(4, 2, "0", 50)];
+        let out = serve(&flows, &[vec![1], vec![0]], &service).expect("served");
+        // 10 (t - 1) = 4 + 2 t + 3: the latency, and both bursts at the rate 8.
+        assert_eq!(flows[0].delay_to(&out[0]), number("17/8"));
+        assert_eq!(flows[1].delay_to(&out[1]), number("7/5"));
+    }
+}
