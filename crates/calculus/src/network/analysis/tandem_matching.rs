@@ -34,7 +34,11 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     }
     let steps = curves
         .iter()
-        .map(|service| Step::Tandem { servers: of_interest.path.clone(), service: service.clone() })
+        .map(|service| Step::Tandem {
+            servers: of_interest.path.clone(),
+            crossings: Vec::new(),
+            service: service.clone(),
+        })
         .collect();
     let derivation = Derivation { steps, services: curves };
     let source = source(common, Analysis::TandemMatching, derivation);
