@@ -3,6 +3,7 @@
 //! Exit status: 0 done, 1 the measured thing failed its thresholds or a check, 2 the input was
 //! wrong.
 
+mod bound;
 mod controller;
 mod demo;
 mod embedded;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Some(("demo", arguments)) => demo::run(arguments),
         Some(("probe", arguments)) => probe::run(arguments),
         Some(("controller", arguments)) => controller::run(arguments),
+        Some(("bound", arguments)) => bound::run(arguments),
         _ => Ok(ExitCode::from(2)),
     };
     outcome.unwrap_or_else(|failure| {
@@ -49,4 +51,5 @@ fn command() -> Command {
         .subcommand(demo::command())
         .subcommand(probe::arguments::command())
         .subcommand(controller::command())
+        .subcommand(bound::command())
 }

@@ -3,12 +3,14 @@
 //! Input is a [`probe::outcome::RunResult`]; nothing here measures or decides anything. Each form
 //! has a module: [`terminal`] for the table at the end of a run, [`html`] for `report.html`,
 //! [`json`] for `result.json`, and [`RunDirectory`], which writes all of them beside the raw
-//! histograms and the CSV files. [`compare()`] sets results side by side.
+//! histograms and the CSV files. [`compare()`] sets results side by side. Bounds of networks have
+//! forms of their own, in [`bounds`].
 //!
 //! Rule of the house: a figure never travels without its method. Means come with their 95 %
 //! confidence interval and the number of trials, percentiles with the number of samples, and every
 //! form says which side was saturated.
 
+pub mod bounds;
 pub mod compare;
 mod csv;
 mod describe;

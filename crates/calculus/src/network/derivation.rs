@@ -28,7 +28,11 @@ pub(crate) enum Step {
     /// What one server leaves over.
     LeftOver(LeftOver),
     /// What several servers leave over together, and what crosses them: from, to, arrivals.
-    Tandem { servers: Vec<ServerId>, crossings: Vec<(ServerId, ServerId, Arc<Curve>)>, service: Curve },
+    Tandem {
+        servers: Vec<ServerId>,
+        crossings: Vec<(ServerId, ServerId, Arc<Curve>)>,
+        service: Curve,
+    },
     /// What a server and all behind it leave over for those that came before.
     Joining { server: ServerId, cross: Vec<FlowId>, arrival: Arc<Curve>, service: Curve },
 }

@@ -74,6 +74,27 @@ pub fn curve(curve: &Curve) -> String {
     curve.to_string()
 }
 
+/// Corners of a curve up to a time, for drawing; a jump is two points above each other. An infinite
+/// part ends it.
+#[must_use]
+pub fn corners(curve: &Curve, until: &Rational) -> Vec<(f64, f64)> {
+    let Ok(pieces) = curve.pieces_until(until) else { return Vec::new() };
+    let mut corners = Vec::with_capacity(2 * pieces.len() + 1);
+    for (index, piece) in pieces.iter().enumerate() {
+        let start = piece.start().to_f64();
+        if let Extended::Finite(value) = piece.value() {
+            corners.push((start, value.to_f64()));
+        }
+        let Extended::Finite(after) = piece.right_limit() else { break };
+        corners.push((start, after.to_f64()));
+        let end = pieces.get(index + 1).map_or(until, crate::Piece::start);
+        let height = after + &(piece.slope() * &(end - piece.start()));
+        corners.push((end.to_f64(), height.to_f64()));
+    }
+    corners.dedup();
+    corners
+}
+
 fn rate_latency(service: &RateLatency) -> String {
     match &service.rate {
         Extended::Finite(rate) => format!("RL({}, {})", number(rate), number(&service.latency)),

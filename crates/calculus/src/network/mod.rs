@@ -3,6 +3,7 @@
 mod affine;
 pub mod analysis;
 mod arrival;
+mod assess;
 mod cache;
 mod derivation;
 pub mod describe;
@@ -16,11 +17,12 @@ pub mod simulation;
 mod stability;
 
 pub use analysis::{Analyser, Analysis, AnalysisError, FlowBound, ServerBound, Source};
+pub use assess::{Assessed, Contradiction};
 pub use derivation::Derivation;
 pub use format::{Format, FormatError};
 pub use model::{
     Flow, FlowId, Link, ModelError, Multiplexing, Network, NetworkBuilder, Priority, Server,
-    ServerId,
+    ServerId, Unit,
 };
 pub use settings::{ArrivalBound, FlowOfInterest, Settings};
 pub use simulation::{Trajectory, simulate};

@@ -227,6 +227,21 @@ pub enum ModelError {
     },
 }
 
+/// A unit in which people want to read times or data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Its name, such as `us`.
+    pub name: String,
+    /// Its size in seconds or bits.
+    pub size: Rational,
+}
+
+impl Unit {
+    fn base(name: &str) -> Self {
+        Self { name: name.to_owned(), size: Rational::ONE }
+    }
+}
+
 /// Collects servers, flows and links.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkBuilder {
@@ -234,6 +249,8 @@ pub struct NetworkBuilder {
     servers: Vec<Server>,
     flows: Vec<Flow>,
     links: Vec<Link>,
+    time_unit: Option<Unit>,
+    data_unit: Option<Unit>,
 }
 
 impl NetworkBuilder {
@@ -257,6 +274,16 @@ impl NetworkBuilder {
     /// Adds a link that shapes.
     pub fn link(&mut self, link: Link) {
         self.links.push(link);
+    }
+
+    /// Sets the unit in which times are best read; seconds if it is never called.
+    pub fn time_unit(&mut self, unit: Unit) {
+        self.time_unit = Some(unit);
+    }
+
+    /// Sets the unit in which data are best read; bits if it is never called.
+    pub fn data_unit(&mut self, unit: Unit) {
+        self.data_unit = Some(unit);
     }
 
     /// Checks everything.
@@ -319,6 +346,8 @@ impl NetworkBuilder {
             turns,
             crossing,
             positions,
+            time_unit: self.time_unit.unwrap_or_else(|| Unit::base("s")),
+            data_unit: self.data_unit.unwrap_or_else(|| Unit::base("b")),
         })
     }
 }
@@ -394,12 +423,24 @@ pub struct Network {
     turns: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
     crossing: Vec<Vec<FlowId>>,
     positions: HashMap<(FlowId, ServerId), usize>,
+    time_unit: Unit,
+    data_unit: Unit,
 }
 
 impl Network {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The unit in which times are best read. Values are in seconds in any case.
+    pub fn time_unit(&self) -> &Unit {
+        &self.time_unit
+    }
+
+    /// The unit in which data are best read. Values are in bits in any case.
+    pub fn data_unit(&self) -> &Unit {
+        &self.data_unit
     }
 
     /// All servers with their ids.

@@ -121,7 +121,7 @@ pub(crate) fn show(
     Ok(())
 }
 
-fn layout() -> Layout {
+pub(crate) fn layout() -> Layout {
     let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let width = told.or_else(terminal_width).unwrap_or(100);
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();

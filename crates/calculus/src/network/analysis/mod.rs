@@ -231,12 +231,32 @@ impl<'n> Analyser<'n> {
         })
     }
 
+    /// The network.
+    #[must_use]
+    pub fn network(&self) -> &'n Network {
+        self.common.network
+    }
+
+    /// The conventions.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.common.settings
+    }
+
+    pub(super) fn in_parallel<T: Sync, R: Send>(
+        &self,
+        items: &[T],
+        work: impl Fn(&T) -> Result<R, AnalysisError> + Sync,
+    ) -> Result<Vec<R>, AnalysisError> {
+        parallel(self.common.settings.threads, items, work)
+    }
+
     fn delays(&self) -> Result<&Delays, AnalysisError> {
         let delays = self.delays.get_or_init(|| Delays::of(&self.common));
         delays.as_ref().map_err(Clone::clone)
     }
 
-    fn feed_forward(&self, analysis: Analysis) -> Result<(), AnalysisError> {
+    pub(super) fn feed_forward(&self, analysis: Analysis) -> Result<(), AnalysisError> {
         if matches!(analysis, Analysis::TfaPlusPlus | Analysis::Best) {
             return Ok(());
         }
@@ -247,7 +267,7 @@ impl<'n> Analyser<'n> {
         Err(AnalysisError::Cyclic { analysis: analysis.name(), servers })
     }
 
-    fn run(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
+    pub(super) fn run(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
         let bounder = Bounder::new(&self.common);
         match analysis {
             Analysis::Tfa => tfa::bound(&bounder, &self.totals, flow),

@@ -16,7 +16,7 @@ mod tree;
 mod wopanets;
 mod xml;
 
-use super::{ModelError, Network};
+use super::{ModelError, Network, Unit};
 use tree::Node;
 
 /// A way to write a network down.
@@ -67,6 +67,20 @@ pub enum FormatError {
     /// All fields are right, but what they say is no network.
     #[error(transparent)]
     Model(#[from] ModelError),
+}
+
+/// The unit of time with that name, such as `us`.
+#[must_use]
+pub fn time_unit(name: &str) -> Option<Unit> {
+    let size = quantity::unit(name, quantity::Dimension::Time)?;
+    Some(Unit { name: name.to_owned(), size })
+}
+
+/// The unit of data with that name, such as `kB`.
+#[must_use]
+pub fn data_unit(name: &str) -> Option<Unit> {
+    let size = quantity::unit(name, quantity::Dimension::Data)?;
+    Some(Unit { name: name.to_owned(), size })
 }
 
 fn line_prefix(line: usize) -> String {

@@ -7,7 +7,7 @@ use super::curves::{Bounds, curve};
 use super::quantity::{Dimension, Units, unit};
 use super::tree::{Fields, Node};
 use crate::network::{
-    Flow, Link, ModelError, Multiplexing, Network, NetworkBuilder, Priority, Server, ServerId,
+    Flow, Link, ModelError, Multiplexing, Network, NetworkBuilder, Priority, Server, ServerId, Unit,
 };
 
 /// Reads a network.
@@ -31,6 +31,12 @@ pub(super) fn network(root: &Node) -> Result<Network, FormatError> {
         packetizer: fields.get("packetizer").map_or(Ok(false), Node::flag)?,
     };
     let mut builder = NetworkBuilder::new(name);
+    if let Some(node) = fields.get("time-unit") {
+        builder.time_unit(Unit { name: node.text()?.to_owned(), size: units.time.clone() });
+    }
+    if let Some(node) = fields.get("data-unit") {
+        builder.data_unit(Unit { name: node.text()?.to_owned(), size: units.data.clone() });
+    }
     let mut ids = HashMap::new();
     for node in fields.get("server").map_or(Ok(&[][..]), Node::list)? {
         let server = server(node, &units, &common)?;

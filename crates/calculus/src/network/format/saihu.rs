@@ -11,7 +11,9 @@ use std::collections::HashMap;
 use super::FormatError;
 use super::quantity::{Dimension, Units, unit};
 use super::tree::{Fields, Node};
-use crate::network::{Flow, ModelError, Multiplexing, Network, NetworkBuilder, Server, ServerId};
+use crate::network::{
+    Flow, ModelError, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit,
+};
 use crate::{Curve, Rational};
 
 /// Reads a network.
@@ -37,10 +39,16 @@ pub(super) fn network(root: &Node) -> Result<Network, FormatError> {
         },
         packetizer: common.get("packetizer").map_or(Ok(false), Node::flag)? || has("PK"),
         shaping: common.get("analysis_option").is_none() || has("IS"),
-        units,
+        units: units.clone(),
         fields: common,
     };
     let mut builder = NetworkBuilder::new(name);
+    if let Some(node) = common.get("time_unit") {
+        builder.time_unit(Unit { name: node.text()?.to_owned(), size: units.time.clone() });
+    }
+    if let Some(node) = common.get("data_unit") {
+        builder.data_unit(Unit { name: node.text()?.to_owned(), size: units.data.clone() });
+    }
     let mut ids = HashMap::new();
     for node in fields.need("servers")?.list()? {
         let server = server(node, &general)?;

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use super::FormatError;
 use super::quantity::{Dimension, Units};
 use super::xml::Element;
-use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId};
+use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit};
 use crate::{Curve, Rational};
 
 /// Reads a network.
@@ -37,6 +37,9 @@ pub(super) fn network(text: &str) -> Result<Network, FormatError> {
         packetizer: technology.contains(&"PK"),
     };
     let mut builder = NetworkBuilder::new(general.get("name").unwrap_or_default());
+    let microsecond = Rational::ratio(1, 1_000_000);
+    builder.time_unit(Unit { name: "us".to_owned(), size: microsecond });
+    builder.data_unit(Unit { name: "B".to_owned(), size: Rational::from(8) });
     let ports = reader.ports(&root, &mut builder)?;
     for element in root.each("flow") {
         reader.flow(element, &ports, &mut builder)?;

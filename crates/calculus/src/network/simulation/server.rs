@@ -7,8 +7,10 @@
 use super::process::Process;
 use crate::{Curve, Extended, Rational};
 
-/// Backlogged periods after which the server serves at once. It may always be faster.
-const PERIODS: usize = 24;
+/// Backlogged periods after which the server has no latency any more. It may always be faster.
+const LAZY: usize = 24;
+/// Backlogged periods after which it serves at once.
+const PERIODS: usize = 4_000;
 
 /// What the server does from a time on.
 #[derive(Clone, Debug)]
@@ -65,7 +67,9 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     let mut phases = Vec::new();
     let Some(mut now) = all.first().cloned() else { return Some(phases) };
     let end = all.knots.last()?.t.clone();
-    for _ in 0..PERIODS {
+    let eager = eager(service);
+    for period in 0..PERIODS {
+        let service = if period < LAZY { service } else { &eager };
         // Skip what is idle; `now` is when data come to the empty server.
         let after = all.knots.iter().rposition(|knot| knot.t <= now)?;
         if all.knots[after].slope.is_zero() && all.knots[after].t < now {
@@ -154,6 +158,15 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     }
     phases.push(Phase::Free { from: now });
     Some(phases)
+}
+
+/// The long-term rate without any latency, where that is not below the service curve.
+fn eager(service: &Curve) -> Curve {
+    let rate = service.ultimate_rate().into_finite();
+    let curve = rate.and_then(|rate| Curve::rate_latency(rate, Rational::ZERO).ok());
+    curve
+        .filter(|curve| service.is_at_most(curve).unwrap_or(false))
+        .unwrap_or_else(|| service.clone())
 }
 
 /// What leaves of the most urgent arrivals.

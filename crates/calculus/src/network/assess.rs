@@ -1,0 +1,76 @@
+//! Bounds beside runs: what was proven from above and what was seen from below.
+
+use super::analysis::{Analyser, Analysis, AnalysisError, FlowBound};
+use super::model::FlowId;
+use super::simulation::{Trajectory, simulate};
+use crate::Extended;
+
+/// A bound and the worst run that was found.
+#[derive(Clone, Debug)]
+pub struct Assessed {
+    /// The bound.
+    pub bound: FlowBound,
+    /// The run; none if none was asked for or the network is beyond what is simulated.
+    pub run: Option<Trajectory>,
+}
+
+/// A bound that is below what happens in a run: one of the two is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// Delay or backlog.
+    pub what: &'static str,
+    /// The bound.
+    pub bound: Extended,
+    /// What happened.
+    pub run: Extended,
+}
+
+impl Assessed {
+    /// Whether the bound is below the run.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<Contradiction> {
+        let run = self.run.as_ref()?;
+        let below = |what, bound: &Extended, run: &crate::Rational| {
+            let run = Extended::from(run);
+            (*bound < run).then(|| Contradiction { what, bound: bound.clone(), run })
+        };
+        // Total flow analysis bounds the data of a server, which is something else.
+        let comparable = self.bound.backlog_by.analysis != Analysis::Tfa;
+        below("delay", &self.bound.delay, &run.delay).or_else(|| {
+            comparable.then(|| below("backlog", &self.bound.backlog, &run.backlog)).flatten()
+        })
+    }
+
+    /// How much of the delay bound a run came to, at most 1 if nothing is wrong.
+    #[must_use]
+    pub fn tightness(&self) -> Option<f64> {
+        let (run, bound) = (self.run.as_ref()?, self.bound.delay.finite()?);
+        if bound.is_positive() { Some(run.delay.checked_div(bound)?.to_f64()) } else { None }
+    }
+}
+
+impl Analyser<'_> {
+    /// Bounds flows by several analyses and, if `with_runs`, looks for bad runs of each. For each
+    /// flow, a list in the order of the analyses.
+    ///
+    /// # Errors
+    ///
+    /// Of the first flow and analysis that has one.
+    pub fn assess(
+        &self,
+        flows: &[FlowId],
+        analyses: &[Analysis],
+        with_runs: bool,
+    ) -> Result<Vec<Vec<Assessed>>, AnalysisError> {
+        for analysis in analyses {
+            self.feed_forward(*analysis)?;
+        }
+        self.in_parallel(flows, |flow| {
+            let run = with_runs.then(|| simulate(self.network(), *flow, self.settings())).flatten();
+            let assess = |analysis: &Analysis| {
+                Ok(Assessed { bound: self.run(*flow, *analysis)?, run: run.clone() })
+            };
+            analyses.iter().map(assess).collect()
+        })
+    }
+}

@@ -1,0 +1,299 @@
+//! The arguments of `planimeter bound`: the manual, and from flags to settings.
+
+use std::path::{Path, PathBuf};
+
+use calculus::network::{
+    Analysis, ArrivalBound, FlowId, FlowOfInterest, Multiplexing, Network, Settings, Unit, format,
+};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use crate::failure::Failure;
+
+const WIDTH: usize = 100;
+
+const ABOUT: &str = "Bound delay and backlog in a network, exactly";
+
+const LONG_ABOUT: &str = "\
+Bound delay and backlog in a network, exactly.
+
+Reads servers with service curves and flows with arrival curves and paths, and says what delay and \
+what backlog no packet and no server ever exceed, whatever happens, by network calculus. Everything \
+is exact arithmetic: 0.67 is 67/100. Beside each bound stands a run of the network that was found \
+to come close, so that you see how tight the bound is; a bound that were below it would fail the \
+command.
+
+By default the smallest bound of all analyses counts that are proven for the order of service. A \
+single analysis follows the conventions of DNC, the Deterministic Network Calculator.";
+
+const ANALYSES: &str = "\
+Analyses:
+  best       the smallest of all that are proven and apply
+  tfa        total flow analysis: delays of all traffic at each server, added up
+  tfa++      the same from delay to delay, with the shaping of links; also for cyclic networks
+  sfa        separate flow analysis: what servers leave over for the flow, convolved
+  pmoo       pay multiplexing only once: what the whole path leaves over; any order of service
+  tma        tandem matching: pmoo over the best parts of the path; any order of service
+  sink-tree  FIFO networks in which all flows go to one root; exact for token buckets
+  all        all of these side by side, those left out that do not apply
+
+Backlog is the data of the flow inside the network; for tfa, as is usual, the data of all flows at
+the fullest server of the path.";
+
+const FILES: &str = "\
+Files, by their names:
+  .toml      Planimeter's own format
+  .json      the same in JSON, or an output-port network of Saihu
+  .xml       a physical network of WOPANets, as xTFA and Saihu read it
+  .mppg      a min-plus program: runs it and prints its outputs
+
+  Numbers may have units: 10Mbps, \"1.5 kB\", \"12us\"; without one they are seconds, bits and bits
+  per second unless the file says otherwise. A file of two servers:
+
+    time-unit = \"us\"
+    [[server]]
+    name = \"switch\"
+    service = { rate-latency = { rate = \"1Gbps\", latency = 4 } }
+    [[server]]
+    name = \"gateway\"
+    service = { rate-latency = { rate = \"100Mbps\", latency = 20 } }
+    shaping = { rate = \"100Mbps\" }
+    multiplexing = \"arbitrary\"
+    [[flow]]
+    name = \"video\"
+    path = [\"switch\", \"gateway\"]
+    arrival = { token-bucket = { burst = \"20kB\", rate = \"8Mbps\" } }
+    [[flow]]
+    name = \"alarms\"
+    path = [\"gateway\"]
+    arrival = { staircase = { height = \"100B\", length = \"1ms\" } }";
+
+const EXAMPLES: &str = "\
+Examples:
+  All flows of a network, and one of them step by step:
+    planimeter bound network.toml
+    planimeter bound network.toml --flow video --derivation
+
+  What DNC prints for SFA, in any order of service, and with PMOO for the arrivals:
+    planimeter bound network.toml --analysis sfa --multiplexing arbitrary
+    planimeter bound network.toml -a sfa -m arbitrary --arrival-bound aggregate-pmoo
+
+  Analyses side by side, and all figures for a program:
+    planimeter bound network.toml --analysis all
+    planimeter bound network.toml --json
+
+  Curves of a flow as a drawing:
+    planimeter bound network.toml --flow video --plot curves";
+
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  done
+  1  a server is overloaded so that flows have no bound, a bound contradicts a run, or an
+     assertion of a min-plus program does not hold
+  2  the file or an argument is wrong, or the analysis does not apply to the network";
+
+/// The verb with all its flags.
+pub(crate) fn command() -> Command {
+    let short =
+        "Defaults are in brackets. The manual, with files and analyses: planimeter bound --help";
+    Command::new("bound")
+        .about(ABOUT)
+        .long_about(LONG_ABOUT)
+        .term_width(WIDTH)
+        .after_help(short)
+        .after_long_help(format!("{ANALYSES}\n\n{FILES}\n\n{EXAMPLES}\n\n{EXIT_STATUS}"))
+        .arg(
+            Arg::new("file")
+                .value_name("FILE")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The network: .toml, .json, .xml; or a min-plus program, .mppg"),
+        )
+        .arg(
+            Arg::new("flow")
+                .short('f')
+                .long("flow")
+                .value_name("NAME")
+                .action(ArgAction::Append)
+                .help("Flow to bound; may be given several times, all flows by default"),
+        )
+        .arg(
+            Arg::new("analysis")
+                .short('a')
+                .long("analysis")
+                .value_name("ANALYSIS")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .default_value("best")
+                .value_parser(PossibleValuesParser::new(
+                    Analysis::ALL.iter().map(|analysis| analysis.name()).chain(["all"]),
+                ))
+                .help("Analysis, or several"),
+        )
+        .arg(
+            Arg::new("multiplexing")
+                .short('m')
+                .long("multiplexing")
+                .value_name("ORDER")
+                .value_parser(["fifo", "arbitrary", "static-priority"])
+                .help("Order of service at all servers, instead of what the file says"),
+        )
+        .arg(
+            Arg::new("arrival-bound")
+                .long("arrival-bound")
+                .visible_alias("cross-traffic")
+                .value_name("METHOD")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .default_value(ArrivalBound::default().name())
+                .value_parser(PossibleValuesParser::new(
+                    ArrivalBound::ALL.iter().map(|method| method.name()),
+                ))
+                .help("How arrivals of cross traffic are bounded; of several the smallest counts")
+                .long_help(
+                    "How arrivals of cross traffic are bounded: flows that come over one link \
+                     together as far back as they share their path (aggregate) or each alone \
+                     (segregated), with the left-over service of SFA (pboo), PMOO or tandem \
+                     matching (tm). Of several the smallest counts at each point of time",
+                ),
+        )
+        .arg(
+            Arg::new("flow-of-interest")
+                .long("flow-of-interest")
+                .value_name("ROLE")
+                .default_value("lowest-priority")
+                .value_parser(["lowest-priority", "interferes"])
+                .help("Whether cross traffic meets the flow of interest while it is bounded")
+                .long_help(
+                    "Whether cross traffic meets the flow of interest while it is bounded. With \
+                     lowest-priority it does not, as in DNC: proven for arbitrary multiplexing \
+                     only, and best uses it for that only. With interferes it does, as in panco",
+                ),
+        )
+        .arg(
+            Arg::new("derivation")
+                .short('d')
+                .long("derivation")
+                .action(ArgAction::SetTrue)
+                .help("Say step by step how each bound came about"),
+        )
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .action(ArgAction::SetTrue)
+                .help("Print JSON, numbers both exact and as doubles, instead of the table"),
+        )
+        .arg(
+            Arg::new("plot")
+                .long("plot")
+                .value_name("FOLDER")
+                .num_args(0..=1)
+                .default_missing_value("curves")
+                .value_parser(value_parser!(PathBuf))
+                .help("Draw the curves of each flow as SVG files in a folder, 'curves' if none is named"),
+        )
+        .arg(
+            Arg::new("no-simulation")
+                .long("no-simulation")
+                .action(ArgAction::SetTrue)
+                .help("Look for no runs; faster for large networks"),
+        )
+        .arg(
+            Arg::new("time-unit")
+                .long("time-unit")
+                .value_name("UNIT")
+                .value_parser(|text: &str| {
+                    format::time_unit(text).ok_or("known are s, ms, us, ns and ps")
+                })
+                .help("Unit of times in the table, such as us; by default that of the file"),
+        )
+        .arg(
+            Arg::new("data-unit")
+                .long("data-unit")
+                .value_name("UNIT")
+                .value_parser(|text: &str| {
+                    format::data_unit(text).ok_or("known are b and B, with k, M, G or Ki, Mi, Gi")
+                })
+                .help("Unit of data in the table, such as kB; by default that of the file"),
+        )
+        .arg(
+            Arg::new("threads")
+                .long("threads")
+                .value_name("N")
+                .default_value("0")
+                .value_parser(value_parser!(u16))
+                .help("Threads; 0 takes one for each core"),
+        )
+}
+
+/// The file.
+pub(super) fn file(matches: &ArgMatches) -> Result<&Path, Failure> {
+    let file = matches.get_one::<PathBuf>("file").map(PathBuf::as_path);
+    file.ok_or_else(|| Failure::input("no file is named"))
+}
+
+/// Conventions.
+pub(super) fn settings(matches: &ArgMatches) -> Settings {
+    let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+    let methods: Vec<ArrivalBound> = matches
+        .get_many::<String>("arrival-bound")
+        .unwrap_or_default()
+        .filter_map(|name| ArrivalBound::ALL.into_iter().find(|method| method.name() == name))
+        .collect();
+    Settings {
+        multiplexing: match text("multiplexing") {
+            Some("fifo") => Some(Multiplexing::Fifo),
+            Some("arbitrary") => Some(Multiplexing::Arbitrary),
+            Some(_) => Some(Multiplexing::StaticPriority),
+            None => None,
+        },
+        flow_of_interest: match text("flow-of-interest") {
+            Some("interferes") => FlowOfInterest::Interferes,
+            _ => FlowOfInterest::LowestPriority,
+        },
+        arrival_bounds: methods,
+        threads: matches.get_one::<u16>("threads").copied().unwrap_or(0).into(),
+    }
+}
+
+/// Analyses in the order in which they were named.
+pub(super) fn analyses(matches: &ArgMatches) -> Vec<Analysis> {
+    let mut analyses = Vec::new();
+    for name in matches.get_many::<String>("analysis").unwrap_or_default() {
+        let named = Analysis::ALL.into_iter().filter(|a| name == "all" || a.name() == name);
+        for analysis in named {
+            if !analyses.contains(&analysis) {
+                analyses.push(analysis);
+            }
+        }
+    }
+    analyses
+}
+
+/// Flows that were named, or all.
+pub(super) fn flows(matches: &ArgMatches, network: &Network) -> Result<Vec<FlowId>, Failure> {
+    let Some(names) = matches.get_many::<String>("flow") else {
+        return Ok(network.flows().map(|(id, _)| id).collect());
+    };
+    names
+        .map(|name| {
+            network.flow_named(name).ok_or_else(|| {
+                let known: Vec<&str> =
+                    network.flows().take(10).map(|(_, flow)| flow.name.as_str()).collect();
+                let more = if network.flows().len() > known.len() { " and more" } else { "" };
+                let known = known.join(", ");
+                Failure::input(format!("no flow is named '{name}'; there are {known}{more}"))
+            })
+        })
+        .collect()
+}
+
+/// The unit of times, if one was named.
+pub(super) fn time_unit(matches: &ArgMatches) -> Option<Unit> {
+    matches.get_one::<Unit>("time-unit").cloned()
+}
+
+/// The unit of data, if one was named.
+pub(super) fn data_unit(matches: &ArgMatches) -> Option<Unit> {
+    matches.get_one::<Unit>("data-unit").cloned()
+}

@@ -1,0 +1,138 @@
+//! `planimeter bound`: delay and backlog bounds for a network.
+
+mod arguments;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use calculus::network::{Analyser, Analysis, FlowId, Format, Network, Settings, format};
+use calculus::{Extended, mppg};
+use clap::ArgMatches;
+use report::bounds::{Bounds, curves, table, to_json};
+
+use crate::failure::Failure;
+use crate::probe::layout;
+pub(crate) use arguments::command;
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let file = arguments::file(matches)?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
+    let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    if extension.eq_ignore_ascii_case("mppg") {
+        return program(file, &text);
+    }
+    let format = Format::of_extension(extension).ok_or_else(|| {
+        Failure::input(format!(
+            "{}: the name says no format; .toml, .json, .xml and .mppg are known",
+            file.display()
+        ))
+    })?;
+    let in_file =
+        |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
+    let network = format::read(&text, format).map_err(|error| in_file(&error))?;
+    let settings = arguments::settings(matches);
+    let analyses = arguments::analyses(matches);
+    let flows = arguments::flows(matches, &network)?;
+    let (analyses, assessed) = assess(matches, &network, &settings, &analyses, &flows)?;
+    let analyser = Analyser::new(&network, settings.clone());
+    let servers = analyser
+        .servers(analyses.first().copied().unwrap_or(Analysis::Best))
+        .map_err(|error| in_file(&error))?;
+    let bounds = Bounds {
+        network: &network,
+        analyses: &analyses,
+        settings: &settings,
+        flows: &assessed,
+        servers: &servers,
+        loads: &network.loads(),
+        time_unit: arguments::time_unit(matches).unwrap_or_else(|| network.time_unit().clone()),
+        data_unit: arguments::data_unit(matches).unwrap_or_else(|| network.data_unit().clone()),
+        derivations: matches.get_flag("derivation"),
+    };
+    if matches.get_flag("json") {
+        print!("{}", to_json(&bounds));
+    } else {
+        print!("{}", table(&bounds, layout()));
+    }
+    if let Some(folder) = matches.get_one::<PathBuf>("plot") {
+        plot(&bounds, folder)?;
+    }
+    for contradiction in bounds.contradictions() {
+        eprintln!("planimeter: {contradiction}; please report this network as a bug");
+    }
+    Ok(verdict(&bounds))
+}
+
+/// Runs the analyses. Of several, those that do not apply to the network are left out.
+fn assess(
+    matches: &ArgMatches,
+    network: &Network,
+    settings: &Settings,
+    analyses: &[Analysis],
+    flows: &[FlowId],
+) -> Result<(Vec<Analysis>, Vec<Vec<calculus::network::Assessed>>), Failure> {
+    let analyser = Analyser::new(network, settings.clone());
+    let with_runs = !matches.get_flag("no-simulation");
+    match analyser.assess(flows, analyses, with_runs) {
+        Ok(assessed) => Ok((analyses.to_vec(), assessed)),
+        Err(error) if analyses.len() == 1 => Err(Failure::input(error)),
+        Err(_) => {
+            let applies = |analysis: &Analysis| match analyser.assess(flows, &[*analysis], false) {
+                Ok(_) => true,
+                Err(error) => {
+                    eprintln!("planimeter: {analysis} is left out: {error}");
+                    false
+                }
+            };
+            let some: Vec<Analysis> = analyses.iter().copied().filter(applies).collect();
+            let assessed = analyser.assess(flows, &some, with_runs).map_err(Failure::input)?;
+            Ok((some, assessed))
+        }
+    }
+}
+
+/// Runs a min-plus program and prints what it prints. An assertion that does not hold is 1.
+fn program(file: &Path, text: &str) -> Result<ExitCode, Failure> {
+    let outputs =
+        mppg::run(text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
+    let mut holds = true;
+    for output in &outputs {
+        println!("{output}");
+        holds &= !matches!(output, mppg::Output::Assertion { holds: false, .. });
+    }
+    Ok(ExitCode::from(u8::from(!holds)))
+}
+
+/// Writes a drawing for each flow.
+fn plot(bounds: &Bounds<'_>, folder: &Path) -> Result<(), Failure> {
+    let failed = |path: &Path, error: std::io::Error| {
+        Failure::run(format!("cannot write {}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for assessed in bounds.flows.iter().filter_map(|row| row.first()) {
+        let name = &bounds.network.flow(assessed.bound.flow).name;
+        let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let stem: String = name.chars().map(plain).collect();
+        // Two names may become one: the place in the network tells them apart.
+        let number = assessed.bound.flow.index();
+        let path = folder.join(format!("{number:03}-{stem}.svg"));
+        std::fs::write(&path, curves(bounds, assessed)).map_err(|error| failed(&path, error))?;
+    }
+    eprintln!("curves are in {}", folder.display());
+    Ok(())
+}
+
+/// 1 if a bound contradicts a run, or if there is no bound because a server is overloaded.
+fn verdict(bounds: &Bounds<'_>) -> ExitCode {
+    let unbounded = bounds
+        .flows
+        .iter()
+        .flatten()
+        .any(|assessed| assessed.bound.delay == Extended::PositiveInfinity);
+    let overloaded = unbounded && !bounds.overloads().is_empty();
+    ExitCode::from(u8::from(overloaded || !bounds.contradictions().is_empty()))
+}
+
+#[cfg(test)]
+mod tests;

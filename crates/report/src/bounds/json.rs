@@ -1,0 +1,109 @@
+//! `result.json` of bounds: every number exact, as text, and as the nearest double.
+
+use calculus::network::{Assessed, Source, describe};
+use calculus::{Curve, Extended};
+use serde_json::{Value, json};
+
+use super::Bounds;
+
+/// The JSON schema of what [`to_json`] gives.
+pub const SCHEMA: &str = include_str!("../../schemas/bounds-result.v1.schema.json");
+
+/// Bounds as JSON, in seconds and bits.
+#[must_use]
+pub fn to_json(bounds: &Bounds<'_>) -> String {
+    let network = bounds.network;
+    let flows: Vec<Value> = bounds
+        .flows
+        .iter()
+        .filter_map(|row| {
+            let flow = network.flow(row.first()?.bound.flow);
+            let path: Vec<&str> =
+                flow.path.iter().map(|id| network.server(*id).name.as_str()).collect();
+            let run = row.first()?.run.as_ref().map(|run| {
+                json!({
+                    "delay": number(&Extended::from(&run.delay)),
+                    "backlog": number(&Extended::from(&run.backlog)),
+                })
+            });
+            Some(json!({
+                "name": flow.name,
+                "path": path,
+                "arrival": curve(&flow.arrival),
+                "run": run,
+                "bounds": row.iter().zip(bounds.analyses)
+                    .map(|(assessed, asked)| bound(bounds, assessed, asked.name()))
+                    .collect::<Vec<_>>(),
+            }))
+        })
+        .collect();
+    let servers: Vec<Value> = bounds
+        .servers
+        .iter()
+        .map(|server| {
+            let load = bounds.loads.get(server.server.index());
+            json!({
+                "name": network.server(server.server).name,
+                "service": curve(&network.server(server.server).service),
+                "load": load.map(calculus::network::Load::ratio).filter(|load| load.is_finite()),
+                "overloaded": load.is_some_and(calculus::network::Load::is_over),
+                "delay": number(&server.delay),
+                "backlog": number(&server.backlog),
+            })
+        })
+        .collect();
+    let value = json!({
+        "schema": "planimeter-bounds-result.v1",
+        "network": network.name(),
+        "units": {"time": "s", "data": "b"},
+        "multiplexing": bounds.settings.multiplexing.map(|order| order.to_string()),
+        "flow-of-interest": bounds.settings.flow_of_interest.to_string(),
+        "arrival-bounds": bounds.settings.arrival_bounds.iter()
+            .map(|method| method.name()).collect::<Vec<_>>(),
+        "flows": flows,
+        "servers": servers,
+        "contradictions": bounds.contradictions(),
+    });
+    format!("{value:#}\n")
+}
+
+fn bound(bounds: &Bounds<'_>, assessed: &Assessed, asked: &str) -> Value {
+    let bound = &assessed.bound;
+    json!({
+        "analysis": asked,
+        "delay": number(&bound.delay),
+        "delay-by": source(bounds, &bound.delay_by),
+        "backlog": number(&bound.backlog),
+        "backlog-by": source(bounds, &bound.backlog_by),
+        "output": curve(&bound.output),
+        "tightness": assessed.tightness(),
+    })
+}
+
+fn source(bounds: &Bounds<'_>, source: &Source) -> Value {
+    let steps = match bounds.derivations {
+        true => source.derivation.lines(bounds.network),
+        false => Vec::new(),
+    };
+    json!({
+        "analysis": source.analysis.name(),
+        "multiplexing": source.settings.multiplexing.map(|order| order.to_string()),
+        "flow-of-interest": source.settings.flow_of_interest.to_string(),
+        "proven": source.proven,
+        "services": source.derivation.services().iter().map(curve).collect::<Vec<_>>(),
+        "steps": steps,
+    })
+}
+
+/// Exact text, and the nearest double; no double if it is infinite.
+fn number(value: &Extended) -> Value {
+    json!({
+        "exact": value.to_string(),
+        "value": value.finite().map(calculus::Rational::to_f64),
+    })
+}
+
+/// A curve by name, and exactly in the language of min-plus programs.
+fn curve(curve: &Curve) -> Value {
+    json!({"name": describe::curve(curve), "mppg": calculus::mppg::to_mppg(curve)})
+}

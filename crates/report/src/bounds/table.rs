@@ -1,0 +1,236 @@
+//! The table in the terminal.
+
+use calculus::network::describe::extended;
+use calculus::network::{Analysis, FlowOfInterest, Source};
+use calculus::{Extended, Rational};
+
+use super::Bounds;
+use crate::format::printable;
+use crate::terminal::{Cell, Column, Grid, Layout, Paint};
+
+/// Flows and servers shown at most; the rest is in the JSON.
+const ROWS: usize = 200;
+
+/// Bounds as text that fits the terminal. Ends with a newline.
+#[must_use]
+pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
+    let network = bounds.network;
+    let name = if network.name().is_empty() { "Network" } else { network.name() };
+    let (servers, flows) = (network.servers().len(), network.flows().len());
+    let head = format!(
+        "{}: {servers} server{}, {flows} flow{}",
+        printable(name),
+        if servers == 1 { "" } else { "s" },
+        if flows == 1 { "" } else { "s" },
+    );
+    let mut out = layout.paragraph("", &head, Paint::Strong);
+    out.push_str(&layout.paragraph("", &conventions(bounds), Paint::Plain));
+    out.push_str(&layout.heading(&format!(
+        "Flows, delay in {}, backlog in {}",
+        bounds.time_unit.name, bounds.data_unit.name
+    )));
+    out.push_str(&match bounds.analyses {
+        [_] => of_one(bounds).render(layout),
+        _ => of_several(bounds).render(layout),
+    });
+    more(&mut out, bounds.flows.len(), "flows", layout);
+    if bounds.derivations {
+        out.push_str(&derivations(bounds, layout));
+    }
+    out.push_str(&layout.heading(&format!(
+        "Servers, delay in {}, backlog in {}",
+        bounds.time_unit.name, bounds.data_unit.name
+    )));
+    out.push_str(&servers_grid(bounds).render(layout));
+    more(&mut out, bounds.servers.len(), "servers", layout);
+    let notes = notes(bounds);
+    if !notes.is_empty() {
+        out.push_str(&layout.heading("Notes"));
+        for (note, paint) in notes {
+            out.push_str(&layout.paragraph("  - ", &note, paint));
+        }
+    }
+    out
+}
+
+fn conventions(bounds: &Bounds<'_>) -> String {
+    let multiplexing = match bounds.settings.multiplexing {
+        Some(multiplexing) => format!("{multiplexing} multiplexing at all servers"),
+        None => {
+            let mut orders: Vec<String> = bounds
+                .network
+                .servers()
+                .map(|(_, server)| server.multiplexing.to_string())
+                .collect();
+            orders.sort();
+            orders.dedup();
+            format!("{} multiplexing", orders.join(" and "))
+        }
+    };
+    if bounds.analyses == [Analysis::Best] {
+        return format!("{multiplexing}; best of all analyses that are proven for it");
+    }
+    let methods: Vec<&str> =
+        bounds.settings.arrival_bounds.iter().map(|method| method.name()).collect();
+    format!(
+        "{multiplexing}; cross traffic bounded by {}, {}",
+        methods.join(" and "),
+        bounds.settings.flow_of_interest
+    )
+}
+
+/// A row per flow for one analysis.
+fn of_one(bounds: &Bounds<'_>) -> Grid {
+    let mut grid = Grid::new(vec![
+        Column::left("flow").indent(2),
+        Column::right("delay"),
+        Column::left("by").rank(2),
+        Column::right("in a run"),
+        Column::right("of bound").rank(3),
+        Column::right("backlog").rank(1),
+        Column::left("by").rank(4),
+        Column::right("in a run").rank(5),
+    ]);
+    for assessed in bounds.flows.iter().filter_map(|row| row.first()).take(ROWS) {
+        let bound = &assessed.bound;
+        let wrong = assessed.contradiction().is_some();
+        let run = assessed.run.as_ref();
+        let seen = |value: Option<&Rational>, time: bool| match value {
+            Some(value) => figure(bounds, &Extended::from(value), time),
+            None => "-".to_owned(),
+        };
+        let tight = assessed.tightness().map_or_else(String::new, |t| format!("{:.0} %", 100.0 * t));
+        grid.row(vec![
+            Cell::new(printable(&bounds.network.flow(bound.flow).name)),
+            Cell::painted(
+                figure(bounds, &bound.delay, true),
+                if wrong { Paint::Bad } else { Paint::Strong },
+            ),
+            Cell::new(by(&bound.delay_by)),
+            Cell::new(seen(run.map(|run| &run.delay), true)),
+            Cell::new(tight),
+            Cell::new(figure(bounds, &bound.backlog, false)),
+            Cell::new(by(&bound.backlog_by)),
+            Cell::new(seen(run.map(|run| &run.backlog), false)),
+        ]);
+    }
+    grid
+}
+
+/// A row per flow, a column per analysis.
+fn of_several(bounds: &Bounds<'_>) -> Grid {
+    let mut columns = vec![Column::left("flow").indent(2), Column::left("").rank(0)];
+    columns.extend(bounds.analyses.iter().map(|analysis| Column::right(analysis.name())));
+    columns.push(Column::right("in a run").rank(1));
+    let mut grid = Grid::new(columns);
+    for row in bounds.flows.iter().take(ROWS) {
+        let Some(first) = row.first() else { continue };
+        let mut delays = vec![
+            Cell::new(printable(&bounds.network.flow(first.bound.flow).name)),
+            Cell::new("delay"),
+        ];
+        let mut backlogs = vec![Cell::new(""), Cell::new("backlog")];
+        for assessed in row {
+            let paint = match assessed.contradiction() {
+                Some(_) => Paint::Bad,
+                None => Paint::Strong,
+            };
+            delays.push(Cell::painted(figure(bounds, &assessed.bound.delay, true), paint));
+            backlogs.push(Cell::new(figure(bounds, &assessed.bound.backlog, false)));
+        }
+        if let Some(run) = &first.run {
+            delays.push(Cell::new(figure(bounds, &Extended::from(&run.delay), true)));
+            backlogs.push(Cell::new(figure(bounds, &Extended::from(&run.backlog), false)));
+        }
+        grid.row(delays);
+        grid.row(backlogs);
+    }
+    grid
+}
+
+fn servers_grid(bounds: &Bounds<'_>) -> Grid {
+    let mut grid = Grid::new(vec![
+        Column::left("server").indent(2),
+        Column::right("load"),
+        Column::right("delay"),
+        Column::right("backlog"),
+        Column::right("flows").rank(1),
+    ]);
+    for server in bounds.servers.iter().take(ROWS) {
+        let load = bounds.loads.get(server.server.index());
+        let over = load.is_some_and(calculus::network::Load::is_over);
+        grid.row(vec![
+            Cell::new(printable(&bounds.network.server(server.server).name)),
+            Cell::painted(
+                load.map_or_else(String::new, |load| format!("{:.1} %", 100.0 * load.ratio())),
+                if over { Paint::Bad } else { Paint::Plain },
+            ),
+            Cell::new(figure(bounds, &server.delay, true)),
+            Cell::new(figure(bounds, &server.backlog, false)),
+            Cell::new(bounds.network.flows_at(server.server).len().to_string()),
+        ]);
+    }
+    grid
+}
+
+fn derivations(bounds: &Bounds<'_>, layout: Layout) -> String {
+    let mut out = String::new();
+    for assessed in bounds.flows.iter().flatten() {
+        let bound = &assessed.bound;
+        let name = &bounds.network.flow(bound.flow).name;
+        out.push_str(&layout.heading(&format!(
+            "Delay of {} by {}, in seconds and bits",
+            printable(name),
+            bound.delay_by.analysis
+        )));
+        for line in bound.delay_by.derivation.lines(bounds.network) {
+            out.push_str(&layout.paragraph("  ", &printable(&line), Paint::Plain));
+        }
+        let total = format!("delay {}", extended(&bound.delay));
+        out.push_str(&layout.paragraph("  ", &total, Paint::Plain));
+        let output = format!(
+            "output arrivals {}",
+            calculus::network::describe::curve(&bound.output)
+        );
+        out.push_str(&layout.paragraph("  ", &output, Paint::Plain));
+    }
+    out
+}
+
+fn notes(bounds: &Bounds<'_>) -> Vec<(String, Paint)> {
+    let mut notes: Vec<(String, Paint)> =
+        bounds.contradictions().into_iter().map(|text| (text, Paint::Bad)).collect();
+    notes.extend(bounds.overloads().into_iter().map(|text| (text, Paint::Bad)));
+    let sources = bounds.flows.iter().flatten().map(|assessed| &assessed.bound.delay_by);
+    let unproven = sources.filter(|source| !source.proven).count();
+    if unproven > 0 {
+        let text = format!(
+            "cross traffic is bounded {}, as DNC does; that is proven for arbitrary multiplexing \
+             only, which is not the order of service here. --flow-of-interest interferes gives \
+             bounds that are proven.",
+            FlowOfInterest::LowestPriority
+        );
+        notes.push((text, Paint::Warn));
+    }
+    notes
+}
+
+fn by(source: &Source) -> String {
+    match source.settings.multiplexing {
+        Some(multiplexing) => format!("{}, {multiplexing}", source.analysis),
+        None => source.analysis.to_string(),
+    }
+}
+
+fn more(out: &mut String, count: usize, what: &str, layout: Layout) {
+    if count > ROWS {
+        let text = format!("and {} more {what}; --json has all", count - ROWS);
+        out.push_str(&layout.paragraph("  ", &text, Paint::Faint));
+    }
+}
+
+/// A figure with up to ten digits.
+fn figure(bounds: &Bounds<'_>, value: &Extended, time: bool) -> String {
+    let value = if time { bounds.time(value) } else { bounds.data(value) };
+    extended(&value)
+}
