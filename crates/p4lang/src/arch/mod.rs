@@ -1,4 +1,5 @@
-//! The architecture files that Planimeter carries, in its own words: `core.p4`, `v1model.p4`, `psa.p4`, `pna.p4`.
+//! The architecture files that Planimeter carries, in its own words: `core.p4`, `v1model.p4`, `psa.p4`, `pna.p4`,
+//! and a few that programs for other targets include.
 //!
 //! Their declarations are those of the interfaces that users know from p4c: the same names, types, parameters and
 //! annotations, since P4Info and programs depend on them. A file of the same name in an `-I` directory goes first.
@@ -22,13 +23,18 @@ impl BuiltIn {
     }
 }
 
-/// The second name of a file is the one under which p4c keeps its variant for BMv2.
+/// `bmv2/` and `dpdk/` are where p4c keeps its variants for these targets; `pna/common.p4` is a part of ours.
 const FILES: &[BuiltIn] = &[
     BuiltIn { name: "core.p4", text: include_str!("core.p4") },
     BuiltIn { name: "v1model.p4", text: include_str!("v1model.p4") },
     BuiltIn { name: "psa.p4", text: include_str!("psa.p4") },
     BuiltIn { name: "bmv2/psa.p4", text: include_str!("psa.p4") },
+    BuiltIn { name: "dpdk/psa.p4", text: include_str!("psa_dpdk.p4") },
     BuiltIn { name: "pna.p4", text: include_str!("pna.p4") },
+    BuiltIn { name: "pna/common.p4", text: include_str!("pna_common.p4") },
+    BuiltIn { name: "dpdk/pna.p4", text: include_str!("pna_dpdk.p4") },
+    BuiltIn { name: "ebpf_model.p4", text: include_str!("ebpf_model.p4") },
+    BuiltIn { name: "ubpf_model.p4", text: include_str!("ubpf_model.p4") },
 ];
 
 /// The built-in file that `#include` names so.
@@ -61,7 +67,8 @@ mod tests {
 
     #[test]
     fn every_file_parses_and_can_be_included_twice() {
-        for file in FILES {
+        // The common part of PNA has no guard of its own.
+        for file in FILES.iter().filter(|file| file.name() != "pna/common.p4") {
             let once = parse(&format!("#include <{}>", file.name()));
             let twice = parse(&format!(
                 "#include <{0}>\n#include \"core.p4\"\n#include <{0}>",
@@ -70,6 +77,32 @@ mod tests {
             assert!(!once.program.declarations.is_empty(), "{}", file.name());
             assert_eq!(names(&once), names(&twice));
         }
+    }
+
+    #[test]
+    fn every_file_passes_the_checker() {
+        let variants = ["", "#define V1MODEL_VERSION 20200408\n", "#define __TARGET_DPDK__\n"];
+        for file in FILES.iter().filter(|file| file.name() != "pna/common.p4") {
+            for variant in variants {
+                let mut parsed = parse(&format!("{variant}#include <{}>", file.name()));
+                crate::check::check(&parsed.program, &parsed.sources, &mut parsed.diagnostics);
+                let messages = parsed.diagnostics.render(&parsed.sources, Style::Plain);
+                assert_eq!(messages, "", "{variant}{}", file.name());
+            }
+        }
+    }
+
+    #[test]
+    fn targets_have_their_variants() {
+        let has = |text: &str, name: &str| names(&parse(text)).contains(&name);
+        assert!(has("#include <pna.p4>", "PNA_Source_t"));
+        for text in ["#include <dpdk/pna.p4>", "#define __TARGET_DPDK__\n#include <pna.p4>"] {
+            assert!(!has(text, "PNA_Source_t") && has(text, "PreControlT"), "{text}");
+        }
+        assert!(
+            has("#include <bmv2/psa.p4>", "PSA_Switch")
+                && has("#include <dpdk/psa.p4>", "PSA_Switch")
+        );
     }
 
     #[test]

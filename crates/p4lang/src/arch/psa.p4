@@ -278,6 +278,9 @@ enum PSA_CounterType_t {
 extern Counter<W, S> {
     Counter(bit<32> n_counters, PSA_CounterType_t type);
     void count(in S index);
+#ifdef __TARGET_DPDK__
+    void count(in S index, in bit<32> pkt_len);
+#endif
 }
 
 // A counter for each entry of the table that names it in its `psa_direct_counter` property.
@@ -285,6 +288,9 @@ extern Counter<W, S> {
 extern DirectCounter<W> {
     DirectCounter(PSA_CounterType_t type);
     void count();
+#ifdef __TARGET_DPDK__
+    void count(in bit<32> pkt_len);
+#endif
 }
 
 enum PSA_MeterType_t {
@@ -299,6 +305,10 @@ extern Meter<S> {
     Meter(bit<32> n_meters, PSA_MeterType_t type);
     PSA_MeterColor_t execute(in S index, in PSA_MeterColor_t color);
     PSA_MeterColor_t execute(in S index);
+#ifdef __TARGET_DPDK__
+    PSA_MeterColor_t dpdk_execute(in S index, in PSA_MeterColor_t color, in bit<32> pkt_len);
+    PSA_MeterColor_t dpdk_execute(in S index, in bit<32> pkt_len);
+#endif
 }
 
 // A meter for each entry of the table that names it in its `psa_direct_meter` property.
@@ -306,6 +316,10 @@ extern DirectMeter {
     DirectMeter(PSA_MeterType_t type);
     PSA_MeterColor_t execute(in PSA_MeterColor_t color);
     PSA_MeterColor_t execute();
+#ifdef __TARGET_DPDK__
+    PSA_MeterColor_t dpdk_execute(in PSA_MeterColor_t color, in bit<32> pkt_len);
+    PSA_MeterColor_t dpdk_execute(in bit<32> pkt_len);
+#endif
 }
 
 extern Register<T, S> {
