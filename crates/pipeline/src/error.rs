@@ -93,9 +93,9 @@ pub enum RunError {
         "one packet became more than {0} passes: does the program stop to recirculate, resubmit and clone?"
     )]
     PassLimit(u64),
-    /// Actions, functions or controls that call themselves.
-    #[error("calls nest more than {0} deep")]
-    CallDepth(u32),
+    /// Deeper than the stack may be.
+    #[error("calls, blocks and expressions nest more than {0} deep: flatten the program")]
+    Depth(u32),
     /// Something refers to what is not there.
     #[error("the program is damaged ({0}): compile it again")]
     Malformed(&'static str),

@@ -22,6 +22,7 @@ use p4lang::bits::Bits;
 use p4lang::ir::{
     Block, ControlId, Direction, ExternId, Location, Parameter, ParserId, TableId, VariableId,
 };
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -29,7 +30,9 @@ use std::time::Duration;
 const MAXIMUM_STEPS: u64 = 1_000_000;
 /// States that one parser may go through; then its error is `ParserTimeout`.
 const MAXIMUM_STATES: u64 = 65_536;
-const MAXIMUM_CALL_DEPTH: u32 = 200;
+/// How deep calls, blocks and expressions may nest together. A level takes up to some kilobytes of
+/// stack without optimisation; all of them fit the two megabytes of a Rust thread.
+const MAXIMUM_DEPTH: u32 = 500;
 
 /// Why a block ends before its last statement.
 #[derive(Debug)]
@@ -112,7 +115,7 @@ pub(crate) struct Machine<'p> {
     /// Bytes by which headers that became valid or invalid change the packet.
     length_change: i64,
     steps: u64,
-    depth: u32,
+    depth: Cell<u32>,
 }
 
 impl<'p> Machine<'p> {
@@ -139,7 +142,7 @@ impl<'p> Machine<'p> {
             in_parser: false,
             length_change: 0,
             steps: 0,
-            depth: 0,
+            depth: Cell::new(0),
         })
     }
 
@@ -260,6 +263,13 @@ impl<'p> Machine<'p> {
 
     /// Runs statements in order.
     pub(crate) fn block(&mut self, block: &Block) -> Result<Flow, Stop> {
+        self.deeper()?;
+        let flow = self.statements(block);
+        self.shallower();
+        flow
+    }
+
+    fn statements(&mut self, block: &Block) -> Result<Flow, Stop> {
         for statement in block {
             self.steps += 1;
             if self.steps > MAXIMUM_STEPS {
@@ -273,15 +283,18 @@ impl<'p> Machine<'p> {
         Ok(Flow::Next)
     }
 
-    /// Runs `inside` one call deeper.
-    fn nested<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
-        if self.depth >= MAXIMUM_CALL_DEPTH {
-            return Err(RunError::CallDepth(MAXIMUM_CALL_DEPTH).into());
+    /// One level deeper in calls, blocks and expressions; [`Machine::shallower`] goes back.
+    fn deeper(&self) -> Result<(), RunError> {
+        let depth = self.depth.get();
+        if depth >= MAXIMUM_DEPTH {
+            return Err(RunError::Depth(MAXIMUM_DEPTH));
         }
-        self.depth += 1;
-        let result = inside(self);
-        self.depth -= 1;
-        result
+        self.depth.set(depth + 1);
+        Ok(())
+    }
+
+    fn shallower(&self) {
+        self.depth.set(self.depth.get().saturating_sub(1));
     }
 
     /// Tells the trace, if there is one; `make` runs only then.

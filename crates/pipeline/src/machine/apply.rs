@@ -214,14 +214,14 @@ impl Machine<'_> {
             Flow::Next => {}
             other => return Ok(other),
         }
-        let directional = action.parameters.iter().filter_map(|parameter| {
+        let mut directional = action.parameters.iter().filter_map(|parameter| {
             Some(Formal {
                 variable: parameter.variable,
                 direction: parameter.direction?,
                 type_id: parameter.type_id,
             })
         });
-        let flow = self.call(directional, &reference.arguments, |machine| {
+        let flow = self.call(&mut directional, &reference.arguments, &mut |machine| {
             machine.bind(action, &call.arguments)?;
             machine.event(|machine| Event::Action {
                 name: action.name.clone(),

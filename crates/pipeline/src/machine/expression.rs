@@ -4,7 +4,7 @@ use super::{Machine, Stop, damaged};
 use crate::value::Value;
 use num_bigint::BigInt;
 use p4lang::bits::Bits;
-use p4lang::ir::{BinaryOperator, Expression, ExpressionKind, Type, UnaryOperator};
+use p4lang::ir::{BinaryOperator, Expression, ExpressionKind, Type, TypeId, UnaryOperator};
 use std::cmp::Ordering;
 
 impl Machine<'_> {
@@ -19,27 +19,84 @@ impl Machine<'_> {
                 let place = self.resolve(place)?;
                 self.read(&place, expression.type_id)
             }
-            ExpressionKind::Unary(operator, operand) => {
-                unary(*operator, self.evaluate(operand)?).ok_or_else(|| damaged("operand"))
+            _ => {
+                self.deeper()?;
+                let value = self.evaluate_operation(expression);
+                self.shallower();
+                value
             }
+        }
+    }
+
+    /// Each operation in a frame of its own: expressions nest deeper than stacks are generous.
+    fn evaluate_operation(&self, expression: &Expression) -> Result<Value, Stop> {
+        match &expression.kind {
+            ExpressionKind::Constant(_) | ExpressionKind::Read(_) => self.evaluate(expression),
+            ExpressionKind::Unary(operator, operand) => self.evaluate_unary(*operator, operand),
             ExpressionKind::Binary(operator, left, right) => {
-                let left = self.evaluate(left)?;
-                let right = self.evaluate(right)?;
-                binary(*operator, &left, &right).ok_or_else(|| damaged("operands"))
+                self.evaluate_binary(*operator, left, right)
             }
-            ExpressionKind::Slice { operand, high, low } => match self.evaluate(operand)? {
-                Value::Bits(bits) => Ok(Value::Bits(bits.slice(*high, *low))),
-                _ => Err(damaged("slice of what is no number")),
-            },
-            ExpressionKind::Cast(operand) => {
-                let value = self.evaluate(operand)?;
-                let ty = self.layout.get(expression.type_id).ok_or_else(|| damaged("type"))?;
-                Ok(cast(value, ty))
+            ExpressionKind::Slice { operand, high, low } => {
+                self.evaluate_slice(operand, *high, *low)
             }
+            ExpressionKind::Cast(operand) => self.evaluate_cast(operand, expression.type_id),
             ExpressionKind::Conditional { condition, then, otherwise } => {
-                let chosen = if self.condition(condition)? { then } else { otherwise };
-                self.evaluate(chosen)
+                let holds = self.condition(condition)?;
+                self.evaluate(if holds { then } else { otherwise })
             }
+            ExpressionKind::Composite(fields) => {
+                self.evaluate_composite(fields, expression.type_id)
+            }
+            ExpressionKind::Stack(elements) => self.evaluate_stack(elements),
+            _ => self.evaluate_property(expression),
+        }
+    }
+
+    fn evaluate_unary(&self, operator: UnaryOperator, operand: &Expression) -> Result<Value, Stop> {
+        let operand = self.evaluate(operand)?;
+        unary(operator, operand).ok_or_else(|| damaged("operand"))
+    }
+
+    fn evaluate_binary(
+        &self,
+        operator: BinaryOperator,
+        left: &Expression,
+        right: &Expression,
+    ) -> Result<Value, Stop> {
+        let left = self.evaluate(left)?;
+        let right = self.evaluate(right)?;
+        binary(operator, &left, &right).ok_or_else(|| damaged("operands"))
+    }
+
+    fn evaluate_slice(&self, operand: &Expression, high: u32, low: u32) -> Result<Value, Stop> {
+        match self.evaluate(operand)? {
+            Value::Bits(bits) => Ok(Value::Bits(bits.slice(high, low))),
+            _ => Err(damaged("slice of what is no number")),
+        }
+    }
+
+    fn evaluate_cast(&self, operand: &Expression, type_id: TypeId) -> Result<Value, Stop> {
+        let value = self.evaluate(operand)?;
+        let ty = self.layout.get(type_id).ok_or_else(|| damaged("type"))?;
+        Ok(cast(value, ty))
+    }
+
+    fn evaluate_composite(&self, fields: &[Expression], type_id: TypeId) -> Result<Value, Stop> {
+        let fields = self.evaluate_all(fields)?;
+        let composite = self.layout.composite(type_id);
+        let kind = composite.ok_or_else(|| damaged("composite type"))?.kind;
+        Ok(Value::composite(kind, true, fields))
+    }
+
+    fn evaluate_stack(&self, elements: &[Expression]) -> Result<Value, Stop> {
+        let elements = self.evaluate_all(elements)?;
+        let next = u32::try_from(elements.len()).unwrap_or(u32::MAX);
+        Ok(Value::Stack { elements, next })
+    }
+
+    /// What is asked of a place, the packet or a type.
+    fn evaluate_property(&self, expression: &Expression) -> Result<Value, Stop> {
+        match &expression.kind {
             ExpressionKind::IsValid(place) => {
                 let place = self.resolve(place)?;
                 Ok(Value::Bool(self.peek(&place).is_some_and(Value::is_valid)))
@@ -53,21 +110,11 @@ impl Machine<'_> {
                     _ => Err(damaged("header stack")),
                 }
             }
-            ExpressionKind::Composite(fields) => {
-                let fields = self.evaluate_all(fields)?;
-                let composite = self.layout.composite(expression.type_id);
-                let kind = composite.ok_or_else(|| damaged("composite type"))?.kind;
-                Ok(Value::composite(kind, true, fields))
-            }
-            ExpressionKind::Stack(elements) => {
-                let elements = self.evaluate_all(elements)?;
-                let next = u32::try_from(elements.len()).unwrap_or(u32::MAX);
-                Ok(Value::Stack { elements, next })
-            }
             ExpressionKind::Invalid => Ok(self.initial(expression.type_id)?),
             ExpressionKind::PacketLength => {
                 Ok(Value::Bits(Bits::unsigned(32, self.packet.len() as u128)))
             }
+            _ => Err(damaged("expression")),
         }
     }
 

@@ -6,8 +6,8 @@ use crate::error::RunError;
 use crate::trace::Event;
 use crate::value::Value;
 use p4lang::ir::{
-    Action, Argument, Block, Direction, Expression, Parameter, Statement, StatementKind,
-    SwitchCase, TypeId, VariableId,
+    Action, ActionId, Argument, Block, ControlId, Direction, Expression, FunctionId, Parameter,
+    ParserId, Place, Statement, StatementKind, SwitchCase, TypeId, VariableId,
 };
 
 /// A parameter of anything that is called.
@@ -34,9 +34,38 @@ pub(super) fn action_formals(action: &Action) -> impl Iterator<Item = Formal> + 
 }
 
 impl Machine<'_> {
+    /// Runs a statement. Only what can nest is here, in small frames of their own: programs nest
+    /// deeper than a thread's stack is generous.
     pub(super) fn statement(&mut self, statement: &Statement) -> Result<Flow, Stop> {
-        let layout = self.layout;
-        let program = &layout.program;
+        match &statement.kind {
+            StatementKind::If { condition, then, otherwise } => {
+                let holds = self.condition(condition)?;
+                self.block(if holds { then } else { otherwise })
+            }
+            StatementKind::Switch { subject, cases, default } => {
+                let chosen = self.chosen_case(subject, cases)?.unwrap_or(default);
+                self.block(chosen)
+            }
+            StatementKind::For { before_condition, condition, update, body } => {
+                self.repeat(before_condition, condition, update, body)
+            }
+            StatementKind::ApplyTable { table, hit, action_run } => {
+                self.apply_table(*table, hit.as_ref(), action_run.as_ref())
+            }
+            StatementKind::CallAction { action, arguments } => self.call_action(*action, arguments),
+            StatementKind::CallFunction { function, arguments, result } => {
+                self.call_function_of_program(*function, arguments, result.as_ref())
+            }
+            StatementKind::CallControl { control, arguments } => {
+                self.call_control(*control, arguments)
+            }
+            StatementKind::CallParser { parser, arguments } => self.call_parser(*parser, arguments),
+            _ => self.simple_statement(statement),
+        }
+    }
+
+    /// Runs a statement that has no statements inside.
+    fn simple_statement(&mut self, statement: &Statement) -> Result<Flow, Stop> {
         match &statement.kind {
             StatementKind::Assign { place, value } => {
                 let place = self.resolve(place)?;
@@ -47,66 +76,17 @@ impl Machine<'_> {
                 let place = self.resolve(place)?;
                 self.update(&place, Value::clear)?;
             }
-            StatementKind::If { condition, then, otherwise } => {
-                let chosen = if self.condition(condition)? { then } else { otherwise };
-                return self.block(chosen);
-            }
-            StatementKind::Switch { subject, cases, default } => {
-                let chosen = self.chosen_case(subject, cases)?.unwrap_or(default);
-                return self.block(chosen);
-            }
-            StatementKind::For { before_condition, condition, update, body } => {
-                return self.repeat(before_condition, condition, update, body);
-            }
             StatementKind::Break => return Ok(Flow::Break),
             StatementKind::Continue => return Ok(Flow::Continue),
-            StatementKind::ApplyTable { table, hit, action_run } => {
-                return self.apply_table(*table, hit.as_ref(), action_run.as_ref());
+            StatementKind::Return(value) => {
+                let value = value.as_ref().map(|value| self.evaluate(value)).transpose()?;
+                return Ok(Flow::Return(value));
             }
-            StatementKind::CallAction { action, arguments } => {
-                let action =
-                    program.actions.get(action.index()).ok_or_else(|| damaged("action"))?;
-                let flow = self.call(action_formals(action), arguments, |machine| {
-                    machine.event(|machine| Event::Action {
-                        name: action.name.clone(),
-                        arguments: machine.action_arguments(action),
-                    });
-                    machine.block(&action.body)
-                })?;
-                return Ok(after_call(flow).0);
-            }
-            StatementKind::CallFunction { function, arguments, result } => {
-                let function =
-                    program.functions.get(function.index()).ok_or_else(|| damaged("function"))?;
-                let result = result.as_ref().map(|place| self.resolve(place)).transpose()?;
-                let formals = function.parameters.iter().map(Formal::from);
-                let flow =
-                    self.call(formals, arguments, |machine| machine.block(&function.body))?;
-                let (flow, value) = after_call(flow);
-                if let (Some(place), Some(value)) = (result, value) {
-                    self.write(&place, value)?;
-                }
-                return Ok(flow);
-            }
-            StatementKind::CallControl { control, arguments } => {
-                let control =
-                    program.controls.get(control.index()).ok_or_else(|| damaged("control"))?;
-                let formals = control.parameters.iter().map(Formal::from);
-                let flow = self.call(formals, arguments, |machine| machine.block(&control.body))?;
-                return Ok(after_call(flow).0);
-            }
-            StatementKind::CallParser { parser, arguments } => {
-                let parser =
-                    program.parsers.get(parser.index()).ok_or_else(|| damaged("parser"))?;
-                let formals = parser.parameters.iter().map(Formal::from);
-                let flow = self.call(formals, arguments, |machine| machine.parse(parser))?;
-                return Ok(after_call(flow).0);
-            }
+            StatementKind::Exit => return Ok(Flow::Exit),
             StatementKind::CallExtern { callee, arguments, result, .. } => {
-                let (location, result_place) = (statement.location, result.as_ref());
-                let call =
-                    crate::externs::Call { callee, arguments, location, result: result_place };
-                let result = result.as_ref().map(|place| self.resolve(place)).transpose()?;
+                let (location, place) = (statement.location, result.as_ref());
+                let call = crate::externs::Call { callee, arguments, location, result: place };
+                let result = place.map(|place| self.resolve(place)).transpose()?;
                 let value = self.call_extern(&call)?;
                 if let (Some(place), Some(value)) = (result, value) {
                     self.write_as(&place, value)?;
@@ -130,18 +110,7 @@ impl Machine<'_> {
                     return Err(Stop::Reject(error));
                 }
             }
-            StatementKind::SetValidity { header, valid } => {
-                let header = self.resolve(header)?;
-                let mut change = 0;
-                self.update(&header, |header| {
-                    if header.is_valid() != *valid {
-                        let bytes = i64::try_from(header.width_in_bits() / 8).unwrap_or(0);
-                        change = if *valid { bytes } else { -bytes };
-                    }
-                    header.set_validity(*valid);
-                })?;
-                self.length_change = self.length_change.saturating_add(change);
-            }
+            StatementKind::SetValidity { header, valid } => self.set_validity(header, *valid)?,
             StatementKind::PushFront { stack, count } => {
                 let stack = self.resolve(stack)?;
                 self.update(&stack, |stack| push_front(stack, *count))?;
@@ -150,13 +119,73 @@ impl Machine<'_> {
                 let stack = self.resolve(stack)?;
                 self.update(&stack, |stack| pop_front(stack, *count))?;
             }
-            StatementKind::Return(value) => {
-                let value = value.as_ref().map(|value| self.evaluate(value)).transpose()?;
-                return Ok(Flow::Return(value));
-            }
-            StatementKind::Exit => return Ok(Flow::Exit),
+            _ => return Err(damaged("statement")),
         }
         Ok(Flow::Next)
+    }
+
+    fn set_validity(&mut self, header: &Place, valid: bool) -> Result<(), Stop> {
+        let header = self.resolve(header)?;
+        let mut change = 0;
+        self.update(&header, |header| {
+            if header.is_valid() != valid {
+                let bytes = i64::try_from(header.width_in_bits() / 8).unwrap_or(0);
+                change = if valid { bytes } else { -bytes };
+            }
+            header.set_validity(valid);
+        })?;
+        self.length_change = self.length_change.saturating_add(change);
+        Ok(())
+    }
+
+    fn call_action(&mut self, id: ActionId, arguments: &[Argument]) -> Result<Flow, Stop> {
+        let layout = self.layout;
+        let action = layout.program.actions.get(id.index()).ok_or_else(|| damaged("action"))?;
+        let flow = self.call(&mut action_formals(action), arguments, &mut |machine| {
+            machine.event(|machine| Event::Action {
+                name: action.name.clone(),
+                arguments: machine.action_arguments(action),
+            });
+            machine.block(&action.body)
+        })?;
+        Ok(after_call(flow).0)
+    }
+
+    fn call_function_of_program(
+        &mut self,
+        id: FunctionId,
+        arguments: &[Argument],
+        result: Option<&Place>,
+    ) -> Result<Flow, Stop> {
+        let layout = self.layout;
+        let function =
+            layout.program.functions.get(id.index()).ok_or_else(|| damaged("function"))?;
+        let result = result.map(|place| self.resolve(place)).transpose()?;
+        let mut formals = function.parameters.iter().map(Formal::from);
+        let flow =
+            self.call(&mut formals, arguments, &mut |machine| machine.block(&function.body))?;
+        let (flow, value) = after_call(flow);
+        if let (Some(place), Some(value)) = (result, value) {
+            self.write(&place, value)?;
+        }
+        Ok(flow)
+    }
+
+    fn call_control(&mut self, id: ControlId, arguments: &[Argument]) -> Result<Flow, Stop> {
+        let layout = self.layout;
+        let control = layout.program.controls.get(id.index()).ok_or_else(|| damaged("control"))?;
+        let mut formals = control.parameters.iter().map(Formal::from);
+        let flow =
+            self.call(&mut formals, arguments, &mut |machine| machine.block(&control.body))?;
+        Ok(after_call(flow).0)
+    }
+
+    fn call_parser(&mut self, id: ParserId, arguments: &[Argument]) -> Result<Flow, Stop> {
+        let layout = self.layout;
+        let parser = layout.program.parsers.get(id.index()).ok_or_else(|| damaged("parser"))?;
+        let mut formals = parser.parameters.iter().map(Formal::from);
+        let flow = self.call(&mut formals, arguments, &mut |machine| machine.parse(parser))?;
+        Ok(after_call(flow).0)
     }
 
     /// Stores the result of an extern in the type of its place.
@@ -217,10 +246,26 @@ impl Machine<'_> {
     /// whichever way it ends (section 6.8).
     pub(super) fn call(
         &mut self,
-        formals: impl Iterator<Item = Formal>,
+        formals: &mut dyn Iterator<Item = Formal>,
         arguments: &[Argument],
-        body: impl FnOnce(&mut Self) -> Result<Flow, Stop>,
+        body: &mut dyn FnMut(&mut Self) -> Result<Flow, Stop>,
     ) -> Result<Flow, Stop> {
+        let outputs = self.copy_arguments_in(formals, arguments)?;
+        self.deeper()?;
+        let flow = body(self);
+        self.shallower();
+        if !matches!(flow, Err(Stop::Fault(_))) {
+            self.copy_arguments_out(outputs)?;
+        }
+        flow
+    }
+
+    /// Sets parameters; gives what is to be written where after the call.
+    fn copy_arguments_in(
+        &mut self,
+        formals: &mut dyn Iterator<Item = Formal>,
+        arguments: &[Argument],
+    ) -> Result<Vec<(VariableId, Resolved)>, Stop> {
         let mut inputs = Vec::with_capacity(arguments.len());
         let mut outputs = Vec::new();
         for (formal, argument) in formals.zip(arguments) {
@@ -248,14 +293,15 @@ impl Machine<'_> {
         for (variable, value) in inputs {
             self.set_variable(variable, value)?;
         }
-        let flow = self.nested(body);
-        if !matches!(flow, Err(Stop::Fault(_))) {
-            for (variable, place) in outputs {
-                let value = self.variable(variable)?.clone();
-                self.write(&place, value)?;
-            }
+        Ok(outputs)
+    }
+
+    fn copy_arguments_out(&mut self, outputs: Vec<(VariableId, Resolved)>) -> Result<(), Stop> {
+        for (variable, place) in outputs {
+            let value = self.variable(variable)?.clone();
+            self.write(&place, value)?;
         }
-        flow
+        Ok(())
     }
 
     /// Names and values of an action's parameters, for the trace.

@@ -1,9 +1,11 @@
 //! The reference interpreter on programs in P4 text, one small program per rule.
 
+mod depth;
 mod language;
 mod parsers;
 mod pna;
 mod psa;
+mod robust;
 mod support;
 mod tables;
 mod v1model;

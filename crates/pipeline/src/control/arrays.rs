@@ -1,0 +1,222 @@
+//! Counters, meters, registers and hash parameters.
+
+use super::{Done, unknown};
+use crate::error::ControlError;
+use crate::externs::hash::CrcParameters;
+use crate::externs::meter::{Meter, MeterConfig};
+use crate::externs::{Counters, ExternState, Meters, Registers};
+use crate::switch::Switch;
+use crate::table::{CounterValue, EntryHandle, fit};
+use crate::value::Value;
+use p4lang::bits::Bits;
+use p4lang::ir::{ExternId, TableId};
+use std::time::Duration;
+
+/// Counters, meters and registers.
+impl Switch {
+    fn counters(&mut self, id: ExternId) -> Result<&mut Counters, ControlError> {
+        match self.state.externs.get_mut(id.index()) {
+            Some(ExternState::Counter(counters)) => Ok(counters),
+            _ => Err(unknown("counter", id.0)),
+        }
+    }
+
+    /// Number of elements of a counter, meter or register.
+    ///
+    /// # Errors
+    /// If it is none of these.
+    pub fn array_size(&self, id: ExternId) -> Result<u64, ControlError> {
+        match self.state.externs.get(id.index()) {
+            Some(ExternState::Counter(Counters { size, .. })) => Ok(*size),
+            Some(ExternState::Meter(Meters { size, .. })) => Ok(*size),
+            Some(ExternState::Register(Registers { size, .. })) => Ok(*size),
+            _ => Err(unknown("array", id.0)),
+        }
+    }
+
+    /// Reads an element of a counter.
+    ///
+    /// # Errors
+    /// If there is no such counter or element.
+    pub fn counter(&mut self, id: ExternId, index: u64) -> Result<CounterValue, ControlError> {
+        let counters = self.counters(id)?;
+        check_index(index, counters.size, &counters.name)?;
+        Ok(counters.values.get(&index).copied().unwrap_or_default())
+    }
+
+    /// Sets an element of a counter.
+    ///
+    /// # Errors
+    /// If there is no such counter or element.
+    pub fn set_counter(&mut self, id: ExternId, index: u64, value: CounterValue) -> Done {
+        let counters = self.counters(id)?;
+        check_index(index, counters.size, &counters.name)?;
+        counters.values.insert(index, value);
+        Ok(())
+    }
+
+    /// Reads the direct counter of an entry.
+    ///
+    /// # Errors
+    /// If there is no such entry or counter.
+    pub fn direct_counter(
+        &mut self,
+        table: TableId,
+        entry: EntryHandle,
+        counter: ExternId,
+    ) -> Result<CounterValue, ControlError> {
+        let stored = self.stored_mut(table, entry)?;
+        stored.counter(counter).map(|value| *value).ok_or_else(|| unknown("counter", counter.0))
+    }
+
+    /// Sets the direct counter of an entry.
+    ///
+    /// # Errors
+    /// If there is no such entry or counter.
+    pub fn set_direct_counter(
+        &mut self,
+        table: TableId,
+        entry: EntryHandle,
+        counter: ExternId,
+        value: CounterValue,
+    ) -> Done {
+        let stored = self.stored_mut(table, entry)?;
+        *stored.counter(counter).ok_or_else(|| unknown("counter", counter.0))? = value;
+        Ok(())
+    }
+
+    /// Configures an element of a meter; `None` makes it find every packet green.
+    ///
+    /// # Errors
+    /// If there is no such meter or element.
+    pub fn configure_meter(
+        &mut self,
+        id: ExternId,
+        index: u64,
+        config: Option<MeterConfig>,
+        now: Duration,
+    ) -> Done {
+        let Some(ExternState::Meter(meters)) = self.state.externs.get_mut(id.index()) else {
+            return Err(unknown("meter", id.0));
+        };
+        check_index(index, meters.size, &meters.name)?;
+        meters.meters.entry(index).or_default().configure(config, now);
+        Ok(())
+    }
+
+    /// The configuration of an element of a meter.
+    ///
+    /// # Errors
+    /// If there is no such meter or element.
+    pub fn meter_config(
+        &self,
+        id: ExternId,
+        index: u64,
+    ) -> Result<Option<MeterConfig>, ControlError> {
+        let Some(ExternState::Meter(meters)) = self.state.externs.get(id.index()) else {
+            return Err(unknown("meter", id.0));
+        };
+        check_index(index, meters.size, &meters.name)?;
+        Ok(meters.meters.get(&index).and_then(Meter::config))
+    }
+
+    /// Configures the direct meter of an entry.
+    ///
+    /// # Errors
+    /// If there is no such entry or meter.
+    pub fn configure_direct_meter(
+        &mut self,
+        table: TableId,
+        entry: EntryHandle,
+        meter: ExternId,
+        config: Option<MeterConfig>,
+        now: Duration,
+    ) -> Done {
+        let stored = self.stored_mut(table, entry)?;
+        let meter = stored.meter(meter).ok_or_else(|| unknown("meter", meter.0))?;
+        meter.configure(config, now);
+        Ok(())
+    }
+
+    /// The configuration of the direct meter of an entry.
+    ///
+    /// # Errors
+    /// If there is no such entry or meter.
+    pub fn direct_meter_config(
+        &mut self,
+        table: TableId,
+        entry: EntryHandle,
+        meter: ExternId,
+    ) -> Result<Option<MeterConfig>, ControlError> {
+        let stored = self.stored_mut(table, entry)?;
+        let found = stored.meter(meter).ok_or_else(|| unknown("meter", meter.0))?;
+        Ok(found.config())
+    }
+
+    fn registers(&mut self, id: ExternId) -> Result<&mut Registers, ControlError> {
+        match self.state.externs.get_mut(id.index()) {
+            Some(ExternState::Register(registers)) => Ok(registers),
+            _ => Err(unknown("register", id.0)),
+        }
+    }
+
+    /// Reads an element of a register.
+    ///
+    /// # Errors
+    /// If there is no such register or element.
+    pub fn register(&mut self, id: ExternId, index: u64) -> Result<Value, ControlError> {
+        let registers = self.registers(id)?;
+        check_index(index, registers.size, &registers.name)?;
+        Ok(registers.values.get(&index).unwrap_or(&registers.initial).clone())
+    }
+
+    /// Writes an element of a register whose elements are numbers.
+    ///
+    /// # Errors
+    /// If there is no such register or element, or the value does not fit.
+    pub fn set_register(&mut self, id: ExternId, index: u64, value: &Bits) -> Done {
+        let registers = self.registers(id)?;
+        check_index(index, registers.size, &registers.name)?;
+        let shape = registers.initial.to_pattern();
+        let shape = shape.ok_or_else(|| unknown("width of register", &registers.name))?;
+        let value = fit(&registers.name, value, shape.width(), shape.is_signed())?;
+        let value = Value::from_pattern(&registers.initial, &value);
+        registers.values.insert(index, value);
+        Ok(())
+    }
+
+    /// Puts all elements of a register back to their initial value.
+    ///
+    /// # Errors
+    /// If there is no such register.
+    pub fn reset_register(&mut self, id: ExternId) -> Done {
+        self.registers(id)?.values.clear();
+        Ok(())
+    }
+
+    /// Puts all elements of a counter back to zero.
+    ///
+    /// # Errors
+    /// If there is no such counter.
+    pub fn reset_counter(&mut self, id: ExternId) -> Done {
+        self.counters(id)?.values.clear();
+        Ok(())
+    }
+
+    /// Sets what `crc16_custom` computes.
+    pub fn set_crc16(&mut self, parameters: CrcParameters) {
+        self.state.custom_crcs.crc16 = parameters;
+    }
+
+    /// Sets what `crc32_custom` computes.
+    pub fn set_crc32(&mut self, parameters: CrcParameters) {
+        self.state.custom_crcs.crc32 = parameters;
+    }
+}
+
+fn check_index(index: u64, size: u64, name: &str) -> Done {
+    if index >= size {
+        return Err(ControlError::Index { index, size, name: name.to_owned() });
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! Multicast groups, clone sessions, value sets and ports.
+
+use super::{Done, unknown};
+use crate::error::ControlError;
+use crate::state::{CloneSession, Replica};
+use crate::switch::Switch;
+use crate::table::{FieldMatch, KeyShape};
+use p4lang::ir::{MatchKind, ValueSetId};
+
+/// Packet replication, value sets, ports.
+impl Switch {
+    /// Sets the members of a multicast group, in the order in which copies are made; none removes
+    /// the group.
+    pub fn set_multicast_group(&mut self, group: u32, replicas: Vec<Replica>) {
+        if replicas.is_empty() {
+            self.state.multicast_groups.remove(&group);
+        } else {
+            self.state.multicast_groups.insert(group, replicas);
+        }
+    }
+
+    /// The members of a multicast group.
+    #[must_use]
+    pub fn multicast_group(&self, group: u32) -> &[Replica] {
+        self.state.replicas(group)
+    }
+
+    /// Sets a clone session; `None` removes it.
+    pub fn set_clone_session(&mut self, session: u32, config: Option<CloneSession>) {
+        match config {
+            Some(config) => self.state.clone_sessions.insert(session, config),
+            None => self.state.clone_sessions.remove(&session),
+        };
+    }
+
+    /// A clone session.
+    #[must_use]
+    pub fn clone_session(&self, session: u32) -> Option<&CloneSession> {
+        self.state.clone_sessions.get(&session)
+    }
+
+    /// Sets the members of a parser value set: for each one match per field, by its match kind.
+    ///
+    /// # Errors
+    /// If there are more than the set holds, or one does not fit.
+    pub fn set_value_set(&mut self, id: ValueSetId, members: &[Vec<FieldMatch>]) -> Done {
+        let set = self.program().value_sets.get(id.index());
+        let set = set.ok_or_else(|| unknown("value set", id.0))?;
+        if members.len() as u64 > set.size {
+            return Err(ControlError::Full { name: set.name.clone(), size: set.size });
+        }
+        let initial = self.layout.initial(set.type_id);
+        let mut shapes = Vec::new();
+        if let Some(initial) = initial {
+            initial.each_pattern(&mut |bits| {
+                shapes.push(KeyShape {
+                    name: format!("{} of {}", shapes.len(), set.name),
+                    kind: set.match_kinds.get(shapes.len()).cloned().unwrap_or(MatchKind::Exact),
+                    width: bits.width(),
+                    signed: bits.is_signed(),
+                });
+            });
+        }
+        let checked = members.iter().map(|member| {
+            if member.len() != shapes.len() {
+                let (found, expected) = (member.len(), shapes.len());
+                return Err(ControlError::KeyCount { found, expected });
+            }
+            shapes.iter().zip(member).map(|(shape, found)| found.checked(shape)).collect()
+        });
+        let checked = checked.collect::<Result<Vec<_>, _>>()?;
+        if let Some(members) = self.state.value_sets.get_mut(id.index()) {
+            *members = checked;
+        }
+        Ok(())
+    }
+
+    /// The members of a parser value set.
+    ///
+    /// # Errors
+    /// If there is no such set.
+    pub fn value_set(&self, id: ValueSetId) -> Result<&[Vec<FieldMatch>], ControlError> {
+        let members = self.state.value_sets.get(id.index());
+        members.map(Vec::as_slice).ok_or_else(|| unknown("value set", id.0))
+    }
+
+    /// PNA: whether a port is of the host (packets go `HOST_TO_NET`) or of the network (at first).
+    pub fn set_host_port(&mut self, port: u32, host: bool) {
+        if host {
+            self.state.host_ports.insert(port);
+        } else {
+            self.state.host_ports.remove(&port);
+        }
+    }
+}

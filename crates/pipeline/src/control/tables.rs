@@ -1,0 +1,280 @@
+//! Entries, default actions and time.
+
+use super::{Done, unknown};
+use crate::error::ControlError;
+use crate::switch::Switch;
+use crate::table::{
+    ActionCall, EntryAction, EntryHandle, FieldMatch, IdleEntry, Stored, TableEntry, fit,
+};
+use crate::value::Value;
+use p4lang::bits::Bits;
+use p4lang::ir::{ActionId, TableId, TableImplementation};
+use std::time::Duration;
+
+/// Tables.
+impl Switch {
+    /// An action with arguments for its parameters without direction, which are put into the
+    /// parameters' types.
+    ///
+    /// # Errors
+    /// If their number is wrong or one does not fit.
+    pub fn action_call(
+        &self,
+        action: ActionId,
+        arguments: &[Bits],
+    ) -> Result<ActionCall, ControlError> {
+        let declared = self.program_action(action)?;
+        let parameters: Vec<_> =
+            declared.parameters.iter().filter(|parameter| parameter.direction.is_none()).collect();
+        if parameters.len() != arguments.len() {
+            return Err(ControlError::ParameterCount {
+                action: declared.name.clone(),
+                expected: parameters.len(),
+                found: arguments.len(),
+            });
+        }
+        let values = parameters.iter().zip(arguments).map(|(parameter, argument)| {
+            let like = self.layout.initial(parameter.type_id);
+            let like = like.ok_or_else(|| unknown("type of parameter", &parameter.name))?;
+            let shape = like.to_pattern();
+            let shape = shape.ok_or_else(|| unknown("width of parameter", &parameter.name))?;
+            let what = format!("parameter {} of {}", parameter.name, declared.name);
+            let fitted = fit(&what, argument, shape.width(), shape.is_signed())?;
+            Ok(Value::from_pattern(like, &fitted))
+        });
+        Ok(ActionCall { action, arguments: values.collect::<Result<_, ControlError>>()? })
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// If it does not fit the table, is there already, or finds the table full or constant.
+    pub fn add_entry(
+        &mut self,
+        table: TableId,
+        entry: TableEntry,
+        now: Duration,
+    ) -> Result<EntryHandle, ControlError> {
+        let entry = self.checked_entry(table, entry)?;
+        self.table_mut(table)?.add(entry, now)
+    }
+
+    /// Gives the entry with this match and priority another action and timeout.
+    ///
+    /// # Errors
+    /// As [`Switch::add_entry`], and if it is not there.
+    pub fn modify_entry(
+        &mut self,
+        table: TableId,
+        entry: TableEntry,
+        now: Duration,
+    ) -> Result<EntryHandle, ControlError> {
+        let entry = self.checked_entry(table, entry)?;
+        self.table_mut(table)?.modify(entry, now)
+    }
+
+    /// Removes the entry with this match and priority.
+    ///
+    /// # Errors
+    /// If it is not there or is constant.
+    pub fn delete_entry(
+        &mut self,
+        table: TableId,
+        matches: &[FieldMatch],
+        priority: u32,
+    ) -> Result<TableEntry, ControlError> {
+        self.check_mutable(table)?;
+        let matches = self.table(table)?.check_matches(matches, priority)?;
+        self.table_mut(table)?.remove(&matches, priority)
+    }
+
+    /// Removes all entries that the program does not say to be constant.
+    ///
+    /// # Errors
+    /// If there is no such table.
+    pub fn clear_table(&mut self, table: TableId) -> Done {
+        self.table_mut(table)?.clear();
+        Ok(())
+    }
+
+    /// All entries of a table, oldest first.
+    ///
+    /// # Errors
+    /// If there is no such table.
+    pub fn entries(
+        &self,
+        table: TableId,
+    ) -> Result<impl Iterator<Item = (EntryHandle, &TableEntry)>, ControlError> {
+        Ok(self.table(table)?.iter().map(|(handle, stored)| (handle, &stored.entry)))
+    }
+
+    /// The entry with this match and priority.
+    ///
+    /// # Errors
+    /// If the match does not fit the table.
+    pub fn find_entry(
+        &self,
+        table: TableId,
+        matches: &[FieldMatch],
+        priority: u32,
+    ) -> Result<Option<EntryHandle>, ControlError> {
+        let state = self.table(table)?;
+        Ok(state.find(&state.check_matches(matches, priority)?, priority))
+    }
+
+    /// Sets what runs on a miss; `None` puts back what the program says.
+    ///
+    /// # Errors
+    /// If the program says that it is constant, or the table does not have the action.
+    pub fn set_default_action(&mut self, table: TableId, action: Option<ActionCall>) -> Done {
+        if self.program_table(table)?.default_action_is_const {
+            return Err(ControlError::Constant("the default action"));
+        }
+        if let Some(call) = &action {
+            self.check_action(table, call, Some("tableonly"))?;
+        }
+        let state = self.table_mut(table)?;
+        state.default_action = action.unwrap_or_else(|| state.initial_default.clone());
+        Ok(())
+    }
+
+    /// What runs on a miss.
+    ///
+    /// # Errors
+    /// If there is no such table.
+    pub fn default_action(&self, table: TableId) -> Result<&ActionCall, ControlError> {
+        Ok(&self.table(table)?.default_action)
+    }
+
+    /// Entries that were idle for their timeout at `now`: each is told once per timeout, or is
+    /// removed if the table says `AUTO_DELETE`.
+    pub fn expire(&mut self, now: Duration) -> Vec<IdleEntry> {
+        let mut idle = Vec::new();
+        for (position, state) in self.state.tables.iter_mut().enumerate() {
+            let table = TableId(position as u32);
+            let expired = state.expire(now).into_iter();
+            idle.extend(expired.map(|(entry, deleted)| IdleEntry { table, entry, deleted }));
+        }
+        idle
+    }
+
+    /// How long ago the idle timer of an entry started.
+    ///
+    /// # Errors
+    /// If there is no such entry.
+    pub fn idle_time(
+        &self,
+        table: TableId,
+        entry: EntryHandle,
+        now: Duration,
+    ) -> Result<Duration, ControlError> {
+        Ok(now.saturating_sub(self.stored(table, entry)?.restarted))
+    }
+
+    /// The timeout that PNA's expire time profile `profile` stands for; `None`: never.
+    pub fn set_expire_time_profile(&mut self, profile: u64, timeout: Option<Duration>) {
+        match timeout {
+            Some(timeout) => self.state.expire_profiles.insert(profile, timeout),
+            None => self.state.expire_profiles.remove(&profile),
+        };
+    }
+
+    fn checked_entry(
+        &self,
+        table: TableId,
+        mut entry: TableEntry,
+    ) -> Result<TableEntry, ControlError> {
+        self.check_mutable(table)?;
+        entry.matches = self.table(table)?.check_matches(&entry.matches, entry.priority)?;
+        let implementation = self.program_table(table)?.implementation;
+        let direct = "actions: it has no action profile";
+        match (&entry.action, implementation) {
+            (EntryAction::Action(call), None) => {
+                self.check_action(table, call, Some("defaultonly"))?;
+            }
+            (EntryAction::Action(_), Some(_)) => {
+                return Err(ControlError::ActionKind("members or groups of its action profile"));
+            }
+            (_, None) => return Err(ControlError::ActionKind(direct)),
+            (EntryAction::Member(member), Some(implementation)) => {
+                let (TableImplementation::ActionProfile(id)
+                | TableImplementation::ActionSelector(id)) = implementation;
+                if !self.profile(id)?.members.contains_key(member) {
+                    return Err(ControlError::NotFound("member"));
+                }
+            }
+            (EntryAction::Group(group), Some(TableImplementation::ActionSelector(id))) => {
+                if !self.profile(id)?.groups.contains_key(group) {
+                    return Err(ControlError::NotFound("group"));
+                }
+            }
+            (EntryAction::OneShot(members), Some(TableImplementation::ActionSelector(_))) => {
+                for member in members {
+                    if member.weight == 0 {
+                        return Err(ControlError::Weight);
+                    }
+                    self.check_action(table, &member.action, Some("defaultonly"))?;
+                }
+            }
+            (_, Some(TableImplementation::ActionProfile(_))) => {
+                return Err(ControlError::ActionKind("members: its action profile has no groups"));
+            }
+        }
+        Ok(entry)
+    }
+
+    fn check_mutable(&self, table: TableId) -> Done {
+        if self.program_table(table)?.entries_are_const {
+            return Err(ControlError::Constant("the table"));
+        }
+        Ok(())
+    }
+
+    /// Whether a table may run an action; `refused` is the annotation that forbids it here.
+    pub(super) fn check_action(
+        &self,
+        table: TableId,
+        call: &ActionCall,
+        refused: Option<&'static str>,
+    ) -> Done {
+        let action = self.program_action(call.action)?;
+        let reference = self
+            .program_table(table)?
+            .actions
+            .iter()
+            .find(|reference| reference.action == call.action)
+            .ok_or_else(|| ControlError::ActionNotInTable(action.name.clone()))?;
+        let has = |name| reference.annotations.iter().any(|annotation| annotation.name == name);
+        if refused.is_some_and(has) {
+            let only =
+                if refused == Some("tableonly") { "in entries" } else { "as the default action" };
+            return Err(ControlError::ActionScope { action: action.name.clone(), only });
+        }
+        let expected =
+            action.parameters.iter().filter(|parameter| parameter.direction.is_none()).count();
+        if expected != call.arguments.len() {
+            return Err(ControlError::ParameterCount {
+                action: action.name.clone(),
+                expected,
+                found: call.arguments.len(),
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn stored(
+        &self,
+        table: TableId,
+        entry: EntryHandle,
+    ) -> Result<&Stored, ControlError> {
+        self.table(table)?.get(entry).ok_or(ControlError::NotFound("entry"))
+    }
+
+    pub(super) fn stored_mut(
+        &mut self,
+        table: TableId,
+        entry: EntryHandle,
+    ) -> Result<&mut Stored, ControlError> {
+        self.table_mut(table)?.get_mut(entry).ok_or(ControlError::NotFound("entry"))
+    }
+}
