@@ -121,7 +121,7 @@ pub enum ExpressionKind {
         /// Span of a trailing `...`.
         default_rest: Option<Span>,
     },
-    /// `(a, b)` as a key set: at least two elements.
+    /// `(a, b)` as a key set. One element stands alone only if it is no expression: `(a &&& b)`, `(_)`.
     TupleKeyset(Vec<Expression>),
     /// `{#}`: an invalid header or header union.
     InvalidHeader,

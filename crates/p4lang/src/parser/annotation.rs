@@ -109,16 +109,23 @@ impl Parser<'_> {
     fn structured_body(&mut self) -> Parse<AnnotationBody> {
         let pairs = is_name(self.kind()) && self.kind_ahead(1) == TokenKind::Assign;
         if !pairs {
-            let expressions =
-                self.list(TokenKind::RightBracket, "an expression", Self::any_expression)?;
+            let expressions = self.list_with_trailing_comma(
+                TokenKind::RightBracket,
+                "an expression",
+                Self::any_expression,
+            )?;
             return Ok(AnnotationBody::Expressions(expressions));
         }
-        let pairs = self.list(TokenKind::RightBracket, "a `key = value` pair", |parser| {
-            let key = parser.name("the key of a `key = value` pair")?;
-            parser.expect(TokenKind::Assign)?;
-            let value = parser.any_expression()?;
-            Ok(KeyValue { key, value })
-        })?;
+        let pairs = self.list_with_trailing_comma(
+            TokenKind::RightBracket,
+            "a `key = value` pair",
+            |parser| {
+                let key = parser.name("the key of a `key = value` pair")?;
+                parser.expect(TokenKind::Assign)?;
+                let value = parser.any_expression()?;
+                Ok(KeyValue { key, value })
+            },
+        )?;
         Ok(AnnotationBody::KeyValues(pairs))
     }
 }

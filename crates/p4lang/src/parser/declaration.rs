@@ -151,7 +151,7 @@ impl Parser<'_> {
         if self.is(TokenKind::RightBrace) {
             return Err(self.expected("at least one member"));
         }
-        self.list(TokenKind::RightBrace, "a member", |parser| {
+        self.list_with_trailing_comma(TokenKind::RightBrace, "a member", |parser| {
             let annotations = parser.annotations()?;
             let id = parser.declaration_id();
             let name = parser.name("the name of a member")?;

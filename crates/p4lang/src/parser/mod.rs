@@ -343,7 +343,7 @@ impl<'run> Parser<'run> {
         Ok(self.name_of(token))
     }
 
-    /// Items separated by commas up to `close`, which is taken. A comma may stand behind the last.
+    /// Items separated by commas up to `close`, which is taken.
     fn list<T>(
         &mut self,
         close: TokenKind,
@@ -351,17 +351,36 @@ impl<'run> Parser<'run> {
         mut item: impl FnMut(&mut Self) -> Parse<T>,
     ) -> Parse<Vec<T>> {
         let mut out = Vec::new();
-        while !self.take(close) {
+        if self.take(close) {
+            return Ok(out);
+        }
+        loop {
             out.push(item(self)?);
             if self.take(close) {
-                break;
+                return Ok(out);
             }
             if !self.take(TokenKind::Comma) {
                 let close = close.text().unwrap_or("");
                 return Err(self.expected(&format!("`,` or `{close}` after {what}")));
             }
         }
-        Ok(out)
+    }
+
+    /// As [`Parser::list`]; a comma may stand behind the last item.
+    fn list_with_trailing_comma<T>(
+        &mut self,
+        close: TokenKind,
+        what: &str,
+        mut item: impl FnMut(&mut Self) -> Parse<T>,
+    ) -> Parse<Vec<T>> {
+        let mut items = self.list(close, what, |parser| {
+            if parser.is(close) { Ok(None) } else { item(parser).map(Some) }
+        })?;
+        // Only the last can be missing, since nothing but `close` stands where it is.
+        if items.last().is_some_and(Option::is_none) {
+            items.pop();
+        }
+        Ok(items.into_iter().flatten().collect())
     }
 }
 

@@ -404,6 +404,10 @@ fn what_is_wrong_is_said_where_it_is() {
             "type_arguments",
             "const int x = T<bit<8>; typedef bit<8> T; const int y = T<bit<8>> + 1;",
         ),
+        (
+            "trailing_commas",
+            "const int a = f(1,); action b(bit<8> x,) { } typedef tuple<bool,> T; const int c = f<bool,>(1);",
+        ),
         ("empty_enum", "enum E { } error { }"),
         ("varbit_without_width", "header H { varbit x; }"),
         ("include_chain", "#include \"inner.p4\"\n"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::{DEEPEST_INCLUDE, MOST_FILES, Preprocessor};
 use crate::arch;
