@@ -14,6 +14,7 @@ pub mod data;
 mod error;
 mod ids;
 mod objects;
+mod print;
 #[cfg(test)]
 mod tests;
 pub mod text;

@@ -4,13 +4,16 @@
 //! wrong.
 
 mod bound;
+mod compile;
 mod controller;
 mod demo;
 mod embedded;
 mod failure;
 mod interrupt;
 mod probe;
+mod program;
 mod progress;
+mod stf;
 
 use std::process::ExitCode;
 
@@ -30,6 +33,8 @@ fn main() -> ExitCode {
         Some(("probe", arguments)) => probe::run(arguments),
         Some(("controller", arguments)) => controller::run(arguments),
         Some(("bound", arguments)) => bound::run(arguments),
+        Some(("compile", arguments)) => compile::run(arguments),
+        Some(("stf", arguments)) => stf::run(arguments),
         _ => Ok(ExitCode::from(2)),
     };
     outcome.unwrap_or_else(|failure| {
@@ -52,4 +57,6 @@ fn command() -> Command {
         .subcommand(probe::arguments::command())
         .subcommand(controller::command())
         .subcommand(bound::command())
+        .subcommand(compile::command())
+        .subcommand(stf::command())
 }

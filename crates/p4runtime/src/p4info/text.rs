@@ -4,17 +4,18 @@
 //! format allows beyond what compilers write today (comments, lists, nested `Any`), it is already
 //! part of the build through protox, by the same author, and it brings no protobuf runtime
 //! besides prost. What it lacks is added here: errors say line and column, and nesting is bounded
-//! before the recursive parser sees it.
+//! before the recursive parser sees it. The printer is ours, so that the layout is protobuf's.
 
 use std::sync::OnceLock;
 
 use miette::Diagnostic as _;
 use prost::Message;
-use prost_reflect::text_format::FormatOptions;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use serde::Serialize;
 
 use crate::proto::DESCRIPTORS;
 use crate::proto::config::P4Info;
+use crate::proto::v1::WriteRequest;
 
 /// Deeper than any P4Info nests; prost refuses about the same depth on the wire.
 const MAX_DEPTH: usize = 100;
@@ -54,25 +55,56 @@ pub fn parse(text: &str) -> Result<P4Info, TextError> {
     message.transcode_to().map_err(|_| TextError::Descriptor(NAME))
 }
 
-/// Writes a P4Info in text format, indented, one field a line.
-pub fn print(p4info: &P4Info) -> Result<String, TextError> {
-    let message = DynamicMessage::decode(descriptor()?, p4info.encode_to_vec().as_slice())
-        .map_err(|_| TextError::Descriptor(NAME))?;
-    let mut text = message.to_text_format_with_options(&FormatOptions::new().pretty(true));
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    Ok(text)
+/// Writes a message in text format, as protobuf's own printer and p4c lay it out.
+pub fn print<M: Printed>(message: &M) -> Result<String, TextError> {
+    let text = super::print::print(&dynamic(message)?);
+    Ok(format!("# proto-file: {}\n# proto-message: {}\n\n{text}", M::FILE, M::NAME))
+}
+
+/// A message that is written to files.
+pub trait Printed: Message {
+    /// Its name with its package.
+    const NAME: &'static str;
+    /// The file that defines it.
+    const FILE: &'static str;
+}
+
+impl Printed for P4Info {
+    const NAME: &'static str = NAME;
+    const FILE: &'static str = "p4/config/v1/p4info.proto";
+}
+
+impl Printed for WriteRequest {
+    const NAME: &'static str = "p4.v1.WriteRequest";
+    const FILE: &'static str = "p4/v1/p4runtime.proto";
+}
+
+/// Writes a message as JSON, the way protobuf maps it, indented.
+pub fn print_json<M: Printed>(message: &M) -> Result<String, TextError> {
+    let mut text = Vec::new();
+    let mut serializer = serde_json::Serializer::pretty(&mut text);
+    dynamic(message)?.serialize(&mut serializer).map_err(|_| TextError::Descriptor(M::NAME))?;
+    text.push(b'\n');
+    String::from_utf8(text).map_err(|_| TextError::Descriptor(M::NAME))
+}
+
+fn dynamic<M: Printed>(message: &M) -> Result<DynamicMessage, TextError> {
+    let descriptor = named(M::NAME).ok_or(TextError::Descriptor(M::NAME))?;
+    DynamicMessage::decode(descriptor, message.encode_to_vec().as_slice())
+        .map_err(|_| TextError::Descriptor(M::NAME))
 }
 
 const NAME: &str = "p4.config.v1.P4Info";
 
 fn descriptor() -> Result<MessageDescriptor, TextError> {
+    named(NAME).ok_or(TextError::Descriptor(NAME))
+}
+
+fn named(name: &str) -> Option<MessageDescriptor> {
     static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
     POOL.get_or_init(|| DescriptorPool::decode(DESCRIPTORS).ok())
         .as_ref()
-        .and_then(|pool| pool.get_message_by_name(NAME))
-        .ok_or(TextError::Descriptor(NAME))
+        .and_then(|pool| pool.get_message_by_name(name))
 }
 
 fn syntax_error(text: &str, error: &prost_reflect::text_format::ParseError) -> TextError {

@@ -69,7 +69,7 @@ fn filters_combine() {
         "only the identifier of the action counts"
     );
     let both = v1::TableEntry { action: action(DROP, &[]), controller_metadata: 3, ..of(EXACT) };
-    assert_eq!(ports(switch.entries(both)), []);
+    assert!(ports(switch.entries(both)).is_empty());
     assert_eq!(switch.entries(v1::TableEntry { priority: 20, ..of(ACL) }), Ok(vec![acl(20)]));
     assert_eq!(switch.entries(v1::TableEntry { priority: 20, ..of(0) }), Ok(vec![acl(20)]));
     let any_priority = v1::TableEntry { r#match: vec![optional(3, b"\0\x06")], ..of(ACL) };

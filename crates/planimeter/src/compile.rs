@@ -1,0 +1,254 @@
+//! `planimeter compile`: check a P4 program; emit P4Info and the IR.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use p4lang::ir::Program;
+use p4lang::preprocess::DiskFiles;
+use p4lang::{explain, p4info, with_large_stack};
+use p4runtime::p4info::text;
+
+use crate::failure::Failure;
+use crate::program::{self, architecture};
+
+const WIDTH: usize = 100;
+const ABOUT: &str = "Check a P4 program; emit P4Info and the IR";
+
+const LONG_ABOUT: &str = "\
+Check a P4 program; emit P4Info and the IR.
+
+The program is P4_16 for v1model, PSA or PNA, or what p4c wrote for BMv2 (a file that ends in .json). \
+core.p4, v1model.p4, psa.p4 and pna.p4 are built in; a file of that name in a folder of -I goes \
+first. Everything that is wrong with the program is said on standard error, each with its place, \
+and then nothing is written.
+
+Without any of the options below, one line on standard output says what was compiled.";
+
+const OUTPUTS: &str = "\
+Files:
+  Where a file is written, `-` stands for standard output.
+
+  --p4info   What a controller needs to know: the message P4Info of P4Runtime. Identifiers, aliases
+             and the rest are those that p4c gives the same program.
+  --entries  The entries in the source as a WriteRequest of P4Runtime.
+  --ir       The checked program, as every other part of Planimeter reads it. The text is for
+             reading; the JSON is complete.
+  --graph    A graph of each parser and the control flow of each control, as SVG or for Graphviz,
+             by the ending of the name: .svg or .dot.
+
+  --format says text, json or binary for all of these but the graph; without it, endings decide
+  (.json, .bin; anything else is text). The IR is text or json.";
+
+const EXAMPLES: &str = "\
+Examples:
+  Check a program:
+    planimeter compile programs/router.p4
+
+  P4Info for a controller, as p4c --p4runtime-files has it:
+    planimeter compile programs/l2.p4 --p4info l2.p4info.txtpb
+
+  What is in it, and how packets go through it:
+    planimeter compile programs/router.p4 --explain --graph router.svg
+
+  The same for a program of which only the BMv2 JSON is at hand:
+    planimeter compile l2.json --explain
+
+  A program with files of its own and macros:
+    planimeter compile -I include -D WITH_IPV6 switch.p4
+
+Exit status: 0 the program is right; 2 it is not, or a file cannot be read or written.";
+
+pub(crate) fn command() -> Command {
+    Command::new("compile")
+        .about(ABOUT)
+        .long_about(LONG_ABOUT)
+        .term_width(0)
+        .max_term_width(WIDTH)
+        .after_long_help(format!("{OUTPUTS}\n\n{EXAMPLES}"))
+        .arg(
+            Arg::new("program")
+                .value_name("PROGRAM")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("P4_16 source, or BMv2 JSON"),
+        )
+        .args(program::arguments())
+        .arg(file("p4info", "Write the P4Info"))
+        .arg(file("entries", "Write the entries in the source as a P4Runtime WriteRequest"))
+        .arg(file("ir", "Write the checked program"))
+        .arg(file("graph", "Draw parsers and controls, as .svg or .dot"))
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(PossibleValuesParser::new(["text", "json", "binary"]))
+                .help("Format of the files, instead of what their endings say"),
+        )
+        .arg(
+            Arg::new("explain")
+                .long("explain")
+                .action(ArgAction::SetTrue)
+                .help("Print headers, parsers, tables, actions and externs as a tree"),
+        )
+        .arg(
+            Arg::new("pp")
+                .long("pp")
+                .action(ArgAction::SetTrue)
+                .help("Print the program as P4, includes and macros resolved"),
+        )
+}
+
+fn file(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name("FILE").value_parser(value_parser!(PathBuf)).help(help)
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let path = matches
+        .get_one::<PathBuf>("program")
+        .ok_or_else(|| Failure::input("PROGRAM is missing"))?;
+    let graph = matches.get_one::<PathBuf>("graph").map(|path| Drawing::of(path)).transpose()?;
+    let program = program::load(path, matches)?;
+    let mut outputs = Vec::new();
+    if matches.get_flag("pp") {
+        outputs.push((PathBuf::from("-"), pretty(path, matches)?.into_bytes()));
+    }
+    if matches.get_flag("explain") {
+        outputs.push((PathBuf::from("-"), explain::tree(&program).into_bytes()));
+    }
+    // All are made before the first is written, so that a refused program leaves no file behind.
+    if let Some(to) = matches.get_one::<PathBuf>("p4info") {
+        outputs.push((to.clone(), p4info_bytes(path, &program, format(matches, to))?));
+    }
+    if let Some(to) = matches.get_one::<PathBuf>("entries") {
+        outputs.push((to.clone(), entries_bytes(path, &program, format(matches, to))?));
+    }
+    if let Some(to) = matches.get_one::<PathBuf>("ir") {
+        outputs.push((to.clone(), ir_bytes(&program, format(matches, to))?));
+    }
+    if let Some(drawing) = graph {
+        outputs.push((drawing.path.clone(), drawing.draw(&program).into_bytes()));
+    }
+    if outputs.is_empty() {
+        let count = |count: usize, one: &str, several: &str| {
+            format!("{count} {}", if count == 1 { one } else { several })
+        };
+        println!(
+            "{}: {}, {}, {}, {}",
+            path.display(),
+            architecture(&program),
+            count(program.tables.len(), "table", "tables"),
+            count(program.actions.len(), "action", "actions"),
+            count(program.externs.len(), "extern instance", "extern instances"),
+        );
+    }
+    for (to, bytes) in outputs {
+        write(&to, &bytes)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Text,
+    Json,
+    Binary,
+}
+
+fn format(matches: &ArgMatches, path: &Path) -> Format {
+    let named = matches.get_one::<String>("format").map(String::as_str);
+    match named.or_else(|| path.extension().and_then(|extension| extension.to_str())) {
+        Some("json") => Format::Json,
+        Some("binary" | "bin") => Format::Binary,
+        _ => Format::Text,
+    }
+}
+
+/// A graph to be drawn, its form known by its file's ending.
+struct Drawing<'m> {
+    path: &'m PathBuf,
+    draw: fn(&[explain::Graph]) -> String,
+}
+
+impl<'m> Drawing<'m> {
+    fn of(path: &'m PathBuf) -> Result<Self, Failure> {
+        let draw = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("svg") => explain::svg,
+            Some("dot" | "gv") => explain::dot,
+            _ => {
+                return Err(Failure::input(format!(
+                    "--graph {}: the name must end in .svg or .dot",
+                    path.display()
+                )));
+            }
+        };
+        Ok(Self { path, draw })
+    }
+
+    fn draw(&self, program: &Program) -> String {
+        (self.draw)(&explain::graphs(program))
+    }
+}
+
+fn p4info_bytes(path: &Path, program: &Program, format: Format) -> Result<Vec<u8>, Failure> {
+    let info = p4info::generate(program).map_err(|errors| refused(path, &errors))?;
+    Ok(match format {
+        Format::Text => text::print(&info).map_err(Failure::run)?.into_bytes(),
+        Format::Json => text::print_json(&info).map_err(Failure::run)?.into_bytes(),
+        Format::Binary => prost::Message::encode_to_vec(&info),
+    })
+}
+
+fn entries_bytes(path: &Path, program: &Program, format: Format) -> Result<Vec<u8>, Failure> {
+    let request = p4info::entries(program).map_err(|errors| refused(path, &errors))?;
+    Ok(match format {
+        Format::Text => text::print(&request).map_err(Failure::run)?.into_bytes(),
+        Format::Json => text::print_json(&request).map_err(Failure::run)?.into_bytes(),
+        Format::Binary => prost::Message::encode_to_vec(&request),
+    })
+}
+
+fn ir_bytes(program: &Program, format: Format) -> Result<Vec<u8>, Failure> {
+    Ok(match format {
+        Format::Text => program.to_text().into_bytes(),
+        Format::Json => {
+            let mut bytes = serde_json::to_vec_pretty(program).map_err(Failure::run)?;
+            bytes.push(b'\n');
+            bytes
+        }
+        Format::Binary => {
+            return Err(Failure::input("--ir: the IR is text or json, not binary"));
+        }
+    })
+}
+
+fn refused(path: &Path, errors: &[p4info::P4InfoError]) -> Failure {
+    for error in errors {
+        eprintln!("{}: error[p4info]: {error}", path.display());
+    }
+    Failure::input(format!("{} has no P4Info", path.display()))
+}
+
+fn pretty(path: &Path, matches: &ArgMatches) -> Result<String, Failure> {
+    if program::is_json(path) {
+        return Err(Failure::input("--pp prints P4 source; BMv2 JSON has none"));
+    }
+    let options = program::preprocessor(matches);
+    with_large_stack(|| {
+        let parsed = p4lang::parse_file(path, &options, &DiskFiles)?;
+        Ok(p4lang::print::print_program(&parsed.program))
+    })
+    .map_err(Failure::run)?
+    .map_err(|error: std::io::Error| Failure::input(format!("{}: {error}", path.display())))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let written = if path == Path::new("-") {
+        std::io::stdout().write_all(bytes)
+    } else {
+        std::fs::write(path, bytes)
+    };
+    written.map_err(|error| Failure::input(format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,121 @@
+//! From the name of a file to a program: what `compile`, `stf` and other verbs begin with.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use p4lang::bmv2::load_bmv2_json;
+use p4lang::diagnostic::Style;
+use p4lang::ir::{Architecture, Program};
+use p4lang::preprocess::{DiskFiles, Options};
+use p4lang::{compile_file, with_large_stack};
+
+use crate::failure::Failure;
+
+/// Heading of the arguments below in the manual.
+const HEADING: &str = "The program";
+
+/// What programs are compiled with: `-I`, `-D`, `-U`, `--arch`.
+pub(crate) fn arguments() -> [Arg; 4] {
+    [
+        Arg::new("include")
+            .short('I')
+            .value_name("DIR")
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(PathBuf))
+            .help_heading(HEADING)
+            .help("Look for included files here, before the built-in architectures"),
+        Arg::new("define")
+            .short('D')
+            .value_name("NAME[=VALUE]")
+            .action(ArgAction::Append)
+            .help_heading(HEADING)
+            .help("Define a macro; its value is 1 if none is given"),
+        Arg::new("undefine")
+            .short('U')
+            .value_name("NAME")
+            .action(ArgAction::Append)
+            .help_heading(HEADING)
+            .help("Take a macro back"),
+        Arg::new("arch")
+            .long("arch")
+            .value_name("ARCHITECTURE")
+            .value_parser(PossibleValuesParser::new(["v1model", "psa", "pna"]))
+            .help_heading(HEADING)
+            .help("Refuse programs of another architecture; `main` says which one it is"),
+    ]
+}
+
+/// What the command line says about the preprocessor.
+pub(crate) fn preprocessor(matches: &ArgMatches) -> Options {
+    let words = |name: &str| {
+        matches.get_many::<String>(name).unwrap_or_default().cloned().collect::<Vec<String>>()
+    };
+    Options {
+        include_directories: matches
+            .get_many::<PathBuf>("include")
+            .unwrap_or_default()
+            .cloned()
+            .collect(),
+        defines: words("define"),
+        undefines: words("undefine"),
+    }
+}
+
+/// Whether a file is what p4c-bm2-ss writes.
+pub(crate) fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+}
+
+/// Reads a program, P4 or BMv2 JSON, and says on standard error what is wrong with it.
+pub(crate) fn load(path: &Path, matches: &ArgMatches) -> Result<Program, Failure> {
+    let program =
+        if is_json(path) { load_json(path)? } else { compile(path, &preprocessor(matches))? };
+    match matches.get_one::<String>("arch") {
+        Some(wanted) if wanted != architecture(&program) => Err(Failure::input(format!(
+            "{}: --arch {wanted}, but `main` makes it a program for {}",
+            path.display(),
+            architecture(&program)
+        ))),
+        _ => Ok(program),
+    }
+}
+
+/// As `--arch` has it.
+pub(crate) fn architecture(program: &Program) -> &str {
+    match &program.architecture {
+        Architecture::V1model => "v1model",
+        Architecture::Psa => "psa",
+        Architecture::Pna => "pna",
+        Architecture::Other(name) => name,
+        _ => "another architecture",
+    }
+}
+
+fn load_json(path: &Path) -> Result<Program, Failure> {
+    let text = read(path)?;
+    with_large_stack(|| load_bmv2_json(&text))
+        .map_err(Failure::run)?
+        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))
+}
+
+fn compile(path: &Path, options: &Options) -> Result<Program, Failure> {
+    let compiled = with_large_stack(|| compile_file(path, options, &DiskFiles))
+        .map_err(Failure::run)?
+        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+    eprint!("{}", compiled.messages(style()));
+    compiled.program.ok_or_else(|| Failure::input(format!("{} was not compiled", path.display())))
+}
+
+/// Whether messages have colours.
+pub(crate) fn style() -> Style {
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if colour { Style::Colour } else { Style::Plain }
+}
+
+/// The text of a file.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))
+}

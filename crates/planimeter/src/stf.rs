@@ -1,0 +1,277 @@
+//! `planimeter stf`: run a P4 program against an STF script.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use p4lang::ir::Program;
+use packetio::pcap::{CaptureReader, CaptureWriter, LinkType};
+use pipeline::Switch;
+use pipeline::stf::{Options, Report, Script, run as run_script};
+
+use crate::failure::Failure;
+use crate::program;
+
+const WIDTH: usize = 100;
+const ABOUT: &str = "Run a P4 program against an STF script";
+
+const LONG_ABOUT: &str = "\
+Run a P4 program against an STF script.
+
+A script of the simple test format, which p4c tests its programs with, installs entries, sends \
+packets and says what must come out. The program runs on the reference interpreter. Every \
+difference is printed with what was expected beside what came, and marks below the bytes that \
+differ; at the end comes one line for each script.
+
+Outputs are compared port by port, in order, when the script is over, as p4c's runner for BMv2 \
+does. Ports that the script does not name are not looked at, but --every-port makes packets on them \
+failures too.";
+
+const STATEMENTS: &str = "\
+Statements, one a line; `#` begins a comment:
+  packet PORT HEX                    a packet arrives
+  expect PORT [HEX [$]]              one leaves: `*` is any digit, `$` the end; no digits, any packet
+  no_packet                          the last packet left by no port
+  add TABLE [PRIORITY] KEY:MATCH ... ACTION(NAME:VALUE, ...) [= HANDLE]
+  setdefault TABLE ACTION(NAME:VALUE, ...)
+  remove all | remove HANDLE
+  check_counter NAME(INDEX | $HANDLE) [packets | bytes == NUMBER]
+  counter_read, counter_write, register_read, register_write, register_reset,
+  meter_get_rates, meter_set_rates, meter_array_set_rates
+  mirroring_add SESSION PORT, mirroring_add_mc SESSION GROUP, mirroring_delete, mirroring_get
+  mc_mgrp_create GROUP, mc_node_create ID PORT ..., mc_node_update, mc_node_associate GROUP NODE
+  act_prof_create_member PROFILE MEMBER ACTION(...), act_prof_create_group PROFILE GROUP,
+  act_prof_add_member_to_group PROFILE MEMBER GROUP, act_prof_remove_member_from_group,
+  table_indirect_add TABLE KEY:MATCH ... MEMBER, table_indirect_add_with_group TABLE ... GROUP
+  wait                               a second passes
+
+Names may be cut short in front: `routes` is `RouterIngress.routes`. A match is a value (0x0a, 10,
+0b1010), a prefix (0x0a000000/8), a value and a mask (0x0a&&&0xff), a range (1->5), or has `*` for
+digits that do not count (0x0a**). docs/stf.md says all of it.";
+
+const EXAMPLES: &str = "\
+Examples:
+  Run the script that stands beside the program, programs/router.stf:
+    planimeter stf programs/router.p4
+
+  Run two scripts, and see what happens to each packet:
+    planimeter stf --trace switch.p4 learning.stf flooding.stf
+
+  Keep what arrived and what left, one capture for each port and direction:
+    planimeter stf --pcap-out captures programs/router.p4
+
+  Send the packets of a capture through port 1 once the script has installed its entries:
+    planimeter stf --pcap-in 1=web.pcap --pcap-out captures programs/router.p4
+
+Exit status: 0 everything came as expected; 1 something did not; 2 the program, a script or an
+argument is wrong.";
+
+pub(crate) fn command() -> Command {
+    Command::new("stf")
+        .about(ABOUT)
+        .long_about(LONG_ABOUT)
+        .term_width(0)
+        .max_term_width(WIDTH)
+        .after_long_help(format!("{STATEMENTS}\n\n{EXAMPLES}"))
+        .arg(
+            Arg::new("program")
+                .value_name("PROGRAM")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("P4_16 source, or BMv2 JSON"),
+        )
+        .arg(
+            Arg::new("script")
+                .value_name("SCRIPT")
+                .num_args(0..)
+                .value_parser(value_parser!(PathBuf))
+                .help(
+                    "Scripts, each for a fresh switch; without any, PROGRAM with the ending .stf",
+                ),
+        )
+        .args(program::arguments())
+        .arg(
+            Arg::new("trace")
+                .long("trace")
+                .action(ArgAction::SetTrue)
+                .help("Print what happens to each packet, in order"),
+        )
+        .arg(
+            Arg::new("every-port")
+                .long("every-port")
+                .action(ArgAction::SetTrue)
+                .help("Packets on ports that the script does not name are failures"),
+        )
+        .arg(
+            Arg::new("quiet")
+                .long("quiet")
+                .short('q')
+                .action(ArgAction::SetTrue)
+                .help("Print failures only"),
+        )
+        .arg(
+            Arg::new("seed")
+                .long("seed")
+                .value_name("NUMBER")
+                .default_value("0")
+                .value_parser(value_parser!(u64))
+                .help("Where the random numbers of the program start"),
+        )
+        .arg(
+            Arg::new("pcap-in")
+                .long("pcap-in")
+                .value_name("PORT=FILE")
+                .action(ArgAction::Append)
+                .value_parser(port_and_file)
+                .help("After the script, let the packets of this capture arrive by PORT"),
+        )
+        .arg(
+            Arg::new("pcap-out")
+                .long("pcap-out")
+                .value_name("DIR")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write DIR/pcapPORT_in.pcap and DIR/pcapPORT_out.pcap for each port"),
+        )
+}
+
+fn port_and_file(text: &str) -> Result<(u32, PathBuf), String> {
+    let (port, file) = text.split_once('=').ok_or("it has the form PORT=FILE")?;
+    let port = port.parse().map_err(|_| format!("`{port}` is no port number"))?;
+    Ok((port, PathBuf::from(file)))
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let path = matches
+        .get_one::<PathBuf>("program")
+        .ok_or_else(|| Failure::input("PROGRAM is missing"))?;
+    let mut scripts: Vec<PathBuf> =
+        matches.get_many::<PathBuf>("script").unwrap_or_default().cloned().collect();
+    if scripts.is_empty() {
+        scripts.push(path.with_extension("stf"));
+    }
+    let parsed = scripts.iter().map(|path| script(path)).collect::<Result<Vec<_>, _>>()?;
+    let program = program::load(path, matches)?;
+    let mut failed = false;
+    for (path, script) in scripts.iter().zip(&parsed) {
+        failed |= !one_script(&program, path, script, matches)?;
+    }
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn script(path: &Path) -> Result<Script, Failure> {
+    let text = program::read(path)?;
+    Script::parse(&text).map_err(|errors| {
+        for error in &errors {
+            eprintln!(
+                "{}:{}:{}: error: {}",
+                path.display(),
+                error.line,
+                error.column,
+                error.message
+            );
+        }
+        Failure::input(format!("{} is no STF script", path.display()))
+    })
+}
+
+/// Whether everything came as expected.
+fn one_script(
+    program: &Program,
+    path: &Path,
+    script: &Script,
+    matches: &ArgMatches,
+) -> Result<bool, Failure> {
+    let seed = matches.get_one::<u64>("seed").copied().unwrap_or(0);
+    let mut switch = Switch::with_seed(program.clone(), seed).map_err(Failure::input)?;
+    let options =
+        Options { every_port: matches.get_flag("every-port"), trace: matches.get_flag("trace") };
+    let mut report = run_script(&mut switch, script, options)
+        .map_err(|(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())))?;
+    for (port, capture) in matches.get_many::<(u32, PathBuf)>("pcap-in").unwrap_or_default() {
+        replay(&mut switch, *port, capture, &mut report)?;
+    }
+    let quiet = matches.get_flag("quiet");
+    print(path, &report, quiet);
+    if let Some(directory) = matches.get_one::<PathBuf>("pcap-out") {
+        captures(directory, &report)?;
+    }
+    Ok(report.failures.is_empty())
+}
+
+fn print(path: &Path, report: &Report, quiet: bool) {
+    let path = path.display();
+    for (line, events) in &report.trace {
+        println!("{path}:{line}:");
+        for event in events {
+            println!("  {event}");
+        }
+    }
+    if !quiet {
+        for (line, value) in &report.values {
+            println!("{path}:{line}: {value}");
+        }
+        for (line, note) in &report.notes {
+            println!("{path}:{line}: note: {note}");
+        }
+    }
+    for failure in &report.failures {
+        print!("{path}: {failure}");
+    }
+    let packets = report.received.len();
+    match report.failures.len() {
+        0 if quiet => {}
+        0 => println!("{path}: passed, {packets} packets"),
+        1 => println!("{path}: 1 failure, {packets} packets"),
+        failures => println!("{path}: {failures} failures, {packets} packets"),
+    }
+}
+
+/// Sends the packets of a capture, at its times after what came before.
+fn replay(switch: &mut Switch, port: u32, path: &Path, report: &mut Report) -> Result<(), Failure> {
+    let wrong =
+        |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
+    let mut reader = CaptureReader::open(path).map_err(|error| wrong(&error))?;
+    let start =
+        report.received.last().map_or(Duration::ZERO, |(time, ..)| *time) + Duration::from_secs(1);
+    let (mut first, mut now) = (None, start);
+    while let Some(frame) = reader.next_frame().map_err(|error| wrong(&error))? {
+        if let Some(time) = frame.timestamp {
+            let first = *first.get_or_insert(time);
+            now = now.max(start + Duration::from_nanos(time.saturating_sub(first)));
+        }
+        report.received.push((now, port, frame.data.to_vec()));
+        let outputs = switch.process(port, frame.data, now).map_err(|error| wrong(&error))?;
+        report.sent.extend(outputs.into_iter().map(|output| (now, output.port, output.packet)));
+    }
+    Ok(())
+}
+
+/// One capture for each port and direction, named as p4c's runner names them.
+fn captures(directory: &Path, report: &Report) -> Result<(), Failure> {
+    let wrong =
+        |path: &Path, error: std::io::Error| Failure::input(format!("{}: {error}", path.display()));
+    std::fs::create_dir_all(directory).map_err(|error| wrong(directory, error))?;
+    for (direction, packets) in [("in", &report.received), ("out", &report.sent)] {
+        let mut by_port: BTreeMap<u32, Vec<(Duration, &[u8])>> = BTreeMap::new();
+        for (time, port, packet) in packets {
+            by_port.entry(*port).or_default().push((*time, packet));
+        }
+        for (port, packets) in by_port {
+            let path = directory.join(format!("pcap{port}_{direction}.pcap"));
+            let capture = File::create(&path).and_then(|file| {
+                let mut writer = CaptureWriter::new(BufWriter::new(file), LinkType::ETHERNET)?;
+                for (time, packet) in packets {
+                    writer
+                        .write_frame(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), packet)?;
+                }
+                writer.finish().map(|_| ())
+            });
+            capture.map_err(|error| wrong(&path, error))?;
+        }
+    }
+    Ok(())
+}
