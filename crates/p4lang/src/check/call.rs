@@ -379,6 +379,20 @@ impl<'program> Checker<'program, '_> {
     /// Says which type parameter nothing tells about.
     fn must_be_inferred(&mut self, signature: &Signature<'program>, matched: &Matched, span: Span) {
         for (parameter, ty) in signature.type_parameters.iter().zip(&matched.type_arguments) {
+            if ty.any(&mut |part| *part == Type::Integer) {
+                self.report(
+                    Diagnostic::error(
+                        "no-width",
+                        span,
+                        format!(
+                            "nothing tells how wide `{}` of `{}` is",
+                            parameter.name, signature.name
+                        ),
+                    )
+                    .note("write the widths of the numbers among the arguments: `8w1`"),
+                );
+                continue;
+            }
             if !ty.any(&mut |part| *part == Type::Any) {
                 continue;
             }

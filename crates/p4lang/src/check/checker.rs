@@ -218,7 +218,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         let taken = self.scopes.last().and_then(|scope| scope.names.get(&name.text)).cloned();
         let taken = taken.unwrap_or_default();
         if let Some(other) = taken.iter().copied().find(|other| {
-            !(overloads && self.may_overload(*other)) || self.same_signature(id, *other)
+            !(overloads && self.same_noun(id, *other)) || self.same_signature(id, *other)
         }) {
             let first = self.out.index.get(other).map_or_else(Span::nowhere, Node::span);
             self.report(
@@ -277,6 +277,12 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
+    fn same_noun(&self, one: DeclarationId, other: DeclarationId) -> bool {
+        let noun =
+            |id| self.out.index.get_declaration(id).map(|declaration| declaration.kind.noun());
+        noun(one) == noun(other)
+    }
+
     fn same_signature(&self, one: DeclarationId, other: DeclarationId) -> bool {
         fn parameters(kind: &DeclarationKind) -> Option<&[ast::Parameter]> {
             match kind {
@@ -291,16 +297,9 @@ impl<'program, 'run> Checker<'program, 'run> {
         let of = |id| {
             self.out.index.get_declaration(id).and_then(|declaration| parameters(&declaration.kind))
         };
-        let same_noun = |a: DeclarationId, b: DeclarationId| {
-            let noun =
-                |id| self.out.index.get_declaration(id).map(|declaration| declaration.kind.noun());
-            noun(a) == noun(b)
-        };
         match (of(one), of(other)) {
             (Some(a), Some(b)) => {
-                same_noun(one, other)
-                    && a.len() == b.len()
-                    && a.iter().zip(b).all(|(a, b)| a.name == b.name)
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name)
             }
             _ => true,
         }

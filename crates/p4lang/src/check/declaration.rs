@@ -222,6 +222,18 @@ impl<'program> Checker<'program, '_> {
             self.error("type-not-allowed", span, message);
             self.set_declared_type(parameter.id, Type::Unknown);
         }
+        if let (Some(default), Some(optional)) =
+            (&parameter.default, parameter.annotation("optional"))
+        {
+            self.report(
+                Diagnostic::error(
+                    "annotation",
+                    default.span,
+                    "an optional parameter has no default value",
+                )
+                .secondary(optional.span, "optional"),
+            );
+        }
         if let Some(default) = &parameter.default {
             if matches!(parameter.direction, Direction::Out | Direction::InOut) {
                 self.error(
@@ -526,12 +538,9 @@ impl<'program> Checker<'program, '_> {
                 | Type::Stack { .. }
                 | Type::Varbit { .. }
                 | Type::Tuple(_)
-                | Type::List(_)
                 | Type::SerializableEnum(_)
                 | Type::Variable(_)
                 | Type::MatchKind
-                | Type::Integer
-                | Type::String
                 | Type::Unknown
         )
     }
@@ -767,6 +776,7 @@ impl<'program> Checker<'program, '_> {
 
     fn control(&mut self, declaration: &'program Declaration, control: &'program Control) {
         let id = declaration.id;
+        self.not_generic(declaration, &control.type_parameters);
         let named = self.generic(id, &control.type_parameters);
         self.set_declared_type(id, Type::Control(named));
         self.declare(id, &declaration.name);
@@ -789,6 +799,7 @@ impl<'program> Checker<'program, '_> {
 
     fn parser(&mut self, declaration: &'program Declaration, parser: &'program ParserDeclaration) {
         let id = declaration.id;
+        self.not_generic(declaration, &parser.type_parameters);
         let named = self.generic(id, &parser.type_parameters);
         self.set_declared_type(id, Type::Parser(named));
         self.declare(id, &declaration.name);
@@ -806,6 +817,21 @@ impl<'program> Checker<'program, '_> {
                 });
             });
         });
+    }
+
+    /// Parser and control types may be generic, parsers and controls not (§13.2, §14).
+    fn not_generic(&mut self, declaration: &Declaration, type_parameters: &[TypeParameter]) {
+        if let Some(parameter) = type_parameters.first() {
+            let noun = declaration.kind.noun();
+            self.report(
+                Diagnostic::error(
+                    "type-not-allowed",
+                    parameter.name.span,
+                    format!("the {noun} `{}` has type parameters", declaration.name),
+                )
+                .note(format!("only {noun} types, without a body, are generic")),
+            );
+        }
     }
 
     /// A local of a parser or control: it may hide the parameters.

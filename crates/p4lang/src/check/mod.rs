@@ -34,6 +34,7 @@ mod tests;
 mod type_reference;
 mod types;
 mod unify;
+mod uninitialized;
 mod whole_program;
 
 use std::collections::HashMap;

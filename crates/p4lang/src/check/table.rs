@@ -707,14 +707,15 @@ impl<'program> Checker<'program, '_> {
     }
 }
 
-/// Whether the control plane's name of a key can be derived from its expression.
+/// Whether the control plane's name of a key can be derived from its expression, as p4c does.
 fn has_key_name(expression: &Expression) -> bool {
     match &expression.kind {
-        ExpressionKind::Path(_) | ExpressionKind::Integer(_) | ExpressionKind::Boolean(_) => true,
-        ExpressionKind::Type(_) | ExpressionKind::This => true,
-        ExpressionKind::Member { base, .. }
-        | ExpressionKind::Index { base, .. }
-        | ExpressionKind::Slice { base, .. } => has_key_name(base),
+        ExpressionKind::Path(_) | ExpressionKind::Integer(_) => true,
+        // Bounds are constants.
+        ExpressionKind::Member { base, .. } | ExpressionKind::Slice { base, .. } => {
+            has_key_name(base)
+        }
+        ExpressionKind::Index { base, index } => has_key_name(base) && has_index_name(index),
         ExpressionKind::Call { callee, .. } => match &callee.kind {
             ExpressionKind::Member { base, member } => {
                 member.as_str() == "isValid" && has_key_name(base)
@@ -722,13 +723,17 @@ fn has_key_name(expression: &Expression) -> bool {
             _ => false,
         },
         ExpressionKind::Binary { operator: BinaryOperator::BitAnd, left, right } => {
-            let literal =
-                |expression: &Expression| matches!(expression.kind, ExpressionKind::Integer(_));
-            (literal(right) && has_key_name(left))
-                || (literal(left) && has_key_name(right))
-                || (has_key_name(left) && matches!(right.kind, ExpressionKind::Path(_)))
+            has_key_name(left) && has_key_name(right)
         }
         _ => false,
+    }
+}
+
+/// Constants are folded before they are named.
+fn has_index_name(index: &Expression) -> bool {
+    match &index.kind {
+        ExpressionKind::Binary { left, right, .. } => has_index_name(left) && has_index_name(right),
+        _ => has_key_name(index),
     }
 }
 

@@ -2,8 +2,11 @@
 
 use super::checker::Checker;
 use super::{Constant, Type};
+use std::collections::HashMap;
+
 use crate::ast::{
-    DeclarationId, DeclarationKind, Expression, ExpressionKind, Parameter, TablePropertyKind,
+    Annotation, Declaration, DeclarationId, DeclarationKind, Expression, ExpressionKind, Parameter,
+    TablePropertyKind,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -11,11 +14,86 @@ use crate::source::Span;
 impl Checker<'_, '_> {
     pub(super) fn after_all(&mut self) {
         self.main();
+        self.control_plane_names();
         for (action, span, name) in std::mem::take(&mut self.add_entry_calls) {
             self.add_entry_rules(action, span, name.as_ref());
         }
         if !self.diagnostics.has_errors() {
             self.unused();
+            let found = super::uninitialized::warnings(&self.out);
+            for diagnostic in found {
+                self.warn(diagnostic);
+            }
+        }
+    }
+
+    /// No two tables, no two actions, and no two of the rest share a name that annotations gave them.
+    fn control_plane_names(&mut self) {
+        let mut seen: HashMap<(u8, String), Span> = HashMap::new();
+        let mut found = Vec::new();
+        let mut note = |prefix: &str, annotations: &[Annotation], class: u8| {
+            let Some(annotation) =
+                annotations.iter().rev().find(|other| other.name.as_str() == "name")
+            else {
+                return;
+            };
+            let Some(name) = annotation.string() else { return };
+            let full = match name.strip_prefix('.') {
+                Some(absolute) => absolute.to_owned(),
+                None if prefix.is_empty() => name.to_owned(),
+                None => format!("{prefix}.{name}"),
+            };
+            if let Some(first) = seen.get(&(class, full.clone())) {
+                found.push((annotation.span, *first, full));
+            } else {
+                seen.insert((class, full), annotation.span);
+            }
+        };
+        for declaration in &self.out.program.declarations {
+            match &declaration.kind {
+                DeclarationKind::Action { .. } => note("", &declaration.annotations, 1),
+                DeclarationKind::Control(control) => {
+                    let prefix = given_name(declaration);
+                    for local in &control.locals {
+                        match &local.kind {
+                            DeclarationKind::Action { .. } => note(&prefix, &local.annotations, 1),
+                            DeclarationKind::Instantiation(_) => {
+                                note(&prefix, &local.annotations, 2)
+                            }
+                            DeclarationKind::Table(table) => {
+                                note(&prefix, &local.annotations, 0);
+                                let prefix = format!("{prefix}.{}", given_name(local));
+                                for key in table.key().unwrap_or(&[]) {
+                                    note(&prefix, &key.annotations, 2);
+                                }
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                DeclarationKind::Parser(parser) => {
+                    let prefix = given_name(declaration);
+                    for local in &parser.locals {
+                        if matches!(
+                            local.kind,
+                            DeclarationKind::Instantiation(_) | DeclarationKind::ValueSet(_)
+                        ) {
+                            note(&prefix, &local.annotations, 2);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (span, first, name) in found {
+            self.report(
+                Diagnostic::error(
+                    "duplicate",
+                    span,
+                    format!("the control plane would know two things as `{name}`"),
+                )
+                .secondary(first, "the first one"),
+            );
         }
     }
 
@@ -171,36 +249,39 @@ impl Checker<'_, '_> {
     /// Warns of locals, actions and tables that nothing refers to.
     fn unused(&mut self) {
         let mut found = Vec::new();
-        for declaration in &self.out.program.declarations {
-            let locals = match &declaration.kind {
-                DeclarationKind::Control(control) => &control.locals,
-                DeclarationKind::Parser(parser) => &parser.locals,
-                _ => continue,
-            };
-            for local in locals {
-                let interesting = matches!(
-                    local.kind,
-                    DeclarationKind::Action { .. }
-                        | DeclarationKind::Table(_)
-                        | DeclarationKind::Variable { .. }
-                        | DeclarationKind::Instantiation(_)
-                );
-                let hushed = local.annotations.iter().any(|annotation| {
-                    annotation.name.as_str() == "noWarn" && annotation.string() == Some("unused")
-                });
-                if interesting && !hushed && !self.used.contains(&local.id) {
-                    found.push(Diagnostic::warning(
-                        "unused",
-                        local.name.span,
-                        format!("the {} `{}` is never used", local.kind.noun(), local.name),
-                    ));
-                }
+        for id in (0..self.out.program.declaration_count).map(DeclarationId::new) {
+            let Some(local) = self.out.index.get_declaration(id) else { continue };
+            let interesting = matches!(
+                local.kind,
+                DeclarationKind::Action { .. }
+                    | DeclarationKind::Table(_)
+                    | DeclarationKind::Variable { .. }
+                    | DeclarationKind::Instantiation(_)
+            );
+            let hushed = local.annotations.iter().any(|annotation| {
+                annotation.name.as_str() == "noWarn" && annotation.string() == Some("unused")
+            });
+            let local_to_something = self.out.index.parent(id).is_some();
+            if interesting && local_to_something && !hushed && !self.used.contains(&id) {
+                found.push(Diagnostic::warning(
+                    "unused",
+                    local.name.span,
+                    format!("the {} `{}` is never used", local.kind.noun(), local.name),
+                ));
             }
         }
         for diagnostic in found {
             self.warn(diagnostic);
         }
     }
+}
+
+/// The name that an annotation gives, else its own.
+fn given_name(declaration: &Declaration) -> String {
+    declaration.annotation("name").and_then(Annotation::string).map_or_else(
+        || declaration.name.to_string(),
+        |name| name.trim_start_matches('.').to_owned(),
+    )
 }
 
 /// The variable or parameter at the root of a place.

@@ -463,6 +463,8 @@ fn keys_are_scalars_with_names() {
     refuses(&key("5: exact;"), "type-mismatch");
     refuses(&key("m.m + 1: exact;"), "key-name");
     refuses(&key("(bit<16>) m.m: exact;"), "key-name");
+    refuses(&key("hdr.hs[(bit<4>) m.m].a: exact;"), "key-name");
+    refuses(&key("m.m[0+:4]: exact;"), "key-name");
     warns(&key("8w5: exact;"), "constant-key");
 }
 
@@ -599,6 +601,82 @@ fn references_need_one_replica() {
     refuses(&table("@tableconfig(colour=\"dpdk\", impl=\"dpdk\")"), "annotation");
     refuses(&program("void f(@__ref in bit<8> x) {}"), "reference");
     refuses(&control("action a(@__ref in bit<8> x) {}", ""), "reference");
+}
+
+#[test]
+fn type_arguments_have_widths() {
+    refuses(&statements("hash(v, HashAlgorithm.crc16, 0, { w }, 10);"), "no-width");
+    refuses(&statements("digest(1, { v, 5 });"), "no-width");
+    refuses(
+        &program("T f<T>(in T x) { return x; } control X(inout bit<8> v) { apply { v = f(3); } }"),
+        "no-width",
+    );
+}
+
+#[test]
+fn only_types_of_parsers_and_controls_are_generic() {
+    refuses(&program("control X<T>(in T x) { apply {} }"), "type-not-allowed");
+    refuses(
+        &program("parser X<T>(in T x) { state start { transition accept; } }"),
+        "type-not-allowed",
+    );
+    refuses(&program("struct X { string s; }"), "type-not-allowed");
+    refuses(&program("struct X { int s; }"), "type-not-allowed");
+    refuses(&program("extern void f(@optional in bit<8> x = 3);"), "annotation");
+    refuses(
+        &program("extern void f(in bit<8> x); void f(in bit<8> x, in bit<8> y) {}"),
+        "duplicate",
+    );
+}
+
+#[test]
+fn the_control_plane_knows_everything_by_its_own_name() {
+    refuses(&control("@name(\"x\") action a() {} @name(\"x\") action b() {}", ""), "duplicate");
+    refuses(
+        &control(
+            "table t { key = { m.m: exact @name(\"k\"); m.w: exact @name(\"k\"); } actions = { NoAction; } }",
+            "",
+        ),
+        "duplicate",
+    );
+    refuses(
+        &program(
+            "@name(\"C.x\") action b() {} control C() { @name(\"x\") action a() {} apply {} }",
+        ),
+        "duplicate",
+    );
+    super::accepts(&control(
+        "@name(\"x\") action a() {} @name(\"x\") table t { actions = { a; NoAction; } }",
+        "",
+    ));
+}
+
+#[test]
+fn values_are_set_before_they_are_read() {
+    let uninitialized = |text: &str| warns(&statements(text), "uninitialized");
+    uninitialized("bit<8> x; v = x;");
+    uninitialized("bit<8> x; if (q) { x = 1; } v = x;");
+    uninitialized("bit<8> x; switch (v) { 1: { x = 1; } } v = x;");
+    uninitialized("bit<8> x; for (bit<8> i in 1..2) { x = i; } v = x;");
+    uninitialized("bit<8> x; x += 1; v = x;");
+    warns(&program("void f(in bool b, out bit<8> x) { if (b) { x = 1; } }"), "uninitialized");
+    warns(
+        &program("void f(in bool b, out bit<8> x) { if (b) { return; } x = 1; }"),
+        "uninitialized",
+    );
+    warns(&program("control X(out bit<8> x) { apply { } }"), "uninitialized");
+    let silent = |text: &str| {
+        let (warnings, shown) = super::diagnostics_of(text, crate::diagnostic::Severity::Warning);
+        assert!(warnings.iter().all(|(kind, _)| *kind != "uninitialized"), "{shown}\n{text}");
+    };
+    silent(&statements("bit<8> x; if (q) { x = 1; } else { x = 2; } v = x;"));
+    silent(&statements("bit<8> x; if (q) { x = 1; } else { exit; } v = x;"));
+    silent(&statements("bit<8> x; switch (v) { 1: { x = 1; } default: { x = 2; } } v = x;"));
+    silent(&statements("bit<8> x; random(x, 0, 3); v = x; H h; h = hdr.h; S s; s.x = 1; v = s.x;"));
+    silent(&program("void f(in bool b, out bit<8> x) { if (b) { x = 1; return; } x = 2; }"));
+    silent(&program(
+        "control X(out bit<8> x) { action a() { x = 1; } table t { actions = { a; } default_action = a; } apply { t.apply(); } }",
+    ));
 }
 
 #[test]

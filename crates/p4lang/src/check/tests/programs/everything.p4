@@ -135,7 +135,7 @@ control I(inout headers hdr, inout meta m, inout standard_metadata_t sm) {
     v = maxf(v, 3); v = maxf(r = 1, l = v); v = ident(v); v = ident<bit<8>>(3); v = over(v); v = over(v, 2); proc(v, v); proc(m.s.x, hdr.h.a);
     reg.read(w32, 3); reg.read(w32, (bit<32>)v); reg.write(0, w32 + 1); cnt.count(5); mt.execute_meter(1, v); mt.execute_meter<bit<8>>(1, v);
     random(v, 0, 255); random<bit<8>>(v, 8w0, 8w255); hash(sm.egress_spec, HashAlgorithm.crc16, 9w0, { hdr.h.a, hdr.h.b, 16w5 }, 9w100);
-    hash(w32, HashAlgorithm.crc32, 0, { v }, 32w10);
+    hash(w32, HashAlgorithm.crc32, 32w0, { v }, 32w10);
     digest<S>(1, m.s); digest(1, { v, w32 }); digest<S>(1, { 1, 2 }); mark_to_drop(sm); truncate(64); log_msg("x"); log_msg("x {}", { v, w32 });
     clone(CloneType.I2E, 5); clone_preserving_field_list(CloneType.I2E, 5, 1); resubmit_preserving_field_list(1); recirculate<bit<1>>(0); 
     assert(v == 1); assume(q);

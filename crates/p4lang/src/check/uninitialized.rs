@@ -1,0 +1,414 @@
+//! Warnings about values that may be read, or handed back, before they are set.
+//!
+//! Looked at are the variables of blocks and the `out` parameters of functions, actions and controls, as wholes: a
+//! variable counts as set once any part of it is, so that no correct program is warned of. Headers start invalid
+//! and stacks of them too: they are left out. In parsers, where states run in any order, and for variables of
+//! controls, which actions may set, nothing is said.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::whole_program::root;
+use super::{BoundArgument, Call, Callee, Checked, Node, Resolution, Type};
+use crate::ast::{
+    Argument, Block, Declaration, DeclarationId, DeclarationKind, Direction, Expression,
+    ExpressionKind, Parameter, Statement, StatementKind,
+};
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+/// The warnings of a program without errors.
+pub(super) fn warnings(checked: &Checked<'_>) -> Vec<Diagnostic> {
+    let mut found = BTreeMap::new();
+    for declaration in &checked.program.declarations {
+        code(checked, declaration, &mut found);
+    }
+    found.into_values().collect()
+}
+
+/// One warning for each place.
+type Found = BTreeMap<(Span, DeclarationId), Diagnostic>;
+
+fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
+    let mut walk = |parameters: &[Parameter], body: &Block, elsewhere: &BTreeSet<DeclarationId>| {
+        let mut flow = Flow { checked, found, unset: BTreeSet::new(), left: None };
+        for parameter in parameters {
+            if parameter.direction == Direction::Out
+                && !elsewhere.contains(&parameter.id)
+                && holds_values(checked.declared_type(parameter.id), 0)
+            {
+                flow.unset.insert(parameter.id);
+            }
+        }
+        let ends = flow.block(body);
+        let mut unset = flow.left.take().unwrap_or_default();
+        if !ends {
+            unset.extend(flow.unset.iter().copied());
+        }
+        for parameter in parameters.iter().filter(|parameter| unset.contains(&parameter.id)) {
+            found.entry((parameter.name.span, parameter.id)).or_insert_with(|| {
+                Diagnostic::warning(
+                    "uninitialized",
+                    parameter.name.span,
+                    format!(
+                        "the `out` parameter `{}` may be handed back without a value",
+                        parameter.name
+                    ),
+                )
+            });
+        }
+    };
+    match &declaration.kind {
+        DeclarationKind::Function { prototype, body } => {
+            walk(&prototype.parameters, body, &BTreeSet::new());
+        }
+        DeclarationKind::Action { parameters, body } => walk(parameters, body, &BTreeSet::new()),
+        DeclarationKind::Control(control) => {
+            // What an action sets may be set whenever a table is applied.
+            let mut elsewhere = BTreeSet::new();
+            for local in &control.locals {
+                if let DeclarationKind::Action { body, .. } = &local.kind {
+                    mentioned(checked, body, &mut elsewhere);
+                }
+            }
+            walk(&control.parameters, &control.apply, &elsewhere);
+            for local in &control.locals {
+                code(checked, local, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a variable of this type has a value that must be set: it holds something beside headers.
+fn holds_values(ty: &Type, depth: u32) -> bool {
+    match ty {
+        Type::Bits { width, .. } => *width > 0,
+        Type::Bool | Type::Error | Type::Enum(_) | Type::SerializableEnum(_) | Type::NewType(_) => {
+            true
+        }
+        Type::Tuple(elements) => {
+            depth < 20 && elements.iter().any(|element| holds_values(element, depth + 1))
+        }
+        _ => false,
+    }
+}
+
+/// What the statements of an action refer to.
+fn mentioned(checked: &Checked<'_>, block: &Block, into: &mut BTreeSet<DeclarationId>) {
+    let mut flow = Mentions { checked, into };
+    flow.block(block);
+}
+
+struct Mentions<'a, 'program> {
+    checked: &'a Checked<'program>,
+    into: &'a mut BTreeSet<DeclarationId>,
+}
+
+impl Mentions<'_, '_> {
+    fn block(&mut self, block: &Block) {
+        for statement in &block.statements {
+            self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        match &statement.kind {
+            StatementKind::Assign { target, .. } => self.place(target),
+            StatementKind::Call(call) => {
+                if let ExpressionKind::Call { arguments, .. } = &call.kind {
+                    for argument in arguments {
+                        self.place(&argument.value);
+                    }
+                }
+            }
+            StatementKind::Block(block) => self.block(block),
+            StatementKind::If { then, otherwise, .. } => {
+                self.statement(then);
+                if let Some(otherwise) = otherwise {
+                    self.statement(otherwise);
+                }
+            }
+            StatementKind::Switch { cases, .. } => {
+                for body in cases.iter().filter_map(|case| case.body.as_ref()) {
+                    self.block(body);
+                }
+            }
+            StatementKind::For { body, .. } | StatementKind::ForIn { body, .. } => {
+                self.statement(body)
+            }
+            _ => {}
+        }
+    }
+
+    fn place(&mut self, place: &Expression) {
+        if let Some(Resolution::Declaration(id)) = self.checked.resolution(root(place).id) {
+            self.into.insert(*id);
+        }
+    }
+}
+
+/// One way that control may take; whether it never comes out at the end.
+type Way<'tree, F> = Box<dyn FnOnce(&mut F) -> bool + 'tree>;
+
+struct Flow<'a, 'program> {
+    checked: &'a Checked<'program>,
+    found: &'a mut Found,
+    /// What may not have a value yet.
+    unset: BTreeSet<DeclarationId>,
+    /// What may not have a value where control leaves early.
+    left: Option<BTreeSet<DeclarationId>>,
+}
+
+impl Flow<'_, '_> {
+    /// Whether control never comes out at the end.
+    fn block(&mut self, block: &Block) -> bool {
+        block.statements.iter().any(|statement| self.statement(statement))
+    }
+
+    /// Runs several ways; after them unset is what is unset after one that goes on.
+    fn branches(&mut self, ways: Vec<Way<'_, Self>>) -> bool {
+        let before = self.unset.clone();
+        let mut after: Option<BTreeSet<DeclarationId>> = None;
+        for way in ways {
+            self.unset.clone_from(&before);
+            if !way(self) {
+                after.get_or_insert_default().extend(self.unset.iter().copied());
+            }
+        }
+        let ends = after.is_none();
+        self.unset = after.unwrap_or_default();
+        ends
+    }
+
+    fn statement(&mut self, statement: &Statement) -> bool {
+        match &statement.kind {
+            StatementKind::Declaration(declaration) => {
+                if let DeclarationKind::Variable { initial, .. } = &declaration.kind {
+                    match initial {
+                        Some(initial) => self.read(initial),
+                        None if holds_values(self.checked.declared_type(declaration.id), 0) => {
+                            self.unset.insert(declaration.id);
+                        }
+                        None => {}
+                    }
+                }
+                false
+            }
+            StatementKind::Block(block) => self.block(block),
+            StatementKind::Assign { target, operator, value } => {
+                self.read(value);
+                if operator.is_some() {
+                    self.read(target);
+                } else {
+                    self.read_indices(target);
+                }
+                self.set(target);
+                false
+            }
+            StatementKind::Call(call) => {
+                self.read(call);
+                false
+            }
+            StatementKind::DirectApplication { target, arguments } => {
+                if let Some(application) = self.checked.direct_application(target.id) {
+                    self.arguments(&application.apply, arguments);
+                }
+                false
+            }
+            StatementKind::If { condition, then, otherwise } => {
+                self.read(condition);
+                self.branches(vec![
+                    Box::new(|flow| flow.statement(then)),
+                    Box::new(|flow| {
+                        otherwise.as_ref().is_some_and(|otherwise| flow.statement(otherwise))
+                    }),
+                ])
+            }
+            StatementKind::Switch { subject, cases } => {
+                self.read(subject);
+                let mut ways: Vec<Way<'_, Self>> = Vec::new();
+                let mut total = false;
+                for case in cases {
+                    total |= matches!(case.label, crate::ast::SwitchLabel::Default);
+                    if let Some(body) = &case.body {
+                        ways.push(Box::new(|flow| flow.block(body)));
+                    }
+                }
+                if !total {
+                    ways.push(Box::new(|_| false));
+                }
+                self.branches(ways)
+            }
+            StatementKind::Return(value) => {
+                if let Some(value) = value {
+                    self.read(value);
+                }
+                self.left.get_or_insert_default().extend(self.unset.iter().copied());
+                true
+            }
+            StatementKind::Exit => true,
+            StatementKind::For { initial, condition, update, body } => {
+                for statement in initial {
+                    self.statement(statement);
+                }
+                self.read(condition);
+                self.branches(vec![
+                    Box::new(|flow| {
+                        flow.statement(body);
+                        for statement in update {
+                            flow.statement(statement);
+                        }
+                        false
+                    }),
+                    Box::new(|_| false),
+                ]);
+                false
+            }
+            StatementKind::ForIn { collection, body, .. } => {
+                self.read(collection);
+                self.branches(vec![
+                    Box::new(|flow| {
+                        flow.statement(body);
+                        false
+                    }),
+                    Box::new(|_| false),
+                ]);
+                false
+            }
+            StatementKind::Empty | StatementKind::Break | StatementKind::Continue => false,
+        }
+    }
+
+    fn set(&mut self, place: &Expression) {
+        if let Some(Resolution::Declaration(id)) = self.checked.resolution(root(place).id) {
+            self.unset.remove(id);
+        }
+    }
+
+    /// The indices inside a place are read even where the place is written.
+    fn read_indices(&mut self, place: &Expression) {
+        match &place.kind {
+            ExpressionKind::Index { base, index } => {
+                self.read_indices(base);
+                self.read(index);
+            }
+            ExpressionKind::PartSelect { base, low, .. } => {
+                self.read_indices(base);
+                self.read(low);
+            }
+            ExpressionKind::Member { base, .. } | ExpressionKind::Slice { base, .. } => {
+                self.read_indices(base)
+            }
+            _ => {}
+        }
+    }
+
+    fn arguments(&mut self, call: &Call, arguments: &[Argument]) {
+        let directions = self.directions(call);
+        let mut written = Vec::new();
+        for (position, bound) in call.arguments.iter().enumerate() {
+            let BoundArgument::Given(given) = bound else { continue };
+            let Some(argument) = arguments.get(*given) else { continue };
+            match directions.get(position) {
+                Some(Direction::Out) => {
+                    self.read_indices(&argument.value);
+                    written.push(&argument.value);
+                }
+                Some(Direction::InOut) => {
+                    self.read(&argument.value);
+                    written.push(&argument.value);
+                }
+                _ => self.read(&argument.value),
+            }
+        }
+        for place in written {
+            self.set(place);
+        }
+    }
+
+    fn directions(&self, call: &Call) -> Vec<Direction> {
+        let of_node = |id: DeclarationId| -> &[Parameter] {
+            match self.checked.index.get(id) {
+                Some(Node::Method(method)) => &method.prototype.parameters,
+                Some(Node::Declaration(declaration)) => match &declaration.kind {
+                    DeclarationKind::Function { prototype, .. }
+                    | DeclarationKind::ExternFunction(prototype) => &prototype.parameters,
+                    DeclarationKind::Action { parameters, .. } => parameters,
+                    DeclarationKind::Parser(parser) => &parser.parameters,
+                    DeclarationKind::ParserType(parser) => &parser.parameters,
+                    DeclarationKind::Control(control) => &control.parameters,
+                    DeclarationKind::ControlType(control) => &control.parameters,
+                    _ => &[],
+                },
+                _ => &[],
+            }
+        };
+        let parameters = match &call.callee {
+            Callee::Function(id) | Callee::ExternFunction(id) | Callee::Action(id) => of_node(*id),
+            Callee::Method { method, .. } => of_node(*method),
+            Callee::Builtin { object: Type::Parser(named) | Type::Control(named), .. } => {
+                of_node(named.declaration)
+            }
+            _ => &[],
+        };
+        parameters.iter().map(|parameter| parameter.direction).collect()
+    }
+
+    fn read(&mut self, expression: &Expression) {
+        match &expression.kind {
+            ExpressionKind::Path(path) => {
+                let Some(Resolution::Declaration(id)) = self.checked.resolution(expression.id)
+                else {
+                    return;
+                };
+                if self.unset.contains(id) {
+                    self.found.entry((expression.span, *id)).or_insert_with(|| {
+                        Diagnostic::warning(
+                            "uninitialized",
+                            expression.span,
+                            format!("`{path}` may be read before it has a value"),
+                        )
+                    });
+                }
+            }
+            ExpressionKind::Call { callee, arguments, .. } => {
+                if let ExpressionKind::Member { base, .. } = &callee.kind {
+                    self.read(base);
+                }
+                match self.checked.call(expression.id).cloned() {
+                    Some(call) => self.arguments(&call, arguments),
+                    None => arguments.iter().for_each(|argument| self.read(&argument.value)),
+                }
+            }
+            ExpressionKind::Member { base, .. } => self.read(base),
+            ExpressionKind::Index { base, index } => {
+                self.read(base);
+                self.read(index);
+            }
+            ExpressionKind::Slice { base, .. } => self.read(base),
+            ExpressionKind::PartSelect { base, low, .. } => {
+                self.read(base);
+                self.read(low);
+            }
+            ExpressionKind::Cast { operand, .. } | ExpressionKind::Unary { operand, .. } => {
+                self.read(operand)
+            }
+            ExpressionKind::Binary { left, right, .. } => {
+                self.read(left);
+                self.read(right);
+            }
+            ExpressionKind::Conditional { condition, then, otherwise } => {
+                self.read(condition);
+                self.read(then);
+                self.read(otherwise);
+            }
+            ExpressionKind::List { elements, .. } | ExpressionKind::TupleKeyset(elements) => {
+                elements.iter().for_each(|element| self.read(element));
+            }
+            ExpressionKind::Record { fields, .. } => {
+                fields.iter().for_each(|field| self.read(&field.value))
+            }
+            _ => {}
+        }
+    }
+}
