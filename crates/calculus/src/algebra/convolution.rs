@@ -110,9 +110,12 @@ fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, Algebra
     // A curve with itself is how sub-additivity is found out.
     let is_worth_it = pairs > MANY_PAIRS && f != g;
     if is_worth_it && is_sub_additive_at_once(f, pairs) && is_sub_additive_at_once(g, pairs) {
-        runs_f = runs::cut(&sweep::where_below(&pieces_f, &pieces_g), end);
-        runs_g = runs::cut(&sweep::where_below(&pieces_g, &pieces_f), end);
-        alone = Some(sweep::minimum(&pieces_f, &pieces_g));
+        let fewer_f = runs::cut(&sweep::where_below(&pieces_f, &pieces_g), end);
+        let fewer_g = runs::cut(&sweep::where_below(&pieces_g, &pieces_f), end);
+        if fewer_f.len().saturating_mul(fewer_g.len()) < pairs / 2 {
+            (runs_f, runs_g) = (fewer_f, fewer_g);
+            alone = Some(sweep::minimum(&pieces_f, &pieces_g));
+        }
     }
     let mut pieces = runs::convolve(&runs_f, &runs_g, end)?;
     if let Some(alone) = alone {

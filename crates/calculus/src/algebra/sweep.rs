@@ -6,6 +6,8 @@
 
 use crate::curve::{Extended, Piece};
 use crate::rational::Rational;
+use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// Appends a piece unless it merely continues the last one.
 pub(crate) fn push(pieces: &mut Vec<Piece>, piece: Piece) {
@@ -67,34 +69,119 @@ fn for_each_interval(
 }
 
 /// The pointwise minimum, with the crossings of segments as new breakpoints.
+///
+/// This is the innermost loop of every convolution: it copies no number that it need not, and
+/// computes none for a function that is infinite or flat.
 pub(crate) fn minimum(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
     let mut result = Vec::with_capacity(a.len() + b.len());
-    for_each_interval(a, b, |at, in_a, in_b, next| {
-        let value = in_a.at(at).min(in_b.at(at));
-        let (limit_a, limit_b) = (in_a.limit(at), in_b.limit(at));
-        let (slope_a, slope_b) = (in_a.slope(), in_b.slope());
+    let (mut next_a, mut next_b) = (a.iter().peekable(), b.iter().peekable());
+    let (mut in_a, mut in_b): (Option<&Piece>, Option<&Piece>) = (None, None);
+    loop {
+        let order = match (next_a.peek(), next_b.peek()) {
+            (Some(x), Some(y)) => x.start.cmp(&y.start),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return result,
+        };
+        let (new_a, new_b) = (order.is_le(), order.is_ge());
+        if new_a {
+            in_a = next_a.next();
+        }
+        if new_b {
+            in_b = next_b.next();
+        }
+        let Some(at) = (if new_a { in_a } else { in_b }).map(|piece| &piece.start) else {
+            continue;
+        };
+        // Where the other function is infinite there is nothing to compare.
+        let alone = match (new_a, new_b) {
+            (true, false) if is_absent(in_b) => in_a,
+            (false, true) if is_absent(in_a) => in_b,
+            _ => None,
+        };
+        if let Some(piece) = alone {
+            push(&mut result, piece.clone());
+            continue;
+        }
+        let (value_a, limit_a) = around(in_a, at, new_a);
+        let (value_b, limit_b) = around(in_b, at, new_b);
+        let slope_a = in_a.map_or(&Rational::ZERO, |piece| &piece.slope);
+        let slope_b = in_b.map_or(&Rational::ZERO, |piece| &piece.slope);
         // Which is lower right of the breakpoint?
-        let a_first = (&limit_a, &slope_a) <= (&limit_b, &slope_b);
+        let a_first = limit_a.cmp(&limit_b).then_with(|| slope_a.cmp(slope_b)).is_le();
         let (low, low_slope, high, high_slope) = if a_first {
             (limit_a, slope_a, limit_b, slope_b)
         } else {
             (limit_b, slope_b, limit_a, slope_a)
         };
-        push(
-            &mut result,
-            Piece { start: at.clone(), at: value, after: low.clone(), slope: low_slope.clone() },
-        );
-        if let (Extended::Finite(low), Extended::Finite(high)) = (low, high)
+        let mut crossing = None;
+        if let (Extended::Finite(low), Extended::Finite(high)) = (&*low, &*high)
             && low_slope > high_slope
         {
-            let crossing = at + &((&high - &low) / (&low_slope - &high_slope));
-            if crossing > *at && next.is_none_or(|next| crossing < *next) {
-                let value = &high + &(&high_slope * &(&crossing - at));
-                push(&mut result, Piece::continuous(crossing, value, high_slope));
+            let time = at + &((high - low) / (low_slope - high_slope));
+            let is_before = |next: Option<&&Piece>| next.is_none_or(|next| time < next.start);
+            if time > *at && is_before(next_a.peek()) && is_before(next_b.peek()) {
+                let value = high + &(high_slope * &(&time - at));
+                crossing = Some(Piece::continuous(time, value, high_slope.clone()));
             }
         }
-    });
-    result
+        let value = if value_a <= value_b { value_a } else { value_b };
+        let piece = Piece {
+            start: at.clone(),
+            at: value.into_owned(),
+            after: low.into_owned(),
+            slope: low_slope.clone(),
+        };
+        push(&mut result, piece);
+        if let Some(piece) = crossing {
+            push(&mut result, piece);
+        }
+    }
+}
+
+/// Whether a function is plus infinite on the segment that it is on.
+fn is_absent(piece: Option<&Piece>) -> bool {
+    piece.is_none_or(|piece| piece.after == Extended::PositiveInfinity)
+}
+
+/// The value and the limit from the right at `at`; `is_new` if the piece starts there.
+fn around<'a>(
+    piece: Option<&'a Piece>,
+    at: &Rational,
+    is_new: bool,
+) -> (Cow<'a, Extended>, Cow<'a, Extended>) {
+    const NEVER: &Extended = &Extended::PositiveInfinity;
+    match piece {
+        None => (Cow::Borrowed(NEVER), Cow::Borrowed(NEVER)),
+        Some(piece) if is_new => (Cow::Borrowed(&piece.at), Cow::Borrowed(&piece.after)),
+        Some(piece) if piece.slope.is_zero() => {
+            (Cow::Borrowed(&piece.after), Cow::Borrowed(&piece.after))
+        }
+        Some(piece) => {
+            let value = piece.segment_at(at);
+            (Cow::Owned(value.clone()), Cow::Owned(value))
+        }
+    }
+}
+
+/// The minimum of two functions that are taken apart for it: where one ends before the other
+/// begins they are just put in a row.
+fn join(mut a: Vec<Piece>, mut b: Vec<Piece>) -> Vec<Piece> {
+    let is_before = |a: &[Piece], b: &[Piece]| match (a.last(), b.first()) {
+        (Some(last), Some(first)) => {
+            last.after == Extended::PositiveInfinity && last.start < first.start
+        }
+        _ => false,
+    };
+    if is_before(&a, &b) {
+        a.append(&mut b);
+        a
+    } else if is_before(&b, &a) {
+        b.append(&mut a);
+        b
+    } else {
+        minimum(&a, &b)
+    }
 }
 
 /// The first function where it lies below the second, plus infinity elsewhere.
@@ -174,13 +261,13 @@ pub(crate) fn negate(pieces: &mut [Piece]) {
 pub(crate) fn minimum_of_all(mut functions: Vec<Vec<Piece>>) -> Vec<Piece> {
     while functions.len() > 1 {
         let mut round = Vec::with_capacity(functions.len().div_ceil(2));
-        let mut pairs = functions.chunks_exact(2);
-        for pair in &mut pairs {
-            if let [a, b] = pair {
-                round.push(minimum(a, b));
-            }
+        let mut rest = functions.into_iter();
+        while let Some(a) = rest.next() {
+            round.push(match rest.next() {
+                Some(b) => join(a, b),
+                None => a,
+            });
         }
-        round.extend(pairs.remainder().iter().cloned());
         functions = round;
     }
     functions.pop().unwrap_or_default()
