@@ -1,7 +1,9 @@
 //! Annotations go along as written.
 
 use super::Lowering;
-use crate::ast::{Annotation, AnnotationBody, Expression, ExpressionKind, UnaryOperator};
+use crate::ast::{
+    Annotation, AnnotationBody, DeclarationKind, Expression, ExpressionKind, UnaryOperator,
+};
 use crate::check::Constant;
 use crate::ir;
 
@@ -13,9 +15,14 @@ impl Lowering<'_> {
     fn annotation(&self, annotation: &Annotation) -> ir::Annotation {
         let body = match &annotation.body {
             AnnotationBody::Empty => ir::AnnotationBody::Empty,
-            AnnotationBody::Unstructured(tokens) => ir::AnnotationBody::Tokens(
-                tokens.iter().map(|token| token.text.to_string()).collect(),
-            ),
+            AnnotationBody::Unstructured(tokens) => {
+                // p4c reads the numbers of field lists as expressions; programs name them.
+                let numbered = *annotation.name.text == *"field_list";
+                let text = |text: &str| {
+                    numbered.then(|| self.constant_named(text)).flatten().unwrap_or(text.to_owned())
+                };
+                ir::AnnotationBody::Tokens(tokens.iter().map(|token| text(&token.text)).collect())
+            }
             AnnotationBody::Expressions(values) => ir::AnnotationBody::Expressions(
                 values.iter().map(|value| self.annotation_value(value)).collect(),
             ),
@@ -27,6 +34,15 @@ impl Lowering<'_> {
             ),
         };
         ir::Annotation { name: annotation.name.text.to_string(), body }
+    }
+
+    /// The value of the top-level constant of this name, in digits.
+    fn constant_named(&self, name: &str) -> Option<String> {
+        let declarations = &self.checked.program.declarations;
+        let declaration = declarations.iter().find(|known| known.name.as_str() == name)?;
+        let DeclarationKind::Constant { value, .. } = &declaration.kind else { return None };
+        let number = super::types::number(self.checked.constant(value.id)?)?;
+        Some(number.to_string())
     }
 
     fn annotation_value(&self, value: &Expression) -> ir::AnnotationValue {

@@ -76,6 +76,20 @@ fn a_clone_of_ingress_is_the_packet_as_received() {
 }
 
 #[test]
+fn field_lists_may_be_named() {
+    let mut switch = V1model {
+        declarations: "const bit<8> LIST = 4; header R { bit<8> a; } struct H { R r; }
+            struct Inner { @field_list(LIST) bit<8> x; bit<8> y; } struct M { Inner inner; @field_list(8w2, LIST) bit<8> z; }",
+        parser: PARSER,
+        ingress: "apply { if (s.instance_type == 0) { m.inner = { 1, 2 }; m.z = 4; resubmit_preserving_field_list(LIST); }
+            h.r.a = m.inner.x + m.inner.y + m.z; }",
+        ..V1model::default()
+    }
+    .load();
+    assert_eq!(packet(&mut switch, 0, &[0]), [5]);
+}
+
+#[test]
 fn a_clone_of_egress_goes_through_egress_again() {
     let egress = "apply { h.r.a = h.r.a + 1; m.kept = 7; h.r.b = (bit<8>)s.instance_type; h.r.c = m.lost;
         m.lost = 9; if (s.instance_type == 0) { clone_preserving_field_list(CloneType.E2E, 1, 1); } }";
