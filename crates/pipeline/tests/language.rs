@@ -320,9 +320,9 @@ fn instances() {
         [0, 1, 3, 4]
     );
     let generic =
-        "control C<T>(inout T x, in T y) { apply { x = y; } } T id<T>(in T x) { return x; }";
+        "control C(inout bit<8> x, in bit<8> y) { apply { x = y; } } T id<T>(in T x) { return x; }";
     assert_eq!(
-        fields(generic, "C<bit<8>>() c;", "c.apply(h.h.a, id(h.h.d)); C<bit<8>>.apply(h.h.b, 6);"),
+        fields(generic, "C() c;", "c.apply(h.h.a, id(h.h.d)); C.apply(h.h.b, 6);"),
         [4, 6, 3, 4]
     );
     let locals = "control C(inout bit<8> x) { bit<8> n = 1; apply { n = n + x; x = n; } }";

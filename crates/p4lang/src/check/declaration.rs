@@ -642,11 +642,7 @@ impl<'program> Checker<'program, '_> {
         let resolved = self.resolve_type(ty);
         let allowed = matches!(
             resolved,
-            Type::Bits { .. }
-                | Type::Bool
-                | Type::NewType(_)
-                | Type::SerializableEnum(_)
-                | Type::Unknown
+            Type::Bits { .. } | Type::Bool | Type::NewType(_) | Type::Unknown
         );
         if !allowed {
             self.report(
