@@ -45,6 +45,51 @@ fn mutated_programs_do_no_harm() {
 }
 
 #[test]
+fn programs_with_words_exchanged_do_no_harm() {
+    println!("seed {SEED:#x}");
+    let mut random = Random(SEED);
+    // Words and what stands between them: identifiers, numbers and keywords go where others of their kind were.
+    let pieces = pieces(EVERYTHING);
+    let names: Vec<&str> = pieces.iter().copied().filter(|piece| is_name(piece)).collect();
+    let numbers = ["0", "1", "3", "8w3", "4s7", "0xFFFFFFFFFFFFFFFFFFFF", "1w1", "64w0", "200"];
+    let operators =
+        [" + ", " ++ ", " & ", " << ", " >> ", " == ", " && ", " |+| ", " < ", " / ", " % ", " - "];
+    let mut accepted = 0;
+    for _ in 0..150 {
+        let mut changed = pieces.clone();
+        for _ in 0..=random.below(3) {
+            let at = random.below(changed.len());
+            changed[at] = match changed[at] {
+                name if is_name(name) => random.pick(&names),
+                number if number.starts_with(|c: char| c.is_ascii_digit()) => random.pick(&numbers),
+                operator if operators.contains(&operator) => random.pick(&operators),
+                other => other,
+            };
+        }
+        accepted += usize::from(exercise(changed.concat().as_bytes()) == Outcome::Accepted);
+    }
+    assert!(accepted > 30, "{accepted} accepted");
+}
+
+fn is_name(piece: &str) -> bool {
+    piece.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+}
+
+/// The text cut between words and other characters.
+fn pieces(text: &str) -> Vec<&str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c| is_word(c) != is_word(first)).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        out.push(piece);
+        rest = after;
+    }
+    out
+}
+
+#[test]
 fn random_tokens_do_no_harm() {
     println!("seed {SEED:#x}");
     let mut random = Random(SEED);

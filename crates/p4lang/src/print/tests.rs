@@ -16,13 +16,17 @@ fn shape(program: &Program) -> String {
     let text = format!("{:?}", program.declarations);
     let mut out = String::new();
     let mut rest = text.as_str();
-    while let Some(at) = ["span: ", "id: ", "space_before: ", "default_rest: Some("]
-        .iter()
-        .filter_map(|field| rest.find(field).map(|at| at + field.len()))
-        .min()
-    {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
+    while let Some(character) = rest.chars().next() {
+        let field = ["span: ", "id: ", "space_before: ", "default_rest: Some("]
+            .into_iter()
+            .find(|field| rest.starts_with(field));
+        let Some(field) = field else {
+            out.push(character);
+            rest = &rest[character.len_utf8()..];
+            continue;
+        };
+        out.push_str(field);
+        rest = &rest[field.len()..];
         let mut depth = 0usize;
         let end = rest
             .find(|character| match character {
@@ -40,7 +44,7 @@ fn shape(program: &Program) -> String {
             .unwrap_or(rest.len());
         rest = &rest[end..];
     }
-    out + rest
+    out
 }
 
 #[track_caller]

@@ -1,4 +1,4 @@
-//! Source text through preprocessor, lexer, parser, renderer and printer; the body of the fuzz target, and of a test
+//! Source text through the whole compiler and the printer; the body of the fuzz target, and of a test
 //! that needs no fuzzer.
 //!
 //! Beside not panicking, it is checked that
@@ -7,10 +7,10 @@
 //! * what the preprocessor prints parses to the same program.
 
 use p4lang::diagnostic::{Diagnostics, Severity, Style};
-use p4lang::parse_text;
 use p4lang::preprocess::{MemoryFiles, Options, preprocess, print_preprocessed};
 use p4lang::print::print_program;
 use p4lang::source::SourceMap;
+use p4lang::{compile_text, parse_text};
 
 /// What became of the text: lets a test make sure that its input is not all rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,5 +64,9 @@ fn exercise_text(text: &str) -> Outcome {
     let expanded = print_preprocessed(&tokens, &sources);
     let third = parse_text("expanded.p4", &expanded, &options, &files);
     assert_eq!(print_program(&third.program), printed, "{text:?} was preprocessed to\n{expanded}");
+
+    let compiled = compile_text("fuzz.p4", text, &options, &files);
+    compiled.messages(Style::Plain);
+    assert!(compiled.program.is_none() || !compiled.diagnostics.has_errors());
     Outcome::Accepted
 }
