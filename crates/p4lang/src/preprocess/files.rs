@@ -123,12 +123,32 @@ impl Preprocessor<'_> {
             return vec![name.to_owned()];
         }
         let mut out = Vec::new();
-        if quoted {
-            let including =
-                self.open.last().and_then(|file| file.path.parent()).unwrap_or(Path::new(""));
-            out.push(including.join(name));
+        let including = self.open.last();
+        // A built-in file stands in no directory.
+        let in_directory = including
+            .is_some_and(|file| self.sources.file(file.id).is_some_and(|file| !file.is_built_in()));
+        if quoted && in_directory {
+            let directory = including.and_then(|file| file.path.parent()).unwrap_or(Path::new(""));
+            out.push(without_detours(&directory.join(name)));
         }
-        out.extend(self.options.include_directories.iter().map(|directory| directory.join(name)));
+        let directories = self.options.include_directories.iter();
+        out.extend(directories.map(|directory| without_detours(&directory.join(name))));
         out
     }
+}
+
+/// The path without `.` and without `name/..`, so that `#pragma once` knows a file under any of its names.
+fn without_detours(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        let after_name = matches!(out.components().next_back(), Some(Component::Normal(_)));
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if after_name => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
 }

@@ -144,9 +144,18 @@ fn a_file_is_read_once_when_it_says_so() {
     let (out, messages) = run_with(
         &files,
         &Options::default(),
-        "#include \"a.p4\"\n#include \"b.p4\"\n#include \"a.p4\"",
+        "#include \"a.p4\"\n#include \"b.p4\"\n#include \"../dir/./a.p4\"",
     );
     assert_eq!((out.as_str(), messages.as_str()), ("a b", ""));
+}
+
+#[test]
+fn built_in_files_include_each_other_and_not_what_lies_around() {
+    let files = MemoryFiles::new().with("core.p4", "mine").with("inc/core.p4", "included");
+    let core = |options: &Options| run_with(&files, options, "#include <v1model.p4>").0;
+    assert!(core(&Options::default()).contains("packet_in { void extract"));
+    let options = Options { include_directories: vec!["inc".into()], ..Options::default() };
+    assert!(core(&options).starts_with("included match_kind"));
 }
 
 #[test]

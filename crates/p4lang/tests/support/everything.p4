@@ -27,12 +27,12 @@ extern bool g(in bit<8> a, @optional in bit<8> b = 3);
 extern T id<T>(in T t);
 const int big = 0xFFFF_FFFF_FFFF_FFFF_FFFF - -1;
 const list<tuple<bit<8>, bool>> l = { { 1, true }, { 2, false } };
-bit<8> twice<T>(in bit<8> x) { return (bit<8>) x + x; }
+bit<8> twice(in bit<8> x) { return (bit<8>) x + x; }
 parser p<H>(packet_in b, out s_t s)(bit<8> n) {
     value_set<tuple<bit<8>, bit<9>>>(4) vs;
     bit<8> x = n;
     state start {
-        b.extract(s.stack.next);
+        b.extract(s.stack.next, 16);
         x = b.lookahead<bit<8>>() >> 2;
         verify(x != 0, error.Mine);
         transition select(x, s.stack.last.c) {
@@ -49,8 +49,8 @@ parser p<H>(packet_in b, out s_t s)(bit<8> n) {
     action a(inout bit<8> d, bit<9> q) { o = q; d = d |+| 3 |-| 1; exit; }
     table t {
         key = { s.stack[0].c: exact @name("k"); s.stack[1].d & 3: ternary; }
-        actions = { a(s.stack[0].a_f); @defaultonly NoAction; }
-        const entries = { const priority = 3: (1, 2 &&& 3): a(s.stack[0].a_f, 3) @id(3); (_, default): NoAction; }
+        actions = { a(s.stack[0].a_f); .NoAction; }
+        const entries = { const priority = 3: (1, 2 &&& 3): a(s.stack[0].a_f, 3) @id(3); (3, default): NoAction; }
         const default_action = NoAction();
         size = 16 * 2;
     }
@@ -58,14 +58,15 @@ parser p<H>(packet_in b, out s_t s)(bit<8> n) {
         bit<8> v; const bit<8> w = 4; h_t hh = {#}; s_t z = { ... }; tuple<> none = {};
         if (t.apply().hit && !(v == w)) { s.stack[0].setValid(); } else if (v < w) return;
         switch (t.apply().action_run) { a: NoAction: { v = 1; } default: { } }
-        switch (v) { 1: 2: { } F.A: { } default: { } }
+        switch (v) { 3: 4: { } F.A: { } default: { } }
         for (bit<8> i = 0, v = 2; i < 3; i += 1, v <<= 1) { if (i == 2) break; else continue; }
         @unroll for (h_t e in s.stack) e.c[3:0] = 5;
         for (bit<8> i in 1 .. 3) v ^= i;
-        v = g(v, b = _) ? id<bit<8>>(v) : CALL(twice, v) ++ 4w3 ++ (bit<4>) v[7+:1];
+        v = g(a = v, b = 3) ? id<bit<8>>(v) : CALL(twice, v)[3:0] ++ (bit<4>) v[3+:1];
         hh = (h_t) { a_f = 1, ... }; .g(v); v >>= 1; @atomic { v = -v * ~v / 3 % 4 - +v; }
     }
 }
-package top(c cc);
+control ct(inout s_t s, out bit<9> o);
+package top(ct cc);
 @pragma something else (3)
 top(c()) main;
