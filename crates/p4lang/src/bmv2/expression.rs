@@ -561,6 +561,7 @@ impl Loader<'_> {
         let wide_type = self.program.types.intern(Type::Bits { width: wide.width, signed: true });
         let bool_type = self.program.types.intern(Type::Bool);
         let value = self.exact(left, wide)?;
+        let value = self.spilled(value);
         let limit = |bits: Bits| Expression {
             type_id: wide_type,
             kind: ExpressionKind::Constant(Value::Bits(Bits::from_bigint(
@@ -585,8 +586,17 @@ impl Loader<'_> {
             },
         };
         let value = clamp(BinaryOperator::Greater, value, limit(Bits::maximum(own, signed)));
+        let value = self.spilled(value);
         let value = clamp(BinaryOperator::Less, value, limit(Bits::minimum(own, signed)));
         Ok(self.resized(value, wide, width))
+    }
+
+    /// The value in a temporary: it is used more than once.
+    fn spilled(&mut self, value: Expression) -> Expression {
+        let place = Place::variable(self.variable("tmp", value.type_id));
+        let type_id = value.type_id;
+        self.push(StatementKind::Assign { place: place.clone(), value });
+        Expression { type_id, kind: ExpressionKind::Read(place) }
     }
 
     /// The amount of a shift.

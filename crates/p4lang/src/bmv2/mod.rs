@@ -65,23 +65,11 @@ const DEPTH_LIMIT: usize = 1_500;
 /// # Errors
 /// [`Bmv2Error`] says where the text is wrong.
 pub fn load_bmv2_json(text: &str) -> Result<ir::Program, Bmv2Error> {
-    if nesting(text) > DEPTH_LIMIT {
+    if ir::nesting(text) > DEPTH_LIMIT {
         return Err(Bmv2Error::Depth { limit: DEPTH_LIMIT });
     }
-    // Threads have stacks of various sizes; this one is enough for the deepest text.
-    let worker = std::thread::scope(|scope| {
-        let worker = std::thread::Builder::new()
-            .name("bmv2-json".to_owned())
-            .stack_size(64 << 20)
-            .spawn_scoped(scope, || load(text));
-        match worker {
-            Ok(worker) => worker.join().unwrap_or_else(|_| {
-                Err(content("the program", "reading it failed; please report the file"))
-            }),
-            Err(error) => Err(content("the program", format!("no thread to read it in: {error}"))),
-        }
-    });
-    worker
+    crate::with_large_stack(|| load(text))
+        .map_err(|error| content("the program", format!("no thread to read it in: {error}")))?
 }
 
 fn load(text: &str) -> Result<ir::Program, Bmv2Error> {
@@ -108,33 +96,6 @@ fn load(text: &str) -> Result<ir::Program, Bmv2Error> {
     let package = loader.blocks()?;
     loader.program.main = package;
     Ok(loader.program)
-}
-
-/// The deepest nesting of brackets outside strings.
-fn nesting(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut in_string, mut escaped) = (false, false);
-    for byte in text.bytes() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-            continue;
-        }
-        match byte {
-            b'"' => in_string = true,
-            b'{' | b'[' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
 
 fn content(part: impl Into<String>, problem: impl Into<String>) -> Bmv2Error {

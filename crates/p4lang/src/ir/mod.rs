@@ -22,6 +22,7 @@ mod annotation;
 mod block;
 mod call_graph;
 mod expression;
+mod json;
 mod object;
 mod statement;
 mod text;
@@ -36,6 +37,8 @@ pub use block::{
 pub use expression::{
     BinaryOperator, Expression, ExpressionKind, Place, Projection, UnaryOperator, Value,
 };
+pub use json::ReadError;
+pub(crate) use json::nesting;
 pub use object::{
     Action, ActionCall, ActionParameter, ActionReference, ActionScope, ConstructorArgument,
     Direction, Entry, EntryUpdate, ExternInstance, Function, Key, MatchKind, Table,

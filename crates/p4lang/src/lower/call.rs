@@ -465,7 +465,7 @@ impl<'a> Lowering<'a> {
                     Some(place) => place,
                     None => {
                         let value = self.expression(base);
-                        self.spilled(value)
+                        self.placed(value)
                     }
                 };
                 Some(Expression {

@@ -62,6 +62,25 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// The value of an expression that must be known, in the representation of a type.
+    pub(super) fn known_value(
+        &mut self,
+        expression: &'a ast::Expression,
+        ty: &Type,
+    ) -> Option<Value> {
+        if let Some(constant) = self.evaluate(expression) {
+            return Some(self.value(&constant, ty));
+        }
+        // A composite may have parts that are known although the checker has no value for it.
+        let mut lowered = None;
+        let effects = self.collect(|lowering| {
+            let value = lowering.expression(expression);
+            let type_id = lowering.type_id(ty);
+            lowered = Some(lowering.coerced(value, type_id));
+        });
+        lowered.filter(|_| effects.is_empty()).and_then(value_of)
+    }
+
     fn number_value(&mut self, constant: &Constant, ty: &Type) -> Value {
         let number = number(constant).unwrap_or_default();
         let own = match constant {
@@ -187,6 +206,17 @@ impl<'a> Lowering<'a> {
             }
         };
         Expression { type_id, kind }
+    }
+}
+
+/// The value of an expression that is made of constants.
+fn value_of(expression: Expression) -> Option<Value> {
+    match expression.kind {
+        ExpressionKind::Constant(value) => Some(value),
+        ExpressionKind::Composite(parts) => {
+            parts.into_iter().map(value_of).collect::<Option<_>>().map(Value::Composite)
+        }
+        _ => None,
     }
 }
 

@@ -95,7 +95,7 @@ impl<'a> Lowering<'a> {
                 Some(place) => self.read(place, own),
                 None => {
                     let value = self.expression(base);
-                    let place = self.spilled(value);
+                    let place = self.placed(value);
                     match self.evaluate_u32(index) {
                         Some(position) => self.read(place.field(position), own),
                         None => self.unexpected(expression, own),
@@ -179,7 +179,7 @@ impl<'a> Lowering<'a> {
             Some(Resolution::Field { position, .. }) => {
                 let position = *position as u32;
                 let value = self.expression(base);
-                let place = self.spilled(value);
+                let place = self.placed(value);
                 self.read(place.field(position), own)
             }
             Some(Resolution::Builtin(Builtin::LastIndex)) => match self.place(base) {
@@ -478,10 +478,7 @@ impl<'a> Lowering<'a> {
                     ir::ExpressionKind::Composite(parts) => parts,
                     kind => {
                         let whole = Expression { type_id: value.type_id, kind };
-                        let place = match whole.kind {
-                            ir::ExpressionKind::Read(place) => place,
-                            _ => self.spilled(whole),
-                        };
+                        let place = self.placed(whole);
                         from.iter()
                             .zip(0..)
                             .map(|(field, position)| Expression {

@@ -33,23 +33,18 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir;
 use crate::source::{SourceMap, Span};
 
-/// Lowers a program that was checked without errors. `None`, with the reason in `diagnostics`, if
-/// it has no `main` or uses what the IR cannot say.
+/// Lowers a program that was checked without errors. A program without `main` has nothing to run
+/// and becomes an empty one. `None`, with the reason in `diagnostics`, if it uses what the IR
+/// cannot say.
 pub fn lower(
     checked: &Checked<'_>,
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Option<ir::Program> {
-    let Some(main) = checked.main() else {
-        diagnostics.push(Diagnostic::error(
-            "missing-main",
-            Span::nowhere(),
-            "the program has no package instance `main`, so there is nothing to run",
-        ));
-        return None;
-    };
     let mut lowering = Lowering::new(checked, sources);
-    lowering.program(main);
+    if let Some(main) = checked.main() {
+        lowering.program(main);
+    }
     let failed = !lowering.problems.is_empty();
     for problem in lowering.problems {
         diagnostics.push(problem);
@@ -155,7 +150,7 @@ impl<'a> Lowering<'a> {
                 architecture: ir::Architecture::Other(String::new()),
                 files: Vec::new(),
                 types: ir::Types::default(),
-                errors: errors.iter().map(|id| checked.name(*id).to_string()).collect(),
+                errors: error_names(checked),
                 variables: Vec::new(),
                 parsers: Vec::new(),
                 controls: Vec::new(),
@@ -173,7 +168,11 @@ impl<'a> Lowering<'a> {
             type_ids: HashMap::new(),
             user_types: HashMap::new(),
             enum_ids: HashMap::new(),
-            error_positions: errors.iter().zip(0..).map(|(id, position)| (*id, position)).collect(),
+            error_positions: errors
+                .iter()
+                .zip(if has_no_error(checked) { 0.. } else { 1.. })
+                .map(|(id, position)| (*id, position))
+                .collect(),
             file_ids: HashMap::new(),
             temporaries: HashSet::new(),
             functions: HashMap::new(),
@@ -263,4 +262,16 @@ impl<'a> Lowering<'a> {
         let result = work(self);
         (result, std::mem::replace(&mut self.scope, outer))
     }
+}
+
+/// Whether `error` starts with `NoError`, as core.p4 declares it.
+fn has_no_error(checked: &Checked<'_>) -> bool {
+    checked.errors().first().is_some_and(|first| &*checked.name(*first) == "NoError")
+}
+
+/// Members of `error`; a program without core.p4 has `NoError` all the same.
+fn error_names(checked: &Checked<'_>) -> Vec<String> {
+    let missing = (!has_no_error(checked)).then(|| "NoError".to_owned());
+    let names = checked.errors().iter().map(|id| checked.name(*id).to_string());
+    missing.into_iter().chain(names).collect()
 }

@@ -105,6 +105,14 @@ impl<'a> Lowering<'a> {
         Expression { type_id, kind: ir::ExpressionKind::Read(place) }
     }
 
+    /// A place that holds the value now: its own, or a temporary.
+    pub(super) fn placed(&mut self, value: Expression) -> Place {
+        match value.kind {
+            ir::ExpressionKind::Read(place) => place,
+            _ => self.spilled(value),
+        }
+    }
+
     /// A temporary that holds the value.
     pub(super) fn spilled(&mut self, value: Expression) -> Place {
         let temporary = Place::variable(self.temporary(value.type_id));

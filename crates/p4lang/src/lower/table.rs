@@ -194,12 +194,9 @@ impl<'a> Lowering<'a> {
                 (BoundArgument::Default, Some(default)) => Some(default),
                 _ => None,
             };
-            let constant = value.and_then(|value| self.evaluate(value));
-            match (constant, value) {
-                (Some(constant), _) => {
-                    let value = self.value(&constant, ty);
-                    arguments.push(value);
-                }
+            let known = value.and_then(|value| self.known_value(value, ty));
+            match (known, value) {
+                (Some(known), _) => arguments.push(known),
                 (None, Some(value)) => {
                     self.problem(value.span, "this argument must be known at compile time");
                 }
@@ -370,13 +367,11 @@ impl<'a> Lowering<'a> {
     }
 
     fn entry_value(&mut self, value: &'a ast::Expression, ty: &Type) -> Option<Value> {
-        match self.evaluate(value) {
-            Some(constant) => Some(self.value(&constant, ty)),
-            None => {
-                self.problem(value.span, "an entry's key must be known at compile time");
-                None
-            }
+        let known = self.known_value(value, ty);
+        if known.is_none() {
+            self.problem(value.span, "an entry's key must be known at compile time");
         }
+        known
     }
 
     /// A property with a value.

@@ -1,0 +1,82 @@
+//! What the lowering makes of programs that use each construct: the IR as text, valid, and the
+//! same after it was written as JSON and read back.
+
+use p4lang::diagnostic::Style;
+use p4lang::ir::{Program, ReadError};
+use p4lang::preprocess::{MemoryFiles, Options};
+
+fn compile(name: &str, text: &str) -> Program {
+    let compiled = p4lang::compile_text(name, text, &Options::default(), &MemoryFiles::default());
+    let messages = compiled.messages(Style::Plain);
+    compiled.program.unwrap_or_else(|| panic!("{messages}"))
+}
+
+/// The IR from the errors on; the types before are mostly those of the architecture.
+fn lowered(name: &str, text: &str) -> String {
+    let program = compile(name, text);
+    program.validate().unwrap_or_else(|violation| panic!("{violation}\n{}", program.to_text()));
+    let json = program.to_json().expect("JSON is written");
+    assert_eq!(Program::from_json(&json).expect("JSON is read"), program);
+    let text = program.to_text();
+    let start = text.find("\nerror {").expect("there are errors");
+    text[start + 1..].to_owned()
+}
+
+macro_rules! snapshots {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            let file = concat!(stringify!($name), ".p4");
+            let text = include_str!(concat!("lower/", stringify!($name), ".p4"));
+            insta::assert_snapshot!(lowered(file, text));
+        }
+    )*};
+}
+
+snapshots! { statements instances types objects abstract_methods psa }
+
+#[test]
+fn a_program_without_main_is_empty() {
+    let program = compile("none.p4", "error { Mine }\nconst bit<8> x = 1;\n");
+    program.validate().expect("it is valid");
+    assert_eq!(program.errors, ["NoError", "Mine"]);
+    assert!(program.main.arguments.is_empty());
+}
+
+#[test]
+fn damaged_ir_is_refused() {
+    let program = compile("objects.p4", include_str!("lower/objects.p4"));
+    let json = program.to_json().expect("JSON is written");
+    let read = |json: &str| Program::from_json(json);
+    assert!(matches!(read("{}"), Err(ReadError::Json(_))));
+    assert!(matches!(read(&"[".repeat(100_000)), Err(ReadError::Depth { .. })));
+    let change = |from: &str, to: &str| {
+        assert!(json.contains(from), "`{from}` is not in the JSON");
+        read(&json.replacen(from, to, 1))
+    };
+    assert!(matches!(change("\"version\": 1", "\"version\": 77"), Err(ReadError::Invalid(_))));
+    assert!(matches!(change("\"control\": 1", "\"control\": 99"), Err(ReadError::Invalid(_))));
+    // Every variable number that is out of range is found.
+    let mut found = 0;
+    for (position, _) in json.match_indices("\"variable\": 0") {
+        let mut damaged = json.clone();
+        damaged.replace_range(position.."\"variable\": 0".len() + position, "\"variable\": 9999");
+        assert!(matches!(read(&damaged), Err(ReadError::Invalid(_))), "at {position}");
+        found += 1;
+    }
+    assert!(found > 3, "{found} places were damaged");
+}
+
+#[test]
+fn recursion_in_ir_is_refused() {
+    let mut program = compile("objects.p4", include_str!("lower/objects.p4"));
+    let call = p4lang::ir::StatementKind::CallControl {
+        control: p4lang::ir::ControlId(0),
+        arguments: vec![p4lang::ir::Argument::InOut(p4lang::ir::Place::variable(
+            program.controls[0].parameters[0].variable,
+        ))],
+    };
+    program.controls[0].body.push(p4lang::ir::Statement { location: None, kind: call });
+    let violation = program.validate().expect_err("the control calls itself");
+    assert!(violation.to_string().contains("calls itself"), "{violation}");
+}
