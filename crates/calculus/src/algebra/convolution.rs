@@ -231,7 +231,16 @@ fn slower_wins(
     let early = spread(f, rate_g, &Rational::ZERO, &of_f.end())?;
     let above = spread(g, rate_g, &Rational::ZERO, &of_g.end())?;
     if early.has_minus_infinity || above.has_minus_infinity {
-        return Err(refuse("a curve is minus infinite at some time, but not from some time on"));
+        let of_both = [(f, of_f, g, of_g, rate_g), (g, of_g, f, of_f, rate_f)];
+        for (bottomless, of, other, of_other, rate) in of_both {
+            let tail = spread(other, rate, &of_other.start, &of_other.end())?;
+            if let (Some(at), false) = (first_bottom(bottomless, of)?, tail.has_plus_infinity) {
+                // Whatever the other curve allows behind its start costs minus infinity.
+                let start = &at + &of_other.start + Rational::ONE;
+                return Ok((start, Rational::ONE, Rational::ZERO));
+            }
+        }
+        return Err(refuse("one curve is minus infinite where the other is plus infinite"));
     }
     let period = |start| Ok((start, of_f.length.clone(), of_f.increment()));
     let (Some(early), Some(above)) = (early.least, above.least) else {
@@ -255,6 +264,14 @@ fn slower_wins(
     };
     let crossing = (bound - early - above) / (rate_g - rate_f);
     period(from.max(crossing))
+}
+
+/// Where a curve is first minus infinite, or just behind.
+fn first_bottom(f: &Curve, of: &Ultimate) -> Result<Option<Rational>, AlgebraError> {
+    let bottom = Extended::NegativeInfinity;
+    let pieces = f.pieces_until(&of.end())?;
+    let first = pieces.into_iter().find(|piece| piece.at == bottom || piece.after == bottom);
+    Ok(first.map(|piece| piece.start))
 }
 
 /// For an `f` that is plus infinite on parts of its period: a time from which on the result lies

@@ -7,6 +7,16 @@ use crate::rational::Rational;
 
 /// Largest exponent of `pow`.
 const LARGEST_POWER: i64 = 1024;
+/// Most bits of a number: far beyond any quantity, and squaring it some times does not hang.
+const MOST_BITS: u64 = 1 << 14;
+
+/// Refuses numbers that have grown beyond all use.
+fn within_bits(number: Rational) -> Result<Rational, String> {
+    if number.bits() > MOST_BITS {
+        return Err(format!("the number takes more than {MOST_BITS} bits"));
+    }
+    Ok(number)
+}
 
 /// Applies a binary operator.
 pub(super) fn operate(operator: &str, left: Value, right: Value) -> Result<Value, String> {
@@ -82,7 +92,8 @@ fn numbers(operator: &str, a: &Extended, b: &Extended) -> Result<Extended, Strin
             }),
             _ => return Err(format!("`{operator}` has no meaning between numbers")),
         };
-        return value.map(Extended::Finite).ok_or_else(|| format!("{a} is divided by zero"));
+        let value = value.ok_or_else(|| format!("{a} is divided by zero"))?;
+        return within_bits(value).map(Extended::Finite);
     }
     // At least one is infinite: signs decide.
     let sign = |value: &Extended| value.cmp(&Extended::ZERO);
@@ -212,7 +223,7 @@ pub(super) fn call(name: &str, arguments: Vec<Value>) -> Result<Value, String> {
             let value = match (a.is_zero() || b.is_zero(), name) {
                 (true, "gcd") => a.max(b),
                 (true, _) => Rational::ZERO,
-                (false, "lcm") => a.common_multiple(&b),
+                (false, "lcm") => within_bits(a.common_multiple(&b))?,
                 (false, _) => &(&a * &b) / &a.common_multiple(&b),
             };
             Ok(Value::Number(Extended::Finite(value)))
@@ -233,7 +244,7 @@ fn power(base: &Rational, exponent: &Rational) -> Result<Rational, String> {
     } else {
         base.clone()
     };
-    Ok((0..whole.abs()).fold(Rational::ONE, |product, _| product * &factor))
+    (0..whole.abs()).try_fold(Rational::ONE, |product, _| within_bits(product * &factor))
 }
 
 /// The arguments of a call, taken one by one.

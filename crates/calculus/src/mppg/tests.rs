@@ -208,6 +208,7 @@ fn errors_say_where() {
     at("uaf((0,0))", 1, 5, "expected a segment");
     at("assert(zero < 1)", 1, 8, "functions are compared by");
     at("é", 1, 1, "no meaning");
+    at("x := pow(10, 1000)\npow(x, 1000)", 2, 1, "more than 16384 bits");
     at(&"(".repeat(100_000), 1, 201, "nested deeper");
     at(&format!("1{}", "+1".repeat(5000)), 1, 2002, "more than 1000 operators");
 }

@@ -107,6 +107,14 @@ impl Rational {
         }
     }
 
+    /// How many bits numerator and denominator take together.
+    pub(crate) fn bits(&self) -> u64 {
+        match &self.0 {
+            Repr::Words { .. } => 128,
+            Repr::Big(value) => value.numer().bits() + value.denom().bits(),
+        }
+    }
+
     /// Reduces; falls back to arbitrary precision if the result does not fit a pair of words.
     fn from_wide(numerator: i128, denominator: u128) -> Self {
         let divisor = gcd_wide(numerator.unsigned_abs(), denominator);

@@ -157,7 +157,11 @@ fn finite() -> impl Strategy<Value = Extended> {
 }
 
 fn any_value() -> impl Strategy<Value = Extended> {
-    prop_oneof![9 => finite(), 1 => Just(Extended::PositiveInfinity)]
+    prop_oneof![
+        16 => finite(),
+        2 => Just(Extended::PositiveInfinity),
+        1 => Just(Extended::NegativeInfinity)
+    ]
 }
 
 type Drawn = (i64, Extended, Extended, i64);
@@ -186,16 +190,16 @@ pub(crate) fn any_model() -> impl Strategy<Value = Model> {
         .prop_map(|(drawn, first, increment)| assemble(drawn, first, increment))
 }
 
-/// Any curve that may be plus infinite here and there before its period.
+/// Any curve that may be plus or minus infinite here and there before its period.
 pub(crate) fn any_infinite_model() -> impl Strategy<Value = Model> {
     (any_model(), prop::collection::vec(any_value(), 8)).prop_map(|(mut model, values)| {
         let start = model.start.clone();
         for (piece, pair) in model.pieces.iter_mut().zip(values.chunks(2)) {
-            if piece.0 < start && pair[0] == Extended::PositiveInfinity {
-                piece.1 = Extended::PositiveInfinity;
+            if piece.0 < start && !pair[0].is_finite() {
+                piece.1 = pair[0].clone();
             }
-            if piece.0 < start && pair[1] == Extended::PositiveInfinity {
-                piece.2 = Extended::PositiveInfinity;
+            if piece.0 < start && !pair[1].is_finite() {
+                piece.2 = pair[1].clone();
             }
         }
         model

@@ -5,7 +5,7 @@ use crate::models::{
     Model, any_infinite_model, any_model, convolution_at, deconvolution_at, number, rising_model,
     samples, sum,
 };
-use calculus::{Extended, Rational};
+use calculus::{Curve, Extended, Piece, Rational};
 use proptest::prelude::*;
 
 /// The same runs every time.
@@ -246,6 +246,112 @@ proptest! {
             }
         }
     }
+}
+
+/// Curves that are infinite nearly everywhere: the least cost of a time is that of parts of the
+/// given ones.
+#[test]
+fn closures_of_points() {
+    let never = || Extended::PositiveInfinity;
+    let cases: [&[(usize, i64)]; 5] = [
+        &[(2, 3), (5, 4)],
+        &[(3, 1)],
+        &[(4, 4), (6, 7), (9, 9)],
+        &[(1, 5), (7, -3)],
+        &[(6, 1), (10, 1), (15, 1)],
+    ];
+    for points in cases {
+        let mut pieces = vec![Piece::new(0, 0, never(), 0)];
+        for &(time, value) in points {
+            pieces.push(Piece::new(Rational::from(time), value, never(), 0));
+        }
+        let curve = Curve::ultimately_affine(pieces).expect("a curve");
+        let closure = curve.sub_additive_closure().expect("a closure");
+        let mut costs = vec![Extended::ZERO];
+        for n in 1..120_usize {
+            let best = points
+                .iter()
+                .filter(|(time, _)| *time <= n)
+                .map(|(time, value)| costs[n - time].shifted(&Rational::from(*value)));
+            costs.push(best.min().unwrap_or_else(never));
+            let t = Rational::from(n);
+            assert_eq!(closure.value_at(&t), costs[n], "{points:?} at {t}");
+            assert_eq!(closure.right_limit_at(&t), never(), "{points:?} at {t}");
+        }
+    }
+}
+
+/// The same for open segments, whose ends do not count: cost 1 for any time in (2, 3), say.
+#[test]
+fn closures_of_segments() {
+    let never = || Extended::PositiveInfinity;
+    // From, to, limit at the start, slope.
+    for (from, to, value, slope) in
+        [(2, 3, 1, 0), (2, 3, 1, 2), (3, 4, 5, -1), (0, 2, 1, 0), (5, 6, 4, 1)]
+    {
+        let segment = Piece::new(from, never(), value, slope);
+        let end = Piece::new(to, never(), never(), 0);
+        let origin = Piece::new(0, 0, if from == 0 { value.into() } else { never() }, 0);
+        let pieces = if from == 0 {
+            vec![Piece::new(0, 0, value, slope), end]
+        } else {
+            vec![origin, segment, end]
+        };
+        let curve = Curve::ultimately_affine(pieces).expect("a curve");
+        let closure = curve.sub_additive_closure().expect("a closure");
+        for t in samples(40).into_iter().filter(|t| t.is_positive()) {
+            // `n` parts make any time strictly between `n from` and `n to`.
+            let costs =
+                (1..=80_i64).filter(|n| number(n * from) < t && t < number(n * to)).map(|n| {
+                    Extended::Finite(number(n * value) + number(slope) * (&t - number(n * from)))
+                });
+            let expected = costs.min().unwrap_or_else(never);
+            assert_eq!(closure.value_at(&t), expected, "({from}, {to}) at {t}: {closure}");
+        }
+    }
+}
+
+#[test]
+fn closures_below_all_bounds() {
+    let bottom = Extended::NegativeInfinity;
+    // Minus infinity at time 1: at 1 and, added to any other part, from there on.
+    let pieces = vec![Piece::new(0, 0, 1, 1), Piece::new(1, bottom.clone(), 2, 1)];
+    let curve = Curve::ultimately_affine(pieces).expect("a curve");
+    let closure = curve.sub_additive_closure().expect("a closure");
+    assert_eq!(closure.value_at(&Rational::ratio(1, 2)), Extended::from(Rational::ratio(3, 2)));
+    for t in ["1", "3/2", "7"] {
+        assert_eq!(closure.value_at(&t.parse().expect("a number")), bottom, "at {t}");
+    }
+    // Minus infinity on an open segment, and nothing else: its multiples, which overlap from 4 on.
+    let never = Extended::PositiveInfinity;
+    let pieces = vec![
+        Piece::new(0, 0, never.clone(), 0),
+        Piece::new(2, never.clone(), bottom.clone(), 0),
+        Piece::new(3, never.clone(), never.clone(), 0),
+    ];
+    let curve = Curve::ultimately_affine(pieces).expect("a curve");
+    let closure = curve.sub_additive_closure().expect("a closure");
+    for (t, expected) in [
+        ("2", &never),
+        ("5/2", &bottom),
+        ("3", &never),
+        ("4", &never),
+        ("9/2", &bottom),
+        ("6", &never),
+        ("13/2", &bottom),
+        ("8", &bottom),
+        ("100", &bottom),
+    ] {
+        assert_eq!(&closure.value_at(&t.parse().expect("a number")), expected, "at {t}");
+    }
+    // Negative just behind zero, or at zero.
+    let falling = Curve::line(0, 0).with_origin(0).minimum(&Curve::step(0, -1).expect("a curve"));
+    let closure = falling.and_then(|curve| curve.sub_additive_closure()).expect("a closure");
+    assert_eq!(closure.value_at(&Rational::ZERO), Extended::ZERO);
+    assert_eq!(closure.value_at(&Rational::ratio(1, 9)), bottom);
+    let below = Curve::token_bucket(1, 1).expect("a curve").with_origin(-1);
+    let closure = below.sub_additive_closure().expect("a closure");
+    assert_eq!(closure, Curve::constant(bottom));
 }
 
 /// The smallest `d >= 0` with `data <= g(t + d)` (as infimum), by walking.
