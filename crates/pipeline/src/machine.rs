@@ -20,7 +20,8 @@ use crate::trace::{Event, Trace};
 use crate::value::Value;
 use p4lang::bits::Bits;
 use p4lang::ir::{
-    Block, ControlId, Direction, ExternId, Location, Parameter, ParserId, TableId, VariableId,
+    Block, ControlId, Direction, ExternId, Location, Parameter, ParserId, Place, TableId,
+    VariableId,
 };
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -66,12 +67,12 @@ pub(crate) enum Flow {
 /// What blocks ask the architecture to do, and what it tells them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
-    /// v1model: session and field list of the last `clone`.
-    pub(crate) clone: Option<(u32, Option<u32>)>,
-    /// v1model: field list of the last `resubmit`.
-    pub(crate) resubmit: Option<Option<u32>>,
-    /// v1model: field list of the last `recirculate`; PNA: the verdict.
-    pub(crate) recirculate: Option<Option<u32>>,
+    /// v1model: session of the last `clone`, and what its copies keep.
+    pub(crate) clone: Option<(u32, Preserved)>,
+    /// v1model: what the last `resubmit` keeps.
+    pub(crate) resubmit: Option<Preserved>,
+    /// v1model: what the last `recirculate` keeps; PNA: whether it was called.
+    pub(crate) recirculate: Option<Preserved>,
     /// v1model: most bytes that leave.
     pub(crate) truncate: Option<u64>,
     /// v1model: a `verify_checksum` failed.
@@ -80,6 +81,16 @@ pub(crate) struct Effects {
     pub(crate) destination: Option<u32>,
     /// PNA: session by slot.
     pub(crate) mirrors: Vec<(u32, u32)>,
+}
+
+/// Metadata that a copy of a packet keeps, with the values at the end of the pipeline.
+#[derive(Clone, Debug)]
+pub(crate) enum Preserved {
+    Nothing,
+    /// Fields with `@field_list` of this number.
+    FieldList(u32),
+    /// What the argument of the call reads.
+    Places(Vec<Place>),
 }
 
 /// A table that is being applied.

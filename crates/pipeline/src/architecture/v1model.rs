@@ -13,10 +13,10 @@ use super::{
 use crate::error::{LoadError, RunError};
 use crate::externs::v1model::DROP_PORT;
 use crate::layout::Layout;
-use crate::machine::{Effects, Machine};
+use crate::machine::{Effects, Machine, Preserved};
 use crate::trace::Event;
 use crate::value::Value;
-use p4lang::ir::{AnnotationBody, AnnotationValue, ControlId, ParserId, TypeId};
+use p4lang::ir::{AnnotationBody, AnnotationValue, ControlId, ParserId, Projection, TypeId};
 use std::collections::VecDeque;
 
 /// `instance_type` (PktInstanceType of simple_switch).
@@ -171,14 +171,14 @@ impl Blocks {
         let length_in_egress = length.saturating_add_signed(machine.take_length_change());
         let [headers, metadata, mut standard] = arguments;
 
-        if let Some((session, field_list)) = effects.clone {
-            let copy = Copy { session, field_list, generation, port };
-            self.clone_at_ingress(machine, &packet, &metadata, &copy, queue)?;
+        let kept = Kept { control: self.ingress, metadata: &metadata, standard: &standard };
+        if let Some((session, preserved)) = effects.clone {
+            let copy = Copy { session, preserved, generation, port };
+            self.clone_at_ingress(machine, &packet, &kept, &copy, queue)?;
         }
-        if let Some(field_list) = effects.resubmit {
+        if let Some(preserved) = effects.resubmit {
             machine.event(|_| Event::Copy { kind: "resubmit" });
-            let (metadata, standard) =
-                self.preserved(machine, &metadata, field_list, RESUBMITTED)?;
+            let (metadata, standard) = self.preserved(machine, &kept, &preserved, RESUBMITTED)?;
             let generation = generation + 1;
             let path = "resubmitted";
             let pass = Ingress { packet, port, metadata, standard, path, generation };
@@ -242,7 +242,7 @@ impl Blocks {
         &self,
         machine: &mut Machine<'_>,
         packet: &[u8],
-        metadata: &Value,
+        kept: &Kept<'_>,
         copy: &Copy,
         queue: &mut VecDeque<Pass>,
     ) -> Result<(), RunError> {
@@ -257,8 +257,7 @@ impl Blocks {
         machine.effects = Effects::default();
         machine.take_length_change();
         let payload = machine.payload().to_vec();
-        let (metadata, standard) =
-            self.preserved(machine, metadata, copy.field_list, INGRESS_CLONE)?;
+        let (metadata, standard) = self.preserved(machine, kept, &copy.preserved, INGRESS_CLONE)?;
         let length = packet.len() as u64;
         let passing = Egress {
             port: 0,
@@ -362,16 +361,17 @@ impl Blocks {
         let length = pass.length.saturating_add_signed(machine.take_length_change());
         let [headers, metadata, standard] = arguments;
 
-        if let Some((session, field_list)) = effects.clone
+        let kept = Kept { control: self.egress, metadata: &metadata, standard: &standard };
+        if let Some((session, preserved)) = effects.clone
             && machine.state.clone_sessions.contains_key(&session)
         {
             machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
-            let (kept, clone_standard) =
-                self.preserved(machine, &metadata, field_list, EGRESS_CLONE)?;
+            let (clone_metadata, clone_standard) =
+                self.preserved(machine, &kept, &preserved, EGRESS_CLONE)?;
             let copy = Egress {
                 port: 0,
                 headers: headers.clone(),
-                metadata: kept,
+                metadata: clone_metadata,
                 standard: clone_standard,
                 payload: payload.clone(),
                 length,
@@ -398,10 +398,10 @@ impl Blocks {
             packet.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         }
 
-        if let Some(field_list) = effects.recirculate {
+        if let Some(preserved) = effects.recirculate {
             machine.event(|_| Event::Copy { kind: "recirculate" });
-            let (metadata, standard) =
-                self.preserved(machine, &metadata, field_list, RECIRCULATED)?;
+            let kept = Kept { control: self.egress, metadata: &metadata, standard: &standard };
+            let (metadata, standard) = self.preserved(machine, &kept, &preserved, RECIRCULATED)?;
             let port = pass.ingress_port;
             let generation = generation + 1;
             let path = "recirculated";
@@ -413,29 +413,52 @@ impl Blocks {
         Ok(())
     }
 
-    /// Metadata of a copy: all zero but the fields of the field list and the instance type.
+    /// Metadata of a copy: all zero but what it keeps and the instance type.
     fn preserved(
         &self,
         machine: &Machine<'_>,
-        metadata: &Value,
-        field_list: Option<u32>,
+        kept: &Kept<'_>,
+        preserved: &Preserved,
         instance_type: u128,
     ) -> Result<(Value, Value), RunError> {
-        let type_id = self.type_of(1)?;
-        let mut kept = machine.initial(type_id)?;
-        if let Some(field_list) = field_list {
-            keep(machine.layout, type_id, field_list, metadata, &mut kept);
-        }
+        let layout = machine.layout;
+        let mut metadata = machine.initial(self.type_of(1)?)?;
         let mut standard = machine.initial(self.type_of(2)?)?;
+        match preserved {
+            Preserved::Nothing => {}
+            Preserved::FieldList(list) => {
+                keep(layout, self.type_of(1)?, *list, kept.metadata, &mut metadata);
+            }
+            Preserved::Places(places) => {
+                let control = layout.program.controls.get(kept.control.index());
+                let parameters = control.map_or(&[][..], |control| &control.parameters);
+                let variable =
+                    |position: usize| parameters.get(position).map(|parameter| parameter.variable);
+                for place in places {
+                    if Some(place.variable) == variable(1) {
+                        keep_place(&place.path, kept.metadata, &mut metadata);
+                    } else if Some(place.variable) == variable(2) {
+                        keep_place(&place.path, kept.standard, &mut standard);
+                    }
+                }
+            }
+        }
         self.set(machine, &mut standard, "instance_type", instance_type)?;
-        Ok((kept, standard))
+        Ok((metadata, standard))
     }
+}
+
+/// Metadata as the control that made the copy left them.
+struct Kept<'v> {
+    control: ControlId,
+    metadata: &'v Value,
+    standard: &'v Value,
 }
 
 /// What a clone is made from.
 struct Copy {
     session: u32,
-    field_list: Option<u32>,
+    preserved: Preserved,
     generation: u32,
     port: u32,
 }
@@ -468,6 +491,20 @@ fn keep(layout: &Layout, type_id: TypeId, list: u32, from: &Value, to: &mut Valu
         } else {
             keep(layout, field.type_id, list, from, to);
         }
+    }
+}
+
+/// Copies the field that a path leads to.
+fn keep_place(path: &[Projection], from: &Value, to: &mut Value) {
+    match (path.split_first(), from, to) {
+        (None, from, to) => to.clone_from(from),
+        (Some((Projection::Field(position), rest)), Value::Struct(from), Value::Struct(to)) => {
+            let position = *position as usize;
+            if let (Some(from), Some(to)) = (from.get(position), to.get_mut(position)) {
+                keep_place(rest, from, to);
+            }
+        }
+        _ => {}
     }
 }
 

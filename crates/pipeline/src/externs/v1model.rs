@@ -2,11 +2,11 @@
 
 use super::Call;
 use crate::error::RunError;
-use crate::machine::{Machine, Stop};
+use crate::machine::{Machine, Preserved, Stop};
 use crate::state::Digest;
 use crate::value::Value;
 use p4lang::bits::Bits;
-use p4lang::ir::{Argument, ExpressionKind};
+use p4lang::ir::{Argument, Expression, ExpressionKind, Place, VariableId};
 
 /// The port that drops (`--drop-port` of simple_switch).
 pub(crate) const DROP_PORT: u128 = 511;
@@ -16,21 +16,21 @@ impl Machine<'_> {
     pub(super) fn call_v1model(&mut self, call: &Call<'_>, function: &str) -> Result<bool, Stop> {
         match function {
             "mark_to_drop" => self.mark_to_drop(call)?,
-            "clone" => self.effects.clone = Some((self.session(call)?, None)),
+            "clone" => self.effects.clone = Some((self.session(call)?, Preserved::Nothing)),
             "clone_preserving_field_list" => {
-                let field_list = self.field_list(call, 2)?;
-                self.effects.clone = Some((self.session(call)?, field_list));
+                let preserved = self.field_list(call, 2)?;
+                self.effects.clone = Some((self.session(call)?, preserved));
             }
-            // Before field lists, the data to keep were an argument, which BMv2 lost as well.
-            "clone3" => self.effects.clone = Some((self.session(call)?, None)),
+            // Before there were field lists, the data to keep were an argument.
+            "clone3" => self.effects.clone = Some((self.session(call)?, data_places(call, 2))),
             "resubmit_preserving_field_list" => {
                 self.effects.resubmit = Some(self.field_list(call, 0)?);
             }
-            "resubmit" => self.effects.resubmit = Some(None),
+            "resubmit" => self.effects.resubmit = Some(data_places(call, 0)),
             "recirculate_preserving_field_list" => {
                 self.effects.recirculate = Some(self.field_list(call, 0)?);
             }
-            "recirculate" => self.effects.recirculate = Some(None),
+            "recirculate" => self.effects.recirculate = Some(data_places(call, 0)),
             "truncate" => {
                 let length = self.input_number(call, 0)?;
                 let before = self.effects.truncate.unwrap_or(u64::MAX);
@@ -69,12 +69,26 @@ impl Machine<'_> {
 
     /// `egress_spec` becomes the drop port, `mcast_grp` zero.
     fn mark_to_drop(&mut self, call: &Call<'_>) -> Result<(), Stop> {
-        let Some(Argument::InOut(place) | Argument::Out(place)) = call.arguments.first() else {
-            return Ok(());
-        };
-        let type_id = self.place_type(place);
+        match call.arguments.first() {
+            Some(Argument::InOut(place) | Argument::Out(place)) => self.mark_place(place),
+            // The older form means the packet's metadata, wherever it was handed down to.
+            _ => {
+                let variables = &self.layout.program.variables;
+                let positions = variables.iter().enumerate().filter(|(_, variable)| {
+                    let composite = self.layout.composite(variable.type_id);
+                    composite.is_some_and(|composite| composite.name == "standard_metadata_t")
+                });
+                for (position, _) in positions {
+                    self.mark_place(&Place::variable(VariableId(position as u32)))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn mark_place(&mut self, place: &Place) -> Result<(), Stop> {
+        let Some(type_id) = self.place_type(place) else { return Ok(()) };
         let place = self.resolve(place)?;
-        let Some(type_id) = type_id else { return Ok(()) };
         let Some(mut metadata) = self.peek(&place).cloned() else { return Ok(()) };
         self.layout.set_field(&mut metadata, type_id, "egress_spec", DROP_PORT);
         self.layout.set_field(&mut metadata, type_id, "mcast_grp", 0);
@@ -85,8 +99,9 @@ impl Machine<'_> {
         Ok(self.input_number(call, 1)? as u32)
     }
 
-    fn field_list(&self, call: &Call<'_>, position: usize) -> Result<Option<u32>, Stop> {
-        Ok(u32::try_from(self.input_number(call, position)?).ok())
+    fn field_list(&self, call: &Call<'_>, position: usize) -> Result<Preserved, Stop> {
+        let number = u32::try_from(self.input_number(call, position)?);
+        Ok(number.map_or(Preserved::Nothing, Preserved::FieldList))
     }
 
     /// The checksum that a call asks for; `None` if its condition is false or the checksum lies in
@@ -122,4 +137,22 @@ impl Machine<'_> {
         let place = self.at(call.location);
         RunError::UnknownExtern { place, name: function.to_owned() }.into()
     }
+}
+
+/// The places that an argument reads.
+fn data_places(call: &Call<'_>, position: usize) -> Preserved {
+    fn collect(expression: &Expression, places: &mut Vec<Place>) {
+        match &expression.kind {
+            ExpressionKind::Read(place) => places.push(place.clone()),
+            ExpressionKind::Composite(fields) => {
+                fields.iter().for_each(|field| collect(field, places));
+            }
+            _ => {}
+        }
+    }
+    let mut places = Vec::new();
+    if let Some(Argument::In(expression)) = call.arguments.get(position) {
+        collect(expression, &mut places);
+    }
+    Preserved::Places(places)
 }

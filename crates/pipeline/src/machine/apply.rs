@@ -7,7 +7,10 @@ use crate::table::{ActionCall, Direct, EntryAction, EntryHandle, choose};
 use crate::trace::Event;
 use crate::value::Value;
 use p4lang::bits::Bits;
-use p4lang::ir::{Action, ExternId, MatchKind, Place, Table, TableId, TableImplementation};
+use p4lang::ir::{
+    Action, Expression, ExpressionKind, ExternId, MatchKind, Place, Table, TableId,
+    TableImplementation,
+};
 
 /// Where the arguments of the action that runs are kept; references are written back there.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +38,7 @@ impl Machine<'_> {
         let values: Vec<Value> = table
             .keys
             .iter()
-            .map(|key| self.evaluate(&key.expression))
+            .map(|key| self.key_value(&key.expression))
             .collect::<Result<_, _>>()?;
         let keys: Vec<Bits> = values
             .iter()
@@ -85,6 +88,16 @@ impl Machine<'_> {
             self.write(&place, Value::Bits(Bits::unsigned(32, position)))?;
         }
         Ok(flow)
+    }
+
+    /// The value of a key. A field of an invalid header matches as zero, as in BMv2.
+    fn key_value(&self, key: &Expression) -> Result<Value, Stop> {
+        if let ExpressionKind::Read(place) = &key.kind
+            && self.is_in_invalid_header(&self.resolve(place)?)
+        {
+            return Ok(self.initial(key.type_id)?);
+        }
+        self.evaluate(key)
     }
 
     /// Idle timer, counters and the trace of a hit.

@@ -213,6 +213,23 @@ fn keys_may_be_expressions() {
 }
 
 #[test]
+fn fields_of_invalid_headers_match_as_zero() {
+    let mut switch = V1model {
+        declarations: "header R { bit<8> key; bit<8> result; } header Q { bit<8> v; } struct H { R r; Q q; } struct M {}",
+        parser: "state start { b.extract(h.r); b.extract(h.q); transition accept; }",
+        ingress: "action set(bit<8> value) { h.r.result = value; }
+            table t { key = { h.q.v: exact; } actions = { set; } }
+            apply { if (h.r.key == 1) { h.q.setInvalid(); } t.apply(); }",
+        ..V1model::default()
+    }
+    .load();
+    add_exact(&mut switch, "t", 0, "set", &[10]);
+    add_exact(&mut switch, "t", 5, "set", &[20]);
+    let mut result = |key| packet(&mut switch, 0, &[key, 0, 5])[1];
+    assert_eq!([result(0), result(1)], [20, 10]);
+}
+
+#[test]
 fn exit_in_an_action_ends_the_control() {
     let mut switch = V1model {
         declarations: HEADERS,

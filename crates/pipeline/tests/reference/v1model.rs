@@ -46,6 +46,21 @@ fn mark_to_drop_takes_multicast_back_and_is_taken_back() {
 }
 
 #[test]
+fn mark_to_drop_without_argument() {
+    let mut switch = V1model {
+        declarations: &format!(
+            "{HEADERS} control Inner(inout H h, inout standard_metadata_t t) {{ apply {{ if (h.r.a == 1) {{ mark_to_drop(); }} }} }}"
+        ),
+        parser: PARSER,
+        ingress: "Inner() i; apply { s.egress_spec = 2; i.apply(h, s); }",
+        ..V1model::default()
+    }
+    .load();
+    assert_eq!(outputs(&mut switch, 0, &[1, 0, 0]), []);
+    assert_eq!(outputs(&mut switch, 0, &[2, 0, 0]).len(), 1);
+}
+
+#[test]
 fn multicast_makes_a_copy_per_replica() {
     let egress = "apply { h.r.b = (bit<8>)s.egress_rid; h.r.c = (bit<8>)s.instance_type; }";
     let mut switch = program("apply { s.mcast_grp = 1; s.egress_spec = 9; }", egress);
@@ -87,6 +102,29 @@ fn field_lists_may_be_named() {
     }
     .load();
     assert_eq!(packet(&mut switch, 0, &[0]), [5]);
+}
+
+#[test]
+fn data_of_the_older_functions_is_kept() {
+    let ingress = "apply { s.egress_spec = 1; if (s.instance_type == 0) { m.kept = 1; m.lost = 2; resubmit({ m.lost, s.ingress_port }); }
+        h.r.a = m.kept; h.r.b = m.lost; h.r.c = (bit<8>)s.ingress_port; }";
+    let mut switch = program(ingress, "");
+    assert_eq!(outputs(&mut switch, 9, &[0; 3]), [(1, vec![0, 2, 9])]);
+    let egress =
+        "apply { if (s.instance_type == 0) { m.kept = 5; recirculate(m); } h.r.a = m.kept; }";
+    let mut switch = program(
+        "apply { s.egress_spec = 1; h.r.b = m.kept; if (s.instance_type == 4) { m.lost = 1; } }",
+        egress,
+    );
+    let error =
+        switch.process(0, &[0; 3], Duration::ZERO).expect_err("instance type 0 in egress again");
+    assert!(matches!(error, RunError::PassLimit(_)));
+    let mut switch = program(
+        "apply { clone3(CloneType.I2E, 1, { m.kept }); m.kept = 4; m.lost = 4; mark_to_drop(s); }",
+        "apply { h.r.a = m.kept; h.r.b = m.lost; }",
+    );
+    switch.set_clone_session(1, session(2));
+    assert_eq!(outputs(&mut switch, 0, &[0; 3]), [(2, vec![4, 0, 0])]);
 }
 
 #[test]
