@@ -85,8 +85,13 @@ fn logical_lines(text: &str) -> Vec<Source> {
             continue;
         }
         match lines.last_mut() {
-            // Packets end with their line; everything else may go on.
-            Some(before) if !KEYWORDS.contains(&first.as_str()) && !takes_data(&before.text) => {
+            // Packets end with their line; anything else may go on until it is complete.
+            Some(before)
+                if !KEYWORDS.contains(&first.as_str())
+                    && !takes_data(&before.text)
+                    && statement(&mut Cursor { line: 0, text: &before.text, position: 0 })
+                        .is_err() =>
+            {
                 before.text.push(' ');
                 before.text.push_str(line.trim());
             }

@@ -35,7 +35,10 @@ fn find<'n>(
             _ => {}
         }
     }
-    let known: Vec<&str> = names.take(12).collect();
+    let mut known: Vec<&str> = names.take(12).collect();
+    if known.is_empty() {
+        known.push("none");
+    }
     Err(StfError::Unknown { kind, name: wanted.to_owned(), known: known.join(", ") })
 }
 

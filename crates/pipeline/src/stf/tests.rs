@@ -1,1 +1,389 @@
+use super::*;
+use crate::Switch;
+use p4lang::diagnostic::Style;
+use p4lang::preprocess::{MemoryFiles, Options as Preprocessor};
 
+const PROGRAM: &str = r#"
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<16> a; bit<8> b; bit<8> c; }
+struct headers_t { h_t h; h_t[2] stack; }
+struct meta_t { bit<9> port; }
+parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    state start { packet.extract(hdr.h); transition accept; }
+}
+control V(inout headers_t hdr, inout meta_t meta) { apply { } }
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    register<bit<16>>(4) seen;
+    counter(4, CounterType.packets_and_bytes) all;
+    direct_counter(CounterType.packets) hits;
+    action to(bit<9> port) { sm.egress_spec = port; }
+    action group(bit<16> number) { sm.mcast_grp = number; }
+    action copy(bit<9> port) {
+        sm.egress_spec = port;
+        clone(CloneType.I2E, 5);
+    }
+    table exact_table {
+        key = { hdr.h.a: exact; hdr.stack[1].isValid(): exact @name("second"); }
+        actions = { to; group; copy; NoAction; }
+        counters = hits;
+    }
+    table ternary_table {
+        key = { hdr.h.b: ternary; hdr.h.c: range; }
+        actions = { to; NoAction; }
+    }
+    table lpm_table {
+        key = { hdr.h.a: lpm; hdr.h.isValid(): exact; }
+        actions = { to; NoAction; }
+    }
+    apply {
+        all.count((bit<32>) hdr.h.c & 3);
+        seen.write(1, hdr.h.a);
+        sm.egress_spec = 511;
+        exact_table.apply();
+        if (hdr.h.b != 0) { ternary_table.apply(); }
+        if (hdr.h.c == 0xee) { lpm_table.apply(); }
+    }
+}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control U(inout headers_t hdr, inout meta_t meta) { apply { } }
+control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.h); } }
+V1Switch(P(), V(), I(), E(), U(), D()) main;
+"#;
+
+fn switch() -> Switch {
+    let compiled =
+        p4lang::compile_text("test.p4", PROGRAM, &Preprocessor::default(), &MemoryFiles::default());
+    let messages = compiled.messages(Style::Plain);
+    Switch::new(compiled.program.unwrap_or_else(|| panic!("{messages}"))).unwrap()
+}
+
+fn report(script: &str) -> Report {
+    let script = Script::parse(script).unwrap_or_else(|errors| panic!("{errors:?}"));
+    run(&mut switch(), &script, Options::default())
+        .unwrap_or_else(|(line, e)| panic!("{line}: {e}"))
+}
+
+fn failures(script: &str) -> String {
+    report(script).failures.iter().map(ToString::to_string).collect()
+}
+
+fn refused(script: &str) -> String {
+    let script = Script::parse(script).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let (line, error) = run(&mut switch(), &script, Options::default()).unwrap_err();
+    format!("{line}: {error}")
+}
+
+#[test]
+fn entries_of_every_kind_match() {
+    let script = "
+        add exact_table hdr.h.a:0x0102 to(port:3)   # second: 0, as nothing is said
+        packet 1 0102 00 00
+        expect 3 01020000 $
+        add ternary_table 10 hdr.h.b:0x5* hdr.h.c:1->5 to(port:4)
+        add ternary_table 20 b:0b01010001 to(port:5)
+        packet 1 0000 50 05
+        expect 4 00005005
+        packet 1 0000 51 05
+        expect 5 00005105
+        packet 1 0000 50 06
+        no_packet
+        add lpm_table hdr.h.a:0x1000/4 hdr.h.$valid$:1 to(port:6)
+        add lpm_table hdr.h.a:0x12** hdr.h.valid:1 to(port:7)
+        packet 1 1fff 00 ee
+        expect 6 1fff00ee
+        packet 1 12ff 00 ee
+        expect 7 12ff00ee
+    ";
+    assert_eq!(failures(script), "");
+}
+
+#[test]
+fn in_a_ternary_value_only_digits_that_are_written_count() {
+    // 0x1 is 0x1&&&0xf, so the upper digit is free.
+    let script = "
+        add ternary_table 1 hdr.h.b:0x1 to(port:4)
+        packet 1 0000 f1 00
+        expect 4 0000f100
+        add ternary_table 2 hdr.h.b:0x01 to(port:5)
+        packet 1 0000 01 00
+        expect 5 00000100
+        packet 1 0000 f1 00
+        expect 4 0000f100
+    ";
+    assert_eq!(failures(script), "");
+}
+
+#[test]
+fn copies_go_where_sessions_and_groups_say() {
+    let script = "
+        mirroring_add 5 9
+        add exact_table hdr.h.a:1 copy(port:2)
+        packet 1 00010000
+        expect 2 00010000
+        expect 9 00010000
+        mc_mgrp_create 3
+        mc_node_create 0 5 4
+        mc_node_create 7 4
+        mc_node_associate 3 0
+        mc_node_associate 3 1
+        add exact_table hdr.h.a:2 group(number:3)
+        packet 1 00020000
+        expect 4
+        expect 4 0002****$
+        expect 5
+        mc_node_update 0 6
+        packet 1 00020000
+        expect 4 0002
+        expect 6 0002
+        mirroring_add_mc 5 3
+        mirroring_get 5
+        packet 1 00010000
+        expect 2 0001
+        expect 4 0001
+        expect 6 0001
+        mirroring_delete 5
+        packet 1 00010000
+        expect 2 0001
+    ";
+    let report = report(script);
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    assert_eq!(report.values, [(22, "clone session 5: ports [] multicast group 3".to_owned())]);
+}
+
+#[test]
+fn registers_and_counters_are_read_and_written() {
+    let script = "
+        add exact_table hdr.h.a:0x00aa to(port:2) = entry
+        packet 1 00aa 00 02
+        expect 2
+        register_read seen 1
+        register_write seen 2 0x1234
+        register_read I.seen 2
+        register_reset seen
+        register_read seen 1
+        check_counter all(2) packets == 1
+        check_counter all(2) bytes >= 4
+        check_counter all(1)
+        check_counter hits($entry) packets == 1
+        counter_write all 3 7 70
+        counter_read all 3
+        check_counter all(3) bytes != 71
+        check_counter all(3) packets < 7
+    ";
+    let report = report(script);
+    let values: Vec<&str> = report.values.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(
+        values,
+        ["seen[1] = 0xaa", "I.seen[2] = 0x1234", "seen[1] = 0x0", "all[3] = 7 packets, 70 bytes"]
+    );
+    let failures: String = report.failures.iter().map(ToString::to_string).collect();
+    assert_eq!(failures, "line 17: counter I.all: expected packets < 7, got 7\n");
+}
+
+#[test]
+fn entries_and_default_actions_change() {
+    let script = "
+        setdefault exact_table to(port:2)
+        packet 1 00010000
+        expect 2
+        add exact_table hdr.h.a:1 to(port:3) = mine
+        add exact_table hdr.h.a:1 to(port:4)
+        packet 1 00010000
+        expect 3
+        remove mine
+        packet 1 00010000
+        expect 2
+        add exact_table hdr.h.a:1 to(port:4)
+        remove all
+        wait
+        packet 1 00010000
+        expect 2
+    ";
+    let report = report(script);
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    assert_eq!(report.notes, [(6, "this entry is there already".to_owned())]);
+}
+
+#[test]
+fn a_difference_is_shown_byte_by_byte() {
+    let script = "
+        setdefault exact_table to(port:2)
+        packet 1 00010000 000102030405060708090a0b0c0d0e0f
+        expect 2 0001**00 000102030405060708ff0a0b0c0d0e0f 10 $
+        packet 1 0009 0000
+        expect 3
+        expect 3 0a
+    ";
+    insta::assert_snapshot!(failures(script), @"
+    line 4: the packet on port 2 (sent at line 3) differs
+      0000  expected 00 01 ** 00 00 01 02 03 04 05 06 07 08 ff 0a 0b
+            got      00 01 00 00 00 01 02 03 04 05 06 07 08 09 0a 0b
+                                                            ^^
+      0010  expected 0c 0d 0e 0f 10
+            got      0c 0d 0e 0f --
+                                 ^^
+      length: expected 21 bytes, got 20
+    line 5: this packet gave one on port 2 that nothing expects
+            got      00090000
+    line 6: no packet came on port 3
+    line 7: no packet came on port 3
+            expected 0a
+    ");
+}
+
+#[test]
+fn ports_that_the_script_does_not_name_are_not_looked_at() {
+    let text = "
+        setdefault exact_table to(port:2)
+        packet 1 00010000
+    ";
+    let loose = report(text);
+    assert!(loose.failures.is_empty());
+    assert_eq!(
+        loose.notes,
+        [(
+            3,
+            "this packet gave one on port 2, which the script does not name: 00010000".to_owned()
+        )]
+    );
+    let script = Script::parse(text).unwrap();
+    let options = Options { every_port: true, trace: true };
+    let strict = run(&mut switch(), &script, options).unwrap();
+    assert_eq!(strict.failures.len(), 1);
+    assert!(!strict.trace[0].1.is_empty());
+}
+
+#[test]
+fn what_the_program_does_not_have_is_named() {
+    insta::assert_snapshot!(
+        [
+            "add nothing a:1 to(port:1)",
+            "add _table a:1 to(port:1)",
+            "add exact_table d:1 to(port:1)",
+            "add exact_table hdr.h.a:1 drop()",
+            "add exact_table hdr.h.a:1 to(prt:1)",
+            "add exact_table hdr.h.a:1 to()",
+            "add exact_table hdr.h.a:0x10000 to(port:1)",
+            "add exact_table hdr.h.a:1/4 to(port:1)",
+            "add exact_table hdr.h.a:1 to(port:512)",
+            "add lpm_table hdr.h.a:1&&&2 to(port:1)",
+            "setdefault lpm_table copy(port:1)",
+            "register_read all 1",
+            "register_write seen 4 1",
+            "check_counter hits($unknown) packets == 1",
+            "mc_node_associate 1 0",
+            "remove entry",
+        ]
+        .map(refused)
+        .join("\n"),
+        @r"
+    1: no table nothing; there is I.exact_table, I.ternary_table, I.lpm_table
+    1: table _table may be I.exact_table or I.ternary_table: write more of the name
+    1: no key d of I.exact_table; there is hdr.h.a, second
+    1: no action drop; there is I.to, I.group, I.copy, NoAction
+    1: no parameter prt of I.to; there is port
+    1: action I.to needs a value for parameter port
+    1: key hdr.h.a has 16 bits, 0x10000 does not fit
+    1: key hdr.h.a is matched exact: it cannot match a prefix
+    1: parameter port of I.to has 9 bits, the value needs 10
+    1: key hdr.h.a is matched lpm: it cannot match a mask
+    1: no action copy; there is I.to, NoAction
+    1: no register all; there is I.seen
+    1: index 4 is beyond the 4 elements of I.seen
+    1: no entry unknown was made before
+    1: no node 0 was made before
+    1: no entry entry was made before
+    "
+    );
+}
+
+#[test]
+fn lines_that_are_no_statements_are_all_named() {
+    let text = "
+        packet 1 0
+        packet one 00
+        packet 1 0g
+        expect 1 $ 00
+        add t a:1
+        add t a: to(x:1)
+        add t a:1 to(x:1) = 7
+        check_counter c(1) frames == 1
+        check_counter c(1) packets = 1
+        mirroring_add 1
+        meter_set_rates m 0 fast:1
+        wait
+        send 1 00
+        wait a moment
+    ";
+    let errors = Script::parse(text).unwrap_err();
+    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(errors.join("\n"), @r"
+    line 2, column 19: the packet has half a byte: the number of digits is odd
+    line 3, column 16: expected a port number, found `one`
+    line 4, column 19: expected hexadecimal digits, found `g`
+    line 5, column 20: expected the end of the line, found `00`
+    line 6, column 18: expected a key or an action, found the end of the line
+    line 7, column 18: expected a number, found `to(x:1)`
+    line 8, column 29: expected a handle, found `7`
+    line 9, column 34: expected `packets` or `bytes`
+    line 10, column 36: expected a comparison, found `=`
+    line 11, column 24: expected a port number, found the end of the line
+    line 12, column 29: expected a rate, found `fast:1`
+    line 14, column 9: expected a statement (add, packet, expect, ...), found `send`
+    line 15, column 14: expected the end of the line, found `a`
+    ");
+}
+
+#[test]
+fn keywords_have_any_case_and_statements_may_go_on_in_the_next_line() {
+    let script =
+        Script::parse("ADD t\n  hdr.a:1\n  act( x : 1 )\nPacket 1 00 # comment\nWAIT").unwrap();
+    let lines: Vec<usize> = script.statements.iter().map(|statement| statement.line).collect();
+    assert_eq!(lines, [1, 4, 5]);
+    assert!(
+        matches!(&script.statements[0].kind, StatementKind::Add { matches, .. } if matches.len() == 1)
+    );
+}
+
+#[test]
+fn any_text_is_read_or_refused() {
+    use rand::{RngExt, SeedableRng};
+    let pieces = [
+        "packet",
+        "expect",
+        "add",
+        "remove",
+        "check_counter",
+        "1",
+        "0x1*",
+        "$",
+        "*",
+        "(",
+        ")",
+        ":",
+        "=",
+        "&&&",
+        "->",
+        "..",
+        "/",
+        "\n",
+        " ",
+        "#",
+        "é",
+        "t1",
+        "hdr.h.$valid$",
+        "all",
+        "meter_set_rates",
+        "mc_node_create",
+        "table_indirect_add",
+        ",",
+    ];
+    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+    for _ in 0..5_000 {
+        let length = random.random_range(0..30);
+        let text: String =
+            (0..length).map(|_| pieces[random.random_range(0..pieces.len())]).collect();
+        let _ = Script::parse(&text);
+    }
+}
