@@ -192,7 +192,9 @@ mod tests {
 
     #[test]
     fn every_timer_fires_at_its_tick_across_all_levels() {
-        for start in [0, 250, 65_530, u32::MAX - 300] {
+        // Miri takes minutes for each.
+        let starts = if cfg!(miri) { &[][..] } else { &[0, 250, 65_530, u32::MAX - 300][..] };
+        for &start in starts {
             let mut wheel = Wheel::new();
             wheel.set_if_idle(start);
             let delays = [1, 2, 5, 6, 255, 256, 257, 300, 65_535, 65_536, 65_537, 70_000];

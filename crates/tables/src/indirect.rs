@@ -185,23 +185,35 @@ impl Indirect {
         self.index.prefetch(hash);
     }
 
-    /// Asks the cache for the record that `hash` leads to, once its index bucket is there. The tag alone decides; a
-    /// wrong guess costs nothing but the fetch.
+    /// Asks the cache for the record that `hash` leads to, once its index bucket is there; its number. The tag alone
+    /// decides: a wrong guess costs nothing but the fetch.
     #[inline(always)]
-    pub(crate) fn prefetch_record(&self, hash: u64) {
-        if let Some(found) = self.index.find::<true>(hash, &Self::tag(hash), |_| true) {
-            let record = u32::from_ne_bytes(found.value);
-            // Without the lock the number may be of any moment, so it is checked before it becomes an address.
-            if (record as usize) < self.size {
-                prefetch(self.records.at(record as usize * self.record_stride));
-                if let Some(entries) = &self.entries {
-                    prefetch(entries.at(record as usize * self.entry_stride));
-                }
-                if let Some(pointers) = &self.pointers {
-                    prefetch(pointers.at(record as usize * 8));
-                }
-            }
+    pub(crate) fn prefetch_record(&self, hash: u64) -> Option<u32> {
+        let found = self.index.find::<true>(hash, &Self::tag(hash), |_| true)?;
+        let record = u32::from_ne_bytes(found.value);
+        // Nothing was checked against writers, so the number may be of any moment.
+        if record as usize >= self.size {
+            return None;
         }
+        prefetch(self.records.at(record as usize * self.record_stride));
+        if let Some(entries) = &self.entries {
+            prefetch(entries.at(record as usize * self.entry_stride));
+        }
+        if let Some(pointers) = &self.pointers {
+            prefetch(pointers.at(record as usize * 8));
+        }
+        Some(record)
+    }
+
+    /// Asks the cache for the allocated entry of a record, once what points to it is there.
+    #[inline(always)]
+    pub(crate) fn prefetch_entry(&self, record: u32) {
+        let pointer = match (self.kind, &self.pointers) {
+            (Kind::Dynamic, _) => self.record_word(record, 0),
+            (Kind::Original, Some(pointers)) => Self::word(pointers, record as usize * 8),
+            _ => return,
+        };
+        prefetch(std::ptr::without_provenance(pointer.load(Ordering::Relaxed) as usize));
     }
 
     #[inline(always)]

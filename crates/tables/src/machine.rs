@@ -47,6 +47,12 @@ pub struct PinError {
     cause: io::Error,
 }
 
+/// Processor time of the calling thread: what it ran, without the time that others had its core.
+pub fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
 /// A data cache of the first core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {

@@ -363,8 +363,12 @@ impl Store {
                 *hash = hash::bytes(key, self.seed);
                 indirect.prefetch(*hash);
             }
-            for hash in &hashes[..batch.len() / width] {
-                indirect.prefetch_record(*hash);
+            let mut records = [None; BATCH];
+            for (record, hash) in records.iter_mut().zip(&hashes[..batch.len() / width]) {
+                *record = indirect.prefetch_record(*hash);
+            }
+            for record in records.into_iter().flatten() {
+                indirect.prefetch_entry(record);
             }
             for (index, (key, &hash)) in batch.chunks_exact(width).zip(&hashes).enumerate() {
                 let index = base + index;

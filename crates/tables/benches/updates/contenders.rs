@@ -15,12 +15,16 @@ pub(crate) trait Contender {
 
 pub(crate) fn all(size: u32) -> Vec<Box<dyn Contender>> {
     let mut contenders: Vec<Box<dyn Contender>> = Vec::new();
+    contenders.push(Box::new(Ours::new(Design::sharded(1), size, 256)));
     for storage in [Storage::Inline, Storage::Static, Storage::Dynamic, Storage::Original] {
-        contenders.push(Box::new(Ours::new(Design { storage, ..Design::sharded(1) }, size)));
+        contenders.push(Box::new(Ours::new(Design { storage, ..Design::sharded(1) }, size, 32)));
         let locked = Design::shared(storage);
-        contenders
-            .push(Box::new(Ours::new(Design { entry_lock: EntryLock::None, ..locked }, size)));
-        contenders.push(Box::new(Ours::new(locked, size)));
+        contenders.push(Box::new(Ours::new(
+            Design { entry_lock: EntryLock::None, ..locked },
+            size,
+            32,
+        )));
+        contenders.push(Box::new(Ours::new(locked, size, 32)));
     }
     contenders.push(Box::new(Hashbrown((0..size).map(|key| (key, key)).collect())));
     let papaya = (0..size).map(|key| (key, AtomicU32::new(key)));
@@ -44,16 +48,18 @@ pub(crate) fn filled(design: Design, size: u32) -> Table {
 struct Ours {
     name: String,
     worker: Worker,
+    /// Keys of one call. Beyond 32, the table fetches ahead without a break.
+    call: usize,
 }
 
 impl Ours {
-    fn new(design: Design, size: u32) -> Self {
+    fn new(design: Design, size: u32, call: usize) -> Self {
         let worker = filled(design, size).worker().expect("a first worker");
         let lock = match (design.synchronisation, design.entry_lock) {
             (Synchronisation::Sharded { .. }, _) => "sharded".to_owned(),
             (synchronisation, lock) => format!("{synchronisation}, {lock}"),
         };
-        Self { name: format!("{}, {lock}, bulk 32", design.storage), worker }
+        Self { name: format!("{}, {lock}, bulk {call}", design.storage), worker, call }
     }
 }
 
@@ -65,12 +71,13 @@ impl Contender for Ours {
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
         let mut sum = 0;
         // Writing the keys as packets carry them is part of the work.
-        let mut batch = [0; 32 * 4];
-        for keys in keys.chunks_exact(32) {
+        let mut batch = [0; 256 * 4];
+        let batch = &mut batch[..self.call * 4];
+        for keys in keys.chunks_exact(self.call) {
             for (wire, key) in batch.chunks_exact_mut(4).zip(keys) {
                 wire.copy_from_slice(&key.to_be_bytes());
             }
-            sum += flip(&mut self.worker, &batch, mask);
+            sum += flip(&mut self.worker, batch, mask);
         }
         sum
     }

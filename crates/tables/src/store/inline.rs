@@ -215,37 +215,50 @@ fn run<const ALONE: bool, const WRITE: bool, const LOCK: bool, const K: usize, c
     length: usize,
     visitor: &mut impl Visitor,
 ) {
-    let mut base = 0;
-    for batch in keys.chunks(BATCH * width) {
-        let mut hashes = [0; BATCH];
-        for (hash, key) in hashes.iter_mut().zip(batch.chunks_exact(width)) {
-            *hash = hash::fixed::<K>(&widen(key), seed);
-            buckets.prefetch(*hash);
+    // The hashes of the keys from here to a batch further on, whose buckets are on their way.
+    let mut ahead = [0; BATCH];
+    let fetch = |key: &[u8]| {
+        let hash = hash::fixed::<K>(&widen(key), seed);
+        buckets.prefetch(hash);
+        hash
+    };
+    let mut act = |index: usize, key: &[u8], hash: u64| {
+        let wide = widen(key);
+        let found = if WRITE {
+            buckets.update::<ALONE, LOCK, _>(hash, &wide, |action, value, position| {
+                let mut hit = Hit::new(action, &mut value[..length], position);
+                visitor.hit(index, &mut hit);
+                hit.outcome(layout, action)
+            })
+        } else {
+            buckets.find::<ALONE>(hash, &wide, |_| true).map(|mut found| {
+                let mut hit = Hit::new(found.action, &mut found.value[..length], found.position);
+                visitor.hit(index, &mut hit);
+                hit.outcome(layout, found.action).1
+            })
+        };
+        match found {
+            Some(aftermath) if aftermath == Aftermath::default() => {}
+            Some(aftermath) => visitor.after(index, key, aftermath),
+            None => visitor.miss(index, key),
         }
-        for (index, (key, &hash)) in batch.chunks_exact(width).zip(&hashes).enumerate() {
-            let index = base + index;
-            let wide = widen(key);
-            let found = if WRITE {
-                buckets.update::<ALONE, LOCK, _>(hash, &wide, |action, value, position| {
-                    let mut hit = Hit::new(action, &mut value[..length], position);
-                    visitor.hit(index, &mut hit);
-                    hit.outcome(layout, action)
-                })
-            } else {
-                buckets.find::<ALONE>(hash, &wide, |_| true).map(|mut found| {
-                    let mut hit =
-                        Hit::new(found.action, &mut found.value[..length], found.position);
-                    visitor.hit(index, &mut hit);
-                    hit.outcome(layout, found.action).1
-                })
-            };
-            match found {
-                Some(aftermath) if aftermath == Aftermath::default() => {}
-                Some(aftermath) => visitor.after(index, key, aftermath),
-                None => visitor.miss(index, key),
-            }
-        }
-        base += BATCH;
+    };
+    let (first, rest) = keys.split_at(keys.len().min(BATCH * width));
+    for (hash, key) in ahead.iter_mut().zip(first.chunks_exact(width)) {
+        *hash = fetch(key);
+    }
+    // As long as there are keys to come, one is fetched for each that is done.
+    let behind = keys.len() - first.len();
+    for (index, (key, next)) in
+        keys[..behind].chunks_exact(width).zip(rest.chunks_exact(width)).enumerate()
+    {
+        let hash = ahead[index % BATCH];
+        ahead[index % BATCH] = fetch(next);
+        act(index, key, hash);
+    }
+    let done = behind / width;
+    for (index, key) in keys[behind..].chunks_exact(width).enumerate() {
+        act(done + index, key, ahead[(done + index) % BATCH]);
     }
 }
 
