@@ -9,7 +9,8 @@ use crate::rational::Rational;
 
 /// Most pieces that a curve, or a periodic curve unrolled for an operation, may have.
 pub const PIECES: u32 = 1 << 20;
-/// Most pairs of convex parts that one convolution may combine.
+/// Most pairs of convex parts that one convolution may combine; pairs of numbers that are longer
+/// than machine words count as many times as they are longer.
 pub const PAIRS: u32 = 1 << 22;
 
 pub(crate) fn check_pieces(needed: &Rational) -> Result<(), AlgebraError> {

@@ -37,6 +37,11 @@ impl Run {
         Self { has_start: true, has_end: true, ..Self::open(start, value) }
     }
 
+    /// The length of the run's numbers.
+    fn bits(&self) -> u64 {
+        self.start.bits() + self.value.finite().map_or(0, Rational::bits)
+    }
+
     /// The convolution of two runs.
     fn convolve(&self, other: &Self) -> Self {
         let mut segments = Vec::with_capacity(self.segments.len() + other.segments.len());
@@ -155,7 +160,10 @@ pub(crate) fn mirror(runs: &[Run]) -> Vec<Run> {
 
 /// The min-plus convolution before `end`.
 pub(crate) fn convolve(a: &[Run], b: &[Run], end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
-    limits::check_pairs(a.len().saturating_mul(b.len()))?;
+    // Long numbers take their time, too: they count by their length in units of two words.
+    let widest = a.iter().chain(b).map(Run::bits).max().unwrap_or(0);
+    let weight = usize::try_from(widest / 256).unwrap_or(usize::MAX).max(1);
+    limits::check_pairs(a.len().saturating_mul(b.len()).saturating_mul(weight))?;
     // The shorter list outside: each of its runs gives one function, built in order of time.
     let (outer, inner) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let mut functions = Vec::with_capacity(outer.len());

@@ -48,6 +48,11 @@ impl Session {
         })
     }
 
+    /// Makes the next line the one behind `index` others.
+    pub(super) fn begin_line(&mut self, index: usize) {
+        self.line = index;
+    }
+
     fn perform(&mut self, statement: Statement) -> Result<Option<Output>, Fault> {
         Ok(Some(match statement {
             Statement::Empty => return Ok(None),

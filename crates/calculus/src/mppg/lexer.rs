@@ -86,6 +86,23 @@ pub(super) fn tokens(line: &str, number: usize) -> Result<Vec<(Token, usize)>, M
     Ok(result)
 }
 
+/// The line without the comment at its end.
+pub(super) fn without_comment(line: &str) -> &str {
+    if line.trim_start().starts_with('>') {
+        return "";
+    }
+    let mut is_text = false;
+    for (index, c) in line.char_indices() {
+        match c {
+            '"' => is_text = !is_text,
+            '%' | '#' if !is_text => return &line[..index],
+            '/' if !is_text && line[index..].starts_with("//") => return &line[..index],
+            _ => {}
+        }
+    }
+    line
+}
+
 fn is_in_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }

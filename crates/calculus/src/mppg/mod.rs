@@ -110,17 +110,44 @@ pub enum Output {
     Text(String),
 }
 
-/// Runs a program.
+/// Runs a program. A line that begins with an operator such as `/\\` or `*` goes on with the
+/// statement of the line before.
 ///
 /// # Errors
 /// The first error, with its line and column; what came before has no effect.
 pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
     let mut session = Session::new();
     let mut outputs = Vec::new();
-    for line in program.lines() {
-        outputs.extend(session.execute(line)?);
+    let mut lines = program.lines().enumerate().peekable();
+    while let Some((index, line)) = lines.next() {
+        let mut statement = line.to_owned();
+        // Where in the statement each further line begins.
+        let mut joints = Vec::new();
+        while let Some((next, more)) = lines.next_if(|(_, more)| continues(more)) {
+            statement = lexer::without_comment(&statement).to_owned();
+            statement.push(' ');
+            joints.push((statement.chars().count(), next));
+            statement.push_str(more);
+        }
+        session.begin_line(index);
+        let output = session.execute(&statement).map_err(|mut error| {
+            if let Some((start, line)) = joints.iter().rfind(|(start, _)| error.column > *start) {
+                error.line = line + 1;
+                error.column -= start;
+            }
+            error
+        })?;
+        outputs.extend(output);
     }
     Ok(outputs)
+}
+
+/// Whether a line begins with an operator that no statement begins with.
+fn continues(line: &str) -> bool {
+    let line = line.trim_start();
+    let is_operator =
+        ["/\\", "\\/", "*", "/", "∧", "∨", "⊗", "⊘"].iter().any(|o| line.starts_with(o));
+    is_operator && !line.starts_with("//")
 }
 
 /// A function as `uaf` or `upp`, a number exactly.

@@ -186,6 +186,16 @@ fn plots_and_texts_are_handed_out() {
 }
 
 #[test]
+fn an_operator_goes_on_with_the_line_before() {
+    let program = "f := affine(2, 3) // wrapped\n  /\\ affine(1, 5) % twice\n* zero\nf(0)";
+    assert_eq!(printed(program), ["f", "3"]);
+    let wrong = error("f := affine(2, 3) // wrapped\n  /\\ affine(1, g)");
+    assert_eq!((wrong.line, wrong.column), (2, 16));
+    assert_eq!(error("f := 1\n* 2 $").line, 2);
+    assert_eq!(error("f := 1\n* 2\n\ng").line, 4);
+}
+
+#[test]
 fn errors_say_where() {
     let at = |program: &str, line: usize, column: usize, part: &str| {
         let error = error(program);
