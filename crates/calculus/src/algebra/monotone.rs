@@ -1,4 +1,4 @@
-//! Closures that make a curve non-decreasing.
+//! Closures that make a curve non-decreasing or non-increasing.
 
 use super::ultimate::{both, repeating};
 use super::{AlgebraError, sweep};
@@ -59,6 +59,24 @@ impl Curve {
         let mut pieces = coming_infimum(&self.pieces_until(&horizon)?, &horizon);
         pieces.truncate(pieces.partition_point(|piece| piece.start < end));
         repeating(pieces, &of.start, of.length, increment)
+    }
+}
+
+impl Curve {
+    /// The smallest non-increasing curve above: the supremum over `s >= t`.
+    ///
+    /// # Errors
+    /// As for [`Curve::lower_non_decreasing`].
+    pub fn upper_non_increasing(&self) -> Result<Self, AlgebraError> {
+        Ok(self.negated().lower_non_decreasing()?.negated())
+    }
+
+    /// The greatest non-increasing curve below: the running infimum over `s <= t`.
+    ///
+    /// # Errors
+    /// As for [`Curve::upper_non_decreasing`].
+    pub fn lower_non_increasing(&self) -> Result<Self, AlgebraError> {
+        Ok(self.negated().upper_non_decreasing()?.negated())
     }
 }
 

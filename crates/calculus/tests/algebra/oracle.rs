@@ -180,6 +180,9 @@ proptest! {
         let curve = f.curve();
         let upper = curve.upper_non_decreasing().expect("a closure");
         let lower = curve.lower_non_decreasing().expect("a closure");
+        let down = curve.lower_non_increasing().expect("a closure");
+        let mirrored = curve.negated().upper_non_increasing().expect("a closure");
+        prop_assert_eq!(mirrored.negated(), lower.clone());
         for t in samples(12) {
             let before = f.breakpoints(&t);
             let values = before.iter().filter(|s| **s < t).flat_map(|s| [f.value(s), f.right(s)]);
@@ -188,8 +191,11 @@ proptest! {
             if t.is_positive() {
                 at.push(f.left(&t));
             }
-            let most = values.chain(lefts).chain(at).max().expect("a value");
-            prop_assert_eq!(upper.value_at(&t), most, "{} at {}", curve, t);
+            let passed: Vec<Extended> = values.chain(lefts).chain(at).collect();
+            let most = passed.iter().max().expect("a value");
+            prop_assert_eq!(&upper.value_at(&t), most, "{} at {}", curve, t);
+            let least = passed.iter().min().expect("a value");
+            prop_assert_eq!(&down.value_at(&t), least, "{} at {}", curve, t);
 
             if rate(&f).is_negative() {
                 prop_assert_eq!(lower.value_at(&t), Extended::NegativeInfinity);
