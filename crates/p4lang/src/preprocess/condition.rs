@@ -61,8 +61,9 @@ struct Evaluator<'tokens> {
 impl Preprocessor<'_> {
     /// The truth of an `#if` or `#elif`, given the rest of its line. False after an error.
     pub(super) fn condition(&mut self, line: &[Token], directive: Span) -> bool {
-        let replaced = self.replace_defined(line);
-        let tokens = self.expand_line(replaced);
+        self.in_condition = true;
+        let tokens = self.expand_line(line.to_vec());
+        self.in_condition = false;
         let texts = tokens.iter().map(|token| self.symbols.str(token.symbol).to_owned()).collect();
         let end = line.last().map_or(directive, |token| token.span);
         let mut evaluator = Evaluator { tokens: &tokens, texts, at: 0, end, depth: 0 };
@@ -84,30 +85,21 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// `defined X` and `defined(X)` become 1 or 0, before macros are expanded.
-    fn replace_defined(&mut self, line: &[Token]) -> Vec<Token> {
-        let mut out = Vec::with_capacity(line.len());
-        let mut at = 0;
-        while let Some(token) = line.get(at) {
-            at += 1;
-            if token.symbol != self.names.defined {
-                out.push(*token);
-                continue;
-            }
-            let open = line.get(at).is_some_and(|next| next.kind == TokenKind::LeftParenthesis);
-            let name = line.get(at + usize::from(open)).filter(|name| is_name(name.kind));
-            let closed = !open
-                || line.get(at + 2).is_some_and(|next| next.kind == TokenKind::RightParenthesis);
-            let Some(name) = name.filter(|_| closed) else {
-                self.error(token.span, "expected a name after `defined`");
-                continue;
-            };
-            let text = if self.is_macro(name.symbol) { "1" } else { "0" };
-            let symbol = self.symbols.intern(text);
-            out.push(Token { kind: TokenKind::Number, symbol, ..*token });
-            at += if open { 3 } else { 1 };
+    /// What `defined X` or `defined(X)` is in a condition: 1 or 0. The name is not expanded, wherever `defined` comes
+    /// from; so macros may hold it.
+    pub(super) fn defined(&mut self, operator: Token) -> Token {
+        let mut name = self.next_unexpanded();
+        let open = name.kind == TokenKind::LeftParenthesis;
+        if open {
+            name = self.next_unexpanded();
         }
-        out
+        let closed = !open
+            || (is_name(name.kind) && self.next_unexpanded().kind == TokenKind::RightParenthesis);
+        if !is_name(name.kind) || !closed {
+            self.error(operator.span, "expected a name after `defined`");
+        }
+        let text = if self.is_macro(name.symbol) { "1" } else { "0" };
+        Token { kind: TokenKind::Number, symbol: self.symbols.intern(text), ..operator }
     }
 }
 

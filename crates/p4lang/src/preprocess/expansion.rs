@@ -47,6 +47,9 @@ impl Preprocessor<'_> {
     pub(super) fn next_expanded(&mut self) -> Token {
         loop {
             let mut token = self.next_unexpanded();
+            if self.in_condition && token.symbol == self.names.defined {
+                return self.defined(token);
+            }
             if is_name(token.kind) && !token.no_expand {
                 if let Some(definition) = self.macros.get(token.symbol) {
                     if self.under_expansion(token.symbol) {
@@ -69,7 +72,7 @@ impl Preprocessor<'_> {
     }
 
     /// The next token, from the innermost list or from the file.
-    fn next_unexpanded(&mut self) -> Token {
+    pub(super) fn next_unexpanded(&mut self) -> Token {
         if self.exhausted {
             self.expansion.stack.clear();
         }

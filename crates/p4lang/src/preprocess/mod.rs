@@ -84,6 +84,7 @@ pub fn preprocess(
         opened: 0,
         produced: 0,
         exhausted: false,
+        in_condition: false,
     };
     preprocessor.define_from_command_line();
     preprocessor.enter(program, None);
@@ -154,6 +155,8 @@ struct Preprocessor<'run> {
     produced: usize,
     /// A bound was hit: nothing more is read.
     exhausted: bool,
+    /// The line of an `#if` is being expanded, where `defined` is an operator.
+    in_condition: bool,
 }
 
 impl Preprocessor<'_> {
@@ -172,7 +175,9 @@ impl Preprocessor<'_> {
 
     /// Ends the file being read; false when it was the program itself.
     fn leave(&mut self) -> bool {
-        if let Some(mut file) = self.open.pop() {
+        if let Some(mut file) = self.open.pop()
+            && !self.exhausted
+        {
             for span in file.conditions.unclosed() {
                 self.diagnostics.push(
                     Diagnostic::error("preprocessor", span, "this conditional is not closed")

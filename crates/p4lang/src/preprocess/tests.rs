@@ -116,6 +116,8 @@ fn conditions() {
     assert_eq!(run("#if 0\na\n#elif 1\nb\n#elif 1\nc\n#else\nd\n#endif e"), "b");
     assert_eq!(run("#ifdef A\na\n#else\n#ifndef B\nb\n#endif\n#endif"), "b");
     assert_eq!(run("#if 0\n#if 1\na\n#else\nb\n#endif\n#else\nc\n#endif"), "c");
+    // `defined` may come from a macro, and its name is not expanded.
+    assert_eq!(run("#define X\n#define HAS defined(X) && !defined Y\n#if HAS\na\n#endif"), "a");
     // What is skipped need not be P4, nor sound.
     assert_eq!(run("#if 0\n don't \" #else x\n#unknown\n /* #else */\n#endif\nx"), "x");
 }
