@@ -640,10 +640,8 @@ impl<'program> Checker<'program, '_> {
 
     fn new_type(&mut self, declaration: &'program Declaration, ty: &ast::Type) {
         let resolved = self.resolve_type(ty);
-        let allowed = matches!(
-            resolved,
-            Type::Bits { .. } | Type::Bool | Type::NewType(_) | Type::Unknown
-        );
+        let allowed =
+            matches!(resolved, Type::Bits { .. } | Type::Bool | Type::NewType(_) | Type::Unknown);
         if !allowed {
             self.report(
                 Diagnostic::error(

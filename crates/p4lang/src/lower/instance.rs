@@ -440,6 +440,7 @@ impl<'a> Lowering<'a> {
         let ((parameters, body), _) = self.within(scope, |lowering| {
             let parameters = lowering.parameters(&control.parameters);
             let body = lowering.collect(|lowering| {
+                lowering.direct_instances(&control.apply);
                 for local in &control.locals {
                     lowering.control_local(local, id, &usage);
                 }
@@ -450,6 +451,20 @@ impl<'a> Lowering<'a> {
         if let Some(known) = self.program.controls.get_mut(id.index()) {
             known.parameters = parameters;
             known.body = body;
+        }
+    }
+
+    /// p4c puts the instances behind direct applications before all other locals.
+    fn direct_instances(&mut self, block: &'a ast::Block) {
+        let checked = self.checked;
+        let mut targets = Vec::new();
+        super::walk::direct_applications(block, &mut targets);
+        for target in targets {
+            if let Some(facts) = checked.direct_application(target.id)
+                && let Some(entity) = self.direct_instance(&facts.instance)
+            {
+                self.scope.direct_instances.insert(target.id, entity);
+            }
         }
     }
 

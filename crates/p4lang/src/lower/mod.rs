@@ -77,6 +77,8 @@ struct Scope {
     control: Option<ir::ControlId>,
     /// The extern instance whose block is being lowered.
     this: Option<ir::ExternId>,
+    /// Nameless instances behind `T.apply(...)`, by the type reference in the statement.
+    direct_instances: HashMap<ast::TypeId, Entity>,
 }
 
 /// A function with what it is specialised for.

@@ -336,7 +336,8 @@ impl<'a> Lowering<'a> {
             self.problem(span, "this application was not understood");
             return;
         };
-        let entity = self.direct_instance(&facts.instance);
+        let known = self.scope.direct_instances.get(&target.id).copied();
+        let entity = known.or_else(|| self.direct_instance(&facts.instance));
         self.apply(span, entity, &facts.apply, arguments);
     }
 

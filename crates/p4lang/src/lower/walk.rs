@@ -2,7 +2,7 @@
 
 use crate::ast::{
     Argument, Block, Declaration, DeclarationKind, Expression, ExpressionKind, Statement,
-    StatementKind, SwitchLabel,
+    StatementKind, SwitchLabel, Type,
 };
 
 pub(super) fn block<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Expression)) {
@@ -130,5 +130,34 @@ pub(super) fn expression<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expre
                 expression(&field.value, visit);
             }
         }
+    }
+}
+
+/// The types of all `T.apply(...)` in a block, in source order.
+pub(super) fn direct_applications<'a>(block: &'a Block, found: &mut Vec<&'a Type>) {
+    for statement in &block.statements {
+        direct_applications_in(statement, found);
+    }
+}
+
+fn direct_applications_in<'a>(of: &'a Statement, found: &mut Vec<&'a Type>) {
+    match &of.kind {
+        StatementKind::DirectApplication { target, .. } => found.push(target),
+        StatementKind::Block(inner) => direct_applications(inner, found),
+        StatementKind::If { then, otherwise, .. } => {
+            direct_applications_in(then, found);
+            if let Some(otherwise) = otherwise {
+                direct_applications_in(otherwise, found);
+            }
+        }
+        StatementKind::Switch { cases, .. } => {
+            for body in cases.iter().filter_map(|case| case.body.as_ref()) {
+                direct_applications(body, found);
+            }
+        }
+        StatementKind::For { body, .. } | StatementKind::ForIn { body, .. } => {
+            direct_applications_in(body, found);
+        }
+        _ => {}
     }
 }

@@ -9,14 +9,14 @@ struct meta { bit<8> x; Inner inn; bit<16> y; bit<4> z;}
 enum bit<16> Ether { IP = 0x800, ARP = 0x806 }
 struct VS { @match(ternary) bit<8> f1; @match(range) bit<8> f2; bit<8> f3; }
 
-control Gen<T>(inout T v, in T d) { apply { v = d; } }
+control Gen(inout bit<8> v, in bit<8> d) { apply { v = d; } }
 control WithReg(inout bit<8> v)(register<bit<8>> r, int n) { apply { r.read(v, 32w0); v = v + (bit<8>) n; r.write(n, v); } }
 control TakesCounter(in bit<8> v, counter c) { apply { c.count((bit<32>) v); } }
 control Outer(inout bit<8> v) {
   register<bit<8>>(4) reg;
   WithReg(reg, 5) w1;
   WithReg(n = 6, r = reg) w2;
-  apply { w1.apply(v); w2.apply(v = v); Gen<bit<8>>.apply(v, 8w4); }
+  apply { w1.apply(v); w2.apply(v = v); Gen.apply(v, 8w4); }
 }
 bit<8> over(in bit<8> a) { return a; }
 bit<8> over(in bit<8> a, in bit<8> b) { return a + b; }

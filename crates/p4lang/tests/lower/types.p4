@@ -61,7 +61,7 @@ control c(inout S s) {
     s.i.k = e1.m(s.i.k, 5) + e1.m(6);
     e1.n(loc); bit<4> r4; e2.n(r4);
     e1.o(s.i.k);
-    ef({ 1, loc }, loc);
+    ef({ 8w1, loc }, loc);
     ef(s.i, loc);
     ef<bit<4>>(3, _);
     loc = eg() + eg(5) + eg(x = 6);
