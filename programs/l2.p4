@@ -8,6 +8,10 @@
 // Compile for BMv2:
 //
 //     p4c --target bmv2 --arch v1model --std p4-16 --p4runtime-files l2.p4info.txtpb l2.p4
+//
+// The P4Info alone, and whether the program is right:
+//
+//     planimeter compile --p4info l2.p4info.txtpb l2.p4
 
 #include <core.p4>
 #include <v1model.p4>
@@ -164,4 +168,6 @@ control NoUpdate(inout headers_t headers, inout metadata_t meta) {
     apply { }
 }
 
+@pkginfo(name="l2", version="1", organization="Planimeter")
+@brief("Ethernet forwarding by rules that a controller installs")
 V1Switch(L2Parser(), NoVerification(), L2Ingress(), L2Egress(), NoUpdate(), L2Deparser()) main;

@@ -19,7 +19,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn program(&mut self, main: DeclarationId) {
         let checked = self.checked;
         // Types that only the control plane mentions are part of the program too.
-        self.declared_user_types();
+        self.control_plane_types();
         let mut packages: HashMap<DeclarationId, ir::Package> = HashMap::new();
         for declaration in &checked.program.declarations {
             let DeclarationKind::Instantiation(instantiation) = &declaration.kind else { continue };
@@ -53,12 +53,25 @@ impl<'a> Lowering<'a> {
         self.nameless_externs();
     }
 
-    fn declared_user_types(&mut self) {
+    fn control_plane_types(&mut self) {
         for declaration in &self.checked.program.declarations {
             let ty = match &declaration.kind {
                 DeclarationKind::NewType(_) => Type::NewType(declaration.id),
                 DeclarationKind::Enum { underlying: Some(_), .. } => {
                     Type::SerializableEnum(declaration.id)
+                }
+                // In the order of the source, as P4Info lists them.
+                DeclarationKind::Header { type_parameters, .. }
+                    if type_parameters.is_empty()
+                        && declaration
+                            .annotations
+                            .iter()
+                            .any(|annotation| &*annotation.name.text == "controller_header") =>
+                {
+                    Type::Header(Named {
+                        declaration: declaration.id,
+                        arguments: Vec::new().into(),
+                    })
                 }
                 _ => continue,
             };

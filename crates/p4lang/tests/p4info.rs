@@ -1,0 +1,287 @@
+//! P4Info from source text.
+
+use p4lang::diagnostic::Style;
+use p4lang::ir::Program;
+use p4lang::p4info;
+use p4lang::preprocess::{DiskFiles, MemoryFiles, Options};
+use p4runtime::p4info::{Schema, text};
+use p4runtime::proto::config::P4Info;
+
+fn compile(source: &str) -> Program {
+    let compiled =
+        p4lang::compile_text("test.p4", source, &Options::default(), &MemoryFiles::default());
+    let messages = compiled.messages(Style::Plain);
+    compiled.program.unwrap_or_else(|| panic!("{messages}"))
+}
+
+/// A v1model program around declarations, statements of the parser and of the ingress control.
+fn v1model(types: &str, parser: &str, ingress: &str, apply: &str) -> String {
+    format!(
+        "#include <core.p4>\n#include <v1model.p4>\n{types}
+parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
+{parser}
+}}
+control V(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
+{ingress}
+    apply {{ {apply} }}
+}}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{ apply {{ }} }}
+control U(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
+control D(packet_out packet, in headers_t hdr) {{ apply {{ packet.emit(hdr); }} }}
+V1Switch(P(), V(), I(), E(), U(), D()) main;
+"
+    )
+}
+
+const TYPES: &str =
+    "header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; } struct meta_t { }";
+const START: &str = "    state start { packet.extract(hdr.h); transition accept; }";
+
+fn generate(source: &str) -> P4Info {
+    let info = p4info::generate(&compile(source)).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    // What the switch's side of P4Runtime takes is a check of its own.
+    Schema::new(info.clone()).unwrap_or_else(|error| panic!("{error}"));
+    info
+}
+
+fn printed(source: &str) -> String {
+    let text = text::print(&generate(source)).unwrap();
+    text.split_once("\n\n").map_or(text.clone(), |(_, rest)| rest.to_owned())
+}
+
+fn errors(ingress: &str, apply: &str) -> String {
+    let program = compile(&v1model(TYPES, START, ingress, apply));
+    let errors = p4info::generate(&program).unwrap_err();
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_pipeline_of_the_controllers_is_that_of_its_program() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let compiled =
+        p4lang::compile_file(&root.join("programs/l2.p4"), &Options::default(), &DiskFiles)
+            .unwrap();
+    let program = compiled.program.unwrap();
+    let kept =
+        std::fs::read_to_string(root.join("crates/controllers/pipeline/l2.p4info.txtpb")).unwrap();
+    assert_eq!(p4info::generate(&program).unwrap(), text::parse(&kept).unwrap());
+}
+
+#[test]
+fn tables_actions_and_what_hangs_on_them() {
+    let ingress = r#"
+    direct_counter(CounterType.packets_and_bytes) hits;
+    @mode(single , rate) direct_meter<bit<2>>(MeterType.bytes) rate;
+    @max_group_size(16) action_selector(HashAlgorithm.crc16, 32w64, 32w14) sel;
+
+    @brief("Sends a packet") @description("to one port.")
+    action forward(@id(5) bit<9> port, bit<4> class, @format(MAC) @name("to") bit<48> mac) {
+        sm.egress_spec = port;
+    }
+    @id(0x77) action drop() { mark_to_drop(sm); }
+    @hidden action secret() { }
+    action never_used() { }
+
+    @id(0x02000010) @oneshot @p4runtime_role("sdn_controller")
+    table wide {
+        key = {
+            hdr.h.a: exact @name("first");
+            hdr.h.b: ternary @id(7);
+            sm.ingress_port: range;
+            hdr.h.a: lpm @name("prefix") @brief("Longest wins");
+            hdr.h.isValid(): optional;
+        }
+        actions = { forward; @tableonly drop; @defaultonly NoAction; }
+        const default_action = NoAction();
+        counters = hits;
+        meters = rate;
+        size = 64;
+        support_timeout = true;
+    }
+    table spread {
+        key = { hdr.h.a: exact; hdr.h.b: selector; }
+        actions = { drop; }
+        implementation = sel;
+    }
+    table fixed {
+        key = { hdr.h.b: exact; }
+        actions = { forward; }
+        default_action = forward(9w1, 4w2, 48w3);
+        const entries = { 8w1: forward(9w2, 4w3, 48w4); }
+    }
+    table unapplied { key = { hdr.h.b: exact; } actions = { NoAction; } }
+"#;
+    insta::assert_snapshot!(printed(&v1model(
+        TYPES,
+        START,
+        ingress,
+        "wide.apply(); spread.apply(); if (fixed.apply().hit) { secret(); }"
+    )));
+}
+
+#[test]
+fn arrays_digests_and_the_types_in_them() {
+    let types = r#"
+@p4runtime_translation("example.org/port", 32) type bit<9> port_t;
+@p4runtime_translation("", string) type bit<12> name_t;
+type port_t inner_port_t;
+enum bit<8> kind_t { one = 1, two = 0x20 }
+enum color_t { red, green }
+header h_t { bit<16> a; int<8> b; varbit<32> rest; }
+header_union u_t { h_t left; h_t right; }
+struct inner_t { bit<3> x; bool y; }
+struct report_t { port_t port; kind_t kind; inner_t inner; h_t[2] both; error problem; u_t either; }
+struct headers_t { h_t h; u_t u; }
+struct meta_t { }
+@controller_header("packet_in")
+header to_cpu_t { port_t port; @padding bit<7> pad; name_t name; }
+"#;
+    let parser = "    state start { packet.extract(hdr.h, 0); transition accept; }";
+    let ingress = r#"
+    counter(128, CounterType.packets) c;
+    meter(4, MeterType.packets) m;
+    register<bit<48>>(16) numbers;
+    register<inner_t>(2) structs;
+    register<tuple<bit<1>, bool>>(2) pairs;
+    action see(port_t port, kind_t kind, color_t color, name_t name, inner_port_t inner) { }
+    table t { key = { hdr.h.a: exact; } actions = { see; } }
+"#;
+    let apply = "
+        report_t report;
+        report.port = (port_t) 9w1;
+        digest<report_t>(1, report);
+        digest<tuple<bit<16>>>(1, { hdr.h.a });
+        t.apply();";
+    insta::assert_snapshot!(printed(&v1model(types, parser, ingress, apply)));
+}
+
+#[test]
+fn value_sets_and_the_package() {
+    let types = "header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; } struct meta_t { }
+struct pair_t { @match(ternary) @id(4) bit<16> a; @match(exact) @brief(\"second\") bit<8> b; }";
+    let parser = "
+    value_set<bit<16>>(8) simple;
+    @id(0x03000001) value_set<pair_t>(4) pairs;
+    state start {
+        packet.extract(hdr.h);
+        transition select(hdr.h.a) { simple: more; default: accept; }
+    }
+    state more {
+        transition select(hdr.h.a, hdr.h.b) { pairs: accept; default: reject; }
+    }";
+    let source = v1model(types, parser, "", "").replace(
+        "V1Switch(",
+        "@pkginfo(name=\"p\", version=\"1.0\")
+@platform_property[multicast_group_table_size=10] @vendor[\"a\", 5, true] @brief(\"All of it\")
+@plain(one, \"two\")
+V1Switch(",
+    );
+    insta::assert_snapshot!(printed(&source));
+}
+
+#[test]
+fn actions_of_the_program_come_first_in_each_control() {
+    let types = "header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; } struct meta_t { }
+action shared() { }
+control Inner(inout headers_t hdr) {
+    action deep() { }
+    table t { key = { hdr.h.a: exact; } actions = { deep; shared; } }
+    apply { t.apply(); }
+}";
+    let ingress = "
+    action before() { }
+    table first { key = { hdr.h.a: exact; } actions = { before; NoAction; } }
+    Inner() one;
+    Inner() two;
+    action after() { }
+    table last { key = { hdr.h.a: exact; } actions = { after; } }";
+    let apply = "last.apply(); two.apply(hdr); one.apply(hdr); first.apply();";
+    let info = generate(&v1model(types, START, ingress, apply));
+    let names: Vec<&str> = info
+        .actions
+        .iter()
+        .filter_map(|action| Some(action.preamble.as_ref()?.name.as_str()))
+        .collect();
+    assert_eq!(names, ["NoAction", "shared", "I.before", "I.one.deep", "I.two.deep", "I.after"]);
+    let tables: Vec<(&str, &str)> = info
+        .tables
+        .iter()
+        .filter_map(|table| table.preamble.as_ref())
+        .map(|preamble| (preamble.name.as_str(), preamble.alias.as_str()))
+        .collect();
+    assert_eq!(
+        tables,
+        [("I.first", "first"), ("I.one.t", "one.t"), ("I.two.t", "two.t"), ("I.last", "last")]
+    );
+}
+
+#[test]
+fn type_info_is_there_if_p4c_would_have_looked_for_types() {
+    assert!(generate(&v1model(TYPES, START, "", "")).type_info.is_none());
+    assert!(generate(&v1model(TYPES, START, "", "mark_to_drop(sm);")).type_info.is_some());
+    let table = "table t { key = { hdr.h.a: exact; } actions = { NoAction; } }";
+    assert!(generate(&v1model(TYPES, START, table, "t.apply();")).type_info.is_some());
+}
+
+#[test]
+fn entries_in_the_source_are_a_write_request() {
+    let ingress = "
+    action to(bit<9> port, bool flag) { }
+    table t {
+        key = { hdr.h.a: ternary; hdr.h.b: range; sm.ingress_port: optional; }
+        actions = { to; NoAction; }
+        const entries = {
+            (0x1234 &&& 0xff00, 1 .. 5, 9w3): to(9w1, true);
+            (_, 0 .. 255, _): NoAction();
+        }
+    }
+    table u {
+        key = { hdr.h.a: lpm; hdr.h.b: exact; }
+        actions = { to; }
+        entries = { (0x8000 &&& 0xc000, 8w7): to(9w2, false); }
+        default_action = to(9w0, false);
+    }";
+    let program = compile(&v1model(TYPES, START, ingress, "t.apply(); u.apply();"));
+    let request = p4info::entries(&program).unwrap();
+    insta::assert_snapshot!(text::print(&request).unwrap());
+    let info = p4info::generate(&program).unwrap();
+    assert!(info.tables[0].is_const_table && !info.tables[0].has_initial_entries);
+    assert!(!info.tables[1].is_const_table && info.tables[1].has_initial_entries);
+}
+
+#[test]
+fn psa_and_pna_have_names_of_their_own() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    for (name, arch) in [("tunnel.p4", "psa"), ("firewall.p4", "pna")] {
+        let compiled =
+            p4lang::compile_file(&root.join(name), &Options::default(), &DiskFiles).unwrap();
+        let info = p4info::generate(&compiled.program.unwrap()).unwrap();
+        Schema::new(info.clone()).unwrap();
+        assert_eq!(info.pkg_info.as_ref().unwrap().arch, arch);
+        insta::assert_snapshot!(name, text::print(&info).unwrap());
+    }
+}
+
+#[test]
+fn faults_are_all_named() {
+    let ingress = "
+    @id(0x02000001) action a() { }
+    @id(5) action b() { }
+    @id(5) action c(@id(1) bit<8> x, @id(1) bit<8> y) { }
+    @name(\".I.d\") action d() { }
+    table t {
+        key = { hdr.h.a: exact @id(0); }
+        actions = { a; b; c; @tableonly @defaultonly d; }
+        default_action = a();
+    }
+    @selector_size_semantics(\"sum\") action_selector(HashAlgorithm.crc16, 32w64, 32w14) s;";
+    insta::assert_snapshot!(errors(ingress, "t.apply();"), @r#"
+    I.a: @id(0x2000001): the most significant byte must be 0 or 0x01
+    I.c: @id(0x1000005) is already that of another object
+    I.c: @id(1): identifiers of fields are numbers above 0, each used once
+    I.t: @id(0): identifiers of fields are numbers above 0, each used once
+    table I.t: I.d is both @tableonly and @defaultonly
+    I.s: @selector_size_semantics is "sum_of_weights" or "sum_of_members", not "sum"
+    "#);
+}
