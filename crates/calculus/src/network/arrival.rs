@@ -6,9 +6,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use super::cache::{Cache, Question};
+use super::cache::{Answers, Question};
 use super::model::{FlowId, Multiplexing, Network, Priority, ServerId};
 use super::pmoo::{self, Crossing, RateLatency};
 use super::sets::{difference, intersection, without};
@@ -26,14 +27,14 @@ pub(crate) struct Common<'n> {
     pub(crate) settings: Settings,
     /// Whether some server serves by priority.
     priorities: bool,
-    cache: Cache,
+    answers: Answers<Arc<Curve>, Arc<LeftOver>>,
 }
 
 impl<'n> Common<'n> {
     pub(crate) fn new(network: &'n Network, settings: Settings) -> Self {
         let by_priority = |server| settings.multiplexing_at(server) == Multiplexing::StaticPriority;
         let priorities = network.servers().any(|(_, server)| by_priority(server));
-        Self { network, settings, priorities, cache: Cache::default() }
+        Self { network, settings, priorities, answers: Answers::default() }
     }
 
     /// The flow that cross traffic is bounded without, if there is one by convention.
@@ -75,7 +76,7 @@ pub(crate) struct Tandem {
 pub(crate) struct Bounder<'c, 'n> {
     pub(crate) common: &'c Common<'n>,
     /// Answers that hold for that flow of interest only.
-    own: RefCell<HashMap<(Question, FlowId), Arc<Curve>>>,
+    own: RefCell<HashMap<FlowId, Rc<Answers<Arc<Curve>, Arc<LeftOver>>>>>,
     depth: Cell<usize>,
 }
 
@@ -134,11 +135,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         // A flow that never comes near the path cannot disturb; the answer then serves everybody.
         let lowest = lowest.filter(|flow| self.network().position(*flow, from).is_some());
         let question = Question { from, to, flows: flows.into(), alone: None };
-        let known = match lowest {
-            None => self.common.cache.get(&question),
-            Some(flow) => self.own.borrow().get(&(question.clone(), flow)).cloned(),
-        };
-        if let Some(curve) = known {
+        if let Some(curve) = self.answers(lowest, |answers| answers.arrivals.get(&question)) {
             return Ok(curve);
         }
         let depth = self.depth.get();
@@ -149,13 +146,19 @@ impl<'c, 'n> Bounder<'c, 'n> {
         let curve = self.compute(&question, lowest);
         self.depth.set(depth);
         let curve = Arc::new(curve?);
-        match lowest {
-            None => self.common.cache.put(question, Arc::clone(&curve)),
-            Some(flow) => {
-                self.own.borrow_mut().insert((question, flow), Arc::clone(&curve));
-            }
-        }
+        self.answers(lowest, |answers| answers.arrivals.put(question, Arc::clone(&curve)));
         Ok(curve)
+    }
+
+    /// Answers that hold for everybody, or only where one flow takes nothing away.
+    fn answers<R>(
+        &self,
+        lowest: Option<FlowId>,
+        with: impl FnOnce(&Answers<Arc<Curve>, Arc<LeftOver>>) -> R,
+    ) -> R {
+        let Some(flow) = lowest else { return with(&self.common.answers) };
+        let own = Rc::clone(self.own.borrow_mut().entry(flow).or_default());
+        with(&own)
     }
 
     fn compute(&self, question: &Question, lowest: Option<FlowId>) -> Result<Curve, AnalysisError> {
@@ -248,7 +251,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         id: FlowId,
     ) -> Result<Arc<Curve>, AnalysisError> {
         let question = Question { flows: [id].into(), alone: Some(method), ..*question };
-        if let Some(curve) = self.common.cache.get(&question) {
+        if let Some(curve) = self.common.answers.arrivals.get(&question) {
             return Ok(curve);
         }
         let flow = self.network().flow(id);
@@ -258,7 +261,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         alone.depth.set(self.depth.get());
         let curve = alone.output(method, &flow.arrival, path, &[id], self.common.lowest(id))?;
         let curve = Arc::new(curve);
-        self.common.cache.put(question, Arc::clone(&curve));
+        self.common.answers.arrivals.put(question, Arc::clone(&curve));
         Ok(curve)
     }
 
@@ -303,13 +306,13 @@ impl<'c, 'n> Bounder<'c, 'n> {
         use ArrivalBound as By;
         match method {
             By::AggregatePboo | By::SegregatedPboo => {
-                let (service, _) = self.pboo(tandem, flows, lowest, false)?;
+                let service = self.pboo_service(tandem, flows, lowest)?;
                 Ok(operations::deconvolution(arrival, &service)?)
             }
             By::AggregatePbooPerServer => {
                 let mut arrival = arrival.clone();
                 for server in tandem {
-                    let left = self.left_over(*server, flows, lowest, false)?;
+                    let left = self.remembered_left_over(*server, flows, lowest)?;
                     arrival = operations::deconvolution(&arrival, &left.service)?;
                 }
                 Ok(arrival)
@@ -437,6 +440,60 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
         let across = self.arrival(server, &across, None)?;
         Ok(Arc::new(operations::sum(&along, &across)?))
+    }
+
+    /// What is left over at a server inside the network, remembered.
+    fn remembered_left_over(
+        &self,
+        server: ServerId,
+        flows: &[FlowId],
+        lowest: Option<FlowId>,
+    ) -> Result<Arc<LeftOver>, AnalysisError> {
+        let lowest = lowest.filter(|flow| self.network().position(*flow, server).is_some());
+        let question = Question { from: server, to: server, flows: flows.into(), alone: None };
+        if let Some(left) = self.answers(lowest, |answers| answers.servers.get(&question)) {
+            return Ok(left);
+        }
+        let left = Arc::new(self.left_over(server, flows, lowest, false)?);
+        self.answers(lowest, |answers| answers.servers.put(question, Arc::clone(&left)));
+        Ok(left)
+    }
+
+    /// Left-over service of a tandem inside the network, server by server. What is known of its
+    /// beginning is not computed again.
+    fn pboo_service(
+        &self,
+        tandem: &[ServerId],
+        flows: &[FlowId],
+        lowest: Option<FlowId>,
+    ) -> Result<Arc<Curve>, AnalysisError> {
+        let Some(first) = tandem.first() else { return Ok(Arc::new(Curve::zero())) };
+        let question = |last: ServerId| Question {
+            from: *first,
+            to: last,
+            flows: flows.into(),
+            alone: None,
+        };
+        let known = tandem.iter().enumerate().rev().find_map(|(index, last)| {
+            let known = self.answers(lowest, |answers| answers.tandems.get(&question(*last)));
+            Some((index + 1, known?))
+        });
+        let (done, mut service) = match known {
+            Some((done, service)) => (done, Some(service)),
+            None => (0, None),
+        };
+        for server in tandem.get(done..).unwrap_or_default() {
+            let left = self.remembered_left_over(*server, flows, lowest)?;
+            let longer = Arc::new(match service {
+                None => left.service.clone(),
+                Some(service) => operations::convolution(&service, &left.service)?,
+            });
+            self.answers(lowest, |answers| {
+                answers.tandems.put(question(*server), Arc::clone(&longer));
+            });
+            service = Some(longer);
+        }
+        Ok(service.unwrap_or_else(|| Arc::new(Curve::zero())))
     }
 
     /// Left-over service of a tandem, server by server.

@@ -13,6 +13,7 @@ mod operations;
 mod pmoo;
 mod sets;
 mod settings;
+mod simple;
 pub mod simulation;
 mod stability;
 

@@ -82,3 +82,43 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        rng_seed: proptest::test_runner::RngSeed::Fixed(6),
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(400)
+    })]
+
+    #[test]
+    fn formulas_for_one_bucket_and_one_server_agree_with_the_closed_forms(
+        b1 in number(), r1 in number(), b2 in number(), r2 in number(),
+        rate in number(), latency in number(), next in number(), by in number(),
+    ) {
+        let alpha = Curve::token_bucket(b1, r1).expect("a curve");
+        let other = Curve::token_bucket(b2, r2).expect("a curve");
+        let beta = Curve::rate_latency(rate, latency.clone()).expect("a curve");
+        let later = Curve::rate_latency(next, latency).expect("a curve");
+        prop_assert_eq!(simple::sum(&alpha, &other), affine::sum(&alpha, &other));
+        prop_assert_eq!(simple::advanced(&alpha, &by), affine::advanced(&alpha, &by));
+        prop_assert_eq!(simple::convolution(&beta, &later), affine::convolution(&beta, &later));
+        prop_assert_eq!(
+            simple::vertical_deviation(&alpha, &beta), affine::vertical_deviation(&alpha, &beta)
+        );
+        prop_assert_eq!(
+            simple::horizontal_deviation(&alpha, &beta), affine::horizontal_deviation(&alpha, &beta)
+        );
+        prop_assert_eq!(simple::deconvolution(&alpha, &beta), affine::deconvolution(&alpha, &beta));
+        prop_assert_eq!(simple::left_over(&beta, &alpha), affine::left_over(&beta, &alpha));
+        if let Some(least) = simple::minimum(&alpha, &other) {
+            prop_assert_eq!(Some(least), affine::minimum(&alpha, &other));
+        }
+        if let Some(period) = affine::crossing(&alpha, &beta) {
+            prop_assert_eq!(simple::crossing(&alpha, &beta), Some(period));
+        }
+        let theta = time_to_serve(&beta, &alpha).expect("a time");
+        let by_theta = theta.and_then(|theta| affine::fifo_left_over(&beta, &alpha, &theta));
+        let by_theta = by_theta.unwrap_or_else(Curve::zero);
+        prop_assert_eq!(simple::fifo_left_over(&beta, &alpha), Some(by_theta));
+    }
+}

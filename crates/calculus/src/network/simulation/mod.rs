@@ -20,11 +20,11 @@ use super::settings::Settings;
 use crate::{Extended, Rational};
 
 /// Flows, besides the one of interest, that take part.
-const FLOWS: usize = 48;
+const FLOWS: usize = 24;
 /// Servers of a path up to which processes stay small.
-const SERVERS: usize = 24;
+const SERVERS: usize = 12;
 /// Knots of all processes at one server, at most.
-const KNOTS: usize = 4_000;
+const KNOTS: usize = 1_500;
 
 /// What a flow suffered in the worst run that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl<'n> Scene<'n> {
             }
         }
         order.retain(|server| needed.contains(server));
-        let mut lasting = Rational::ONE;
+        let mut lasting = Rational::ZERO;
         for server in &order {
             let model = network.server(*server);
             if model.maximum_service.is_some() {
@@ -141,8 +141,13 @@ impl<'n> Scene<'n> {
             if rate > service || service <= Extended::ZERO {
                 return None;
             }
-            let time = model.service.lower_pseudo_inverse().ok()?.value_at(&burst);
-            lasting += time.finite()?;
+            if path.contains(server) {
+                let time = model.service.lower_pseudo_inverse().ok()?.value_at(&burst);
+                lasting += time.finite()?;
+            }
+        }
+        if lasting.is_zero() {
+            lasting = Rational::ONE;
         }
         Some(Self { network, settings, flow, flows, order, lasting })
     }

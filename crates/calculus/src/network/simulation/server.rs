@@ -8,9 +8,9 @@ use super::process::Process;
 use crate::{Curve, Extended, Rational};
 
 /// Backlogged periods after which the server has no latency any more. It may always be faster.
-const LAZY: usize = 24;
+const LAZY: usize = 3;
 /// Backlogged periods after which it serves at once.
-const PERIODS: usize = 4_000;
+const PERIODS: usize = 400;
 
 /// What the server does from a time on.
 #[derive(Clone, Debug)]

@@ -1,0 +1,141 @@
+//! One token bucket against one rate-latency curve: formulas of a few operations.
+//!
+//! With exact numbers that have grown long, what an operation costs is the number of sums, products
+//! and comparisons in it. Nearly all curves of large networks are of these two shapes.
+
+use crate::curve::piece::Tail;
+use crate::{Curve, Extended, Piece, Rational};
+
+/// Burst and rate of a token bucket.
+pub(super) fn bucket(curve: &Curve) -> Option<(&Rational, &Rational)> {
+    match (curve.pieces(), curve.is_ultimately_affine()) {
+        ([piece], true) if *piece.value() == Extended::ZERO => {
+            Some((piece.right_limit().finite()?, piece.slope()))
+        }
+        _ => None,
+    }
+}
+
+/// Rate and latency of a rate-latency curve.
+pub(super) fn rate_latency(curve: &Curve) -> Option<(&Rational, &Rational)> {
+    let starts_flat = |piece: &Piece| {
+        *piece.value() == Extended::ZERO && *piece.right_limit() == Extended::ZERO
+    };
+    match (curve.pieces(), curve.is_ultimately_affine()) {
+        ([piece], true) if starts_flat(piece) => Some((piece.slope(), piece.start())),
+        ([first, second], true)
+            if starts_flat(first) && first.slope().is_zero() && starts_flat(second) =>
+        {
+            Some((second.slope(), second.start()))
+        }
+        _ => None,
+    }
+}
+
+/// A token bucket.
+pub(super) fn make_bucket(burst: Rational, rate: Rational) -> Curve {
+    let piece = Piece::new(Rational::ZERO, Extended::ZERO, burst, rate);
+    Curve { pieces: vec![piece], tail: Tail::Affine }
+}
+
+/// A rate-latency curve in its one smallest form.
+pub(super) fn make_rate_latency(rate: Rational, latency: Rational) -> Curve {
+    if rate.is_zero() {
+        return Curve::zero();
+    }
+    let rising = Piece::continuous(latency, Extended::ZERO, rate);
+    let pieces = if rising.start().is_zero() {
+        vec![rising]
+    } else {
+        vec![Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO), rising]
+    };
+    Curve { pieces, tail: Tail::Affine }
+}
+
+pub(super) fn sum(a: &Curve, b: &Curve) -> Option<Curve> {
+    let ((b1, r1), (b2, r2)) = (bucket(a)?, bucket(b)?);
+    Some(make_bucket(b1 + b2, r1 + r2))
+}
+
+pub(super) fn minimum(a: &Curve, b: &Curve) -> Option<Curve> {
+    let ((b1, r1), (b2, r2)) = (bucket(a)?, bucket(b)?);
+    if b1 <= b2 && r1 <= r2 {
+        Some(a.clone())
+    } else if b2 <= b1 && r2 <= r1 {
+        Some(b.clone())
+    } else {
+        None
+    }
+}
+
+pub(super) fn advanced(alpha: &Curve, by: &Rational) -> Option<Curve> {
+    let (burst, rate) = bucket(alpha)?;
+    Some(make_bucket(burst + &(rate * by), rate.clone()))
+}
+
+pub(super) fn convolution(a: &Curve, b: &Curve) -> Option<Curve> {
+    let ((r1, t1), (r2, t2)) = (rate_latency(a)?, rate_latency(b)?);
+    Some(make_rate_latency(r1.min(r2).clone(), t1 + t2))
+}
+
+pub(super) fn vertical_deviation(alpha: &Curve, beta: &Curve) -> Option<Extended> {
+    let ((burst, rate), (service, latency)) = (bucket(alpha)?, rate_latency(beta)?);
+    Some(if rate > service {
+        Extended::PositiveInfinity
+    } else {
+        Extended::Finite(burst + &(rate * latency))
+    })
+}
+
+pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Option<Extended> {
+    let ((burst, rate), (service, latency)) = (bucket(alpha)?, rate_latency(beta)?);
+    if burst.is_zero() && rate.is_zero() {
+        return Some(Extended::ZERO);
+    }
+    Some(if rate > service || service.is_zero() {
+        Extended::PositiveInfinity
+    } else {
+        Extended::Finite(latency + &(burst / service))
+    })
+}
+
+/// When (b + r t) meets R (t - T).
+pub(super) fn crossing(alpha: &Curve, beta: &Curve) -> Option<Extended> {
+    let ((burst, rate), (service, latency)) = (bucket(alpha)?, rate_latency(beta)?);
+    let never_behind = burst.is_zero() && (rate.is_zero() || latency.is_zero() && rate <= service);
+    Some(if never_behind {
+        Extended::ZERO
+    } else if rate >= service {
+        Extended::PositiveInfinity
+    } else {
+        Extended::Finite((burst + &(service * latency)) / (service - rate))
+    })
+}
+
+pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Option<Curve> {
+    let ((burst, rate), (service, latency)) = (bucket(alpha)?, rate_latency(beta)?);
+    Some(if rate > service {
+        super::affine::unbounded()
+    } else {
+        make_bucket(burst + &(rate * latency), rate.clone())
+    })
+}
+
+pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
+    let ((burst, rate), (service, latency)) = (bucket(alpha)?, rate_latency(beta)?);
+    if rate >= service {
+        return Some(Curve::zero());
+    }
+    let left = service - rate;
+    let waiting = (burst + &(service * latency)) / &left;
+    Some(make_rate_latency(left, waiting))
+}
+
+/// With theta the time to serve the burst.
+pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
+    let ((burst, rate), (service, latency)) = (bucket(alpha)?, rate_latency(beta)?);
+    if rate >= service {
+        return Some(Curve::zero());
+    }
+    Some(make_rate_latency(service - rate, latency + &(burst / service)))
+}
