@@ -44,19 +44,15 @@ impl Figures {
         }
         times.sort();
         let (least, median, most) = (times[0], times[times.len() / 2], times[times.len() - 1]);
-        println!(
-            "{name:<58} {median:>10.3?}  ({least:.3?} to {most:.3?}, {} runs)",
-            times.len()
-        );
+        println!("{name:<58} {median:>10.3?}  ({least:.3?} to {most:.3?}, {} runs)", times.len());
     }
 }
 
 fn interleaved(n: usize) -> Network {
     let mut builder = NetworkBuilder::new("interleaved");
     let service = Curve::rate_latency(10, Rational::ratio(1, 10)).expect("a curve");
-    let ids: Vec<ServerId> = (0..n)
-        .map(|i| builder.server(Server::new(format!("s{i}"), service.clone())))
-        .collect();
+    let ids: Vec<ServerId> =
+        (0..n).map(|i| builder.server(Server::new(format!("s{i}"), service.clone()))).collect();
     let arrival = Curve::token_bucket(1, Rational::ratio(67, 100)).expect("a curve");
     let mut paths = vec![ids.clone(), vec![ids[0]]];
     paths.extend(ids.windows(2).map(<[_]>::to_vec));
@@ -76,11 +72,14 @@ fn tandems(figures: &mut Figures) {
         let network = interleaved(n);
         let first = network.flow_named("f0").expect("a flow");
         for multiplexing in [Multiplexing::Fifo, Multiplexing::Arbitrary] {
-            figures.time(&format!("interleaved {n}, all flows, SFA and TFA, {multiplexing}"), || {
-                let analyser = Analyser::new(&network, settings(multiplexing));
-                black_box(analyser.bounds(Analysis::Sfa).expect("bounds"));
-                black_box(analyser.bounds(Analysis::Tfa).expect("bounds"));
-            });
+            figures.time(
+                &format!("interleaved {n}, all flows, SFA and TFA, {multiplexing}"),
+                || {
+                    let analyser = Analyser::new(&network, settings(multiplexing));
+                    black_box(analyser.bounds(Analysis::Sfa).expect("bounds"));
+                    black_box(analyser.bounds(Analysis::Tfa).expect("bounds"));
+                },
+            );
         }
         figures.time(&format!("interleaved {n}, one flow, PMOO"), || {
             let analyser = Analyser::new(&network, settings(Multiplexing::Arbitrary));
@@ -234,8 +233,8 @@ fn internet(figures: &mut Figures) {
             }
         });
         figures.time(&format!("{name}, SFA, FIFO, with the flow of interest"), || {
-            let settings = settings(Multiplexing::Fifo)
-                .with_flow_of_interest(FlowOfInterest::Interferes);
+            let settings =
+                settings(Multiplexing::Fifo).with_flow_of_interest(FlowOfInterest::Interferes);
             black_box(Analyser::new(&network, settings).bounds(Analysis::Sfa).expect("bounds"));
         });
         figures.time(&format!("{name}, best, FIFO"), || {

@@ -468,12 +468,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         lowest: Option<FlowId>,
     ) -> Result<Arc<Curve>, AnalysisError> {
         let Some(first) = tandem.first() else { return Ok(Arc::new(Curve::zero())) };
-        let question = |last: ServerId| Question {
-            from: *first,
-            to: last,
-            flows: flows.into(),
-            alone: None,
-        };
+        let question =
+            |last: ServerId| Question { from: *first, to: last, flows: flows.into(), alone: None };
         let known = tandem.iter().enumerate().rev().find_map(|(index, last)| {
             let known = self.answers(lowest, |answers| answers.tandems.get(&question(*last)));
             Some((index + 1, known?))

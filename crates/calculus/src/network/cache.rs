@@ -72,10 +72,6 @@ pub(crate) struct Answers<C, L> {
 
 impl<C, L> Default for Answers<C, L> {
     fn default() -> Self {
-        Self {
-            arrivals: Cache::default(),
-            servers: Cache::default(),
-            tandems: Cache::default(),
-        }
+        Self { arrivals: Cache::default(), servers: Cache::default(), tandems: Cache::default() }
     }
 }

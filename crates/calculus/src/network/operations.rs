@@ -1,8 +1,8 @@
 //! What analyses do with curves: the closed forms of [`super::affine`] where they hold, the algebra
 //! for all other curves.
 
-use super::{affine, simple};
 use super::pmoo::{self, RateLatency};
+use super::{affine, simple};
 use crate::{AlgebraError, Curve, Extended, Piece, Rational};
 
 /// Sum.
@@ -12,9 +12,7 @@ pub(super) fn sum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
 
 /// The smaller one at every point of time.
 pub(super) fn minimum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
-    simple::minimum(a, b)
-        .or_else(|| affine::minimum(a, b))
-        .map_or_else(|| a.minimum(b), Ok)
+    simple::minimum(a, b).or_else(|| affine::minimum(a, b)).map_or_else(|| a.minimum(b), Ok)
 }
 
 /// The largest of rate-latency curves at every point of time; zero if there is none.
@@ -43,7 +41,7 @@ pub(super) fn convolution(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
 
 /// Arrivals behind a server; infinite behind time zero if the server cannot keep up.
 pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Result<Curve, AlgebraError> {
-    if let Some(curve) = 
+    if let Some(curve) =
         simple::deconvolution(alpha, beta).or_else(|| affine::deconvolution(alpha, beta))
     {
         return Ok(curve);
@@ -53,8 +51,8 @@ pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Result<Curve, Algebr
 
 /// Bound on the delay of data that stay in order.
 pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Result<Extended, AlgebraError> {
-    if let Some(deviation) = 
-        simple::horizontal_deviation(alpha, beta).or_else(|| affine::horizontal_deviation(alpha, beta))
+    if let Some(deviation) = simple::horizontal_deviation(alpha, beta)
+        .or_else(|| affine::horizontal_deviation(alpha, beta))
     {
         return Ok(deviation);
     }
@@ -63,7 +61,7 @@ pub(super) fn horizontal_deviation(alpha: &Curve, beta: &Curve) -> Result<Extend
 
 /// Bound on the backlog.
 pub(super) fn vertical_deviation(alpha: &Curve, beta: &Curve) -> Result<Extended, AlgebraError> {
-    if let Some(deviation) = 
+    if let Some(deviation) =
         simple::vertical_deviation(alpha, beta).or_else(|| affine::vertical_deviation(alpha, beta))
     {
         return Ok(deviation);
@@ -74,9 +72,7 @@ pub(super) fn vertical_deviation(alpha: &Curve, beta: &Curve) -> Result<Extended
 /// The longest backlogged period of a strict server, a bound on the delay in any order of service:
 /// the first time behind zero at which the service has caught up with all arrivals.
 pub(super) fn backlogged_period(alpha: &Curve, beta: &Curve) -> Result<Extended, AlgebraError> {
-    if let Some(period) =
-        simple::crossing(alpha, beta).or_else(|| affine::crossing(alpha, beta))
-    {
+    if let Some(period) = simple::crossing(alpha, beta).or_else(|| affine::crossing(alpha, beta)) {
         return Ok(period);
     }
     // Simpler curves around these meet later, if ever: beyond that nothing needs to be searched.
@@ -121,9 +117,7 @@ pub(super) fn backlogged_period(alpha: &Curve, beta: &Curve) -> Result<Extended,
 
 /// What a strict server leaves over by others in any order of service.
 pub(super) fn left_over(beta: &Curve, cross: &Curve) -> Result<Curve, AlgebraError> {
-    if let Some(curve) =
-        simple::left_over(beta, cross).or_else(|| affine::left_over(beta, cross))
-    {
+    if let Some(curve) = simple::left_over(beta, cross).or_else(|| affine::left_over(beta, cross)) {
         return Ok(curve);
     }
     let left = beta.difference(cross)?.non_negative()?.upper_non_decreasing()?;
@@ -177,9 +171,7 @@ fn bucket(packet: &Rational) -> Curve {
 /// Arrivals of data that are delayed by up to some time, behind that delay.
 pub(super) fn advanced(alpha: &Curve, delay: &Extended) -> Result<Curve, AlgebraError> {
     let Extended::Finite(delay) = delay else { return Ok(affine::unbounded()) };
-    if let Some(curve) =
-        simple::advanced(alpha, delay).or_else(|| affine::advanced(alpha, delay))
-    {
+    if let Some(curve) = simple::advanced(alpha, delay).or_else(|| affine::advanced(alpha, delay)) {
         return Ok(curve);
     }
     Ok(alpha.advanced(delay).with_origin(Extended::ZERO))

@@ -18,9 +18,8 @@ pub(super) fn bucket(curve: &Curve) -> Option<(&Rational, &Rational)> {
 
 /// Rate and latency of a rate-latency curve.
 pub(super) fn rate_latency(curve: &Curve) -> Option<(&Rational, &Rational)> {
-    let starts_flat = |piece: &Piece| {
-        *piece.value() == Extended::ZERO && *piece.right_limit() == Extended::ZERO
-    };
+    let starts_flat =
+        |piece: &Piece| *piece.value() == Extended::ZERO && *piece.right_limit() == Extended::ZERO;
     match (curve.pieces(), curve.is_ultimately_affine()) {
         ([piece], true) if starts_flat(piece) => Some((piece.slope(), piece.start())),
         ([first, second], true)
