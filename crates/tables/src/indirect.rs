@@ -276,9 +276,9 @@ impl Indirect {
             Kind::Static => {
                 let index = self.record_word(record, 0).load(Ordering::Relaxed) as usize;
                 let entries = self.entries.as_ref().unwrap_or(&self.records);
-                let head = Self::word(entries, index * self.entry_stride);
-                // SAFETY: the entry's stride covers the head word and the tail words behind it.
-                unsafe { Entry::new(head, std::ptr::from_ref(head).add(1).cast_mut().cast()) }
+                let offset = index * self.entry_stride;
+                // SAFETY: the entry's stride, 16 at least, covers the head word and the tail words behind it.
+                unsafe { Entry::new(Self::word(entries, offset), entries.at(offset + 8)) }
             }
             Kind::Dynamic => self.allocated_entry(self.record_word(record, 0)),
             Kind::Original => {

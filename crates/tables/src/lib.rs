@@ -21,6 +21,8 @@ mod hash;
 mod indirect;
 mod layout;
 pub mod machine;
+mod match_key;
+mod match_table;
 mod memory;
 mod meter;
 mod quiescence;
@@ -39,6 +41,8 @@ pub use design::{
 pub use digest::{Digest, DigestCounts, DigestError, DigestLoop};
 pub use entry::{ActionId, AddStatus, ExpiryProfile, Position, Tick};
 pub use layout::{Layout, LayoutError, MAX_ACTIONS, MAX_KEY_BITS, MAX_PARAMETER_BYTES, MAX_SIZE};
+pub use match_key::{FieldMatch, MatchError, MatchField, MatchKind};
+pub use match_table::{MatchTable, MatchTableError, MatchWorker};
 pub use meter::{Colour, DirectMeters, Meter, MeterConfig};
 pub use region::Pages;
 pub use store::{BATCH, Hit};

@@ -145,6 +145,27 @@ impl Reclaim<'_> {
     }
 }
 
+/// Pinned until dropped.
+pub(crate) struct Pin<'a> {
+    domain: &'a Domain,
+    seat: &'a Seat,
+}
+
+impl<'a> Pin<'a> {
+    #[inline]
+    pub(crate) fn new(domain: &'a Domain, seat: &'a Seat) -> Self {
+        domain.pin(seat);
+        Self { domain, seat }
+    }
+}
+
+impl Drop for Pin<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.domain.unpin(self.seat);
+    }
+}
+
 /// Busy waiting that gives way when it lasts: the thread waited for may need this core.
 #[inline]
 pub(crate) fn relax(spins: &mut u32) {

@@ -166,6 +166,10 @@ mod tests {
 
     #[test]
     fn more_than_the_address_space_is_none_and_no_crash() {
+        if cfg!(miri) {
+            eprintln!("SKIPPED: Miri ends the program instead of refusing memory");
+            return;
+        }
         assert!(Region::new(usize::MAX).is_none());
         assert!(Region::new(1 << 60).is_none());
     }

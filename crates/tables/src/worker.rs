@@ -9,7 +9,7 @@ use crate::bucket::Effect;
 use crate::design::UpdateMethod;
 use crate::entry::{ActionId, AddStatus, ExpiryProfile, Tick};
 use crate::layout::Layout;
-use crate::quiescence::{Domain, Reclaim, Seat};
+use crate::quiescence::{Pin, Reclaim, Seat};
 use crate::store::{Aftermath, BATCH, Hit, Store, Visitor};
 use crate::table::{EntryError, Inner};
 use crate::unit::{NewEntry, Unit, Units, lock_shard};
@@ -44,7 +44,11 @@ pub struct Miss<'a> {
     add: &'a mut Add<'a>,
 }
 
-impl Miss<'_> {
+impl<'a> Miss<'a> {
+    pub(crate) fn new(key: &'a [u8], add: &'a mut Add<'a>) -> Self {
+        Self { key, add }
+    }
+
     /// The key.
     pub fn key(&self) -> &[u8] {
         self.key
@@ -284,27 +288,6 @@ impl Drop for Worker {
     }
 }
 
-/// Pinned until dropped.
-struct Pin<'a> {
-    domain: &'a Domain,
-    seat: &'a Seat,
-}
-
-impl<'a> Pin<'a> {
-    #[inline]
-    fn new(domain: &'a Domain, seat: &'a Seat) -> Self {
-        domain.pin(seat);
-        Self { domain, seat }
-    }
-}
-
-impl Drop for Pin<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.domain.unpin(self.seat);
-    }
-}
-
 /// Packets that update their entries in place.
 struct InPlace<'a, const ALONE: bool, A> {
     inner: &'a Inner,
@@ -412,7 +395,16 @@ pub struct BatchError {
     width: usize,
 }
 
-/// Keys of a batch, one behind the other, that fit the layout.
+impl BatchError {
+    pub(crate) fn check(keys: &[u8], width: usize) -> Result<(), Self> {
+        if keys.len().is_multiple_of(width) {
+            Ok(())
+        } else {
+            Err(Self { bytes: keys.len(), width })
+        }
+    }
+}
+
 impl Layout {
     /// Writes a number as a key: most significant byte first, cut to the key's bytes.
     pub fn key_from(&self, number: u128) -> Vec<u8> {
