@@ -28,6 +28,7 @@ mod meter;
 mod quiescence;
 #[allow(unsafe_code, reason = "mapped memory, prefetch")]
 mod region;
+mod selector;
 mod store;
 mod table;
 mod unit;
@@ -45,6 +46,9 @@ pub use match_key::{FieldMatch, MatchError, MatchField, MatchKind};
 pub use match_table::{MatchTable, MatchTableError, MatchWorker};
 pub use meter::{Colour, DirectMeters, Meter, MeterConfig};
 pub use region::Pages;
+pub use selector::{
+    ActionSelector, GroupId, Limits, Member, MemberId, SelectorError, SelectorReader,
+};
 pub use store::{BATCH, Hit};
 pub use table::{Entry, EntryError, MemoryUse, Options, Table, TableError, WorkerError};
 pub use worker::{Actions, BatchError, Miss, Worker};
