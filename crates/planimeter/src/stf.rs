@@ -221,12 +221,15 @@ fn print(path: &Path, report: &Report, quiet: bool) {
     for failure in &report.failures {
         print!("{path}: {failure}");
     }
-    let packets = report.received.len();
+    let packets = match report.received.len() {
+        1 => "1 packet".to_owned(),
+        packets => format!("{packets} packets"),
+    };
     match report.failures.len() {
         0 if quiet => {}
-        0 => println!("{path}: passed, {packets} packets"),
-        1 => println!("{path}: 1 failure, {packets} packets"),
-        failures => println!("{path}: {failures} failures, {packets} packets"),
+        0 => println!("{path}: passed, {packets}"),
+        1 => println!("{path}: 1 failure, {packets}"),
+        failures => println!("{path}: {failures} failures, {packets}"),
     }
 }
 

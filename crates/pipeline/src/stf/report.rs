@@ -16,12 +16,17 @@ const LINE: usize = 16;
 /// ```
 pub(super) fn beside(expected: &Pattern, got: &[u8]) -> String {
     let got_digits: Vec<u8> = digits_of(got).collect();
-    let length = expected.digits.len().max(got_digits.len());
     // What follows an expectation without `$` is free.
     let shown = if expected.exact_length {
-        length
+        expected.digits.len().max(got_digits.len())
     } else {
-        expected.digits.len().max(got_digits.len().min(expected.digits.len()))
+        expected.digits.len()
+    };
+    let differs = |place: usize| match (expected.digits.get(place), got_digits.get(place)) {
+        (Some(Some(digit)), Some(found)) => digit != found,
+        (Some(_), None) => true,
+        (None, Some(_)) => expected.exact_length,
+        _ => false,
     };
     let mut text = String::new();
     for start in (0..shown.max(1)).step_by(2 * LINE) {
@@ -30,19 +35,15 @@ pub(super) fn beside(expected: &Pattern, got: &[u8]) -> String {
         let mut have = String::new();
         let mut marks = String::new();
         for place in places {
-            let (wanted, found) = (expected.digits.get(place), got_digits.get(place));
-            want.push(match wanted {
+            want.push(match expected.digits.get(place) {
                 Some(Some(digit)) => hexadecimal(*digit),
                 Some(None) => '*',
                 None => '-',
             });
-            have.push(found.map_or('-', |digit| hexadecimal(*digit)));
-            let differs = match (wanted, found) {
-                (Some(Some(digit)), Some(found)) => digit != found,
-                (Some(_), None) | (None, Some(_)) => true,
-                _ => false,
-            };
-            marks.push(if differs { '^' } else { ' ' });
+            have.push(got_digits.get(place).map_or('-', |digit| hexadecimal(*digit)));
+            // Both digits of a byte of which one differs.
+            let byte = place & !1;
+            marks.push(if differs(byte) || differs(byte + 1) { '^' } else { ' ' });
             if place % 2 == 1 {
                 for line in [&mut want, &mut have, &mut marks] {
                     line.push(' ');

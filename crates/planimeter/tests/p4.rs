@@ -1,0 +1,230 @@
+//! `planimeter compile` and `planimeter stf`: what they print, write and exit with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+fn planimeter(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_planimeter"))
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the command")
+}
+
+fn program(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(name);
+    path.canonicalize().expect("the program").display().to_string()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A file of this text in `folder`.
+fn file(folder: &TempDir, name: &str, content: &str) -> String {
+    let path = folder.path().join(name);
+    fs::write(&path, content).expect("a file");
+    path.display().to_string()
+}
+
+fn scratch() -> TempDir {
+    TempDir::new().expect("a folder")
+}
+
+const WRONG: &str = "#include <core.p4>\n#include <v1model.p4>
+control c() { apply { bit<8> x = 16w3; y = 3; } }\n";
+
+#[test]
+fn a_program_that_is_right_is_0_and_one_line() {
+    let output = planimeter(&["compile", &program("router.p4")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let line = text(&output.stdout);
+    assert!(
+        line.ends_with("router.p4: v1model, 3 tables, 7 actions, 2 extern instances\n"),
+        "{line}"
+    );
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn a_program_that_is_wrong_is_2_with_all_errors_and_no_file() {
+    let scratch = scratch();
+    let source = file(&scratch, "wrong.p4", WRONG);
+    let p4info = scratch.path().join("wrong.txtpb");
+    let output = planimeter(&["compile", &source, "--p4info", &p4info.display().to_string()]);
+    assert_eq!(output.status.code(), Some(2));
+    let errors = text(&output.stderr);
+    assert!(errors.contains("wrong.p4:3:34: error"), "{errors}");
+    assert!(errors.contains("wrong.p4:3:40: error"), "{errors}");
+    assert!(output.stdout.is_empty() && !p4info.exists());
+}
+
+#[test]
+fn what_cannot_be_read_is_2_and_named() {
+    for arguments in [
+        &["compile", "missing.p4"][..],
+        &["compile", "missing.json"],
+        &["stf", "missing.p4", "missing.stf"],
+        &["compile"],
+        &["compile", "--graph", "x.png", "missing.p4"],
+        &["stf", "--pcap-in", "web.pcap", "missing.p4"],
+    ] {
+        let output = planimeter(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
+        assert!(!output.stderr.is_empty(), "{arguments:?}");
+    }
+    let output = planimeter(&["compile", "missing.p4"]);
+    assert!(text(&output.stderr).starts_with("planimeter: missing.p4: "));
+}
+
+#[test]
+fn another_architecture_than_asked_for_is_refused() {
+    let output = planimeter(&["compile", "--arch", "psa", &program("router.p4")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("a program for v1model"));
+    let output = planimeter(&["compile", "--arch", "psa", &program("tunnel.p4")]);
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn every_form_of_every_file_is_written() {
+    let scratch = scratch();
+    let path = |name: &str| scratch.path().join(name).display().to_string();
+    let output = planimeter(&[
+        "compile",
+        &program("router.p4"),
+        "--p4info",
+        &path("p4info.txtpb"),
+        "--entries",
+        &path("entries.json"),
+        "--ir",
+        &path("ir.json"),
+        "--graph",
+        &path("graph.svg"),
+        "--explain",
+        "--pp",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let read = |name: &str| fs::read_to_string(scratch.path().join(name)).expect(name);
+    assert!(read("p4info.txtpb").contains("name: \"RouterIngress.routes\""));
+    let entries: serde_json::Value = serde_json::from_str(&read("entries.json")).expect("JSON");
+    assert!(entries.is_object());
+    let ir: serde_json::Value = serde_json::from_str(&read("ir.json")).expect("JSON");
+    assert_eq!(ir["architecture"], "v1model");
+    assert!(read("graph.svg").contains("RouterIngress.routes"));
+    let printed = text(&output.stdout);
+    assert!(
+        printed.contains("├─ RouterIngress.routes") && printed.contains("control RouterIngress")
+    );
+
+    let binary = path("p4info.bin");
+    let json = path("p4info.json");
+    for form in [&binary, &json] {
+        let output = planimeter(&["compile", &program("router.p4"), "--p4info", form]);
+        assert_eq!(output.status.code(), Some(0));
+    }
+    let p4info: serde_json::Value = serde_json::from_str(&read("p4info.json")).expect("JSON");
+    assert_eq!(p4info["tables"][0]["preamble"]["name"], "RouterIngress.routes");
+    assert!(fs::metadata(binary).expect("the file").len() > 100);
+    let output = planimeter(&["compile", &program("router.p4"), "--ir", "-", "--format", "binary"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn macros_and_folders_of_the_command_line_count() {
+    let scratch = scratch();
+    fs::create_dir(scratch.path().join("include")).expect("a folder");
+    fs::write(scratch.path().join("include/size.p4"), "const bit<32> SIZE = WANTED;\n")
+        .expect("a file");
+    let source = file(
+        &scratch,
+        "entries.p4",
+        &fs::read_to_string(program("entry_update.p4"))
+            .expect("the program")
+            .replace("#include <v1model.p4>", "#include <v1model.p4>\n#include \"size.p4\"")
+            .replace("size = ENTRIES", "size = SIZE"),
+    );
+    let include = scratch.path().join("include").display().to_string();
+    let output =
+        planimeter(&["compile", "-I", &include, "-D", "WANTED=77", &source, "--p4info", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("size: 77"));
+    assert_eq!(planimeter(&["compile", &source]).status.code(), Some(2));
+}
+
+#[test]
+fn a_script_that_passes_is_0() {
+    let output = planimeter(&["stf", &program("router.p4")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).ends_with("router.stf: passed, 10 packets\n"));
+    let output = planimeter(&["stf", "-q", &program("router.p4"), &program("router.stf")]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_script_that_fails_is_1_and_shows_the_difference() {
+    let scratch = scratch();
+    let script = file(
+        &scratch,
+        "wrong.stf",
+        "add values entry:1 exchange(value:5)\n\
+         packet 1 00000000000a 00000000000b 88b5 00000001 aaaaaaaa\n\
+         expect 1 00000000000b 00000000000a 88b5 00000001 00000006 $\n",
+    );
+    let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    assert!(printed.contains("line 3: the packet on port 1 (sent at line 2) differs"), "{printed}");
+    assert!(printed.contains("^^") && printed.ends_with("1 failure, 1 packet\n"), "{printed}");
+}
+
+#[test]
+fn a_script_that_is_wrong_is_2() {
+    let scratch = scratch();
+    for (script, message) in
+        [("packet 1 0\nsend 1 00\n", "half a byte"), ("add nothing a:1 b()\n", "no table nothing")]
+    {
+        let script = file(&scratch, "wrong.stf", script);
+        let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_trace_tells_what_happened() {
+    let output = planimeter(&["stf", "--trace", &program("entry_update.p4")]);
+    let printed = text(&output.stdout);
+    for part in ["UpdateParser.start", "UpdateIngress.values", "UpdateIngress.exchange", "output"] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+}
+
+#[test]
+fn captures_hold_what_arrived_and_what_left() {
+    let scratch = scratch();
+    let folder: PathBuf = scratch.path().join("captures");
+    let directory = folder.display().to_string();
+    let output = planimeter(&["stf", "--pcap-out", &directory, &program("entry_update.p4")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let arrived = folder.join("pcap2_in.pcap");
+    assert!(arrived.is_file() && folder.join("pcap1_out.pcap").is_file());
+    // One packet of 22 bytes: file header, record header, packet.
+    assert_eq!(fs::metadata(&arrived).expect("the capture").len(), 24 + 16 + 22);
+
+    let again = scratch.path().join("again").display().to_string();
+    let input = format!("7={}", arrived.display());
+    let output = planimeter(&[
+        "stf",
+        "--pcap-in",
+        &input,
+        "--pcap-out",
+        &again,
+        &program("entry_update.p4"),
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(scratch.path().join("again/pcap7_out.pcap").is_file());
+}
