@@ -200,7 +200,8 @@ impl Blocks {
             length: length_in_egress,
             received_length: length,
             ingress_port: port,
-            most: None,
+            // BMv2 keeps the length with the packet, and a replica is a new packet without it.
+            most: if multicast { None } else { effects.truncate },
             path: if multicast { "replicated" } else { "normal" },
             generation,
         };

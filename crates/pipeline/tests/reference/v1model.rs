@@ -182,6 +182,19 @@ fn truncation_and_packet_length() {
 }
 
 #[test]
+fn truncation_at_ingress_stays_with_the_packet_and_the_smallest_length_counts() {
+    let both = |ingress: &str, egress: &str| {
+        let ingress = format!("apply {{ s.egress_spec = 1; {ingress} }}");
+        let mut switch = program(&ingress, &format!("apply {{ {egress} }}"));
+        outputs(&mut switch, 0, &[1, 2, 3, 4, 5, 6])[0].1.len()
+    };
+    assert_eq!(both("truncate(4);", ""), 4);
+    assert_eq!(both("truncate(4);", "truncate(5);"), 4);
+    assert_eq!(both("truncate(5);", "truncate(4);"), 4);
+    assert_eq!(both("truncate(9);", ""), 6);
+}
+
+#[test]
 fn times_are_microseconds() {
     let ingress = "apply { s.egress_spec = 1; h.r.a = s.ingress_global_timestamp[7:0]; }";
     let egress =
