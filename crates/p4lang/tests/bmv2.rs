@@ -44,3 +44,78 @@ fn other_texts_are_refused() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(matches!(load_bmv2_json(&deep), Err(Bmv2Error::Depth { .. })));
 }
+
+/// A stack of unions, indices from the packet, and expressions over both.
+#[test]
+fn stacks_of_unions_and_computed_indices() {
+    let text = r#"{
+      "__meta__": {"version": [2, 23]},
+      "header_types": [
+        {"name": "a_t", "id": 0, "fields": [["x", 8, false]]},
+        {"name": "b_t", "id": 1, "fields": [["y", 16, false]]}
+      ],
+      "headers": [
+        {"name": "i", "id": 0, "header_type": "a_t", "metadata": false},
+        {"name": "u[0].a", "id": 1, "header_type": "a_t", "metadata": false},
+        {"name": "u[0].b", "id": 2, "header_type": "b_t", "metadata": false},
+        {"name": "u[1].a", "id": 3, "header_type": "a_t", "metadata": false},
+        {"name": "u[1].b", "id": 4, "header_type": "b_t", "metadata": false},
+        {"name": "s[0]", "id": 5, "header_type": "b_t", "metadata": false},
+        {"name": "s[1]", "id": 6, "header_type": "b_t", "metadata": false}
+      ],
+      "header_stacks": [{"name": "s", "id": 0, "header_type": "b_t", "header_ids": [5, 6]}],
+      "header_union_types": [{"name": "U", "id": 0, "headers": [["a", "a_t"], ["b", "b_t"]]}],
+      "header_unions": [
+        {"name": "u[0]", "id": 0, "union_type": "U", "header_ids": [1, 2]},
+        {"name": "u[1]", "id": 1, "union_type": "U", "header_ids": [3, 4]}
+      ],
+      "header_union_stacks": [
+        {"name": "u", "id": 0, "union_type": "U", "header_union_ids": [0, 1]}
+      ],
+      "register_arrays": [{"name": "r", "id": 0, "size": 4, "bitwidth": 12}],
+      "parsers": [{"name": "parser", "id": 0, "init_state": "start", "parse_states": [
+        {"name": "start", "id": 0, "parser_ops": [
+            {"op": "extract", "parameters": [{"type": "regular", "value": "i"}]},
+            {"op": "extract", "parameters": [{"type": "union_stack", "value": ["u", "b"]}]},
+            {"op": "shift", "parameters": [2]},
+            {"op": "primitive", "parameters": [{"op": "assign_header", "parameters": [
+              {"type": "header", "value": "s[0]"}, {"type": "header", "value": "u[0].b"}]}]}
+          ],
+          "transition_key": [{"type": "union_stack_field", "value": ["u", "b", "y"]}],
+          "transitions": [{"type": "default", "value": null, "mask": null, "next_state": null}]}
+      ]}],
+      "deparsers": [{"name": "deparser", "id": 0, "order": ["i"]}],
+      "actions": [{"name": "act", "id": 0, "runtime_data": [], "primitives": [
+        {"op": "assign", "parameters": [
+          {"type": "expression", "value": {"type": "expression", "value": {"op": "access_field",
+            "left": {"type": "expression", "value": {"op": "access_union_header",
+              "left": {"type": "expression", "value": {"op": "dereference_union_stack",
+                "left": {"type": "header_union_stack", "value": "u"},
+                "right": {"type": "field", "value": ["i", "x"]}}},
+              "right": 1}},
+            "right": 0}}},
+          {"type": "expression", "value": {"type": "expression", "value": {"op": "two_comp_mod",
+            "left": {"type": "expression", "value": {"op": "-",
+              "left": {"type": "register", "value": ["r", {"type": "hexstr", "value": "0x3"}]},
+              "right": {"type": "expression", "value": {"op": "last_stack_index", "left": null,
+                "right": {"type": "header_stack", "value": "s"}}}}},
+            "right": {"type": "hexstr", "value": "0x8"}}}}]},
+        {"op": "assign_union_stack", "parameters": [
+          {"type": "header_union_stack", "value": "u"}, {"type": "header_union_stack", "value": "u"}]},
+        {"op": "pop", "parameters": [{"type": "header_stack", "value": "s"}, {"type": "hexstr", "value": "0x1"}]}
+      ]}],
+      "pipelines": [{"name": "ingress", "id": 0, "init_table": "c", "tables": [],
+        "conditionals": [{"name": "c", "id": 0, "expression": {"type": "expression", "value": {"op": "or",
+          "left": {"type": "expression", "value": {"op": "==",
+            "left": {"type": "header", "value": "s[0]"}, "right": {"type": "header", "value": "u[1].b"}}},
+          "right": {"type": "expression", "value": {"op": "<",
+            "left": {"type": "hexstr", "value": "-0x1"}, "right": {"type": "field", "value": ["i", "x"]}}}}},
+          "true_next": "call", "false_next": null}],
+        "action_calls": [{"name": "call", "id": 0, "action_id": 0, "next_node": null}]}]
+    }"#;
+    let program = load_bmv2_json(text).expect("the program is read");
+    program.validate().expect("it keeps the promises of the IR");
+    let text = program.to_text();
+    let start = text.find("\naction act").expect("there is the action");
+    insta::assert_snapshot!(&text[start + 1..]);
+}

@@ -89,6 +89,12 @@ fn load(text: &str) -> Result<ir::Program, Bmv2Error> {
             "instances of extern objects are not supported: compile the program's source instead",
         ));
     }
+    if document.parsers.len() > 1 {
+        return Err(content(
+            "the program",
+            "it has more than one parser, as programs for PSA have: compile its source instead",
+        ));
+    }
     let mut loader = Loader::new(&document)?;
     loader.objects()?;
     loader.actions()?;

@@ -17,6 +17,9 @@ use crate::ir::{
     TableImplementation, TableStorage, Type, Value,
 };
 
+/// Finds the number of the node with a name.
+type Successor<'s, L> = &'s dyn Fn(&L, Option<&str>) -> Outcome<Option<usize>>;
+
 impl Loader<'_> {
     /// Parser, controls and deparser, as the arguments of `V1Switch`.
     pub(super) fn blocks(&mut self) -> Outcome<Package> {
@@ -159,7 +162,7 @@ impl Loader<'_> {
         &mut self,
         control: ControlId,
         table: &json::Table,
-        next: &dyn Fn(&Self, Option<&str>) -> Outcome<Option<usize>>,
+        next: Successor<'_, Self>,
     ) -> Outcome<Node> {
         let location = self.location(table.source_info.as_ref());
         let ids = self.table_actions(table)?;

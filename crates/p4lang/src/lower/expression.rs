@@ -88,7 +88,7 @@ impl<'a> Lowering<'a> {
             ExpressionKind::DefaultValue | ExpressionKind::DontCare => self.default_value(target),
             ExpressionKind::Path(_) => match self.place(expression) {
                 Some(place) => self.read(place, own),
-                None => self.unexpected(expression, own),
+                None => self.declared_constant(expression, own),
             },
             ExpressionKind::Member { base, .. } => self.member(expression, base, own),
             ExpressionKind::Index { base, index } => match self.place(expression) {
@@ -151,6 +151,22 @@ impl<'a> Lowering<'a> {
             | ExpressionKind::Type(_)
             | ExpressionKind::TupleKeyset(_)
             | ExpressionKind::DefaultKeyset => self.unexpected(expression, own),
+        }
+    }
+
+    /// A constant that the checker has no value for: what it was declared as.
+    fn declared_constant(&mut self, expression: &'a ast::Expression, own: &Type) -> Expression {
+        let declared = match self.checked.resolution(expression.id) {
+            Some(Resolution::Declaration(id)) => self.declaration(*id),
+            _ => None,
+        };
+        match declared.map(|declaration| &declaration.kind) {
+            Some(ast::DeclarationKind::Constant { value, .. }) => {
+                let value = self.expression(value);
+                let type_id = self.type_id(own);
+                self.coerced(value, type_id)
+            }
+            _ => self.unexpected(expression, own),
         }
     }
 

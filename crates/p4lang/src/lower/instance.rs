@@ -124,14 +124,21 @@ impl<'a> Lowering<'a> {
         {
             return Some(ir::PackageValue::Package(package.clone()));
         }
-        match self.constructed(value)? {
-            Constructed::Constant(constant) => {
+        match self.constructed(value) {
+            Some(Constructed::Constant(constant)) => {
                 Some(ir::PackageValue::Value(self.value(&constant, ty)))
             }
-            Constructed::Entity(Entity::Control(id)) => Some(ir::PackageValue::Control(id)),
-            Constructed::Entity(Entity::Parser(id)) => Some(ir::PackageValue::Parser(id)),
-            Constructed::Entity(Entity::Extern(id)) => Some(ir::PackageValue::Extern(id)),
-            Constructed::Entity(_) => None,
+            Some(Constructed::Entity(Entity::Control(id))) => Some(ir::PackageValue::Control(id)),
+            Some(Constructed::Entity(Entity::Parser(id))) => Some(ir::PackageValue::Parser(id)),
+            Some(Constructed::Entity(Entity::Extern(id))) => Some(ir::PackageValue::Extern(id)),
+            Some(Constructed::Entity(_)) => None,
+            None => {
+                let known = self.known_value(value, ty);
+                if known.is_none() {
+                    self.not_known(value.span);
+                }
+                known.map(ir::PackageValue::Value)
+            }
         }
     }
 
@@ -168,13 +175,11 @@ impl<'a> Lowering<'a> {
         {
             return Some(Constructed::Entity(entity));
         }
-        match checked.evaluate(value, &self.scope.environment) {
-            Some(constant) => Some(Constructed::Constant(constant)),
-            None => {
-                self.problem(value.span, "a constructor argument must be known at compile time");
-                None
-            }
-        }
+        checked.evaluate(value, &self.scope.environment).map(Constructed::Constant)
+    }
+
+    fn not_known(&mut self, span: Span) {
+        self.problem(span, "a constructor argument must be known at compile time");
     }
 
     /// An instance that is declared with a name.
@@ -343,14 +348,8 @@ impl<'a> Lowering<'a> {
         let mut values = Vec::new();
         for (position, (bound, parameter)) in bound.iter().zip(parameters).enumerate() {
             let ty = parameter_types.get(position).map_or(Type::Unknown, |ty| self.concrete(ty));
-            let constructed = match (bound, &parameter.default) {
-                (BoundArgument::Given(argument), _) => {
-                    given.get(*argument).and_then(|argument| self.constructed(&argument.value))
-                }
-                (BoundArgument::Default, Some(default)) => self.constructed(default),
-                _ => None,
-            };
-            let (type_id, value) = match constructed {
+            let Some(written) = written(bound, given, parameter) else { continue };
+            let (type_id, value) = match self.constructed(written) {
                 Some(Constructed::Constant(constant)) => match (&ty, &constant) {
                     (Type::List(element), Constant::Composite(values)) => {
                         // A list has as many elements as it was given.
@@ -368,7 +367,14 @@ impl<'a> Lowering<'a> {
                         .unwrap_or_default();
                     (self.type_id(&Type::String), ir::Value::String(name))
                 }
-                _ => continue,
+                Some(Constructed::Entity(_)) => continue,
+                None => match self.known_value(written, &ty) {
+                    Some(value) => (self.type_id(&ty), value),
+                    None => {
+                        self.not_known(written.span);
+                        continue;
+                    }
+                },
             };
             values.push(ir::ConstructorArgument {
                 name: parameter.name.text.to_string(),
@@ -388,14 +394,8 @@ impl<'a> Lowering<'a> {
         parameters: &'a [ast::Parameter],
     ) {
         for (bound, parameter) in bound.iter().zip(parameters) {
-            let constructed = match (bound, &parameter.default) {
-                (BoundArgument::Given(argument), _) => {
-                    given.get(*argument).and_then(|argument| self.constructed(&argument.value))
-                }
-                (BoundArgument::Default, Some(default)) => self.constructed(default),
-                _ => None,
-            };
-            match constructed {
+            let Some(written) = written(bound, given, parameter) else { continue };
+            match self.constructed(written) {
                 Some(Constructed::Constant(constant)) => {
                     let constant = self.as_parameter(constant, parameter);
                     scope.environment.values.insert(parameter.id, constant);
@@ -403,7 +403,7 @@ impl<'a> Lowering<'a> {
                 Some(Constructed::Entity(entity)) => {
                     scope.entities.insert(parameter.id, entity);
                 }
-                None => {}
+                None => self.not_known(written.span),
             }
         }
     }
@@ -593,5 +593,18 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
+    }
+}
+
+/// The expression behind a constructor's parameter.
+fn written<'a>(
+    bound: &BoundArgument,
+    given: &'a [ast::Argument],
+    parameter: &'a ast::Parameter,
+) -> Option<&'a ast::Expression> {
+    match bound {
+        BoundArgument::Given(position) => given.get(*position).map(|argument| &argument.value),
+        BoundArgument::Default => parameter.default.as_ref(),
+        _ => None,
     }
 }
