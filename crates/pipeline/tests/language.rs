@@ -356,3 +356,108 @@ fn overloads_defaults_and_named_arguments() {
         [9, 8, 15, 10]
     );
 }
+
+/// A program whose parser and ingress are given; headers go out again in order.
+fn parsed(states: &str, ingress: &str) -> String {
+    format!(
+        "#include <core.p4>
+#include <v1model.p4>
+error {{ Mine }}
+header K {{ bit<8> kind; }}
+header A {{ bit<8> x; }}
+header B {{ bit<16> y; }}
+header L {{ bit<8> length; varbit<64> data; }}
+header_union U {{ A a; B b; L l; }}
+struct headers {{ K[3] kinds; U[3] us; A a; B b; }}
+struct meta {{ bit<8> n; }}
+parser Inner(packet_in p, out A a, inout bit<8> n)(bit<8> bad) {{
+    state start {{ p.extract(a); n = n + 1; transition select(a.x) {{ bad: reject; _: accept; }} }}
+}}
+parser P(packet_in p, out headers h, inout meta m, inout standard_metadata_t s) {{
+{states}
+}}
+control V(inout headers h, inout meta m) {{ apply {{ }} }}
+control I(inout headers h, inout meta m, inout standard_metadata_t s) {{
+    apply {{ s.egress_spec = 2;
+{ingress}
+    }}
+}}
+control G(inout headers h, inout meta m, inout standard_metadata_t s) {{ apply {{ }} }}
+control C(inout headers h, inout meta m) {{ apply {{ }} }}
+control D(packet_out p, in headers h) {{ apply {{ p.emit(h); }} }}
+V1Switch(P(), V(), I(), G(), C(), D()) main;
+"
+    )
+}
+
+#[test]
+fn stacks_of_unions_are_filled_in_order() {
+    // 1 2 3 ...: kinds and unions alternate.
+    let states =
+        "state start { p.extract(h.us.next.a); p.extract(h.us.next.b); p.extract(h.us.next.a);
+            transition select(h.us.last.a.x, h.us.lastIndex) { (4, 2): accept; _: reject; } }";
+    let ingress = "h.us[0].a.x = 0xaa; h.us[1].b.y = 0xbbbb;
+            if (h.us[1].a.isValid() || !h.us[2].isValid()) { mark_to_drop(s); }
+            h.us[2].b.setValid(); h.us[2].b.y = 0xcccc;";
+    let packet = run(&parsed(states, ingress));
+    assert_eq!(packet.get(..6), Some([0xaa, 0xbb, 0xbb, 0xcc, 0xcc, 0x12].as_slice()));
+}
+
+#[test]
+fn parser_errors_are_left_for_the_ingress() {
+    let shown = |states: &str, error: &str| {
+        let ingress = format!("if (s.parser_error != error.{error}) {{ mark_to_drop(s); }}");
+        let compiled = p4lang::compile_text(
+            "case.p4",
+            &parsed(states, &ingress),
+            &Options::default(),
+            &MemoryFiles::default(),
+        );
+        let messages = compiled.messages(Style::Plain);
+        let program = compiled.program.unwrap_or_else(|| panic!("{messages}"));
+        let mut switch = Switch::new(program).expect("loads");
+        switch.process(1, &PACKET, Duration::ZERO).expect("runs").len()
+    };
+    assert_eq!(shown("state start { verify(false, error.Mine); transition accept; }", "Mine"), 1);
+    assert_eq!(shown("state start { verify(true, error.Mine); transition accept; }", "NoError"), 1);
+    let too_many = "state start { p.extract(h.kinds.next);
+            transition select(h.kinds.last.kind) { 0xee: accept; _: start; } }";
+    assert_eq!(shown(too_many, "StackOutOfBounds"), 1);
+    let too_short = "state start { p.advance(8 * 12); p.extract(h.a); transition accept; }";
+    assert_eq!(shown(too_short, "PacketTooShort"), 1);
+    let ahead = "state start { transition select(p.lookahead<bit<104>>()) { _: accept; } }";
+    assert_eq!(shown(ahead, "PacketTooShort"), 1);
+    let unmatched = "state start { p.extract(h.a); transition select(h.a.x) { 9: accept; } }";
+    assert_eq!(shown(unmatched, "NoMatch"), 1);
+}
+
+#[test]
+fn parsers_inside_parsers() {
+    let states = "Inner(7) one; Inner(2) two;
+        state start { m.n = 4; one.apply(p, h.a, m.n); transition more; }
+        state more { A second; two.apply(p, second, m.n); h.b.setValid(); transition accept; }";
+    // The second one rejects, and with it the parser: the header is not valid.
+    let ingress = "h.a.x = h.b.isValid() ? 8w1 : m.n;";
+    let packet = run(&parsed(states, ingress));
+    assert_eq!(packet.first(), Some(&6));
+}
+
+#[test]
+fn select_goes_through_its_cases_in_order() {
+    let to = |select: &str| {
+        let states = format!(
+            "const bit<8> TWO = 2;
+        state start {{ p.extract(h.a); bit<8> next = p.lookahead<bit<8>>();
+            transition select({select} }}
+        state one {{ m.n = 1; transition accept; }}
+        state two {{ m.n = 2; transition accept; }}
+        state three {{ m.n = 3; transition accept; }}"
+        );
+        run(&parsed(&states, "h.a.x = m.n;")).first().copied()
+    };
+    assert_eq!(to("h.a.x) { 2: one; 1: two; _: three; }"), Some(2));
+    assert_eq!(to("h.a.x, next) { (1, 3): one; (_, TWO): two; default: three; }"), Some(2));
+    assert_eq!(to("h.a.x) { 0x10 &&& 0x10: one; 0 .. 5: two; _: three; }"), Some(2));
+    assert_eq!(to("h.a.x ++ next) { 0x0102: two; _: three; }"), Some(2));
+    assert_eq!(to("next == 2 && h.a.x == 1) { true: two; false: three; }"), Some(2));
+}
