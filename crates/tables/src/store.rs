@@ -342,20 +342,31 @@ impl Store {
             Body::Inline(inline) => {
                 inline.batch::<ALONE, WRITE>(&self.layout, self.seed, self.lock, keys, visitor);
             }
+            // With the widths known to the compiler, keys and parameters are words and not copies.
             Body::Indirect(indirect) => {
-                self.batch_indirect::<ALONE, WRITE>(indirect, keys, scratch, visitor)
+                match (self.layout.key_bytes(), self.layout.parameter_bytes()) {
+                    (4, 4) => {
+                        self.batch_indirect::<ALONE, WRITE, 4, 4>(indirect, keys, scratch, visitor)
+                    }
+                    _ => {
+                        self.batch_indirect::<ALONE, WRITE, 0, 0>(indirect, keys, scratch, visitor)
+                    }
+                }
             }
         }
     }
 
-    fn batch_indirect<const ALONE: bool, const WRITE: bool>(
+    /// `K` and `V` are the bytes of keys and parameters, or 0 where they are known only when it runs.
+    fn batch_indirect<const ALONE: bool, const WRITE: bool, const K: usize, const V: usize>(
         &self,
         indirect: &Indirect,
         keys: &[u8],
         scratch: &mut [u8],
         visitor: &mut impl Visitor,
     ) {
-        let width = self.layout.key_bytes();
+        let width = if K > 0 { K } else { self.layout.key_bytes() };
+        let length = if V > 0 { V } else { self.layout.parameter_bytes() };
+        let scratch = &mut scratch[..length];
         let mut base = 0;
         for batch in keys.chunks(BATCH * width) {
             let mut hashes = [0; BATCH];
