@@ -1037,6 +1037,32 @@ impl<'program> Checker<'program, '_> {
         self.construct(expression, ty, path.span(), arguments)
     }
 
+    /// Abstract methods are implemented in the block of a declaration; a nameless instance has none.
+    fn not_abstract(&mut self, ty: &Type, span: Span) {
+        let methods = ty
+            .named()
+            .and_then(|named| self.out.index.get_declaration(named.declaration))
+            .and_then(|declaration| match &declaration.kind {
+                DeclarationKind::ExternObject(object) => {
+                    object.methods.iter().find(|method| method.is_abstract)
+                }
+                _ => None,
+            });
+        if let Some(method) = methods {
+            self.report(
+                Diagnostic::error(
+                    "abstract-method",
+                    span,
+                    format!(
+                        "`{}` has abstract methods: an instance needs a name and a block",
+                        self.out.show(ty)
+                    ),
+                )
+                .secondary(method.name.span, "abstract here"),
+            );
+        }
+    }
+
     fn construct(
         &mut self,
         expression: &Expression,
@@ -1050,6 +1076,7 @@ impl<'program> Checker<'program, '_> {
         match self.construction(ty, span, expression.span, arguments) {
             Some(call) => {
                 let ty = call.return_type.clone();
+                self.not_abstract(&ty, expression.span);
                 self.out.calls.insert(expression.id, call);
                 Info::known(ty)
             }

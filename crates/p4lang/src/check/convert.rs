@@ -86,6 +86,15 @@ impl Checker<'_, '_> {
                 self.set_conversion(expression, target);
                 true
             }
+            (Type::NewType(_), Type::Integer) if self.base_type(&target).is_bits() => {
+                if let (Type::Bits { width, signed }, Some(Constant::Integer(value))) =
+                    (self.base_type(&target), self.out.evaluate_own(expression))
+                {
+                    self.warn_if_truncated(expression.span, &value, width, signed);
+                }
+                self.set_conversion(expression, target);
+                true
+            }
             (Type::Integer, Type::Bits { .. }) if self.known.contains(&expression.id) => {
                 self.set_conversion(expression, target);
                 true

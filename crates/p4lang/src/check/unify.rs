@@ -115,6 +115,12 @@ impl<'program> Checker<'program, '_> {
                 }
                 return true;
             }
+            // An `int` constant takes the bits behind a `type`.
+            (Type::NewType(_), Type::Integer) => return self.base_type(&to).is_bits(),
+            (Type::Integer, Type::NewType(_)) if to_variable.is_some() => {
+                return self.base_type(&from).is_bits()
+                    && to_variable.is_some_and(|variable| self.bind(variable, from.clone()));
+            }
             (Type::Bits { .. }, Type::SerializableEnum(_)) if cast => {
                 return self.out.underlying(&from) == Some(&to);
             }

@@ -134,7 +134,7 @@ fn members_of_a_represented_enum_are_bits() {
 #[test]
 fn integers_take_the_type_that_is_wanted() {
     accepts(&statements(
-        "v = 1; n = -128; m.s = { 1, 2 }; v = 1 + 2 * 3; w = 0xffff; v = (1 << 4) - 1; v = q ? 1 : v; m.g = { f = 1, g = 2 };\n\
+        "m.p = 5; v = 1; n = -128; m.s = { 1, 2 }; v = 1 + 2 * 3; w = 0xffff; v = (1 << 4) - 1; v = q ? 1 : v; m.g = { f = 1, g = 2 };\n\
          tuple<bit<8>, int<8>> t = { 1, 2 }; v = t[0]; v = v + 5 - 3; v = 3 |+| v; q = 3 == v; v = v & 0xf; v[3:0] = 5; l = (bit<32>) 5; v = 10 / 3; v = v / 3; v = 5 % 3;",
     ));
 }

@@ -146,7 +146,8 @@ fn nothing_is_converted_but_constants_and_represented_members() {
         "q = v;",
         "q = 1;",
         "v = true;",
-        "m.p = 5;",
+        "m.p = true;",
+        "m.p = 9w5;",
         "m.p = sm.egress_spec;",
         "sm.egress_spec = m.p;",
         "m.er = 1;",
@@ -549,6 +550,13 @@ fn abstract_methods_are_implemented() {
     refuses(&instance(" = { bit<8> f(in bit<16> x) { return 1; } }"), "abstract-method");
     super::accepts(&instance(" = { bit<8> f(in bit<8> x) { return x + 1; } }"));
     refuses(&control("counter(1, CounterType.packets) c = { void f() {} };", ""), "misplaced");
+    refuses(
+        &program(
+            "extern Virtual { Virtual(); abstract bit<8> f(in bit<8> x); }\n\
+             control Y()(Virtual v) { apply {} } control X() { Y(Virtual()) y; apply { y.apply(); } }",
+        ),
+        "abstract-method",
+    );
 }
 
 #[test]
