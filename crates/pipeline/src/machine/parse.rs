@@ -5,7 +5,9 @@ use crate::table::FieldMatch;
 use crate::trace::Event;
 use crate::value::Value;
 use p4lang::bits::Bits;
-use p4lang::ir::{Expression, KeySet, Parser, Place, SelectCase, Target, Transition, Type, TypeId};
+use p4lang::ir::{
+    Architecture, Expression, KeySet, Parser, Place, SelectCase, Target, Transition, Type, TypeId,
+};
 
 impl Machine<'_> {
     /// Runs the states of a parser whose parameters are set.
@@ -128,11 +130,11 @@ impl Machine<'_> {
         if varbits.is_some_and(|width| width % 8 != 0) {
             return Err(Stop::Reject(self.layout.error("ParserInvalidArgument")));
         }
+        let mut cursor = self.cursor;
+        let value = self.read_packet(header_type, &mut cursor, varbits.unwrap_or(0))?;
         if varbits.is_some_and(|width| width > self.largest_varbit(header_type)) {
             return Err(Stop::Reject(self.layout.error("HeaderTooShort")));
         }
-        let mut cursor = self.cursor;
-        let value = self.read_packet(header_type, &mut cursor, varbits.unwrap_or(0))?;
         self.cursor = cursor;
         self.event(|machine| Event::Extract {
             header: match &place {
@@ -227,6 +229,12 @@ impl Machine<'_> {
 
     pub(super) fn advance(&mut self, bits: &Expression) -> Result<(), Stop> {
         let bits = super::place::number(&self.evaluate(bits)?);
+        // BMv2 moves by whole bytes; P4 leaves that to the target.
+        let by_bytes =
+            matches!(self.layout.program.architecture, Architecture::V1model | Architecture::Psa);
+        if by_bytes && bits % 8 != 0 {
+            return Err(Stop::Reject(self.layout.error("ParserInvalidArgument")));
+        }
         let end = self.cursor.checked_add(bits);
         match end.filter(|end| *end <= self.packet.len() as u64 * 8) {
             Some(end) => self.cursor = end,

@@ -58,6 +58,7 @@ fn variable_length_headers() {
     assert_eq!(report(parser, &[40, 9, 1, 2, 3, 4, 5])[0], 4, "longer than the field");
     assert_eq!(report(parser, &[12, 9, 1, 2])[0], 6, "not whole bytes");
     assert_eq!(report(parser, &[32, 9, 1, 2])[0], 1, "longer than the packet");
+    assert_eq!(report(parser, &[40, 9, 1])[0], 1, "longer than both");
 }
 
 #[test]
@@ -69,6 +70,8 @@ fn lookahead_and_advance() {
     let beyond = "state start { b.advance(24); transition accept; }";
     assert_eq!(report(beyond, &[1, 2]), [1, 0, 0, 1, 2]);
     assert_eq!(report(beyond, &[1, 2, 3]), [0, 0, 0]);
+    let bits = "state start { b.advance(4); transition accept; }";
+    assert_eq!(report(bits, &[1, 2]), [6, 0, 0, 1, 2], "not whole bytes");
     let headers = "state start { B peek = b.lookahead<B>(); m.x = peek.v; transition accept; }";
     assert_eq!(report(headers, &[7]), [0, 7, 0, 7]);
 }
