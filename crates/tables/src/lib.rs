@@ -25,6 +25,7 @@ mod match_key;
 mod match_table;
 mod memory;
 mod meter;
+mod model;
 mod quiescence;
 #[allow(unsafe_code, reason = "mapped memory, prefetch")]
 mod region;
@@ -45,6 +46,7 @@ pub use layout::{Layout, LayoutError, MAX_ACTIONS, MAX_KEY_BITS, MAX_PARAMETER_B
 pub use match_key::{FieldMatch, MatchError, MatchField, MatchKind};
 pub use match_table::{MatchTable, MatchTableError, MatchWorker};
 pub use meter::{Colour, DirectMeters, Meter, MeterConfig};
+pub use model::{Fill, Model};
 pub use region::Pages;
 pub use selector::{
     ActionSelector, GroupId, Limits, Member, MemberId, SelectorError, SelectorReader,

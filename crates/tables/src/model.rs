@@ -1,0 +1,189 @@
+//! How much memory a table takes and how many of its entries a cache holds, by arithmetic alone.
+//!
+//! For the paper's three storages these are its equations 1 to 5, which count keys, pointers and entries, not the hash
+//! index; [`Table::memory`](crate::Table::memory) reports the index apart. Inline storage has no equation in the paper:
+//! it is what [`Table`](crate::Table) reserves, a power of two of cache lines.
+
+use crate::design::{Design, EntryLock, Storage, Synchronisation, UpdateMethod};
+use crate::layout::Layout;
+use crate::memory::reserved_bytes;
+
+/// The paper's equations for one key width and parameter size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Model {
+    layout: Layout,
+}
+
+/// The share of a table's size that is filled, from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Fill(f64);
+
+impl Fill {
+    /// A share from 0 to 1; `None` for anything else.
+    #[must_use]
+    pub fn new(share: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&share).then_some(Self(share))
+    }
+
+    /// The share.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        self.0
+    }
+}
+
+impl Model {
+    /// The model of tables with this layout.
+    #[must_use]
+    pub fn new(layout: Layout) -> Self {
+        Self { layout }
+    }
+
+    /// Bytes of one replica with `filled` entries, at most the table's size.
+    #[must_use]
+    pub fn memory(&self, storage: Storage, filled: usize) -> usize {
+        let (size, filled) = (self.layout.size(), filled.min(self.layout.size()));
+        match storage {
+            Storage::Original => size * (self.key() + 8) + filled * self.entry(64),
+            Storage::Dynamic => size * self.key() + filled * self.entry(64),
+            Storage::Static => size * (self.key() + self.entry(16)),
+            Storage::Inline => inline_bytes(&self.layout),
+        }
+    }
+
+    /// The number of entries of which a full table is no larger than a cache of `bytes` (equations 1, 3 and 5). For
+    /// inline storage the largest declared size whose buckets fit.
+    #[must_use]
+    pub fn entries_in_cache(&self, storage: Storage, bytes: usize) -> usize {
+        match storage {
+            Storage::Original => bytes / (self.key() + self.entry(64) + 8),
+            Storage::Dynamic => bytes / (self.key() + self.entry(64)),
+            Storage::Static => bytes / (self.key() + self.entry(16)),
+            Storage::Inline => self.inline_entries_in(bytes),
+        }
+    }
+
+    /// The fill from which static storage takes no more memory than dynamic storage: an array for every entry against
+    /// larger entries for those that are there (end of the paper's section 6.2).
+    #[must_use]
+    pub fn break_even_fill(&self) -> Fill {
+        Fill(self.entry(16) as f64 / self.entry(64) as f64)
+    }
+
+    /// `[8 + k]` aligned to 16 B.
+    fn key(&self) -> usize {
+        (8 + self.layout.key_bytes()).next_multiple_of(16)
+    }
+
+    /// `[4 B + A]`, aligned.
+    fn entry(&self, alignment: usize) -> usize {
+        (4 + self.layout.parameter_bytes()).next_multiple_of(alignment)
+    }
+
+    /// Buckets grow with the declared size, so that the largest that fits is found by bisection.
+    fn inline_entries_in(&self, bytes: usize) -> usize {
+        let fits = |size: usize| {
+            Layout::new(self.layout.key_bits(), self.layout.parameter_bytes(), size)
+                .and_then(|layout| layout.with_actions(self.layout.actions()))
+                .is_ok_and(|layout| inline_bytes(&layout) <= bytes)
+        };
+        let (mut low, mut high) = (0, crate::layout::MAX_SIZE + 1);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fits(middle) { low = middle } else { high = middle }
+        }
+        low
+    }
+}
+
+/// What one replica with inline storage reserves.
+fn inline_bytes(layout: &Layout) -> usize {
+    let design = Design {
+        storage: Storage::Inline,
+        synchronisation: Synchronisation::Optimistic,
+        entry_lock: EntryLock::None,
+        update: UpdateMethod::Pointer,
+    };
+    reserved_bytes(layout, &design)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Table;
+    use crate::store::Shape;
+
+    fn model(parameter_bytes: usize) -> Model {
+        Model::new(Layout::new(32, parameter_bytes, 1 << 20).unwrap())
+    }
+
+    #[test]
+    fn the_papers_cache_has_room_for_as_many_entries_as_the_paper_says() {
+        let cache = 15 << 20;
+        let entries = |storage| model(9).entries_in_cache(storage, cache);
+        assert_eq!(entries(Storage::Original), 178_734);
+        assert_eq!(entries(Storage::Dynamic), 196_608);
+        assert_eq!(entries(Storage::Static), 491_520);
+    }
+
+    #[test]
+    fn break_even_fills_are_those_of_the_paper() {
+        for (from, to, fill) in [(1, 12, 0.25), (13, 28, 0.5), (29, 44, 0.75), (45, 60, 1.0)] {
+            for bytes in from..=to {
+                assert_eq!(model(bytes).break_even_fill().share(), fill, "A = {bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn at_the_break_even_fill_static_and_dynamic_take_the_same() {
+        for bytes in [1, 20, 40, 60] {
+            let model = model(bytes);
+            let filled = (model.break_even_fill().share() * f64::from(1 << 20)) as usize;
+            let memory = |storage, filled| model.memory(storage, filled);
+            assert_eq!(memory(Storage::Static, filled), memory(Storage::Dynamic, filled));
+            assert!(memory(Storage::Static, filled) > memory(Storage::Dynamic, filled - 1));
+        }
+    }
+
+    /// The equations against the bytes that tables really allocate, empty and with entries.
+    #[test]
+    fn tables_allocate_what_the_equations_say() {
+        for (key_bits, parameter_bytes) in [(32, 9), (32, 4), (128, 13), (296, 61), (9, 0)] {
+            let layout = Layout::new(key_bits, parameter_bytes, 1000).unwrap();
+            let model = Model::new(layout);
+            for storage in Storage::ALL {
+                let design = Design { entry_lock: EntryLock::None, ..Design::shared(storage) };
+                let table = Table::new(layout, design).unwrap();
+                let what = format!("{storage}, {key_bits} bits, {parameter_bytes} B");
+                let used = |table: &Table| match storage {
+                    // Its index is its store.
+                    Storage::Inline => table.memory().total(),
+                    _ => table.memory().modelled(),
+                };
+                if storage != Storage::Inline {
+                    assert_eq!(used(&table), model.memory(storage, 0), "{what}, empty");
+                }
+                for key in 0..200_u16 {
+                    let mut bytes = vec![0; layout.key_bytes()];
+                    let length = bytes.len();
+                    bytes[length - 2..].copy_from_slice(&key.to_be_bytes());
+                    let parameters = vec![0; parameter_bytes];
+                    table.insert(&bytes, crate::ActionId(1), &parameters).unwrap();
+                }
+                if storage != Storage::Inline || Shape::of(&layout).is_some() {
+                    assert_eq!(used(&table), model.memory(storage, 200), "{what}, 200 entries");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_inline_table_in_a_cache_fits_and_the_next_does_not() {
+        let cache = 1 << 20;
+        let model = model(4);
+        let most = model.entries_in_cache(Storage::Inline, cache);
+        let bytes = |size| inline_bytes(&Layout::new(32, 4, size).unwrap());
+        assert!(bytes(most) <= cache && bytes(most + 1) > cache, "{most}");
+    }
+}
