@@ -59,6 +59,11 @@ pub fn curve(curve: &Curve) -> String {
     if super::affine::is_unbounded(curve) {
         return "unbounded".to_owned();
     }
+    if let Some((rate, latency)) = super::simple::rate_latency(curve)
+        && latency.is_zero()
+    {
+        return format!("rate({})", number(rate));
+    }
     let buckets = token_buckets(curve);
     let pairs = buckets.iter().map(|bucket| (bucket.burst.clone(), bucket.rate.clone()));
     if !buckets.is_empty() && Curve::token_buckets(pairs).as_ref() == Ok(curve) {
@@ -137,6 +142,7 @@ mod tests {
         assert_eq!(curve(&two), "min(TB(1, 100), TB(25, 5))");
         assert_eq!(curve(&Curve::rate_latency(10, 10).expect("a curve")), "RL(10, 10)");
         assert_eq!(curve(&Curve::burst_delay(3).expect("a curve")), "delay(3)");
+        assert_eq!(curve(&Curve::rate_latency(10, 0).expect("a curve")), "rate(10)");
         assert_eq!(curve(&Curve::zero()), "zero");
         assert!(curve(&Curve::staircase(3, 2).expect("a curve")).contains("every 2 plus 3"));
     }

@@ -8,6 +8,16 @@ use super::Bounds;
 use crate::format::printable;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
+/// Digits of a figure that is not exact.
+const DIGITS: usize = 7;
+
+/// Which way a figure may be off.
+#[derive(Clone, Copy)]
+enum Round {
+    Up,
+    Down,
+}
+
 /// Flows and servers shown at most; the rest is in the JSON.
 const ROWS: usize = 200;
 
@@ -44,6 +54,10 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
     out.push_str(&servers_grid(bounds).render(layout));
     more(&mut out, bounds.servers.len(), "servers", layout);
     let notes = notes(bounds);
+    let round = "Figures have up to seven digits, bounds rounded up and runs down; --json has them \
+                 exactly.";
+    out.push('\n');
+    out.push_str(&layout.paragraph("", round, Paint::Faint));
     if !notes.is_empty() {
         out.push_str(&layout.heading("Notes"));
         for (note, paint) in notes {
@@ -96,20 +110,20 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
         let wrong = assessed.contradiction().is_some();
         let run = assessed.run.as_ref();
         let seen = |value: Option<&Rational>, time: bool| match value {
-            Some(value) => figure(bounds, &Extended::from(value), time),
+            Some(value) => figure(bounds, &Extended::from(value), time, Round::Down),
             None => "-".to_owned(),
         };
         let tight = assessed.tightness().map_or_else(String::new, |t| format!("{:.0} %", 100.0 * t));
         grid.row(vec![
             Cell::new(printable(&bounds.network.flow(bound.flow).name)),
             Cell::painted(
-                figure(bounds, &bound.delay, true),
+                figure(bounds, &bound.delay, true, Round::Up),
                 if wrong { Paint::Bad } else { Paint::Strong },
             ),
             Cell::new(by(&bound.delay_by)),
             Cell::new(seen(run.map(|run| &run.delay), true)),
             Cell::new(tight),
-            Cell::new(figure(bounds, &bound.backlog, false)),
+            Cell::new(figure(bounds, &bound.backlog, false, Round::Up)),
             Cell::new(by(&bound.backlog_by)),
             Cell::new(seen(run.map(|run| &run.backlog), false)),
         ]);
@@ -135,12 +149,12 @@ fn of_several(bounds: &Bounds<'_>) -> Grid {
                 Some(_) => Paint::Bad,
                 None => Paint::Strong,
             };
-            delays.push(Cell::painted(figure(bounds, &assessed.bound.delay, true), paint));
-            backlogs.push(Cell::new(figure(bounds, &assessed.bound.backlog, false)));
+            delays.push(Cell::painted(figure(bounds, &assessed.bound.delay, true, Round::Up), paint));
+            backlogs.push(Cell::new(figure(bounds, &assessed.bound.backlog, false, Round::Up)));
         }
         if let Some(run) = &first.run {
-            delays.push(Cell::new(figure(bounds, &Extended::from(&run.delay), true)));
-            backlogs.push(Cell::new(figure(bounds, &Extended::from(&run.backlog), false)));
+            delays.push(Cell::new(figure(bounds, &Extended::from(&run.delay), true, Round::Down)));
+            backlogs.push(Cell::new(figure(bounds, &Extended::from(&run.backlog), false, Round::Down)));
         }
         grid.row(delays);
         grid.row(backlogs);
@@ -165,8 +179,8 @@ fn servers_grid(bounds: &Bounds<'_>) -> Grid {
                 load.map_or_else(String::new, |load| format!("{:.1} %", 100.0 * load.ratio())),
                 if over { Paint::Bad } else { Paint::Plain },
             ),
-            Cell::new(figure(bounds, &server.delay, true)),
-            Cell::new(figure(bounds, &server.backlog, false)),
+            Cell::new(figure(bounds, &server.delay, true, Round::Up)),
+            Cell::new(figure(bounds, &server.backlog, false, Round::Up)),
             Cell::new(bounds.network.flows_at(server.server).len().to_string()),
         ]);
     }
@@ -229,8 +243,29 @@ fn more(out: &mut String, count: usize, what: &str, layout: Layout) {
     }
 }
 
-/// A figure with up to ten digits.
-fn figure(bounds: &Bounds<'_>, value: &Extended, time: bool) -> String {
+/// A value in the unit of the table. Where a few digits are not all, bounds are rounded up and what
+/// happened in runs is rounded down, so that neither says more than is true.
+fn figure(bounds: &Bounds<'_>, value: &Extended, time: bool, round: Round) -> String {
     let value = if time { bounds.time(value) } else { bounds.data(value) };
-    extended(&value)
+    let Extended::Finite(exact) = &value else { return extended(&value) };
+    let written = extended(&value);
+    if !written.starts_with('~') && written.len() <= DIGITS + 2 {
+        return written;
+    }
+    let double = match round {
+        Round::Up => exact.to_f64_up(),
+        Round::Down => exact.to_f64_down(),
+    };
+    let magnitude = double.abs().log10().floor();
+    let steps = 10_f64.powf(DIGITS as f64 - 1.0 - magnitude);
+    let rounded = match round {
+        Round::Up => (double * steps).ceil() / steps,
+        Round::Down => (double * steps).floor() / steps,
+    };
+    if (-5.0..9.0).contains(&magnitude) {
+        let decimals = (DIGITS as f64 - 1.0 - magnitude).max(0.0) as usize;
+        format!("{rounded:.decimals$}")
+    } else {
+        format!("{rounded:.*e}", DIGITS - 1)
+    }
 }

@@ -1,0 +1,110 @@
+//! Bounds as people and programs see them.
+
+use calculus::network::{Analyser, Analysis, Format, Multiplexing, Network, Settings, format};
+use report::bounds::{Bounds, SCHEMA, curves, table, to_json};
+use report::Layout;
+
+const TWO_HOPS: &str = include_str!("../../../../examples/networks/two-hops.toml");
+const PRIORITIES: &str = include_str!("../../../../examples/networks/priorities.toml");
+
+const OVERLOADED: &str = r#"
+server = [
+    { name = "fast", service = { rate = 10 } },
+    { name = "slow", service = { rate = 4 } },
+]
+flow = [
+    { name = "f", path = ["fast", "slow"], arrival = { token-bucket = { burst = 2, rate = 5 } } },
+    { name = "g", path = ["fast"], arrival = { token-bucket = { burst = 2, rate = 1 } } },
+]
+"#;
+
+fn with<R>(
+    text: &str,
+    analyses: &[Analysis],
+    settings: Settings,
+    look: impl FnOnce(&Bounds<'_>) -> R,
+) -> R {
+    let network: Network = format::read(text, Format::Toml).expect("a network");
+    let analyser = Analyser::new(&network, settings.clone());
+    let flows: Vec<_> = network.flows().map(|(id, _)| id).collect();
+    let assessed = analyser.assess(&flows, analyses, true).expect("bounds");
+    let servers = analyser.servers(analyses[0]).expect("bounds");
+    look(&Bounds {
+        network: &network,
+        analyses,
+        settings: &settings,
+        flows: &assessed,
+        servers: &servers,
+        loads: &network.loads(),
+        time_unit: network.time_unit().clone(),
+        data_unit: network.data_unit().clone(),
+        derivations: true,
+    })
+}
+
+const NARROW: Layout = Layout { width: 80, colour: false };
+
+fn fits(text: &str) -> bool {
+    text.lines().all(|line| line.chars().count() <= 80)
+}
+
+#[test]
+fn best_bounds_with_their_derivation() {
+    let settings = Settings::default().multiplexed(Multiplexing::Arbitrary);
+    let text = with(TWO_HOPS, &[Analysis::Best], settings, |bounds| table(bounds, NARROW));
+    assert!(fits(&text), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn analyses_side_by_side() {
+    let analyses = [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo];
+    let text = with(TWO_HOPS, &analyses, Settings::default(), |bounds| table(bounds, NARROW));
+    assert!(fits(&text), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn priorities_in_the_units_of_the_file() {
+    let text =
+        with(PRIORITIES, &[Analysis::Best], Settings::default(), |bounds| table(bounds, NARROW));
+    assert!(fits(&text), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn an_overloaded_server_is_named_with_its_load() {
+    let text =
+        with(OVERLOADED, &[Analysis::Best], Settings::default(), |bounds| table(bounds, NARROW));
+    assert!(text.contains("server 'slow' is overloaded, at 125.0 %"), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn json_is_as_its_schema_says() {
+    let schema: serde_json::Value = serde_json::from_str(SCHEMA).expect("a schema");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    for text in [TWO_HOPS, PRIORITIES, OVERLOADED] {
+        let json = with(text, &[Analysis::Sfa, Analysis::Best], Settings::default(), to_json);
+        let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let faults: Vec<String> =
+            validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(faults.is_empty(), "{faults:?}\n{json}");
+    }
+    let json = with(TWO_HOPS, &[Analysis::Sfa], Settings::default(), to_json);
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let delay = &value["flows"][0]["bounds"][0]["delay"];
+    assert_eq!(delay["exact"], "379/14");
+    assert_eq!(delay["value"], 379.0 / 14.0);
+}
+
+#[test]
+fn curves_are_drawn_as_a_file_of_their_own() {
+    let svg = with(TWO_HOPS, &[Analysis::Sfa], Settings::default(), |bounds| {
+        curves(bounds, &bounds.flows[0][0])
+    });
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    for part in ["<style><![CDATA[", "arrivals", "left over for it (sfa)", "time in s"] {
+        assert!(svg.contains(part), "{part}: {svg}");
+    }
+}
