@@ -244,6 +244,11 @@ fn leaving() {
     let f = "bit<8> f(inout bit<8> x) { x = x + 1; if (x == 2) { return 40; } return 50; }";
     assert_eq!(fields(f, "", "h.h.c = f(h.h.a); h.h.d = f(h.h.b);"), [2, 3, 40, 50]);
     assert_eq!(fields("", "", "h.h.a = 5; return; h.h.a = 6;"), [5, 2, 3, 4]);
+    let dead = "action six() { h.h.a = 6; } table t { actions = { six; } default_action = six; }";
+    assert_eq!(
+        fields("", dead, "h.h.a = 5; if (false) { t.apply(); } exit; t.apply();"),
+        [5, 2, 3, 4]
+    );
     assert_eq!(
         fields("", "action a() { h.h.a = 5; return; h.h.a = 6; }", "a(); h.h.b = 7;"),
         [5, 7, 3, 4]

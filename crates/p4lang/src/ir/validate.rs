@@ -15,7 +15,7 @@ use super::{
 };
 
 /// How deep types, expressions and statements may be nested.
-const DEPTH_LIMIT: u32 = 2_000;
+const DEPTH_LIMIT: u32 = 1_200;
 
 /// A promise that a program breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]

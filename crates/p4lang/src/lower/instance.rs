@@ -6,7 +6,7 @@ use crate::ast::{self, DeclarationId, DeclarationKind, ExpressionKind};
 use crate::check::{BoundArgument, Call, Callee, Constant, Named, Node, Resolution, Type};
 use crate::ir;
 use crate::source::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What a constructor argument is.
 enum Constructed {
@@ -18,12 +18,16 @@ impl<'a> Lowering<'a> {
     /// The whole program.
     pub(super) fn program(&mut self, main: DeclarationId) {
         let checked = self.checked;
-        // Types that only the control plane mentions are part of the program too.
         self.control_plane_types();
+        let used = self.named_by_instances();
         let mut packages: HashMap<DeclarationId, ir::Package> = HashMap::new();
         for declaration in &checked.program.declarations {
             let DeclarationKind::Instantiation(instantiation) = &declaration.kind else { continue };
             let Some(instance) = checked.instance(declaration.id) else { continue };
+            let is_object = matches!(instance.ty, Type::Extern(_));
+            if declaration.id != main && !is_object && !used.contains(&declaration.id) {
+                continue;
+            }
             if let Type::Package(named) = &instance.ty {
                 let package = self.package(
                     named,
@@ -53,6 +57,23 @@ impl<'a> Lowering<'a> {
         self.nameless_externs();
     }
 
+    /// What the constructor arguments of instances at top level name.
+    fn named_by_instances(&self) -> HashSet<DeclarationId> {
+        let mut used = HashSet::new();
+        for declaration in &self.checked.program.declarations {
+            if !matches!(declaration.kind, DeclarationKind::Instantiation(_)) {
+                continue;
+            }
+            super::walk::declaration(declaration, &mut |expression| {
+                if let Some(Resolution::Declaration(id)) = self.checked.resolution(expression.id) {
+                    used.insert(*id);
+                }
+            });
+        }
+        used
+    }
+
+    /// Types that the control plane is told of even if no packet gets to see them.
     fn control_plane_types(&mut self) {
         for declaration in &self.checked.program.declarations {
             let ty = match &declaration.kind {
@@ -63,15 +84,9 @@ impl<'a> Lowering<'a> {
                 // In the order of the source, as P4Info lists them.
                 DeclarationKind::Header { type_parameters, .. }
                     if type_parameters.is_empty()
-                        && declaration
-                            .annotations
-                            .iter()
-                            .any(|annotation| &*annotation.name.text == "controller_header") =>
+                        && declaration.annotation("controller_header").is_some() =>
                 {
-                    Type::Header(Named {
-                        declaration: declaration.id,
-                        arguments: Vec::new().into(),
-                    })
+                    Type::Header(Named::plain(declaration.id))
                 }
                 _ => continue,
             };
@@ -499,8 +514,18 @@ impl<'a> Lowering<'a> {
                 self.table(local, table, control);
             }
             DeclarationKind::Action { .. } | DeclarationKind::Table(_) => {}
+            DeclarationKind::Instantiation(_)
+                if !usage.used.contains(&local.id) && self.is_block_instance(local) => {}
             _ => self.local_declaration(local),
         }
+    }
+
+    /// Whether the instance is one of a parser or control. p4c removes those that nothing
+    /// applies, but keeps extern objects.
+    pub(super) fn is_block_instance(&self, declaration: &'a ast::Declaration) -> bool {
+        self.checked
+            .instance(declaration.id)
+            .is_some_and(|instance| matches!(instance.ty, Type::Parser(_) | Type::Control(_)))
     }
 
     /// An action with its parameters and body.

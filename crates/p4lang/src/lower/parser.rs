@@ -1,8 +1,8 @@
 //! Parsers: states, transitions, value sets, and key sets wherever they stand.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::{Entity, Lowering, names};
+use super::{Entity, Lowering, names, walk};
 use crate::ast::{
     self, BinaryOperator, DeclarationKind, ExpressionKind, ParserState, TransitionKind,
 };
@@ -18,10 +18,13 @@ impl<'a> Lowering<'a> {
         name: String,
     ) -> ir::Parser {
         let parameters = self.parameters(&parser.parameters);
+        let used = self.used_in(parser);
         let prologue = self.collect(|lowering| {
             for local in &parser.locals {
                 match &local.kind {
                     DeclarationKind::ValueSet(set) => lowering.value_set(local, set),
+                    DeclarationKind::Instantiation(_)
+                        if !used.contains(&local.id) && lowering.is_block_instance(local) => {}
                     _ => lowering.local_declaration(local),
                 }
             }
@@ -36,6 +39,23 @@ impl<'a> Lowering<'a> {
         let states = parser.states.iter().map(|state| self.state(state, &positions)).collect();
         let annotations = self.annotations(&declaration.annotations);
         ir::Parser { name, parameters, prologue, states, start, annotations }
+    }
+
+    /// What the states and the arguments of local instances name.
+    fn used_in(&self, parser: &'a ast::ParserDeclaration) -> HashSet<ast::DeclarationId> {
+        let mut used = HashSet::new();
+        let mut name = |expression: &'a ast::Expression| {
+            if let Some(Resolution::Declaration(id)) = self.checked.resolution(expression.id) {
+                used.insert(*id);
+            }
+        };
+        for local in &parser.locals {
+            walk::declaration(local, &mut name);
+        }
+        for statement in parser.states.iter().flat_map(|state| &state.statements) {
+            walk::statement(statement, &mut name);
+        }
+        used
     }
 
     fn value_set(&mut self, declaration: &'a ast::Declaration, set: &'a ast::ValueSet) {

@@ -14,6 +14,10 @@ impl<'a> Lowering<'a> {
     pub(super) fn statements(&mut self, statements: &'a [Statement]) {
         for statement in statements {
             self.statement(statement);
+            // What follows never runs, and its tables may not exist (`usage.rs`).
+            if matches!(statement.kind, StatementKind::Return(_) | StatementKind::Exit) {
+                return;
+            }
         }
     }
 

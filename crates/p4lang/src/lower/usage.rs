@@ -16,7 +16,7 @@ use crate::check::{Constant, Resolution};
 /// What a control uses of its own, and of the top level.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
-    /// Tables and actions.
+    /// Tables, actions and instances.
     pub(super) used: HashSet<DeclarationId>,
     /// Actions at top level, in order of first use.
     pub(super) global_actions: Vec<DeclarationId>,
@@ -101,6 +101,7 @@ impl<'a> Finder<'_, 'a> {
                 DeclarationKind::Action { .. }
                     | DeclarationKind::Table(_)
                     | DeclarationKind::Function { .. }
+                    | DeclarationKind::Instantiation(_)
             )
         });
         if relevant && self.used.insert(id) {

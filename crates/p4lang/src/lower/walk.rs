@@ -65,7 +65,13 @@ pub(super) fn declaration<'a>(of: &'a Declaration, visit: &mut dyn FnMut(&'a Exp
     match &of.kind {
         DeclarationKind::Constant { value, .. } => expression(value, visit),
         DeclarationKind::Variable { initial: Some(initial), .. } => expression(initial, visit),
-        DeclarationKind::Instantiation(instance) => arguments(&instance.arguments, visit),
+        DeclarationKind::Instantiation(instance) => {
+            arguments(&instance.arguments, visit);
+            for inner in instance.initializer.iter().flatten() {
+                declaration(inner, visit);
+            }
+        }
+        DeclarationKind::Function { body, .. } => block(body, visit),
         _ => {}
     }
 }
