@@ -227,6 +227,23 @@ impl<'program> Checker<'program, '_> {
             else {
                 continue;
             };
+            let set_of_values =
+                matches!(info.ty, Type::Set(_)) && signature.style == Style::Function;
+            if !info.ty.is_value() || set_of_values {
+                self.report(
+                    Diagnostic::error(
+                        "type-mismatch",
+                        argument.value.span,
+                        format!(
+                            "`{}` is no value: it cannot be an argument",
+                            self.out.show(&info.ty)
+                        ),
+                    )
+                    .secondary(formal.parameter.name.span, "the parameter"),
+                );
+                good = false;
+                continue;
+            }
             good &= self.check_direction(signature, formal, argument, info);
             let writes = matches!(formal.parameter.direction, Direction::Out | Direction::InOut);
             if !self.unify(ty, &info.ty, !writes) {

@@ -308,7 +308,7 @@ impl<'program> Checker<'program, '_> {
         }
         self.set_declared_type(declaration.id, ty.clone());
         let info = self.expression_of(value, &ty);
-        if !info.known {
+        if !info.known || self.is_run_time(value) {
             self.report(
                 Diagnostic::error(
                     "not-constant",
@@ -317,6 +317,51 @@ impl<'program> Checker<'program, '_> {
                 )
                 .label("a constant was expected"),
             );
+        }
+    }
+
+    /// Whether a value that counts as known depends on what is known only when code runs: action data, and
+    /// parameters without direction of `apply`.
+    fn is_run_time(&self, expression: &ast::Expression) -> bool {
+        use ast::ExpressionKind as Kind;
+        if self.out.constant(expression.id).is_some() {
+            return false;
+        }
+        match &expression.kind {
+            Kind::Path(_) => {
+                let Some(super::Resolution::Declaration(id)) = self.out.resolution(expression.id)
+                else {
+                    return false;
+                };
+                let Some(parameter) = self.out.index.get_parameter(*id) else { return false };
+                let owner = self
+                    .out
+                    .index
+                    .parent(*id)
+                    .and_then(|owner| self.out.index.get_declaration(owner));
+                match owner.map(|owner| &owner.kind) {
+                    Some(DeclarationKind::Action { .. }) => true,
+                    Some(DeclarationKind::Control(control)) => {
+                        control.parameters.iter().any(|other| other.id == parameter.id)
+                    }
+                    Some(DeclarationKind::Parser(parser)) => {
+                        parser.parameters.iter().any(|other| other.id == parameter.id)
+                    }
+                    _ => false,
+                }
+            }
+            Kind::Member { base, .. } | Kind::Slice { base, .. } => self.is_run_time(base),
+            Kind::Index { base, index } => self.is_run_time(base) || self.is_run_time(index),
+            Kind::Cast { operand, .. } | Kind::Unary { operand, .. } => self.is_run_time(operand),
+            Kind::Binary { left, right, .. } => self.is_run_time(left) || self.is_run_time(right),
+            Kind::Conditional { condition, then, otherwise } => {
+                [condition, then, otherwise].into_iter().any(|part| self.is_run_time(part))
+            }
+            Kind::List { elements, .. } => elements.iter().any(|element| self.is_run_time(element)),
+            Kind::Record { fields, .. } => {
+                fields.iter().any(|field| self.is_run_time(&field.value))
+            }
+            _ => false,
         }
     }
 

@@ -734,6 +734,7 @@ impl Checker<'_, '_> {
         for element in elements {
             let info = self.expression(element);
             known &= info.known;
+            self.must_be_data(&info.ty, element.span);
             types.push(match info.ty {
                 Type::Set(inner) => {
                     any_set = true;
@@ -747,6 +748,12 @@ impl Checker<'_, '_> {
         }
         let tuple = Type::Tuple(types.into());
         Info { ty: if any_set { Type::Set(Arc::new(tuple)) } else { tuple }, place: false, known }
+    }
+
+    fn must_be_data(&mut self, ty: &Type, span: Span) {
+        if !ty.is_value() || matches!(ty, Type::Void) {
+            self.error("type-mismatch", span, format!("`{}` is no value", self.out.show(ty)));
+        }
     }
 
     fn record_literal(&mut self, fields: &[NamedExpression], default_rest: Option<Span>) -> Info {
@@ -763,6 +770,7 @@ impl Checker<'_, '_> {
             }
             let info = self.expression(&field.value);
             known &= info.known;
+            self.must_be_data(&info.ty, field.value.span);
             types.push((field.name.text.clone(), info.ty));
         }
         if default_rest.is_some() {

@@ -152,20 +152,16 @@ impl<'program> Checker<'program, '_> {
         let mut types = Vec::with_capacity(subjects.len());
         for subject in subjects {
             let info = self.expression(subject);
-            let allowed = match &self.base_type(&info.ty) {
-                Type::Bits { .. }
-                | Type::SerializableEnum(_)
-                | Type::Bool
-                | Type::Enum(_)
-                | Type::Error
-                | Type::Unknown => true,
-                Type::Tuple(parts) => parts.iter().all(|part| {
-                    matches!(
-                        part,
-                        Type::Bits { .. } | Type::SerializableEnum(_) | Type::Bool | Type::Enum(_)
-                    )
-                }),
-                _ => false,
+            let scalar = |ty: &Type| {
+                matches!(
+                    ty,
+                    Type::Bits { .. } | Type::SerializableEnum(_) | Type::Bool | Type::Enum(_)
+                )
+            };
+            let allowed = match &info.ty {
+                Type::Unknown => true,
+                Type::Tuple(parts) => parts.iter().all(scalar),
+                other => scalar(other),
             };
             if allowed {
                 types.push(info.ty);
@@ -175,8 +171,12 @@ impl<'program> Checker<'program, '_> {
                     subject.span,
                     format!("`select` cannot look at a `{}`", self.out.show(&info.ty)),
                 );
-                if info.ty == Type::Integer {
-                    diagnostic = diagnostic.note("write its width: `8w1`");
+                match info.ty {
+                    Type::Integer => diagnostic = diagnostic.note("write its width: `8w1`"),
+                    Type::NewType(_) => {
+                        diagnostic = diagnostic.note("cast it to the type that it is made of")
+                    }
+                    _ => {}
                 }
                 self.report(diagnostic);
                 types.push(Type::Unknown);

@@ -337,7 +337,6 @@ impl<'program> Checker<'program, '_> {
                 | Type::Integer
                 | Type::Enum(_)
                 | Type::SerializableEnum(_)
-                | Type::Error
                 | Type::ActionRun(_)
                 | Type::Unknown
         );

@@ -211,7 +211,19 @@ impl Checker<'_, '_> {
             );
             return Type::Unknown;
         }
-        let named = Named { declaration: named.declaration, arguments: resolved };
+        let own = named.declaration;
+        let contains_itself = |argument: &Type| {
+            argument.any(&mut |part| part.named().is_some_and(|part| part.declaration == own))
+        };
+        if resolved.iter().any(contains_itself) {
+            self.error(
+                "recursion",
+                ty.span,
+                format!("`{base}` cannot be a type argument of itself"),
+            );
+            return Type::Unknown;
+        }
+        let named = Named { declaration: own, arguments: resolved };
         match generic {
             Type::Struct(_) => Type::Struct(named),
             Type::Header(_) => Type::Header(named),

@@ -142,6 +142,19 @@ impl Type {
         matches!(self, Self::Unknown)
     }
 
+    /// Whether an expression of this type is data or an object, not a table, a function or a type.
+    pub(super) fn is_value(&self) -> bool {
+        !matches!(
+            self,
+            Self::Table(_)
+                | Self::Callable
+                | Self::State
+                | Self::Name(_)
+                | Self::ApplyResult(_)
+                | Self::ActionRun(_)
+        )
+    }
+
     /// The declaration and type arguments of a declared struct-like or object type.
     pub fn named(&self) -> Option<&Named> {
         match self {

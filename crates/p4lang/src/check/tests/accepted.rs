@@ -48,9 +48,9 @@ fn type_parameters_are_inferred() {
 #[test]
 fn generic_structs_and_headers() {
     accepts(&program(
-        "header GH<T> { T f; } struct P2<A, B> { A a; B b; } typedef P2<bit<8>, bool> PB;\n\
-         control X(inout GH<bit<16>> h, inout P2<bit<8>, PB> p) { apply {\n\
-         h.f = 5; p.a = 1; p.b.b = true; p = { 1, { 2, false } }; p.b = { a = 3, b = true }; h.setInvalid();\n\
+        "header GH<T> { T f; } struct P2<A, B> { A a; B b; } typedef P2<bit<8>, bool> PB; struct Q<T> { T b; }\n\
+         control X(inout GH<bit<16>> h, inout Q<PB> p) { apply {\n\
+         h.f = 5; p.b.b = true; p = { { 2, false } }; p.b = { a = 3, b = true }; h.setInvalid();\n\
          PB local = (PB) { 1, true }; p.b = local; } }",
     ));
 }

@@ -332,6 +332,7 @@ fn statements_stand_where_they_may() {
 #[test]
 fn switches_have_labels_that_fit() {
     refuses(&statements("switch (q) { true: {} }"), "type-mismatch");
+    refuses(&statements("switch (m.er) { error.NoMatch: {} }"), "type-mismatch");
     refuses(&statements("switch (v) { 1: {} 1: {} }"), "duplicate");
     refuses(&statements("switch (v) { default: {} default: {} }"), "duplicate");
     refuses(&statements("switch (v) { 16w1: {} }"), "type-mismatch");
@@ -416,6 +417,8 @@ fn select_looks_at_data_and_key_sets_fit() {
     };
     refuses(&select("(m.s) { default: accept; }"), "type-mismatch");
     refuses(&select("(5) { default: accept; }"), "type-mismatch");
+    refuses(&select("(m.er) { error.NoMatch: accept; }"), "type-mismatch");
+    refuses(&select("(m.p) { 5: accept; }"), "type-mismatch");
     refuses(&select("(m.m) { (1, 2): accept; }"), "wrong-count");
     refuses(&select("(m.m, m.w) { 1: accept; }"), "wrong-count");
     refuses(&select("(m.m) { true: accept; }"), "type-mismatch");
@@ -685,6 +688,31 @@ fn values_are_set_before_they_are_read() {
     silent(&program(
         "control X(out bit<8> x) { action a() { x = 1; } table t { actions = { a; } default_action = a; } apply { t.apply(); } }",
     ));
+}
+
+#[test]
+fn tables_actions_and_types_are_no_values() {
+    let table = "table t { actions = { NoAction; } }";
+    refuses(&control(table, "log_msg(\"x\", t);"), "type-mismatch");
+    refuses(&control(table, "log_msg(\"x\", { NoAction });"), "type-mismatch");
+    refuses(&statements("log_msg(\"x\", S);"), "type-mismatch");
+    refuses(&statements("v = S;"), "type-mismatch");
+    refuses(&control("action a() {}", "m.m = a;"), "type-mismatch");
+}
+
+#[test]
+fn action_data_is_not_known_at_compile_time() {
+    refuses(&control("action a(bit<8> x) { const bit<8> c = x + 1; }", ""), "not-constant");
+    refuses(&program("control X(bit<8> k) { const bit<8> c = k; apply {} }"), "not-constant");
+}
+
+#[test]
+fn a_generic_type_is_no_argument_of_itself() {
+    refuses(&statements("G<G<bit<8>>> x;"), "recursion");
+    refuses(
+        &program("extern E<T> { E(); } control X() { E<E<bit<8>>>() e; apply {} }"),
+        "recursion",
+    );
 }
 
 #[test]
