@@ -209,11 +209,8 @@ impl TableState {
             });
             // Without priorities in the source, what stands first wins.
             let by_order = u32::try_from(all - position).unwrap_or(u32::MAX);
-            let priority = match source.priority {
-                Some(priority) => priority,
-                None if self.needs_priority || !plain => by_order,
-                None => 0,
-            };
+            let ranked = self.needs_priority || !plain;
+            let priority = if ranked { source.priority.unwrap_or(by_order) } else { 0 };
             self.indexed &= plain;
             let entry = TableEntry {
                 matches,
