@@ -42,6 +42,33 @@ pub fn compile_file(path: &Path, options: &Options, files: &dyn Files) -> io::Re
 
 /// Compiles a program that is at hand, and all that it includes. `name` is how messages call it.
 pub fn compile_text(name: &str, text: &str, options: &Options, files: &dyn Files) -> Compiled {
+    let mut best = compile_once(name, text, options, files);
+    if !best.diagnostics.has_errors() || !includes_our_pna(&best.sources) {
+        return best;
+    }
+    // Programs for each version of PNA include the file of the same name. Which one was meant is the version for which
+    // the program is right, or the least wrong.
+    for version in ["_PNA_0_5_", "_PNA_DEV_"] {
+        let mut options = options.clone();
+        options.defines.push(version.to_owned());
+        let other = compile_once(name, text, &options, files);
+        if other.diagnostics.error_count() < best.diagnostics.error_count() {
+            best = other;
+        }
+    }
+    best
+}
+
+/// Whether the built-in pna.p4 was included, and as the version that it has by itself.
+fn includes_our_pna(sources: &SourceMap) -> bool {
+    let built_in = |name: &str| {
+        sources.files().iter().any(|file| file.is_built_in() && file.name().ends_with(name))
+    };
+    built_in("pna.p4")
+        && !["bmv2/pna.p4", "dpdk/pna.p4", "tc/pna.p4"].iter().any(|name| built_in(name))
+}
+
+fn compile_once(name: &str, text: &str, options: &Options, files: &dyn Files) -> Compiled {
     let Parsed { sources, program: tree, mut diagnostics } = parse_text(name, text, options, files);
     if diagnostics.has_errors() {
         return Compiled { program: None, diagnostics, sources };
@@ -53,4 +80,62 @@ pub fn compile_text(name: &str, text: &str, options: &Options, files: &dyn Files
         lower::lower(&checked, &sources, &mut diagnostics)
     };
     Compiled { program, diagnostics, sources }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preprocess::MemoryFiles;
+
+    /// A program whose deparser takes headers with `direction`; `pre` stands before the main control in `main`.
+    fn nic(include: &str, direction: &str, pre: &str) -> Compiled {
+        let text = format!(
+            "#include {include}
+            header h_t {{ bit<8> f; }}
+            struct m_t {{ }}
+            parser P(packet_in p, out h_t h, inout m_t m, in pna_main_parser_input_metadata_t i) {{
+                state start {{ p.extract(h); transition accept; }}
+            }}
+            control Pre(in h_t h, inout m_t m, in pna_pre_input_metadata_t i,
+                        inout pna_pre_output_metadata_t o) {{ apply {{ }} }}
+            control C(inout h_t h, inout m_t m, in pna_main_input_metadata_t i,
+                      inout pna_main_output_metadata_t o) {{ apply {{ send_to_port(i.input_port); }} }}
+            control D(packet_out p, {direction} h_t h, in m_t m, in pna_main_output_metadata_t o) {{
+                apply {{ p.emit(h); }}
+            }}
+            PNA_NIC(P(), {pre} C(), D()) main;"
+        );
+        // Only version 0.5 has the types of the control before the main one.
+        let text = if pre.is_empty() {
+            text.lines().filter(|line| !line.contains("pna_pre_")).collect::<Vec<_>>().join("\n")
+        } else {
+            text
+        };
+        compile_text("nic.p4", &text, &Options::default(), &MemoryFiles::new())
+    }
+
+    #[test]
+    fn the_version_of_pna_is_the_one_that_fits() {
+        for (include, direction, pre) in [
+            ("<pna.p4>", "in", ""),
+            ("<pna.p4>", "inout", ""),
+            ("<pna.p4>", "in", "Pre(),"),
+            ("<dpdk/pna.p4>", "in", "Pre(),"),
+            ("<bmv2/pna.p4>", "inout", ""),
+        ] {
+            let compiled = nic(include, direction, pre);
+            assert_eq!(compiled.messages(Style::Plain), "", "{include} {direction} {pre}");
+            assert!(compiled.program.is_some());
+        }
+    }
+
+    #[test]
+    fn a_named_version_of_pna_is_kept() {
+        for (include, direction, pre) in
+            [("<bmv2/pna.p4>", "in", ""), ("<dpdk/pna.p4>", "in", ""), ("<pna.p4>", "out", "")]
+        {
+            let compiled = nic(include, direction, pre);
+            assert!(compiled.diagnostics.has_errors(), "{include} {direction} {pre}");
+        }
+    }
 }

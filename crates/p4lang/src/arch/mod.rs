@@ -23,7 +23,7 @@ impl BuiltIn {
     }
 }
 
-/// `bmv2/` and `dpdk/` are where p4c keeps its variants for these targets; `pna/common.p4` is a part of ours.
+/// `bmv2/`, `dpdk/` and `tc/` are where p4c keeps its variants for these targets; `pna/common.p4` is a part of ours.
 const FILES: &[BuiltIn] = &[
     BuiltIn { name: "core.p4", text: include_str!("core.p4") },
     BuiltIn { name: "v1model.p4", text: include_str!("v1model.p4") },
@@ -32,9 +32,12 @@ const FILES: &[BuiltIn] = &[
     BuiltIn { name: "dpdk/psa.p4", text: include_str!("psa_dpdk.p4") },
     BuiltIn { name: "pna.p4", text: include_str!("pna.p4") },
     BuiltIn { name: "pna/common.p4", text: include_str!("pna_common.p4") },
+    BuiltIn { name: "bmv2/pna.p4", text: include_str!("pna_bmv2.p4") },
     BuiltIn { name: "dpdk/pna.p4", text: include_str!("pna_dpdk.p4") },
+    BuiltIn { name: "tc/pna.p4", text: include_str!("pna_tc.p4") },
     BuiltIn { name: "ebpf_model.p4", text: include_str!("ebpf_model.p4") },
     BuiltIn { name: "ubpf_model.p4", text: include_str!("ubpf_model.p4") },
+    BuiltIn { name: "xdp_model.p4", text: include_str!("xdp_model.p4") },
 ];
 
 /// The built-in file that `#include` names so.
@@ -99,6 +102,9 @@ mod tests {
         for text in ["#include <dpdk/pna.p4>", "#define __TARGET_DPDK__\n#include <pna.p4>"] {
             assert!(!has(text, "PNA_Source_t") && has(text, "PreControlT"), "{text}");
         }
+        assert!(has("#include <bmv2/pna.p4>", "PNA_Source_t"));
+        assert!(has("#include <tc/pna.p4>", "tc_skb_metadata"));
+        assert!(!has("#include <bmv2/pna.p4>", "tc_skb_metadata"));
         assert!(
             has("#include <bmv2/psa.p4>", "PSA_Switch")
                 && has("#include <dpdk/psa.p4>", "PSA_Switch")

@@ -1,6 +1,6 @@
-// PNA, the Portable NIC Architecture, version 0.7.
+// PNA, the Portable NIC Architecture, version 0.7; with _PNA_DEV_ as it is now, after that version.
 
-#ifdef __TARGET_DPDK__
+#if defined(__TARGET_DPDK__) || defined(_PNA_0_5_)
 #include "dpdk/pna.p4"
 #endif
 
@@ -39,10 +39,10 @@ struct pna_main_output_metadata_t {
 
 // Where the packet goes: the last call counts. Only in the main control.
 extern void drop_packet();
-extern void send_to_port(PortId_t dest_port);
+extern void send_to_port(in PortId_t dest_port);
 
-extern void mirror_packet(MirrorSlotId_t mirror_slot_id,
-                          MirrorSessionId_t mirror_session_id);
+extern void mirror_packet(in MirrorSlotId_t mirror_slot_id,
+                          in MirrorSessionId_t mirror_session_id);
 
 typedef bit<1> AddEntryErrorStatus_t;
 
@@ -100,13 +100,25 @@ control MainControlT<MH, MM>(
     inout MH main_hdr,
     inout MM main_user_meta,
     in    pna_main_input_metadata_t  istd,
-    inout pna_main_output_metadata_t ostd);
+    inout pna_main_output_metadata_t ostd
+#ifdef __TARGET_TC__
+    , tc_skb_metadata skb_meta
+#endif
+    );
 
 control MainDeparserT<MH, MM>(
     packet_out pkt,
+#ifdef _PNA_DEV_
+    inout MH main_hdr,
+#else
     in    MH main_hdr,
+#endif
     in    MM main_user_meta,
-    in    pna_main_output_metadata_t ostd);
+    in    pna_main_output_metadata_t ostd
+#ifdef __TARGET_TC__
+    , tc_skb_metadata skb_meta
+#endif
+    );
 
 package PNA_NIC<MH, MM>(
     MainParserT<MH, MM> main_parser,

@@ -1,5 +1,5 @@
-// What all versions of PNA share. With _PNA_0_5_ also what version 0.7 dropped; with __TARGET_DPDK__ also what the DPDK
-// target adds.
+// What all versions of PNA share. With _PNA_0_5_ also what version 0.7 dropped; with __TARGET_DPDK__ and __TARGET_TC__
+// also what these targets add. Annotations that begin with tc_ mean nothing to others.
 
 // Each quantity has three names: a plain number (..Uint_t), a type that the control plane translates (.._t), and the
 // same two as they stand in headers between the device and the controller (..InHeader..).
@@ -229,21 +229,88 @@ enum PNA_CounterType_t {
     PACKETS_AND_BYTES
 }
 
+#ifdef __TARGET_TC__
+// The metadata that the kernel keeps with a packet (a socket buffer), field by field.
+extern tc_skb_metadata {
+    void get();
+    void set();
+    bit<64> get_tstamp();
+    bit<32> get_mark();
+    bit<16> get_tc_classid();
+    bit<16> get_tc_index();
+    bit<16> get_queue_mapping();
+    bit<16> get_protocol();
+    bit<1> get_tc_at_ingress();
+    bit<1> get_from_ingress();
+    void set_tstamp(in bit<64> ts);
+    void set_mark(in bit<32> m);
+    void set_tc_classid(in bit<16> cid);
+    void set_tc_index(in bit<16> x);
+    void set_queue_mapping(in bit<16> m);
+    void set_protocol(in bit<16> p);
+}
+
+// What the control plane sees of each kind of extern.
+struct tc_ControlPath_Counter<W, S> {
+    @tc_key S index;
+    @tc_data W pkts;
+    @tc_data W bytes;
+}
+
+struct tc_ControlPath_DirectCounter<W> {
+    @tc_key bit<32> index;
+    @tc_data W pkts;
+    @tc_data W bytes;
+}
+
+struct tc_ControlPath_Meter<S> {
+    @tc_key S index;
+    @tc_data bit<64> cir;
+    @tc_data bit<64> cbs;
+    @tc_data bit<64> pir;
+    @tc_data bit<64> pbs;
+}
+
+struct tc_ControlPath_DirectMeter {
+    @tc_key bit<32> index;
+    @tc_data bit<64> cir;
+    @tc_data bit<64> cbs;
+    @tc_data bit<64> pir;
+    @tc_data bit<64> pbs;
+}
+
+struct tc_ControlPath_Register<T> {
+    @tc_key bit<32> index;
+    @tc_data T a_value;
+}
+
+struct tc_ControlPath_Digest<T> {
+    @tc_key bit<32> index;
+    @tc_data T data;
+}
+#endif
+
 // W is the width of a counter in the data plane, S the type of the index.
+#ifdef __TARGET_TC__
+@tc_acl("RP:RUXP")
+#endif
 @noWarn("unused")
 extern Counter<W, S> {
-    Counter(bit<32> n_counters, PNA_CounterType_t type);
-    void count(in S index);
+    Counter(@tc_numel bit<32> n_counters, PNA_CounterType_t type);
+    @tc_md_exec void count(in S index);
 #ifdef __TARGET_DPDK__
     void count(in S index, in bit<32> pkt_len);
 #endif
 }
 
 // A counter for each entry of the table that names it in its `pna_direct_counter` property.
+#ifdef __TARGET_TC__
+@tc_acl("RP:RUXP")
+#endif
 @noWarn("unused")
 extern DirectCounter<W> {
     DirectCounter(PNA_CounterType_t type);
-    void count();
+    @tc_md_exec void count();
 #ifdef __TARGET_DPDK__
     void count(in bit<32> pkt_len);
 #endif
@@ -257,10 +324,13 @@ enum PNA_MeterType_t {
 enum PNA_MeterColor_t { RED, GREEN, YELLOW }
 
 // Two-rate three-colour meters (RFC 2698): colour-aware with a colour, colour-blind without.
+#ifdef __TARGET_TC__
+@tc_acl("RUP:RUXP")
+#endif
 extern Meter<S> {
-    Meter(bit<32> n_meters, PNA_MeterType_t type);
-    PNA_MeterColor_t execute(in S index, in PNA_MeterColor_t color);
-    PNA_MeterColor_t execute(in S index);
+    Meter(@tc_numel bit<32> n_meters, PNA_MeterType_t type);
+    @tc_md_exec PNA_MeterColor_t execute(in S index, in PNA_MeterColor_t color);
+    @tc_md_exec PNA_MeterColor_t execute(in S index);
 #ifdef __TARGET_DPDK__
     PNA_MeterColor_t dpdk_execute(in S index, in PNA_MeterColor_t color, in bit<32> pkt_len);
     PNA_MeterColor_t dpdk_execute(in S index, in bit<32> pkt_len);
@@ -268,10 +338,13 @@ extern Meter<S> {
 }
 
 // A meter for each entry of the table that names it in its `pna_direct_meter` property.
+#ifdef __TARGET_TC__
+@tc_acl("RUP:RUXP")
+#endif
 extern DirectMeter {
     DirectMeter(PNA_MeterType_t type);
-    PNA_MeterColor_t execute(in PNA_MeterColor_t color);
-    PNA_MeterColor_t execute();
+    @tc_md_exec PNA_MeterColor_t execute(in PNA_MeterColor_t color);
+    @tc_md_exec PNA_MeterColor_t execute();
 #ifdef __TARGET_DPDK__
     PNA_MeterColor_t dpdk_execute(in PNA_MeterColor_t color, in bit<32> pkt_len);
     PNA_MeterColor_t dpdk_execute(in bit<32> pkt_len);
@@ -279,10 +352,10 @@ extern DirectMeter {
 }
 
 extern Register<T, S> {
-    Register(bit<32> size);
-    Register(bit<32> size, T initial_value);
-    T read(in S index);
-    void write(in S index, in T value);
+    Register(@tc_numel bit<32> size);
+    Register(@tc_numel bit<32> size, @tc_init_val T initial_value);
+    @tc_md_read T read(@tc_key in S index);
+    @tc_md_write void write(@tc_key in S index, @tc_data in T value);
 }
 
 // A number from `min` to `max`, both included.
@@ -303,5 +376,5 @@ extern ActionSelector {
 // A stream of messages to the control plane.
 extern Digest<T> {
     Digest();
-    void pack(in T data);
+    @tc_md_exec void pack(in T data);
 }

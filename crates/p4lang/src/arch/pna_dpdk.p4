@@ -1,5 +1,5 @@
-// PNA as p4c has it for the DPDK target: version 0.5, whose main blocks know a direction and have a control before
-// them, with the functions of version 0.7 as far as they fit.
+// PNA 0.5, whose main blocks know a direction and have a control before them, with what p4c adds for the DPDK target
+// and the functions of version 0.7 as far as they fit. This is also what p4c itself has as pna.p4.
 
 #ifndef __PNA_P4__
 #define __PNA_P4__
@@ -7,7 +7,9 @@
 #ifndef __TARGET_DPDK__
 #define __TARGET_DPDK__
 #endif
+#ifndef _PNA_0_5_
 #define _PNA_0_5_
+#endif
 
 #include <core.p4>
 #include "pna/common.p4"
@@ -78,10 +80,10 @@ struct pna_main_output_metadata_t {
 }
 
 extern void drop_packet();
-extern void send_to_port(PortId_t dest_port);
+extern void send_to_port(in PortId_t dest_port);
 
-extern void mirror_packet(MirrorSlotId_t mirror_slot_id,
-                          MirrorSessionId_t mirror_session_id);
+extern void mirror_packet(in MirrorSlotId_t mirror_slot_id,
+                          in MirrorSessionId_t mirror_session_id);
 
 extern void recirculate();
 
