@@ -33,7 +33,7 @@ macro_rules! snapshots {
     )*};
 }
 
-snapshots! { statements instances types objects abstract_methods psa }
+snapshots! { statements instances types more_types constants objects abstract_methods psa }
 
 #[test]
 fn a_program_without_main_is_empty() {

@@ -289,6 +289,10 @@ fn loops() {
     assert_eq!(on("for (bit<8> i in 3 .. 1) { h.h.a = h.h.a + i; }"), [1, 2, 3, 4]);
     assert_eq!(on("for (E e in h.st) { h.h.a = h.h.a + e.x; }"), [0x45, 2, 3, 4]);
     assert_eq!(
+        on("for (Pair p in (list<Pair>) { { 1, 2 }, { 3, 4 } }) { h.h.a = h.h.a + p.right; }"),
+        [7, 2, 3, 4]
+    );
+    assert_eq!(
         on(
             "for (bit<8> i in 0 .. 9) { if (i == 1) continue; if (i == 4) break; h.h.a = h.h.a + i; }"
         ),

@@ -105,7 +105,13 @@ impl<'a> Lowering<'a> {
                         let type_id = self.type_id(&ty);
                         Argument::In(self.coerced(value, type_id))
                     }
-                    _ => Argument::Absent,
+                    _ if objects || parameter.direction == ast::Direction::Out => Argument::Absent,
+                    // Only externs are told that an optional argument is not there.
+                    _ if parameter.direction == ast::Direction::InOut => {
+                        let value = self.default_value(&ty);
+                        Argument::InOut(self.spilled(value))
+                    }
+                    _ => Argument::In(self.default_value(&ty)),
                 },
                 (Some(value), ast::Direction::None | ast::Direction::In) => {
                     let of = self.expression(value);

@@ -132,6 +132,9 @@ impl<'a> Lowering<'a> {
 
     /// A constant as an expression of a type.
     pub(super) fn constant_expression(&mut self, constant: &Constant, ty: &Type) -> Expression {
+        if let (Type::List(element), Constant::Composite(values)) = (ty, constant) {
+            return self.constant_expression(constant, &list_type(element, values.len()));
+        }
         let type_id = self.type_id(ty);
         let kind = match constant {
             Constant::Composite(values) => {
@@ -207,6 +210,11 @@ impl<'a> Lowering<'a> {
         };
         Expression { type_id, kind }
     }
+}
+
+/// A `list<T>` has as many elements as it was given: in the IR it is a tuple of them.
+pub(super) fn list_type(element: &Type, count: usize) -> Type {
+    Type::Tuple(vec![element.clone(); count].into())
 }
 
 /// The value of an expression that is made of constants.

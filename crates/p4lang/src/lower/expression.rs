@@ -401,13 +401,15 @@ impl<'a> Lowering<'a> {
     }
 
     fn list(&mut self, elements: &'a [ast::Expression], target: &Type) -> Expression {
+        if let Type::List(element) = target {
+            return self.list(elements, &super::constant::list_type(element, elements.len()));
+        }
         let type_id = self.type_id(target);
         let list: Vec<&ast::Expression> = elements.iter().collect();
         let values = self.operands(&list);
         let wanted = match target {
             Type::Tuple(types) => types.len(),
             Type::Stack { size, .. } => *size as usize,
-            Type::List(_) => elements.len(),
             _ => self.field_types(target).len(),
         };
         let types = self.part_types(target, wanted);

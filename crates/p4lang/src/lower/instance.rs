@@ -367,8 +367,7 @@ impl<'a> Lowering<'a> {
             let (type_id, value) = match self.constructed(written) {
                 Some(Constructed::Constant(constant)) => match (&ty, &constant) {
                     (Type::List(element), Constant::Composite(values)) => {
-                        // A list has as many elements as it was given.
-                        let tuple = Type::Tuple(vec![(**element).clone(); values.len()].into());
+                        let tuple = super::constant::list_type(element, values.len());
                         (self.type_id(&tuple), self.value(&constant, &tuple))
                     }
                     _ => (self.type_id(&ty), self.value(&constant, &ty)),

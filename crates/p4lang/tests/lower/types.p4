@@ -11,6 +11,7 @@ header_union U { H2 x; H2 y; }
 struct In { H2 h; bit<8> k; }
 struct S { In i; H hv; U[2] us; tuple<bit<8>, tuple<bit<4>, bool>> t; Col c; error e; N8b nn; }
 struct GG<T, R> { T a; R b; }
+struct PP<T, R> { T a; R b; }
 extern Ext<T> { Ext(T v, @optional bit<8> w); T m(in T x, @optional in bit<8> y); void n<R>(out R r); void o(inout T t); }
 extern void ef<T>(in T t, out bit<8> o);
 extern bit<8> eg(in bit<8> x = 4);
@@ -55,7 +56,7 @@ control c(inout S s) {
     s.i.k = CT[0];
     s.c = CC; s.e = CE;
     if (s.c != Col.r && s.e == error.NoMatch) { s.i.h = hdr(3); }
-    GG<bit<8>, GG<bool, H2>> gg = { 3, { true, { 1, 2, (N8) 3, Sgn.neg } } };
+    GG<bit<8>, PP<bool, H2>> gg = { 3, { true, { 1, 2, (N8) 3, Sgn.neg } } };
     gg.b.b = s.i.h;
     gg = { b = gg.b, a = 4 };
     s.i.k = e1.m(s.i.k, 5) + e1.m(6);
