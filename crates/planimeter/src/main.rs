@@ -14,12 +14,14 @@ mod probe;
 mod program;
 mod progress;
 mod stf;
+mod tables;
 
 use std::process::ExitCode;
 
 use clap::Command;
 
 fn main() -> ExitCode {
+    end_quietly_with_the_reader();
     let matches = match command().try_get_matches() {
         Ok(matches) => matches,
         Err(error) => {
@@ -35,12 +37,28 @@ fn main() -> ExitCode {
         Some(("bound", arguments)) => bound::run(arguments),
         Some(("compile", arguments)) => compile::run(arguments),
         Some(("stf", arguments)) => stf::run(arguments),
+        Some(("tables", arguments)) => tables::run(arguments),
         _ => Ok(ExitCode::from(2)),
     };
     outcome.unwrap_or_else(|failure| {
         eprintln!("planimeter: {failure}");
         failure.exit_code()
     })
+}
+
+/// Ends without a word when standard output is a pipe whose reader is gone, as after `| head`. The
+/// printing macros know no way but a panic to say that; status 141 is what shells see of other
+/// programs then.
+fn end_quietly_with_the_reader() {
+    const BROKEN_PIPE: i32 = 141;
+    let otherwise = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload().downcast_ref::<String>().map_or("", String::as_str);
+        if message.starts_with("failed printing to stdout: Broken pipe") {
+            std::process::exit(BROKEN_PIPE);
+        }
+        otherwise(panic);
+    }));
 }
 
 fn command() -> Command {
@@ -59,4 +77,5 @@ fn command() -> Command {
         .subcommand(bound::command())
         .subcommand(compile::command())
         .subcommand(stf::command())
+        .subcommand(tables::command())
 }

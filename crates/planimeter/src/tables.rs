@@ -1,0 +1,419 @@
+//! `planimeter tables`: what table designs take in memory and in caches, and which one fits.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ::tables::machine::caches;
+use ::tables::{Design, EntryLock, Fill, Layout, Model, Requirements, Storage, Wait};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use p4lang::ir::{MatchKind, Program, Table, TableId};
+
+use crate::failure::Failure;
+use crate::program;
+
+/// Entries of a table whose program does not say how many, as p4c has it.
+const DEFAULT_SIZE: usize = 1024;
+
+const ABOUT: &str = "Predict memory and cache fit of table designs, and recommend one";
+
+const LONG_ABOUT: &str = "\
+Predict memory and cache fit of table designs, and recommend one.
+
+For a table of the given key, parameters and size, or for each table of a P4 program: the bytes that \
+original, dynamic, static and inline storage take at the given fill, how many entries fit each cache \
+of this machine, from which fill static storage takes less than dynamic, and which design to use, \
+with the reason. The equations are 1 to 5 of Simon et al., ANCS 2021; the tests of the crate `tables` \
+check them against the bytes that tables allocate.
+
+Nothing is measured here. How fast the designs are on this machine is said by:
+  cargo bench -p tables --bench updates";
+
+const EXAMPLES: &str = "\
+Examples:
+  The table of the paper's evaluation, in its cache:
+    planimeter tables --predict --key-bits 32 --parameter-bytes 9 --size 1M --cache 15M
+
+  Each table of a program:
+    planimeter tables --predict programs/heavy_hitter.p4
+
+  Packets of flows on different cores write the same entries:
+    planimeter tables --predict programs/entry_update.p4 --shared";
+
+pub(crate) fn command() -> Command {
+    let number = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help)
+    };
+    Command::new("tables")
+        .about(ABOUT)
+        .long_about(LONG_ABOUT)
+        .after_long_help(EXAMPLES)
+        .arg(
+            Arg::new("program")
+                .value_name("PROGRAM")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with_all(["key-bits", "parameter-bytes", "size"])
+                .help("P4_16 source, or BMv2 JSON: every table of it"),
+        )
+        .arg(
+            Arg::new("predict")
+                .long("predict")
+                .action(ArgAction::SetTrue)
+                .required(true)
+                .help("Predict; nothing is measured"),
+        )
+        .arg(
+            number("key-bits", "BITS", "Width of the key")
+                .required_unless_present("program")
+                .value_parser(value_parser!(u32)),
+        )
+        .arg(
+            number("parameter-bytes", "BYTES", "Parameters of the action with most")
+                .required_unless_present("program")
+                .value_parser(value_parser!(usize)),
+        )
+        .arg(
+            number("size", "ENTRIES", "Declared size, such as 1024 or 1M (2^20)")
+                .required_unless_present("program")
+                .value_parser(binary),
+        )
+        .arg(number("fill", "PERCENT", "Share of the size that is filled").default_value("100"))
+        .arg(
+            number("cache", "BYTES", "A cache, such as 15M, in place of this machine's")
+                .value_parser(binary),
+        )
+        .arg(
+            number("cores", "COUNT", "Cores that run the program; this machine's by default")
+                .value_parser(value_parser!(usize)),
+        )
+        .arg(
+            Arg::new("shared")
+                .long("shared")
+                .action(ArgAction::SetTrue)
+                .help("Packets on different cores write the same entry, and no write may be lost"),
+        )
+        .arg(
+            Arg::new("references")
+                .long("references")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("program")
+                .help("Packets write entries: action parameters are references (@__ref)"),
+        )
+        .args(program::arguments())
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let question = Question {
+        fill: fill(matches)?,
+        caches: caches_of(matches),
+        cores: matches.get_one("cores").copied().unwrap_or_else(cores),
+        shared: matches.get_flag("shared"),
+    };
+    if question.cores == 0 {
+        return Err(Failure::input("--cores 0: at least one core runs the program"));
+    }
+    let subjects = match matches.get_one::<PathBuf>("program") {
+        Some(path) => of_program(path, &program::load(path, matches)?)?,
+        None => vec![given(matches)?],
+    };
+    let text: Vec<String> = subjects.iter().map(|subject| question.answer(subject)).collect();
+    println!("{}", text.join("\n\n"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A table that is asked about.
+struct Subject {
+    name: String,
+    /// `None` for tables that no storage design is for, with the reason.
+    layout: Result<Layout, String>,
+    asks: Requirements,
+}
+
+/// What is the same for all tables.
+struct Question {
+    fill: Fill,
+    caches: Vec<(String, usize)>,
+    cores: usize,
+    shared: bool,
+}
+
+impl Question {
+    fn answer(&self, subject: &Subject) -> String {
+        let layout = match &subject.layout {
+            Ok(layout) => layout,
+            Err(reason) => return format!("{}: {reason}", subject.name),
+        };
+        let model = Model::new(*layout);
+        let filled = (self.fill.share() * layout.size() as f64).round() as usize;
+        let mut text = format!(
+            "{}: key of {} bits, parameters of {} B, {} entries, {} filled\n\n",
+            subject.name,
+            layout.key_bits(),
+            layout.parameter_bytes(),
+            grouped(layout.size()),
+            grouped(filled)
+        );
+        let _ = write!(text, "  {:<10}{:>16}{:>14}", "storage", "memory, B", "B per entry");
+        for (name, _) in &self.caches {
+            let _ = write!(text, "{:>16}", format!("fit in {name}"));
+        }
+        for storage in Storage::ALL {
+            let bytes = model.memory(storage, filled);
+            let each = if filled == 0 { 0.0 } else { bytes as f64 / filled as f64 };
+            let _ = write!(text, "\n  {storage:<10}{:>16}{each:>14.1}", grouped(bytes));
+            for (_, cache) in &self.caches {
+                let _ = write!(text, "{:>16}", grouped(model.entries_in_cache(storage, *cache)));
+            }
+        }
+        let even = model.break_even_fill().share() * 100.0;
+        let _ = writeln!(
+            text,
+            "\n\n  static takes no more than dynamic from a fill of {even:.0} % on.\n  Keys, pointers and \
+             entries of one replica; the hash index of all but inline is not counted."
+        );
+        text.push('\n');
+        text.push_str(&self.recommend(&model, layout, subject.asks, filled));
+        text
+    }
+
+    fn recommend(
+        &self,
+        model: &Model,
+        layout: &Layout,
+        asks: Requirements,
+        filled: usize,
+    ) -> String {
+        let asks = Requirements { shared_entries: asks.shared_entries || self.shared, ..asks };
+        let writes = asks.reference_parameters || asks.add_on_miss || asks.shared_entries;
+        let (design, why) = if asks.shared_entries {
+            (
+                Design::shared(Storage::Inline),
+                "packets on different cores write the same entry: one replica, and a lock per entry \
+                 so that no write is lost",
+            )
+        } else if writes && self.cores > 1 {
+            (
+                Design::sharded(self.cores),
+                "packets write entries and each flow stays on its core: a table per core needs no \
+                 lock and moves no cache line between cores",
+            )
+        } else {
+            (
+                Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Inline) },
+                if writes {
+                    "packets write entries on one core: one replica, written in place, without lock"
+                } else {
+                    "packets only read: one replica, whose readers take no lock"
+                },
+            )
+        };
+        let mut text = format!("  Recommended: {design}\n    {why}.\n");
+        match design.check(asks) {
+            Ok(()) => {}
+            // A recommendation that the house itself refuses would be worse than none.
+            Err(error) => return format!("  No design fits: {error}"),
+        }
+        let (inline, dynamic) =
+            (model.memory(Storage::Inline, filled), model.memory(Storage::Dynamic, filled));
+        let _ = writeln!(
+            text,
+            "    Inline storage finds key, action and parameters together: {} B in place of {} B for \
+             dynamic storage at this fill.",
+            grouped(inline),
+            grouped(dynamic)
+        );
+        if inline > dynamic {
+            text.push_str(
+                "    It reserves the declared size; if memory is what you lack, dynamic storage takes \
+                 less here.\n",
+            );
+        }
+        if let Some((name, _)) = self
+            .caches
+            .iter()
+            .find(|(_, bytes)| model.entries_in_cache(Storage::Inline, *bytes) >= layout.size())
+        {
+            let _ = writeln!(text, "    The whole table fits {name}.");
+        } else if !self.caches.is_empty() {
+            text.push_str(
+                "    The whole table fits no cache: batches with prefetch hide the misses.\n",
+            );
+        }
+        let seed = Design::double_buffer(Storage::Dynamic, Wait::PAPER);
+        if let Err(error) = seed.check(asks) {
+            let _ = writeln!(text, "    Not {seed}: {error}.");
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+/// The table that the flags describe.
+fn given(matches: &ArgMatches) -> Result<Subject, Failure> {
+    let get = |name: &str| matches.get_one::<usize>(name).copied().unwrap_or_default();
+    let bits = matches.get_one::<u32>("key-bits").copied().unwrap_or_default();
+    let layout = Layout::new(bits, get("parameter-bytes"), get("size")).map_err(Failure::input)?;
+    let asks = Requirements {
+        reference_parameters: matches.get_flag("references"),
+        ..Requirements::default()
+    };
+    Ok(Subject { name: "table".to_owned(), layout: Ok(layout), asks })
+}
+
+/// Every table of a program.
+fn of_program(path: &Path, program: &Program) -> Result<Vec<Subject>, Failure> {
+    if program.tables.is_empty() {
+        return Err(Failure::input(format!("{} has no tables", path.display())));
+    }
+    Ok((0..program.tables.len()).map(|index| of_table(program, TableId(index as u32))).collect())
+}
+
+fn of_table(program: &Program, id: TableId) -> Subject {
+    let table = &program.tables[id.index()];
+    let asks = Requirements {
+        reference_parameters: parameters(program, table).any(|parameter| parameter.reference),
+        shared_entries: false,
+        add_on_miss: table.add_on_miss,
+    };
+    Subject { name: table.name.clone(), layout: layout(program, table), asks }
+}
+
+fn parameters<'p>(
+    program: &'p Program,
+    table: &'p Table,
+) -> impl Iterator<Item = &'p p4lang::ir::ActionParameter> {
+    table.actions.iter().flat_map(|reference| {
+        program.actions.get(reference.action.index()).into_iter().flat_map(|action| {
+            action.parameters.iter().filter(|parameter| parameter.direction.is_none())
+        })
+    })
+}
+
+fn layout(program: &Program, table: &Table) -> Result<Layout, String> {
+    let keys = || table.keys.iter().filter(|key| key.match_kind != MatchKind::Selector);
+    if keys().next().is_none() {
+        return Err("no key, so there is only the default action to store".to_owned());
+    }
+    if let Some(key) = keys().find(|key| key.match_kind != MatchKind::Exact) {
+        return Err(format!(
+            "key {} does not match exactly; the storage designs are for exact keys",
+            key.name
+        ));
+    }
+    let width = |ty| program.types.width_in_bits(ty).unwrap_or(32);
+    let key_bits: u64 = keys().map(|key| width(key.expression.type_id)).sum();
+    let bytes = |reference: &p4lang::ir::ActionReference| -> u64 {
+        let action = program.actions.get(reference.action.index());
+        action.map_or(0, |action| {
+            let own = action.parameters.iter().filter(|parameter| parameter.direction.is_none());
+            own.map(|parameter| width(parameter.type_id).div_ceil(8)).sum()
+        })
+    };
+    let parameter_bytes = table.actions.iter().map(bytes).max().unwrap_or(0);
+    let size = table.size.unwrap_or(DEFAULT_SIZE as u64);
+    let fits = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let actions = u16::try_from(table.actions.len()).unwrap_or(u16::MAX).max(1);
+    Layout::new(u32::try_from(key_bits).unwrap_or(u32::MAX), fits(parameter_bytes), fits(size))
+        .and_then(|layout| layout.with_actions(actions))
+        .map_err(|error| error.to_string())
+}
+
+fn fill(matches: &ArgMatches) -> Result<Fill, Failure> {
+    let text = matches.get_one::<String>("fill").map_or("100", String::as_str);
+    text.trim_end_matches('%')
+        .trim()
+        .parse::<f64>()
+        .ok()
+        .and_then(|percent| Fill::new(percent / 100.0))
+        .ok_or_else(|| {
+            Failure::input(format!("--fill {text}: a percentage from 0 to 100 is wanted"))
+        })
+}
+
+fn caches_of(matches: &ArgMatches) -> Vec<(String, usize)> {
+    match matches.get_one::<usize>("cache") {
+        Some(bytes) => vec![("cache".to_owned(), *bytes)],
+        None => caches().iter().map(|cache| (format!("L{}", cache.level), cache.bytes)).collect(),
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A number with an ending of powers of 1024: `64k`, `15M`, `15MiB`, `1G`.
+fn binary(text: &str) -> Result<usize, String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, ending) = text.split_at(digits);
+    let unit = match ending.trim_end_matches("iB").trim_end_matches('B') {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return Err(format!("{text:?} is no number such as 1024, 64k or 15M")),
+    };
+    number
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| number.checked_mul(unit))
+        .ok_or_else(|| format!("{text:?} is no number such as 1024, 64k or 15M"))
+}
+
+/// Digits in groups of three.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_binary_endings() {
+        assert_eq!(binary("15M"), Ok(15 << 20));
+        assert_eq!(binary("15MiB"), Ok(15 << 20));
+        assert_eq!(binary("64k"), Ok(64 << 10));
+        assert_eq!(binary("7"), Ok(7));
+        assert!(binary("x").is_err() && binary("").is_err() && binary("99999999999999G").is_err());
+    }
+
+    #[test]
+    fn digits_are_grouped() {
+        assert_eq!([0, 999, 1000, 178_734].map(grouped), ["0", "999", "1,000", "178,734"]);
+    }
+
+    /// Whatever is asked, the recommended design honours it.
+    #[test]
+    fn recommendations_honour_what_is_asked() {
+        let layout = Layout::new(32, 9, 1 << 20).expect("a layout");
+        for cores in [1, 2, 16] {
+            for (shared, reference_parameters, add_on_miss) in [
+                (false, false, false),
+                (true, true, false),
+                (false, true, true),
+                (true, false, true),
+            ] {
+                let question = Question {
+                    fill: Fill::new(0.5).expect("a fill"),
+                    caches: vec![("cache".to_owned(), 15 << 20)],
+                    cores,
+                    shared,
+                };
+                let asks =
+                    Requirements { reference_parameters, add_on_miss, shared_entries: false };
+                let subject = Subject { name: "t".to_owned(), layout: Ok(layout), asks };
+                let answer = question.answer(&subject);
+                assert!(answer.contains("Recommended: inline"), "{answer}");
+                assert!(answer.contains("178,734") && answer.contains("491,520"), "{answer}");
+            }
+        }
+    }
+}
