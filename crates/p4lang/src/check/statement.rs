@@ -337,6 +337,7 @@ impl<'program> Checker<'program, '_> {
                 | Type::Integer
                 | Type::Enum(_)
                 | Type::SerializableEnum(_)
+                | Type::Error
                 | Type::ActionRun(_)
                 | Type::Unknown
         );

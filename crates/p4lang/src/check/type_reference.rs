@@ -215,7 +215,7 @@ impl Checker<'_, '_> {
         let contains_itself = |argument: &Type| {
             argument.any(&mut |part| part.named().is_some_and(|part| part.declaration == own))
         };
-        if resolved.iter().any(contains_itself) {
+        if matches!(generic, Type::Extern(_)) && resolved.iter().any(contains_itself) {
             self.error(
                 "recursion",
                 ty.span,
