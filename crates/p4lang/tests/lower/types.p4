@@ -78,7 +78,6 @@ control c(inout S s) {
     eq = s.hv == s.hv;
     bit<8> sel = eq ? (loc > 3 ? 8w1 : loc) : 8w2;
     switch (s.c) { Col.r : { loc = 1; } Col.g : Col.b : { loc = 2; } }
-    switch (s.e) { error.NoMatch : { loc = 1; } default : {} }
     a1(1, loc, (N8) 1, Col.r, error.NoError, false, s.i);
     bit<8> con = (8w1 ++ 8w2)[11:4];
     const bit<8> LC = 8w3 + 1; con = LC;
