@@ -20,6 +20,9 @@ use crate::{Curve, Rational};
 /// Questions within questions, at most. Threads that analyse have a stack for that.
 const DEEPEST: usize = 20_000;
 
+/// What is known already.
+type Known = Answers<Arc<Curve>, Arc<LeftOver>>;
+
 /// What is the same for all flows of interest: network, conventions, answers.
 #[derive(Debug)]
 pub(crate) struct Common<'n> {
@@ -27,7 +30,7 @@ pub(crate) struct Common<'n> {
     pub(crate) settings: Settings,
     /// Whether some server serves by priority.
     priorities: bool,
-    answers: Answers<Arc<Curve>, Arc<LeftOver>>,
+    answers: Known,
 }
 
 impl<'n> Common<'n> {
@@ -76,7 +79,7 @@ pub(crate) struct Tandem {
 pub(crate) struct Bounder<'c, 'n> {
     pub(crate) common: &'c Common<'n>,
     /// Answers that hold for that flow of interest only.
-    own: RefCell<HashMap<FlowId, Rc<Answers<Arc<Curve>, Arc<LeftOver>>>>>,
+    own: RefCell<HashMap<FlowId, Rc<Known>>>,
     depth: Cell<usize>,
 }
 
@@ -151,11 +154,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
     }
 
     /// Answers that hold for everybody, or only where one flow takes nothing away.
-    fn answers<R>(
-        &self,
-        lowest: Option<FlowId>,
-        with: impl FnOnce(&Answers<Arc<Curve>, Arc<LeftOver>>) -> R,
-    ) -> R {
+    fn answers<R>(&self, lowest: Option<FlowId>, with: impl FnOnce(&Known) -> R) -> R {
         let Some(flow) = lowest else { return with(&self.common.answers) };
         let own = Rc::clone(self.own.borrow_mut().entry(flow).or_default());
         with(&own)
@@ -186,6 +185,16 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
         let mut curve = best.ok_or(AnalysisError::NoArrivalBound)?;
         let server = network.server(question.from);
+        // All traffic of a server is also bounded by its arrivals behind maximum service, followed by
+        // what the minimum service may still hold back (Le Boudec, Thiran, theorem 1.6.3).
+        if let Some(most) = &server.maximum_service
+            && flows.as_ref() == network.flows_at(question.from)
+        {
+            let arrival = self.arrival(question.from, flows, None)?;
+            let passed = operations::convolution(&arrival, most)?;
+            let behind = operations::deconvolution(&passed, &self.service(question.from, false)?)?;
+            curve = operations::minimum(&curve, &behind)?;
+        }
         for shaping in server.shaping.iter().chain(network.link(question.from, question.to)) {
             let mut shaping = shaping.clone();
             if server.packetizer {

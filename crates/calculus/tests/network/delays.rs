@@ -231,3 +231,53 @@ fn packetizers_hold_back_a_packet_except_at_the_end() {
     let behind = Curve::token_bucket(rational("41/5"), Rational::ONE).expect("a curve");
     assert_eq!(found.output, behind);
 }
+
+#[test]
+fn maximum_service_limits_what_leaves() {
+    let with = |maximum: Option<Curve>| {
+        let mut builder = NetworkBuilder::new("maximum service");
+        let first = Server { maximum_service: maximum, ..Server::new("a", rl("10", "1")) };
+        let path = vec![builder.server(first), builder.server(Server::new("b", rl("5", "1")))];
+        builder.flow(Flow::new("f", path, tb("20", "2")));
+        let network = builder.build().expect("a network");
+        bound_by(&network, "f", Analysis::Tfa, Settings::default()).delay
+    };
+    // 1 + 20/10 and 1 + 22/5.
+    assert_eq!(with(None), number("42/5"));
+    // Behind at most the rate 12, the second server sees min(14 + 10 t, 22 + 2 t): 24 at time 1 take
+    // until 1 + 24/5.
+    assert_eq!(with(Some(rl("12", "0"))), number("39/5"));
+}
+
+#[test]
+fn curves_of_any_shape_have_bounds_above_their_runs() {
+    let mut builder = NetworkBuilder::new("shapes");
+    let tdma = Curve::tdma(12, 2, 5).expect("a curve");
+    let two_rates = Curve::rate_latencies([(3, 1), (9, 4)]).expect("a curve");
+    let path = vec![
+        builder.server(Server::new("slots", tdma)),
+        builder.server(Server::new("ramp", two_rates)),
+    ];
+    let packets = Curve::staircase(3, 4).expect("a curve");
+    let peaked = Curve::leaky_bucket(1, 6, 5, 1).expect("a curve");
+    builder.flow(Flow::new("packets", path.clone(), packets.clone()));
+    builder.flow(Flow::new("peaked", path.clone(), peaked));
+    builder.flow(Flow::new("short", vec![path[1]], packets));
+    let network = builder.build().expect("a network");
+    let mut compared = 0;
+    for order in [Multiplexing::Fifo, Multiplexing::Arbitrary, Multiplexing::StaticPriority] {
+        let settings = Settings::default().multiplexed(order);
+        let analyser = Analyser::new(&network, settings.clone());
+        for (id, flow) in network.flows() {
+            let run = calculus::network::simulate(&network, id, &settings).expect("a run");
+            for analysis in Analysis::ALL {
+                let Ok(found) = analyser.bound(id, analysis) else { continue };
+                let what = format!("{} {analysis} {order}", flow.name);
+                assert!(found.delay.is_finite(), "{what}");
+                assert!(found.delay >= Extended::from(&run.delay), "{what}: {}", run.delay);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 50, "only {compared} bounds were compared");
+}

@@ -12,7 +12,10 @@ use crate::{Curve, Extended};
 
 /// Bounds of servers, and of the priorities at them, that were computed before.
 #[derive(Debug, Default)]
-pub(crate) struct Totals(Mutex<HashMap<(ServerId, Option<Priority>), Arc<Total>>>);
+pub(crate) struct Totals(Mutex<HashMap<Class, Arc<Total>>>);
+
+/// A server, and one priority of it or all.
+type Class = (ServerId, Option<Priority>);
 
 /// All traffic of a server, or of those of its flows that have one priority.
 #[derive(Debug)]
