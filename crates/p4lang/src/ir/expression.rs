@@ -21,8 +21,9 @@ pub enum ExpressionKind {
     /// A constant.
     Constant(Value),
     /// The value at a place. Reading a field of an invalid header, or an element beyond its
-    /// stack, gives an unspecified value (P4_16 specification, sections 8.18 and 8.25); the
-    /// reference gives zero.
+    /// stack, gives an unspecified value (P4_16 specification, sections 8.18 and 8.25). The
+    /// reference gives zero beyond a stack, and for a field what was last stored there (zero at
+    /// first, and again when the header becomes valid), as BMv2 does.
     Read(Place),
     /// One operand.
     Unary(UnaryOperator, Box<Expression>),

@@ -1,7 +1,7 @@
 //! No packet makes the reference panic: random packets, truncated at every length, through a program that uses most
 //! of the language.
 
-use super::support::{V1model, bits, call, entry, exact};
+use super::support::{V1model, bits, call, entry, exact, load};
 use pipeline::{CloneSession, FieldMatch, Replica, RunError};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -78,4 +78,36 @@ fn random_packets_are_processed_or_dropped() {
         }
     }
     assert!(left > 500 && shortest == 0, "{left} packets left, the shortest of {shortest} bytes");
+}
+
+#[test]
+fn our_programs_survive_random_packets() {
+    println!("seed {SEED:#x}");
+    let mut random = StdRng::seed_from_u64(SEED);
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs");
+    let mut programs = 0;
+    for file in std::fs::read_dir(directory).expect("programs") {
+        let path = file.expect("programs").path();
+        if path.extension().is_none_or(|extension| extension != "p4") {
+            continue;
+        }
+        programs += 1;
+        let mut switch = load(&std::fs::read_to_string(&path).expect("program"));
+        for round in 0..100_u64 {
+            let length = random.random_range(0..100);
+            let mut packet: Vec<u8> = (0..length).map(|_| random.random()).collect();
+            if random.random()
+                && let Some(kind) = packet.get_mut(12..24)
+            {
+                // An IPv4 header with TCP in it, so that parsers go on.
+                kind.copy_from_slice(&[8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6]);
+            }
+            let now = Duration::from_millis(round);
+            if let Err(error) = switch.process(random.random_range(0..4), &packet, now) {
+                panic!("{}, round {round}: {error}", path.display());
+            }
+        }
+        switch.expire(Duration::from_secs(1 << 40));
+    }
+    assert!(programs > 5, "{programs} programs in {directory}");
 }
