@@ -211,7 +211,7 @@ impl<'program> Checker<'program, '_> {
         let parts: &[Expression] = match &key_set.kind {
             ExpressionKind::TupleKeyset(parts) => parts,
             ExpressionKind::DefaultKeyset => return,
-            ExpressionKind::DontCare if types.len() != 1 && !must_be_known => return,
+            ExpressionKind::DontCare if types.len() != 1 => return,
             ExpressionKind::List { elements, .. } if types.len() > 1 => elements,
             _ => std::slice::from_ref(key_set),
         };

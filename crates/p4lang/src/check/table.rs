@@ -670,7 +670,15 @@ impl<'program> Checker<'program, '_> {
             let kind = &*key.match_kind;
             let (shape, allowed) = match &part.kind {
                 ExpressionKind::DontCare | ExpressionKind::DefaultKeyset => {
-                    ("any value", kind != "exact")
+                    // The specification's own example has such an entry (§14.2.1.4); p4c's back-ends refuse it.
+                    if kind == "exact" {
+                        self.warn(Diagnostic::warning(
+                            "match-kind",
+                            part.span,
+                            "an entry for any value of a key that matches `exact`: many targets refuse it",
+                        ));
+                    }
+                    continue;
                 }
                 ExpressionKind::Binary { operator: BinaryOperator::Mask, .. } => {
                     ("a mask", !matches!(kind, "exact" | "range" | "optional"))

@@ -510,7 +510,8 @@ fn entries_fit_their_keys() {
     refuses(&entries("m.m: exact;", "m.m: a;"), "not-constant");
     refuses(&entries("m.m: exact;", "1 &&& 3: a;"), "match-kind");
     refuses(&entries("m.m: exact;", "1..3: a;"), "match-kind");
-    refuses(&entries("m.m: exact;", "_: a;"), "match-kind");
+    warns(&entries("m.m: exact;", "_: a;"), "match-kind");
+    super::accepts(&entries("m.m: ternary; m.w: exact;", "(1, 2): a; _: a;"));
     refuses(&entries("m.m: lpm;", "1 &&& 3: a;"), "match-kind");
     refuses(&entries("m.m: ternary;", "1..3: a;"), "match-kind");
     refuses(&entries("m.m: range;", "1 &&& 3: a;"), "match-kind");
