@@ -42,7 +42,7 @@ static int advise_huge(const struct rte_memseg_list *list, void *argument)
  * for, as the tables of this crate do. */
 int shim_init(void)
 {
-	char *arguments[] = { "tables", "--no-huge", "--no-pci", "--no-shconf", "--no-telemetry", "-m", "2048",
+	char *arguments[] = { "tables", "--no-huge", "--no-pci", "--no-shconf", "--no-telemetry", "-m", "4096",
 			      "-l", "0", "--log-level", "1", NULL };
 	if (rte_eal_init(11, arguments) < 0)
 		return -1;

@@ -7,6 +7,27 @@
 //! The designs, their names and their memory models are those of Simon et al., "High-Performance Match-Action Table
 //! Updates from within Programmable Software Data Planes" (ANCS 2021), called "the paper" in this crate, beside
 //! [`Storage::Inline`], which is our own.
+//!
+//! The control plane uses a [`Table`] (or, for keys that are not matched exactly, a [`MatchTable`]); each thread of
+//! the data plane has a [`Worker`]. What packets do is an implementation of [`Actions`], or a closure:
+//!
+//! ```
+//! use tables::{ActionId, Design, Hit, Layout, Tick, Table};
+//!
+//! let table = Table::new(Layout::new(32, 4, 1024)?, Design::sharded(1))?;
+//! table.insert(&[10, 0, 0, 1], ActionId(0), &[0; 4])?;
+//! let mut worker = table.worker()?;
+//! // Two packets with the same key: the second sees what the first wrote.
+//! let keys = [10, 0, 0, 1, 10, 0, 0, 1];
+//! worker.apply_batch(&keys, Tick(0), &mut |_: usize, entry: &mut Hit<'_>| entry.parameters_mut()[0] += 1)?;
+//! assert_eq!(table.read(&[10, 0, 0, 1]).map(|entry| entry.parameters[0]), Some(2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! How it works inside: [`Storage::Inline`] is an array of one-line buckets that hold keys and values; the paper's
+//! storages use the same buckets as an index. Readers check a bucket's or an entry's version instead of taking a
+//! lock. What a deletion unlinks is used again only when no worker can see it any more, which epochs tell. All shared
+//! memory is reached by atomics, so that no call, in whatever order, is a data race.
 
 mod ageing;
 #[allow(unsafe_code, reason = "fields of a cache line are reached through its address")]

@@ -28,12 +28,14 @@ pub(crate) struct Unit {
     pub(crate) store: Store,
     pub(crate) ageing: Option<Ageing>,
     pub(crate) direct: Arc<Direct>,
+    /// Held while an entry and its age begin or end together.
+    changes: Mutex<()>,
 }
 
 impl Unit {
     pub(crate) fn new(store: Store, profiles: &[u32], direct: Arc<Direct>) -> Self {
         let ageing = (!profiles.is_empty()).then(|| Ageing::new(profiles, store.positions()));
-        Self { store, ageing, direct }
+        Self { store, ageing, direct, changes: Mutex::new(()) }
     }
 
     pub(crate) fn insert<const ALONE: bool>(
@@ -42,12 +44,21 @@ impl Unit {
         entry: NewEntry<'_>,
         now: Tick,
     ) -> Result<(), Full> {
+        let _turn = self.turn(reclaim);
         let position =
             self.store.insert::<ALONE>(reclaim, entry.key, entry.action, entry.parameters)?;
         if let Some(ageing) = &self.ageing {
             ageing.start(Position(position), entry.profile, now);
         }
         Ok(())
+    }
+
+    /// Where entries age, one insertion or deletion at a time; otherwise an entry that is deleted as it is inserted
+    /// could leave its age to the next one in its place.
+    fn turn(&self, reclaim: Reclaim<'_>) -> Option<MutexGuard<'_, ()>> {
+        let lock = || self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever has it may be waiting until this thread holds no entry, which is so.
+        self.ageing.as_ref().map(|_| reclaim.while_waiting(lock))
     }
 
     pub(crate) fn modify<const ALONE: bool>(
@@ -60,6 +71,7 @@ impl Unit {
     }
 
     pub(crate) fn remove(&self, reclaim: Reclaim<'_>, key: &[u8]) -> bool {
+        let _turn = self.turn(reclaim);
         let removed = self.store.remove(reclaim, key);
         if let (Some(position), Some(ageing)) = (removed, &self.ageing) {
             ageing.stop(Position(position));
