@@ -198,6 +198,24 @@ fn tables_in_expressions() {
 }
 
 #[test]
+fn tables_in_keys_and_arguments() {
+    let tables = "action bump() { h.h.d = h.h.d + 1; } action set(bit<8> v) { h.h.c = v; }
+        table one { key = { h.h.a : exact; } actions = { bump; NoAction; }
+            const default_action = NoAction(); const entries = { 1 : bump(); } }
+        table two { key = { one.apply().hit : exact @name(\"hit\"); h.h.d : exact; } actions = { set; }
+            default_action = set(77); const entries = { (true, 5) : set(11); (false, 4) : set(12); } }
+        action both(in bool x, in bool y) { if (x != y) { h.h.b = 66; } }";
+    assert_eq!(fields("", tables, "two.apply();"), [1, 2, 11, 5]);
+    assert_eq!(fields("", tables, "h.h.a = 9; two.apply();"), [9, 2, 12, 4]);
+    // The first application is a hit; its action does not change the key of the second.
+    assert_eq!(fields("", tables, "both(one.apply().hit, one.apply().miss);"), [1, 66, 3, 6]);
+    assert_eq!(
+        fields("", tables, "h.h.b = one.apply().hit ? (one.apply().miss ? 8w1 : 8w2) : 8w3;"),
+        [1, 2, 3, 6]
+    );
+}
+
+#[test]
 fn arguments_of_table_actions() {
     let bound = "bit<8> v = 3; action f(inout bit<8> x, in bit<8> y, bit<8> z) { x = x + y + z; }
         table t { key = { h.h.a : exact; } actions = { f(h.h.b, v); NoAction; }
