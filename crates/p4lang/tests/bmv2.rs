@@ -119,3 +119,73 @@ fn stacks_of_unions_and_computed_indices() {
     let start = text.find("\naction act").expect("there is the action");
     insta::assert_snapshot!(&text[start + 1..]);
 }
+
+/// Action selectors, entries of every match kind, and a table that ends the pipeline by action.
+#[test]
+fn selectors_and_entries() {
+    let text = r#"{
+      "__meta__": {"version": [2, 18]},
+      "header_types": [
+        {"name": "m_t", "id": 0, "fields": [["k", 12, false], ["mcast_grp", 16, false]]},
+        {"name": "h_t", "id": 1, "fields": [["x", 8, false], ["y", 8, false]]}
+      ],
+      "headers": [
+        {"name": "intrinsic_metadata", "id": 0, "header_type": "m_t", "metadata": true},
+        {"name": "h", "id": 1, "header_type": "h_t", "metadata": false}
+      ],
+      "parsers": [{"name": "parser", "id": 0, "init_state": "start", "parse_states": [
+        {"name": "start", "id": 0, "parser_ops": [], "transition_key": [], "transitions": [
+          {"value": "default", "mask": null, "next_state": null}]}]}],
+      "actions": [
+        {"name": "go", "id": 0, "runtime_data": [{"name": "group", "bitwidth": 16}], "primitives": [
+          {"op": "modify_field", "parameters": [
+            {"type": "field", "value": ["intrinsic_metadata", "mcast_grp"]},
+            {"type": "runtime_data", "value": 0}]}]},
+        {"name": "NoAction", "id": 1, "runtime_data": [], "primitives": []}
+      ],
+      "pipelines": [{"name": "ingress", "id": 0, "init_table": "all", "tables": [
+        {"name": "all", "id": 0, "match_type": "range", "type": "simple", "max_size": 8,
+         "key": [
+           {"match_type": "valid", "target": "h", "mask": null},
+           {"match_type": "lpm", "target": ["h", "x"], "mask": null},
+           {"match_type": "range", "target": ["h", "y"], "mask": null},
+           {"match_type": "optional", "target": ["intrinsic_metadata", "k"], "mask": null}],
+         "actions": ["go", "NoAction"], "action_ids": [0, 1],
+         "next_tables": {"go": "wcmp", "NoAction": null}, "base_default_next": null,
+         "default_entry": {"action_id": 1, "action_const": false, "action_data": []},
+         "entries": [
+           {"priority": 5, "match_key": [
+              {"match_type": "valid", "key": true},
+              {"match_type": "lpm", "key": "0xff", "prefix_length": 4},
+              {"match_type": "range", "start": "0x01", "end": "0x0f"},
+              {"match_type": "optional", "key": "0x123", "mask": "0xfff"}],
+            "action_entry": {"action_id": 0, "action_data": ["0x7"]}},
+           {"priority": 9, "match_key": [
+              {"match_type": "valid", "key": false},
+              {"match_type": "lpm", "key": "0x00", "prefix_length": 0},
+              {"match_type": "range", "start": "0x00", "end": "0xff"},
+              {"match_type": "optional", "key": "0x000", "mask": "0x000"}],
+            "action_entry": {"action_id": 1, "action_data": []}}]},
+        {"name": "wcmp", "id": 1, "match_type": "exact", "type": "indirect_ws", "max_size": 16,
+         "action_profile": "selector", "support_timeout": true,
+         "key": [{"match_type": "exact", "target": ["h", "x"], "mask": null}],
+         "actions": ["go"], "next_tables": {"go": null}, "base_default_next": null}
+       ],
+       "action_profiles": [{"name": "selector", "id": 0, "max_size": 32, "selector": {
+         "algo": "crc32", "input": [{"type": "field", "value": ["h", "y"]}]}}],
+       "conditionals": []}]
+    }"#;
+    let program = load_bmv2_json(text).expect("the program is read");
+    program.validate().expect("it keeps the promises of the IR");
+    let text = program.to_text();
+    let section = |from: &str, to: &str| {
+        let start = text.find(from).expect("the section starts");
+        let end = text.find(to).expect("the section ends");
+        text[start..end].to_owned()
+    };
+    insta::assert_snapshot!(format!(
+        "{}{}",
+        section("extern action_selector", "parser parser"),
+        section("control ingress", "control egress")
+    ));
+}

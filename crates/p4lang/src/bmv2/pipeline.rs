@@ -575,6 +575,8 @@ impl Loader<'_> {
                 let value = Bits::from_bigint(width, signed, &number(text)?).bit_and(&mask);
                 if mask.is_zero() {
                     KeySet::Any
+                } else if key.match_type == "optional" {
+                    KeySet::Exact(Value::Bits(value))
                 } else {
                     KeySet::Mask { value: Value::Bits(value), mask: Value::Bits(mask) }
                 }
