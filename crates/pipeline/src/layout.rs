@@ -7,7 +7,7 @@ use crate::error::LoadError;
 use crate::value::Value;
 use num_bigint::BigInt;
 use p4lang::bits::Bits;
-use p4lang::ir::{self, Composite, Program, Type, TypeId};
+use p4lang::ir::{self, Composite, CompositeKind, Program, Type, TypeId};
 
 /// Most single values (fields, elements) that the variables of a program may hold together: some
 /// hundred megabytes.
@@ -163,6 +163,38 @@ impl Layout {
     pub(crate) fn error(&self, name: &str) -> u32 {
         let position = self.program.errors.iter().position(|known| known == name).unwrap_or(0);
         u32::try_from(position).unwrap_or(0)
+    }
+
+    /// A value as people read it: with the names of fields, errors and members.
+    pub(crate) fn render(&self, value: &Value, type_id: TypeId) -> String {
+        match (value, self.get(type_id)) {
+            (Value::Error(position), _) => {
+                let name = self.program.errors.get(*position as usize);
+                name.map_or_else(|| value.to_string(), |name| format!("error.{name}"))
+            }
+            (Value::Enum(_), _) => {
+                self.enum_member(type_id, value).map_or_else(|| value.to_string(), str::to_owned)
+            }
+            (Value::Header { valid: false, .. }, _) => "invalid".to_owned(),
+            (
+                Value::Struct(values) | Value::Header { fields: values, .. } | Value::Union(values),
+                Some(Type::Composite(_)),
+            ) => {
+                let composite = self.composite(type_id);
+                let fields = composite.map_or(&[][..], |composite| &composite.fields);
+                let named = composite.is_some_and(|known| known.kind != CompositeKind::Tuple);
+                let parts = fields.iter().zip(values).map(|(field, value)| {
+                    let text = self.render(value, field.type_id);
+                    if named { format!("{} = {text}", field.name) } else { text }
+                });
+                format!("{{{}}}", parts.collect::<Vec<_>>().join(", "))
+            }
+            (Value::Stack { elements, .. }, Some(Type::Stack { element, .. })) => {
+                let parts = elements.iter().map(|value| self.render(value, element));
+                format!("[{}]", parts.collect::<Vec<_>>().join(", "))
+            }
+            _ => value.to_string(),
+        }
     }
 
     /// `file:line:column`, as compilers write it.

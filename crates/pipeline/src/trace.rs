@@ -1,7 +1,6 @@
 //! What happened to a packet, in the order in which it happened.
 
 use crate::table::TableEntry;
-use crate::value::Value;
 use std::fmt;
 
 /// Takes events as they happen.
@@ -16,7 +15,8 @@ impl Trace for Vec<Event> {
     }
 }
 
-/// Something that happened. Names are those of the program.
+/// Something that happened. Names are those of the program; values are as people read them, with the
+/// names of fields, errors and members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -48,7 +48,7 @@ pub enum Event {
         /// Where it went, or the header's type if it was skipped.
         header: String,
         /// Its fields.
-        value: Value,
+        value: String,
     },
     /// A parser rejected the packet.
     Rejected {
@@ -60,7 +60,7 @@ pub enum Event {
         /// Name of the table.
         table: String,
         /// Name and value of each key.
-        keys: Vec<(String, Value)>,
+        keys: Vec<(String, String)>,
     },
     /// An entry matched.
     Hit {
@@ -79,21 +79,21 @@ pub enum Event {
         /// Its name.
         name: String,
         /// Name and value of each parameter.
-        arguments: Vec<(String, Value)>,
+        arguments: Vec<(String, String)>,
     },
     /// A value was stored.
     Assign {
         /// Where.
         place: String,
         /// What.
-        value: Value,
+        value: String,
     },
     /// An extern ran.
     Extern {
         /// Function, or instance and method.
         name: String,
         /// Values of the arguments that it reads.
-        arguments: Vec<Value>,
+        arguments: Vec<String>,
     },
     /// An entry was added by the packet.
     Added {
@@ -105,7 +105,7 @@ pub enum Event {
     /// Something that a deparser was given to emit.
     Emit {
         /// Its value.
-        value: Value,
+        value: String,
     },
     /// Text of `log_msg`.
     Log {
@@ -133,7 +133,7 @@ pub enum Event {
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = |f: &mut fmt::Formatter<'_>, values: &[(String, Value)]| {
+        let named = |f: &mut fmt::Formatter<'_>, values: &[(String, String)]| {
             for (position, (name, value)) in values.iter().enumerate() {
                 let separator = if position > 0 { ", " } else { "" };
                 write!(f, "{separator}{name} = {value}")?;
@@ -168,7 +168,6 @@ impl fmt::Display for Event {
             }
             Self::Assign { place, value } => write!(f, "      {place} = {value}"),
             Self::Extern { name, arguments } => {
-                let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
                 write!(f, "      {name}({})", arguments.join(", "))
             }
             Self::Added { table, entry } => {

@@ -82,7 +82,10 @@ impl Machine<'_> {
                 .arguments
                 .iter()
                 .filter_map(|argument| match argument {
-                    Argument::In(expression) => machine.evaluate(expression).ok(),
+                    Argument::In(expression) => {
+                        let value = machine.evaluate(expression).ok()?;
+                        Some(machine.layout.render(&value, expression.type_id))
+                    }
                     _ => None,
                 })
                 .collect(),

@@ -45,9 +45,11 @@ impl Machine<'_> {
             .map(Value::to_pattern)
             .collect::<Option<_>>()
             .ok_or_else(|| damaged("key"))?;
-        self.event(|_| Event::Table {
-            table: table.name.clone(),
-            keys: table.keys.iter().map(|key| key.name.clone()).zip(values).collect(),
+        self.event(|machine| {
+            let keys = table.keys.iter().zip(&values).map(|(key, value)| {
+                (key.name.clone(), machine.layout.render(value, key.expression.type_id))
+            });
+            Event::Table { table: table.name.clone(), keys: keys.collect() }
         });
 
         let now = self.now;

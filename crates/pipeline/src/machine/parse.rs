@@ -138,13 +138,13 @@ impl Machine<'_> {
         self.cursor = cursor;
         self.event(|machine| Event::Extract {
             header: match &place {
-                Some(place) => machine.describe(place),
+                Some(place) => machine.describe(place).0,
                 None => {
                     let composite = machine.layout.composite(header_type);
                     composite.map_or_else(String::new, |composite| composite.name.clone())
                 }
             },
-            value: value.clone(),
+            value: machine.layout.render(&value, header_type),
         });
         if let Some(place) = place {
             self.update(&place, |target| *target = value)?;
@@ -232,7 +232,7 @@ impl Machine<'_> {
         // BMv2 moves by whole bytes; P4 leaves that to the target.
         let by_bytes =
             matches!(self.layout.program.architecture, Architecture::V1model | Architecture::Psa);
-        if by_bytes && bits % 8 != 0 {
+        if by_bytes && !bits.is_multiple_of(8) {
             return Err(Stop::Reject(self.layout.error("ParserInvalidArgument")));
         }
         let end = self.cursor.checked_add(bits);

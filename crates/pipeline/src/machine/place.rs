@@ -112,9 +112,13 @@ impl Machine<'_> {
 
     /// Stores a value and tells the trace.
     pub(crate) fn write(&mut self, place: &Resolved, value: Value) -> Result<(), Stop> {
-        self.event(|machine| Event::Assign {
-            place: machine.describe(place),
-            value: value.clone(),
+        self.event(|machine| {
+            let (place, type_id) = machine.describe(place);
+            let value = match type_id {
+                Some(type_id) => machine.layout.render(&value, type_id),
+                None => value.to_string(),
+            };
+            Event::Assign { place, value }
         });
         self.update(place, |target| *target = value)
     }
@@ -159,8 +163,8 @@ impl Machine<'_> {
         Some(type_id)
     }
 
-    /// The place as people write it.
-    pub(crate) fn describe(&self, place: &Resolved) -> String {
+    /// The place as people write it, and its type unless it is a slice.
+    pub(crate) fn describe(&self, place: &Resolved) -> (String, Option<TypeId>) {
         let variable = self.layout.program.variables.get(place.variable.index());
         let mut text = variable.map_or_else(String::new, |variable| variable.name.clone());
         let mut type_id = variable.map(|variable| variable.type_id);
@@ -180,10 +184,13 @@ impl Machine<'_> {
                         _ => None,
                     });
                 }
-                Step::Slice { high, low } => text.push_str(&format!("[{high}:{low}]")),
+                Step::Slice { high, low } => {
+                    text.push_str(&format!("[{high}:{low}]"));
+                    type_id = None;
+                }
             }
         }
-        text
+        (text, type_id)
     }
 
     fn index(&self, index: &p4lang::ir::Expression) -> Result<u64, Stop> {

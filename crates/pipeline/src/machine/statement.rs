@@ -97,9 +97,11 @@ impl Machine<'_> {
             }
             StatementKind::Lookahead { result, type_id } => self.lookahead(result, *type_id)?,
             StatementKind::Advance(bits) => self.advance(bits)?,
-            StatementKind::Emit(value) => {
-                let value = self.evaluate(value)?;
-                self.event(|_| Event::Emit { value: value.clone() });
+            StatementKind::Emit(expression) => {
+                let value = self.evaluate(expression)?;
+                self.event(|machine| Event::Emit {
+                    value: machine.layout.render(&value, expression.type_id),
+                });
                 value.emit(&mut self.emitted, &mut self.emitted_used);
             }
             StatementKind::Verify { condition, error } => {
@@ -305,13 +307,13 @@ impl Machine<'_> {
     }
 
     /// Names and values of an action's parameters, for the trace.
-    pub(super) fn action_arguments(&self, action: &Action) -> Vec<(String, Value)> {
+    pub(super) fn action_arguments(&self, action: &Action) -> Vec<(String, String)> {
         action
             .parameters
             .iter()
             .filter_map(|parameter| {
-                let value = self.variable(parameter.variable).ok()?.clone();
-                Some((parameter.name.clone(), value))
+                let value = self.variable(parameter.variable).ok()?;
+                Some((parameter.name.clone(), self.layout.render(value, parameter.type_id)))
             })
             .collect()
     }

@@ -440,7 +440,7 @@ fn the_trace_tells_what_happened_in_order() {
         "ingress: port 2, 4 bytes, normal",
         "  P",
         "    state P.start",
-        "      extract h.r = {0x1, 0x0, 0x0}",
+        "      extract h.r = {a = 0x1, b = 0x0, c = 0x0}",
         "  V",
         "  I",
         "    table I.t: h.r.a = 0x1",
@@ -454,7 +454,7 @@ fn the_trace_tells_what_happened_in_order() {
         "  E",
         "  C",
         "  D",
-        "      emit {{0x1, 0x5, 0x0}}",
+        "      emit {r = {a = 0x1, b = 0x5, c = 0x0}}",
         "output: port 4, 4 bytes",
     ];
     assert_eq!(lines, expected);
