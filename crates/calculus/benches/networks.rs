@@ -5,6 +5,7 @@
 //! as on the Internet, an output port as a server, and four flows from each server to random ones
 //! over shortest paths that go up towards the core and then down, so that nothing is cyclic.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -195,8 +196,8 @@ fn up_down(next: &[Vec<usize>], first: (usize, usize), sink: usize) -> Option<Ve
                 continue;
             }
             let state = (*to, goes_down);
-            if !before.contains_key(&state) {
-                before.insert(state, Some((at, down)));
+            if let Entry::Vacant(free) = before.entry(state) {
+                free.insert(Some((at, down)));
                 queue.push_back(state);
             }
         }

@@ -1,4 +1,42 @@
-//! Networks of servers and flows, and bounds for them.
+//! Networks of servers and flows, and exact bounds for delay and backlog.
+//!
+//! A [`NetworkBuilder`] or [`format::read`] makes a checked [`Network`]; an [`Analyser`] bounds its
+//! flows by an [`Analysis`] under conventions that [`Settings`] spells out; [`simulate`] looks for a
+//! run of the network that comes close, and [`Assessed`] holds both against each other.
+//!
+//! ```
+//! use calculus::network::{
+//!     Analyser, Analysis, Flow, Multiplexing, NetworkBuilder, Server, Settings, simulate,
+//! };
+//! use calculus::{Curve, Extended, Rational};
+//!
+//! let mut builder = NetworkBuilder::new("two hops");
+//! let path = vec![
+//!     builder.server(Server::new("s0", Curve::rate_latency(10, 10)?)),
+//!     builder.server(Server::new("s1", Curve::rate_latency(6, 6)?)),
+//! ];
+//! let bucket = Curve::token_bucket(Rational::ratio(25, 2), Rational::ratio(5, 2))?;
+//! let flow = builder.flow(Flow::new("f0", path.clone(), bucket.clone()));
+//! builder.flow(Flow::new("f1", path, bucket));
+//! let network = builder.build()?;
+//!
+//! let settings = Settings::default().multiplexed(Multiplexing::Arbitrary);
+//! let analyser = Analyser::new(&network, settings.clone());
+//! let bound = analyser.bound(flow, Analysis::Sfa)?;
+//! assert_eq!(bound.delay.to_string(), "277/7");
+//! for line in bound.delay_by.derivation.lines(&network) {
+//!     println!("{line}");
+//! }
+//! let run = simulate(&network, flow, &settings).expect("a small network");
+//! assert!(Extended::from(run.delay) <= bound.delay);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! How it works: [`Analyser`] asks for the arrivals of cross traffic, which depend on what servers
+//! left over for it, which depends on the arrivals of others; that recursion (`arrival`) is shared
+//! by all analyses, remembered (`cache`) and run on all cores. Operations on curves go through
+//! closed forms for the usual shapes (`simple`, `affine`) to the algebra of this crate for all
+//! others (`operations`).
 
 mod affine;
 pub mod analysis;

@@ -73,6 +73,12 @@ impl ArrivalBound {
         Self::SegregatedTandemMatching,
     ];
 
+    /// Whether it bounds each flow alone.
+    #[must_use]
+    pub fn segregates(self) -> bool {
+        matches!(self, Self::SegregatedPboo | Self::SegregatedPmoo | Self::SegregatedTandemMatching)
+    }
+
     /// The name that the command line and result files use.
     pub fn name(self) -> &'static str {
         match self {

@@ -69,3 +69,18 @@ fn several_token_buckets() {
         assert_eq!(found.backlog, number("75"), "{analysis}");
     }
 }
+
+#[test]
+fn long_tandems_need_no_long_stack() {
+    // Flows over neighbours: the cross traffic of the last depends on that of the first.
+    let n = 3_000;
+    let mut paths: Vec<Vec<usize>> = (1..n).map(|i| vec![i - 1, i]).collect();
+    paths.push(vec![n - 1]);
+    let flows: Vec<_> = paths.iter().map(|path| (tb("1", "0"), path.as_slice())).collect();
+    let tandem = network(&vec![rl("1", "0"); n], &flows);
+    let last = format!("f{}", n - 1);
+    for multiplexing in [Multiplexing::Fifo, Multiplexing::Arbitrary] {
+        // A burst behind it, and a burst of its own, at rate 1: nothing grows.
+        assert_eq!(bound(&tandem, &last, Analysis::Tfa, multiplexing).delay, number("2"));
+    }
+}

@@ -14,6 +14,9 @@ use crate::failure::Failure;
 use crate::probe::layout;
 pub(crate) use arguments::command;
 
+/// Flows for which runs are looked for: each takes from milliseconds to a second.
+const RUNS: usize = 100;
+
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let file = arguments::file(matches)?;
     let text = std::fs::read_to_string(file)
@@ -73,7 +76,14 @@ fn assess(
     flows: &[FlowId],
 ) -> Result<(Vec<Analysis>, Vec<Vec<calculus::network::Assessed>>), Failure> {
     let analyser = Analyser::new(network, settings.clone());
-    let with_runs = !matches.get_flag("no-simulation");
+    let asked = !matches.get_flag("no-simulation");
+    let with_runs = asked && flows.len() <= RUNS;
+    if asked && !with_runs {
+        eprintln!(
+            "planimeter: runs are looked for up to {RUNS} flows; name some of the {} with --flow",
+            flows.len()
+        );
+    }
     match analyser.assess(flows, analyses, with_runs) {
         Ok(assessed) => Ok((analyses.to_vec(), assessed)),
         Err(error) if analyses.len() == 1 => Err(Failure::input(error)),

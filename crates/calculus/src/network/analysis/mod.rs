@@ -294,7 +294,11 @@ fn source(common: &Common<'_>, analysis: Analysis, derivation: Derivation) -> Ar
     };
     // Whole-path analyses bound cross traffic with the flow of interest in any case, except for
     // the parts of tandem matching. Total flow analysis knows no flow of interest.
-    let excludes = matches!(analysis, Analysis::Sfa | Analysis::TandemMatching)
+    let of_interest = matches!(analysis, Analysis::Sfa | Analysis::TandemMatching);
+    // A cross flow that is bounded alone is a flow of interest meanwhile.
+    let segregates = common.settings.arrival_bounds.iter().any(|method| method.segregates())
+        && !matches!(analysis, Analysis::TfaPlusPlus | Analysis::SinkTree);
+    let excludes = (of_interest || segregates)
         && common.settings.flow_of_interest == FlowOfInterest::LowestPriority;
     Arc::new(Source {
         analysis,
@@ -346,6 +350,8 @@ fn parallel<T: Sync, R: Send>(
         }
         done
     });
+    // What is left if there was no thread at all.
+    done.extend(worker());
     done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
 }
