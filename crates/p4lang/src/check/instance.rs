@@ -100,7 +100,7 @@ impl<'program> Checker<'program, '_> {
                 }
                 _ => return false,
             };
-            super::call::could_match(parameters, &instantiation.arguments)
+            super::arguments::could_match(parameters, &instantiation.arguments)
         });
         match fitting.map(|id| self.self_type(id)) {
             Some(Type::Package(named)) => Type::Package(super::Named::plain(named.declaration)),

@@ -12,9 +12,11 @@
 //! References such as "§8.9" are sections of the P4_16 language specification, version 1.2.4.
 
 mod annotation;
+mod arguments;
 mod call;
 mod checker;
 mod constant;
+mod construct;
 mod convert;
 mod core_methods;
 mod declaration;
@@ -24,13 +26,16 @@ mod expression;
 mod facts;
 mod index;
 mod instance;
+mod method_call;
 mod operator;
+mod parameter;
 mod parser_state;
 mod size;
 mod statement;
 mod table;
 #[cfg(test)]
 mod tests;
+mod type_declaration;
 mod type_reference;
 mod types;
 mod unify;

@@ -1,6 +1,6 @@
 //! Statements (§12): what may stand where, and whether control goes on after them.
 
-use super::call::Signature;
+use super::arguments::Signature;
 use super::checker::{Checker, Info};
 use super::whole_program::root;
 use super::{Call, Constant, DirectApplication, Resolution, Type};

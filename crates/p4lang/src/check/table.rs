@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use num_bigint::BigInt;
 
-use super::call::{Formal, Signature, Style};
+use super::arguments::{Formal, Signature, Style};
 use super::checker::{Checker, Wanted};
 use super::{
     ActionCallFacts, ActionFacts, BoundArgument, Callee, Constant, EntryFacts, KeyFacts,

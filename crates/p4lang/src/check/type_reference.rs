@@ -96,7 +96,7 @@ impl Checker<'_, '_> {
     }
 
     /// Refuses types whose values are not data.
-    pub(super) fn must_be_value(&mut self, ty: &Type, span: Span, what: &str) -> Type {
+    fn must_be_value(&mut self, ty: &Type, span: Span, what: &str) -> Type {
         if matches!(
             ty,
             Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Void

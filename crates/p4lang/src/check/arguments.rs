@@ -1,0 +1,446 @@
+//! Arguments meet parameters (§6.8, §8.20): which is for which, directions, types, and what type parameters stand for.
+
+use std::collections::HashSet;
+
+use super::checker::{Checker, Info};
+use super::{Bindings, BoundArgument, Callee, Type};
+use crate::ast::{self, Argument, Direction, ExpressionKind, Name, Parameter, TypeParameter};
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+/// What can be called.
+pub(super) struct Signature<'program> {
+    pub(super) callee: Callee,
+    pub(super) name: String,
+    pub(super) type_parameters: &'program [TypeParameter],
+    pub(super) parameters: Vec<Formal<'program>>,
+    pub(super) return_type: Type,
+    pub(super) style: Style,
+}
+
+/// A parameter with its type in this use.
+#[derive(Clone)]
+pub(super) struct Formal<'program> {
+    pub(super) parameter: &'program Parameter,
+    pub(super) ty: Type,
+}
+
+/// Rules for arguments differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Functions, methods, `apply`: no direction means known at compile time.
+    Function,
+    /// Actions: no direction means `in`.
+    Action,
+    /// Constructors: everything is known at compile time.
+    Constructor,
+}
+
+/// The result of [`Checker::match_arguments`].
+pub(super) struct Matched {
+    pub(super) type_arguments: Vec<Type>,
+    pub(super) arguments: Vec<BoundArgument>,
+    pub(super) parameter_types: Vec<Type>,
+    pub(super) return_type: Type,
+}
+
+/// Whether a parameter may be left out.
+pub(super) fn may_lack(parameter: &Parameter) -> bool {
+    parameter.default.is_some() || parameter.annotation("optional").is_some()
+}
+
+/// Whether a call with these arguments could mean these parameters: by number and names (§6.8.2).
+pub(super) fn could_match(parameters: &[Parameter], arguments: &[Argument]) -> bool {
+    if arguments.len() > parameters.len() {
+        return false;
+    }
+    let mut given: HashSet<&str> = HashSet::new();
+    for (position, argument) in arguments.iter().enumerate() {
+        let parameter = match &argument.name {
+            Some(name) => parameters.iter().find(|parameter| parameter.name == *name),
+            None => parameters.get(position),
+        };
+        match parameter {
+            Some(parameter) => given.insert(parameter.name.as_str()),
+            None => return false,
+        };
+    }
+    parameters
+        .iter()
+        .all(|parameter| given.contains(parameter.name.as_str()) || may_lack(parameter))
+}
+
+impl<'program> Checker<'program, '_> {
+    pub(super) fn formals(
+        &self,
+        parameters: &'program [Parameter],
+        bindings: &Bindings,
+    ) -> Vec<Formal<'program>> {
+        parameters
+            .iter()
+            .map(|parameter| Formal {
+                parameter,
+                ty: self.out.declared_type(parameter.id).substitute(bindings),
+            })
+            .collect()
+    }
+
+    /// Pairs arguments with parameters; says what is missing or too much.
+    pub(super) fn pair(
+        &mut self,
+        parameters: &[Formal<'program>],
+        arguments: &[Argument],
+        span: Span,
+        name: &str,
+    ) -> Option<Vec<BoundArgument>> {
+        let named = arguments.iter().filter(|argument| argument.name.is_some()).count();
+        if named != 0 && named != arguments.len() {
+            self.error("arguments", span, "either all arguments are named or none");
+            return None;
+        }
+        if arguments.len() > parameters.len() {
+            self.error(
+                "arguments",
+                span,
+                format!("`{name}` takes {} arguments, not {}", parameters.len(), arguments.len()),
+            );
+            return None;
+        }
+        let mut bound: Vec<Option<BoundArgument>> = vec![None; parameters.len()];
+        for (position, argument) in arguments.iter().enumerate() {
+            let index = match &argument.name {
+                Some(name) => parameters.iter().position(|formal| formal.parameter.name == *name),
+                None => Some(position),
+            };
+            let place = index.and_then(|index| bound.get_mut(index));
+            let Some(place) = place else {
+                let written = argument.name.as_ref().map_or("", Name::as_str);
+                self.error(
+                    "arguments",
+                    argument.span(),
+                    format!("`{name}` has no parameter `{written}`"),
+                );
+                return None;
+            };
+            if place.is_some() {
+                let written = argument.name.as_ref().map_or("", Name::as_str);
+                self.error("arguments", argument.span(), format!("`{written}` is given twice"));
+                return None;
+            }
+            *place = Some(match argument.value.kind {
+                ExpressionKind::DontCare => BoundArgument::DontCare(position),
+                _ => BoundArgument::Given(position),
+            });
+        }
+        Some(
+            bound
+                .into_iter()
+                .zip(parameters)
+                .map(|(bound, formal)| match bound {
+                    Some(bound) => bound,
+                    None if formal.parameter.default.is_some() => BoundArgument::Default,
+                    None => BoundArgument::Absent,
+                })
+                .collect(),
+        )
+    }
+
+    /// Looks at the arguments themselves, before it is known what they are for.
+    pub(super) fn argument_infos(&mut self, arguments: &[Argument]) -> Vec<Info> {
+        arguments
+            .iter()
+            .map(|argument| match argument.value.kind {
+                ExpressionKind::DontCare => {
+                    let info = Info { ty: Type::Any, place: true, known: true };
+                    self.record(&argument.value, &info);
+                    info
+                }
+                _ => self.expression(&argument.value),
+            })
+            .collect()
+    }
+
+    /// Checks the arguments against a signature and infers what type parameters stand for.
+    pub(super) fn match_arguments(
+        &mut self,
+        signature: &Signature<'program>,
+        type_arguments: &[ast::Type],
+        arguments: &[Argument],
+        infos: &[Info],
+        span: Span,
+    ) -> Option<Matched> {
+        let bound = self.pair(&signature.parameters, arguments, span, &signature.name)?;
+        let missing = bound.iter().zip(&signature.parameters).find(|(bound, formal)| {
+            **bound == BoundArgument::Absent && formal.parameter.annotation("optional").is_none()
+        });
+        if let Some((_, formal)) = missing {
+            let name = &formal.parameter.name;
+            self.report(
+                Diagnostic::error(
+                    "arguments",
+                    span,
+                    format!("`{}` needs an argument for `{name}`", signature.name),
+                )
+                .secondary(name.span, "this parameter"),
+            );
+            return None;
+        }
+        let bindings = self.fresh_bindings(signature.type_parameters);
+        if !type_arguments.is_empty() && type_arguments.len() != signature.type_parameters.len() {
+            self.error(
+                "type-arguments",
+                span,
+                format!(
+                    "`{}` takes {} type arguments, not {}",
+                    signature.name,
+                    signature.type_parameters.len(),
+                    type_arguments.len()
+                ),
+            );
+            return None;
+        }
+        for (parameter, argument) in signature.type_parameters.iter().zip(type_arguments) {
+            let ty = self.resolve_type(argument);
+            if matches!(ty, Type::Parser(_) | Type::Control(_) | Type::Package(_)) {
+                self.error(
+                    "type-not-allowed",
+                    argument.span,
+                    format!("`{}` cannot be a type argument", self.out.show(&ty)),
+                );
+            }
+            if let Some(variable) = bindings.get(parameter.id).cloned() {
+                self.unify(&variable, &ty, false);
+            }
+        }
+        let types: Vec<Type> =
+            signature.parameters.iter().map(|formal| formal.ty.substitute(&bindings)).collect();
+        let mut good = true;
+        for ((bound, formal), ty) in bound.iter().zip(&signature.parameters).zip(&types) {
+            let (BoundArgument::Given(position) | BoundArgument::DontCare(position)) = bound else {
+                continue;
+            };
+            let (Some(argument), Some(info)) = (arguments.get(*position), infos.get(*position))
+            else {
+                continue;
+            };
+            let set_of_values =
+                matches!(info.ty, Type::Set(_)) && signature.style == Style::Function;
+            if !info.ty.is_value() || set_of_values {
+                self.report(
+                    Diagnostic::error(
+                        "type-mismatch",
+                        argument.value.span,
+                        format!(
+                            "`{}` is no value: it cannot be an argument",
+                            self.out.show(&info.ty)
+                        ),
+                    )
+                    .secondary(formal.parameter.name.span, "the parameter"),
+                );
+                good = false;
+                continue;
+            }
+            good &= self.check_direction(signature, formal, argument, info);
+            let writes = matches!(formal.parameter.direction, Direction::Out | Direction::InOut);
+            if !self.unify(ty, &info.ty, !writes) {
+                let ty = self.settled(ty);
+                self.argument_mismatch(&ty, info, argument, formal, &signature.name);
+                good = false;
+            }
+        }
+        // Conversions come when all arguments had their say on the type parameters.
+        for ((bound, formal), ty) in bound.iter().zip(&signature.parameters).zip(&types) {
+            let BoundArgument::Given(position) = bound else { continue };
+            let (Some(argument), true) = (arguments.get(*position), good) else { continue };
+            let ty = self.resolved(ty);
+            if matches!(formal.parameter.direction, Direction::Out | Direction::InOut) {
+                self.must_be_the_same(&ty, argument, infos.get(*position));
+            } else {
+                self.convert(&argument.value, &ty);
+            }
+        }
+        let matched = Matched {
+            type_arguments: signature
+                .type_parameters
+                .iter()
+                .map(|parameter| {
+                    bindings.get(parameter.id).map_or(Type::Unknown, |ty| self.settled(ty))
+                })
+                .collect(),
+            parameter_types: types.iter().map(|ty| self.settled(ty)).collect(),
+            return_type: self.settled(&signature.return_type.substitute(&bindings)),
+            arguments: bound,
+        };
+        if good && type_arguments.is_empty() {
+            self.must_be_inferred(signature, &matched, span);
+        }
+        Some(matched)
+    }
+
+    fn argument_mismatch(
+        &mut self,
+        ty: &Type,
+        info: &Info,
+        argument: &Argument,
+        formal: &Formal<'program>,
+        name: &str,
+    ) {
+        let (wanted, got) = (self.out.show(ty), self.out.show(&info.ty));
+        let mut diagnostic = Diagnostic::error(
+            "type-mismatch",
+            argument.value.span,
+            format!("`{got}` does not fit the parameter `{}` of `{name}`", formal.parameter.name),
+        )
+        .label(format!("`{wanted}` was expected"))
+        .secondary(formal.parameter.name.span, "the parameter");
+        if let (Type::Parser(_), Type::Parser(_)) | (Type::Control(_), Type::Control(_)) =
+            (ty, &info.ty)
+            && let Some(reason) = self.block_mismatch(&ty.clone(), &info.ty.clone())
+        {
+            diagnostic = diagnostic.note(reason);
+        }
+        if matches!(formal.parameter.direction, Direction::Out | Direction::InOut)
+            && matches!(
+                (ty, &info.ty),
+                (Type::Bits { .. }, Type::Bits { .. } | Type::SerializableEnum(_))
+            )
+        {
+            diagnostic = diagnostic.note("what is written back must have exactly this type");
+        }
+        self.report(diagnostic);
+    }
+
+    /// An argument that is written back is not converted.
+    fn must_be_the_same(&mut self, ty: &Type, argument: &Argument, info: Option<&Info>) {
+        let Some(info) = info else { return };
+        let (wanted, got) = (self.settled(ty), self.settled(&info.ty));
+        let loose = wanted.is_unknown()
+            || got.is_unknown()
+            || wanted.any(&mut |part| matches!(part, Type::Any | Type::Unknown))
+            || got.any(&mut |part| matches!(part, Type::Any | Type::Unknown));
+        if wanted != got && !loose {
+            self.report(
+                Diagnostic::error(
+                    "type-mismatch",
+                    argument.value.span,
+                    format!("`{}` does not fit `{}`", self.out.show(&got), self.out.show(&wanted)),
+                )
+                .label(format!("`{}` was expected", self.out.show(&wanted)))
+                .note("what is written back must have exactly this type"),
+            );
+        }
+    }
+
+    fn check_direction(
+        &mut self,
+        signature: &Signature<'program>,
+        formal: &Formal<'program>,
+        argument: &Argument,
+        info: &Info,
+    ) -> bool {
+        let span = argument.value.span;
+        let name = &formal.parameter.name;
+        let direction = formal.parameter.direction;
+        if matches!(argument.value.kind, ExpressionKind::DontCare) {
+            if direction == Direction::Out || signature.style == Style::Constructor {
+                return true;
+            }
+            self.error(
+                "arguments",
+                span,
+                format!("`_` is only for `out` parameters; `{name}` is none"),
+            );
+            return false;
+        }
+        match direction {
+            Direction::Out | Direction::InOut if !info.place => {
+                self.report(
+                    Diagnostic::error(
+                        "not-a-place",
+                        span,
+                        format!(
+                            "parameter `{name}` is `{}`: its argument is written",
+                            direction.as_str()
+                        ),
+                    )
+                    .label("a variable, a field or an `out` parameter was expected")
+                    .secondary(name.span, "the parameter"),
+                );
+                false
+            }
+            Direction::None if !info.known && signature.style != Style::Action => {
+                let what = if signature.style == Style::Constructor {
+                    "arguments of a constructor are".to_owned()
+                } else {
+                    format!("parameter `{name}` has no direction: its argument is")
+                };
+                self.report(
+                    Diagnostic::error(
+                        "not-constant",
+                        span,
+                        format!("{what} known at compile time"),
+                    )
+                    .label("a constant was expected")
+                    .secondary(name.span, "the parameter"),
+                );
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Says which type parameter nothing tells about.
+    fn must_be_inferred(&mut self, signature: &Signature<'program>, matched: &Matched, span: Span) {
+        for (parameter, ty) in signature.type_parameters.iter().zip(&matched.type_arguments) {
+            if ty.any(&mut |part| *part == Type::Integer) {
+                self.report(
+                    Diagnostic::error(
+                        "no-width",
+                        span,
+                        format!(
+                            "nothing tells how wide `{}` of `{}` is",
+                            parameter.name, signature.name
+                        ),
+                    )
+                    .note("write the widths of the numbers among the arguments: `8w1`"),
+                );
+                continue;
+            }
+            if !ty.any(&mut |part| *part == Type::Any) {
+                continue;
+            }
+            // Nothing to tell it by if it stands only in parameters that were left out.
+            let only_absent =
+                matched.arguments.iter().zip(&signature.parameters).all(|(bound, formal)| {
+                    matches!(
+                        bound,
+                        BoundArgument::Absent | BoundArgument::DontCare(_) | BoundArgument::Default
+                    ) || !formal.ty.any(&mut |part| *part == Type::Variable(parameter.id))
+                });
+            let in_optional =
+                matched.arguments.iter().zip(&signature.parameters).any(|(bound, formal)| {
+                    matches!(
+                        bound,
+                        BoundArgument::Absent | BoundArgument::DontCare(_) | BoundArgument::Default
+                    ) && formal.ty.any(&mut |part| *part == Type::Variable(parameter.id))
+                });
+            let returned =
+                signature.return_type.any(&mut |part| *part == Type::Variable(parameter.id))
+                    && signature.style != Style::Constructor;
+            if only_absent && in_optional && !returned {
+                continue;
+            }
+            self.report(
+                Diagnostic::error(
+                    "type-arguments",
+                    span,
+                    format!(
+                        "nothing tells what type `{}` of `{}` is",
+                        parameter.name, signature.name
+                    ),
+                )
+                .note(format!("write it: `{}<...>(...)`", signature.name)),
+            );
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Declarations of types (§7.2, §7.5, §7.6) and of the members of `error` and `match_kind`.
+
+use super::checker::Checker;
+use super::convert::bounds;
+use super::size::MOST_PARTS;
+use super::{Constant, Type};
+use crate::ast::{self, Declaration, DeclarationId, EnumMember, Name, StructField, TypeParameter};
+use crate::bits::Bits;
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+impl<'program> Checker<'program, '_> {
+    pub(super) fn error_declaration(&mut self, members: &'program [EnumMember]) {
+        for member in members {
+            self.annotations(&member.annotations);
+            self.set_declared_type(member.id, Type::Error);
+            if let Some(first) = self.error_members.get(&member.name.text).copied() {
+                self.duplicate(&member.name, first);
+                continue;
+            }
+            self.error_members.insert(member.name.text.clone(), member.id);
+            self.out.errors.push(member.id);
+        }
+    }
+
+    pub(super) fn match_kind_declaration(&mut self, members: &'program [EnumMember]) {
+        for member in members {
+            self.annotations(&member.annotations);
+            self.set_declared_type(member.id, Type::MatchKind);
+            if let Some(first) = self.match_kinds.get(&member.name.text).copied() {
+                self.duplicate(&member.name, first);
+                continue;
+            }
+            self.match_kinds.insert(member.name.text.clone(), member.id);
+        }
+    }
+
+    pub(super) fn duplicate(&mut self, name: &Name, first: DeclarationId) {
+        let span = self.span_of(first);
+        self.report(
+            Diagnostic::error("duplicate", name.span, format!("`{name}` is declared twice"))
+                .label("declared again here")
+                .secondary(span, "first declared here"),
+        );
+    }
+
+    pub(super) fn composite(
+        &mut self,
+        declaration: &'program Declaration,
+        type_parameters: &'program [TypeParameter],
+        fields: &'program [StructField],
+        ty: Type,
+    ) {
+        let refers_to_itself = |span: Span| {
+            Diagnostic::error(
+                "recursion",
+                span,
+                format!("`{}` cannot contain itself", declaration.name),
+            )
+        };
+        self.scoped(|checker| {
+            checker.declare_type_parameters(type_parameters);
+            let mut seen: Vec<&Name> = Vec::new();
+            let mut varbit: Option<Span> = None;
+            for field in fields {
+                checker.annotations(&field.annotations);
+                if let Some(first) = seen.iter().find(|other| ***other == field.name) {
+                    let first = first.span;
+                    checker.report(
+                        Diagnostic::error(
+                            "duplicate",
+                            field.name.span,
+                            format!("the field `{}` is declared twice", field.name),
+                        )
+                        .secondary(first, "first declared here"),
+                    );
+                }
+                seen.push(&field.name);
+                if field.name.as_str() == "_" {
+                    checker.error("reserved-name", field.name.span, "`_` cannot be declared");
+                }
+                if mentions(&field.ty, &declaration.name) && checker.is_new(&declaration.name) {
+                    checker.report(refers_to_itself(field.ty.span));
+                    checker.set_declared_type(field.id, Type::Unknown);
+                    continue;
+                }
+                let resolved = checker.resolve_type(&field.ty);
+                let allowed = match &ty {
+                    Type::Header(_) => checker.fits_header(&resolved),
+                    Type::HeaderUnion(_) => {
+                        matches!(resolved, Type::Header(_) | Type::Variable(_) | Type::Unknown)
+                    }
+                    _ => checker.fits_struct(&resolved),
+                };
+                if let (Type::Header(_), Type::Varbit { .. }) = (&ty, &resolved) {
+                    if let Some(first) = varbit {
+                        checker.report(
+                            Diagnostic::error(
+                                "type-not-allowed",
+                                field.name.span,
+                                "a header has at most one `varbit` field",
+                            )
+                            .secondary(first, "the first one"),
+                        );
+                    }
+                    varbit = Some(field.name.span);
+                }
+                checker.set_declared_type(field.id, resolved.clone());
+                if !allowed {
+                    let noun = declaration.kind.noun();
+                    checker.error(
+                        "type-not-allowed",
+                        field.ty.span,
+                        format!(
+                            "a field of a {noun} cannot be of type `{}`",
+                            checker.out.show(&resolved)
+                        ),
+                    );
+                    checker.set_type_at(&field.ty, Type::Unknown);
+                    checker.set_declared_type(field.id, Type::Unknown);
+                }
+            }
+        });
+        self.set_declared_type(declaration.id, ty);
+        self.declare(declaration.id, &declaration.name);
+    }
+
+    /// Whether nothing of this name is declared yet.
+    fn is_new(&self, name: &Name) -> bool {
+        self.lookup(
+            &ast::Path { absolute: false, name: name.clone() },
+            super::checker::Wanted::Type,
+        )
+        .is_empty()
+    }
+
+    fn fits_header(&self, ty: &Type) -> bool {
+        match self.base_type(ty) {
+            Type::Bits { .. }
+            | Type::Varbit { .. }
+            | Type::Bool
+            | Type::SerializableEnum(_)
+            | Type::Variable(_)
+            | Type::Unknown => true,
+            inner @ Type::Struct(_) => self.only_bits(&inner, &mut { MOST_PARTS }),
+            _ => false,
+        }
+    }
+
+    fn only_bits(&self, ty: &Type, budget: &mut u32) -> bool {
+        let Some(left) = budget.checked_sub(1) else { return false };
+        *budget = left;
+        match self.base_type(ty) {
+            Type::Bits { .. }
+            | Type::Bool
+            | Type::SerializableEnum(_)
+            | Type::Variable(_)
+            | Type::Unknown => true,
+            inner @ Type::Struct(_) => {
+                self.out.fields(&inner).iter().all(|field| self.only_bits(&field.ty, budget))
+            }
+            _ => false,
+        }
+    }
+
+    fn fits_struct(&self, ty: &Type) -> bool {
+        matches!(
+            self.base_type(ty),
+            Type::Struct(_)
+                | Type::Bits { .. }
+                | Type::Header(_)
+                | Type::HeaderUnion(_)
+                | Type::Enum(_)
+                | Type::Error
+                | Type::Bool
+                | Type::Stack { .. }
+                | Type::Varbit { .. }
+                | Type::Tuple(_)
+                | Type::SerializableEnum(_)
+                | Type::Variable(_)
+                | Type::MatchKind
+                | Type::Unknown
+        )
+    }
+
+    pub(super) fn enumeration(
+        &mut self,
+        declaration: &'program Declaration,
+        underlying: Option<&ast::Type>,
+        members: &'program [EnumMember],
+    ) {
+        let id = declaration.id;
+        let representation = underlying.map(|ty| {
+            let resolved = self.resolve_type(ty);
+            if !resolved.is_bits() && !resolved.is_unknown() {
+                self.report(
+                    Diagnostic::error(
+                        "type-not-allowed",
+                        ty.span,
+                        format!(
+                            "`{}` cannot represent the members of an enum",
+                            self.out.show(&resolved)
+                        ),
+                    )
+                    .label("`bit<W>` or `int<W>` was expected"),
+                );
+                return Type::Unknown;
+            }
+            resolved
+        });
+        let own = if underlying.is_some() { Type::SerializableEnum(id) } else { Type::Enum(id) };
+        let mut seen: Vec<(&Name, DeclarationId)> = Vec::new();
+        for member in members {
+            self.annotations(&member.annotations);
+            self.set_declared_type(member.id, own.clone());
+            if let Some((_, first)) = seen.iter().find(|(name, _)| **name == member.name).copied() {
+                self.duplicate(&member.name, first);
+            }
+            seen.push((&member.name, member.id));
+            match (&representation, &member.value) {
+                (None, Some(value)) => {
+                    self.error(
+                        "enum-value",
+                        value.span,
+                        format!(
+                            "`{}` has no representation: its members have no values",
+                            declaration.name
+                        ),
+                    );
+                }
+                (Some(_), None) => {
+                    self.error(
+                        "enum-value",
+                        member.name.span,
+                        format!("`{}` needs a value: the enum has a representation", member.name),
+                    );
+                }
+                (Some(ty), Some(value)) => self.enum_member(member, ty, value),
+                (None, None) => {}
+            }
+        }
+        if members.is_empty() {
+            self.error("enum-value", declaration.name.span, "an enum needs at least one member");
+        }
+        self.set_declared_type(id, own);
+        self.declare(id, &declaration.name);
+    }
+
+    pub(super) fn enum_member(&mut self, member: &EnumMember, ty: &Type, value: &ast::Expression) {
+        let info = self.expression(value);
+        let Type::Bits { width, signed } = *ty else { return };
+        let number = self.out.evaluate_own(value).as_ref().and_then(Constant::to_integer);
+        let Some(number) = number.filter(|_| self.representation(&info.ty).is_numeric()) else {
+            if !info.ty.is_unknown() {
+                self.error(
+                    "not-constant",
+                    value.span,
+                    format!(
+                        "the value of `{}` must be a number known at compile time",
+                        member.name
+                    ),
+                );
+            }
+            return;
+        };
+        let (least, most) = bounds(width, signed);
+        if number < least || number > most {
+            self.error(
+                "out-of-range",
+                value.span,
+                format!("{number} does not fit `{}`", self.out.show(ty)),
+            );
+            return;
+        }
+        self.convert(value, ty);
+        self.out.enum_values.insert(member.id, Bits::from_bigint(width, signed, &number));
+    }
+
+    pub(super) fn new_type(&mut self, declaration: &'program Declaration, ty: &ast::Type) {
+        let resolved = self.resolve_type(ty);
+        let allowed =
+            matches!(resolved, Type::Bits { .. } | Type::Bool | Type::NewType(_) | Type::Unknown);
+        if !allowed {
+            self.report(
+                Diagnostic::error(
+                    "type-not-allowed",
+                    ty.span,
+                    format!("`type` makes no new type of `{}`", self.out.show(&resolved)),
+                )
+                .label("`bit<W>`, `int<W>`, `bool` or another `type` was expected"),
+            );
+            self.set_type_at(ty, Type::Unknown);
+        }
+        self.set_declared_type(declaration.id, Type::NewType(declaration.id));
+        self.declare(declaration.id, &declaration.name);
+    }
+}
+
+/// Whether a type reference names `name`.
+fn mentions(ty: &ast::Type, name: &Name) -> bool {
+    match &ty.kind {
+        ast::TypeKind::Named(path) => path.name == *name,
+        ast::TypeKind::Specialized { base, arguments } => {
+            base.name == *name || arguments.iter().any(|argument| mentions(argument, name))
+        }
+        ast::TypeKind::Stack { element, .. } => mentions(element, name),
+        ast::TypeKind::Tuple(elements) => elements.iter().any(|element| mentions(element, name)),
+        ast::TypeKind::List(element) => mentions(element, name),
+        _ => false,
+    }
+}
