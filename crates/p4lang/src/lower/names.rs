@@ -1,8 +1,12 @@
 //! Names for the control plane (P4_16 specification, section 18.3.2; key names as p4c makes them).
 
+use num_bigint::BigInt;
+
 use super::Lowering;
-use crate::ast::{Annotation, BinaryOperator, Expression, ExpressionKind, KeyElement};
-use crate::check::{Builtin, Resolution};
+use crate::ast::{
+    Annotation, BinaryOperator, DeclarationKind, Expression, ExpressionKind, KeyElement,
+};
+use crate::check::{Builtin, Constant, Resolution};
 
 /// The name that `@name` gives, or the declared one.
 pub(super) fn local_name(annotations: &[Annotation], declared: &str) -> String {
@@ -26,6 +30,15 @@ pub(super) fn qualified(prefix: &str, local: &str) -> String {
     }
 }
 
+fn in_base(value: &BigInt, base: u8) -> String {
+    match base {
+        2 => format!("0b{}", value.to_str_radix(2)),
+        8 => format!("0o{}", value.to_str_radix(8)),
+        16 => format!("0x{}", value.to_str_radix(16)),
+        _ => value.to_string(),
+    }
+}
+
 impl Lowering<'_> {
     /// The name of a table key: `@name`, or the text of its expression if that is a simple one.
     pub(super) fn key_name(&self, key: &KeyElement, position: usize) -> String {
@@ -37,6 +50,12 @@ impl Lowering<'_> {
     }
 
     pub(super) fn name_of_expression(&self, expression: &Expression) -> Option<String> {
+        if !matches!(expression.kind, ExpressionKind::Integer(_))
+            && let Some(Constant::Integer(_) | Constant::Bits(_)) =
+                self.checked.constant(expression.id)
+        {
+            return self.name_of_constant(expression);
+        }
         match &expression.kind {
             ExpressionKind::Path(path) => Some(path.to_string()),
             ExpressionKind::Member { base, member } => {
@@ -72,13 +91,28 @@ impl Lowering<'_> {
             ExpressionKind::Call { callee, arguments, .. } if arguments.is_empty() => {
                 self.name_of_expression(callee).filter(|name| name.ends_with("$valid$"))
             }
-            ExpressionKind::Integer(literal) => Some(match literal.base {
-                2 => format!("0b{}", literal.value.to_str_radix(2)),
-                8 => format!("0o{}", literal.value.to_str_radix(8)),
-                16 => format!("0x{}", literal.value.to_str_radix(16)),
-                _ => literal.value.to_string(),
-            }),
+            ExpressionKind::Integer(literal) => {
+                Some(in_base(&literal.value.clone().into(), literal.base))
+            }
             _ => None,
         }
+    }
+
+    /// The number behind a name or an operation: p4c folds constants before it names keys, and a
+    /// number keeps the base in which it was declared.
+    fn name_of_constant(&self, expression: &Expression) -> Option<String> {
+        let value = super::types::number(self.checked.constant(expression.id)?)?;
+        let declared = match self.checked.resolution(expression.id) {
+            Some(Resolution::Declaration(id)) => self.checked.index.get_declaration(*id),
+            _ => None,
+        };
+        let base = match declared.map(|declaration| &declaration.kind) {
+            Some(DeclarationKind::Constant { value, .. }) => match &value.kind {
+                ExpressionKind::Integer(literal) => literal.base,
+                _ => 10,
+            },
+            _ => 10,
+        };
+        Some(in_base(&value, base))
     }
 }
