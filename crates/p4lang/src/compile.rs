@@ -22,7 +22,6 @@ pub struct Compiled {
 
 impl Compiled {
     /// Errors and warnings as text.
-    #[must_use]
     pub fn messages(&self, style: Style) -> String {
         self.diagnostics.render(&self.sources, style)
     }
