@@ -13,6 +13,8 @@ mod contenders;
 #[cfg(feature = "dpdk")]
 #[path = "updates/dpdk.rs"]
 mod dpdk;
+#[path = "updates/methods.rs"]
+mod methods;
 #[path = "updates/scaling.rs"]
 mod scaling;
 #[path = "updates/statistics.rs"]
@@ -82,6 +84,9 @@ fn main() {
     }
     for &bits in &sizes {
         scaling::scale(bits, repetitions, &available, cores);
+    }
+    if let Some(&bits) = sizes.last() {
+        methods::compare(bits.min(20), repetitions);
     }
 }
 

@@ -73,12 +73,12 @@ impl Domain {
         let epoch = self.epoch.load(Ordering::Acquire);
         fence(Ordering::SeqCst);
         for worker in &self.workers {
-            let pinned = worker.pinned.load(Ordering::Relaxed);
+            // What the worker read while it was pinned before happens before the memory is used again.
+            let pinned = worker.pinned.load(Ordering::Acquire);
             if pinned != 0 && pinned != epoch {
                 return epoch;
             }
         }
-        fence(Ordering::Acquire);
         // Another thread may have advanced meanwhile; then this attempt counts for nothing.
         match self.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => epoch + 1,

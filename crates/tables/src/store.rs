@@ -195,6 +195,15 @@ impl Store {
         }
     }
 
+    /// Asks the cache for what the lookups of these keys touch first.
+    pub(crate) fn prefetch_batch(&self, keys: &[u8]) {
+        let width = self.layout.key_bytes();
+        match &self.body {
+            Body::Inline(inline) => inline.prefetch_batch(self.seed, width, keys),
+            Body::Indirect(_) => keys.chunks_exact(width).for_each(|key| self.prefetch(key)),
+        }
+    }
+
     /// Reads the entry with this key, parameters into `parameters`.
     #[inline]
     pub(crate) fn read<const ALONE: bool>(

@@ -16,6 +16,7 @@ pub(crate) trait Contender {
 pub(crate) fn all(size: u32) -> Vec<Box<dyn Contender>> {
     let mut contenders: Vec<Box<dyn Contender>> = Vec::new();
     contenders.push(Box::new(Ours::new(Design::sharded(1), size, 256)));
+    contenders.push(Box::new(Ours::new(Design::sharded(1), size, 32).announcing()));
     for storage in [Storage::Inline, Storage::Static, Storage::Dynamic, Storage::Original] {
         contenders.push(Box::new(Ours::new(Design { storage, ..Design::sharded(1) }, size, 32)));
         let locked = Design::shared(storage);
@@ -50,6 +51,8 @@ struct Ours {
     worker: Worker,
     /// Keys of one call. Beyond 32, the table fetches ahead without a break.
     call: usize,
+    /// Each call is preceded by a prefetch of the next one's keys.
+    announce: bool,
 }
 
 impl Ours {
@@ -59,7 +62,20 @@ impl Ours {
             (Synchronisation::Sharded { .. }, _) => "sharded".to_owned(),
             (synchronisation, lock) => format!("{synchronisation}, {lock}"),
         };
-        Self { name: format!("{}, {lock}, bulk {call}", design.storage), worker, call }
+        Self {
+            name: format!("{}, {lock}, bulk {call}", design.storage),
+            worker,
+            call,
+            announce: false,
+        }
+    }
+}
+
+impl Ours {
+    fn announcing(mut self) -> Self {
+        self.name.push_str(", next 32 prefetched");
+        self.announce = true;
+        self
     }
 }
 
@@ -71,13 +87,30 @@ impl Contender for Ours {
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
         let mut sum = 0;
         // Writing the keys as packets carry them is part of the work.
-        let mut batch = [0; 256 * 4];
-        let batch = &mut batch[..self.call * 4];
-        for keys in keys.chunks_exact(self.call) {
+        let mut batches = [[0; 256 * 4]; 2];
+        let write = |batch: &mut [u8], keys: &[u32]| {
             for (wire, key) in batch.chunks_exact_mut(4).zip(keys) {
                 wire.copy_from_slice(&key.to_be_bytes());
             }
-            sum += flip(&mut self.worker, batch, mask);
+        };
+        let [first, second] = &mut batches;
+        let (mut now, mut later) = (first, second);
+        let length = self.call * 4;
+        let mut coming = keys.chunks_exact(self.call);
+        let mut next = coming.next();
+        if let Some(keys) = next {
+            write(now, keys);
+        }
+        while next.is_some() {
+            next = coming.next();
+            if let Some(keys) = next {
+                write(later, keys);
+                if self.announce {
+                    self.worker.prefetch_batch(&later[..length]);
+                }
+            }
+            sum += flip(&mut self.worker, &now[..length], mask);
+            std::mem::swap(&mut now, &mut later);
         }
         sum
     }

@@ -109,6 +109,15 @@ impl Inline {
         with!(self, buckets => buckets.prefetch(hash));
     }
 
+    /// Asks the cache for the buckets of keys that lie one behind the other.
+    pub(crate) fn prefetch_batch(&self, seed: u64, width: usize, keys: &[u8]) {
+        with!(self, buckets => {
+            for key in keys.chunks_exact(width) {
+                buckets.prefetch(hash_for(buckets, key, seed));
+            }
+        });
+    }
+
     #[inline]
     pub(crate) fn read<const ALONE: bool>(
         &self,

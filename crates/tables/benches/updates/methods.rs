@@ -1,0 +1,98 @@
+//! The paper's update methods (Table 1): in place, by change through two replicas, by digest to a controller.
+
+use std::time::{Duration, Instant};
+
+use tables::{Design, DigestLoop, EntryLock, Storage, Table, UpdateMethod, Wait, Worker};
+
+use super::contenders::{filled, flip};
+use super::statistics::Estimate;
+use super::{MASK, random_keys};
+
+/// Digests sent before their answers are awaited; fewer than may be under way.
+const WINDOW: usize = 512;
+
+/// Updates per second of each method, by the wall clock, as waiting is what they are about.
+pub(crate) fn compare(bits: u32, repetitions: usize) {
+    println!(
+        "2^{bits} entries, static storage, updates/s by the wall clock, one core, {repetitions} repetitions"
+    );
+    let one_replica = Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Static) };
+    let double = |wait| Design::double_buffer(Storage::Static, wait);
+    report("pointer", repetitions, 1 << 20, &filled(one_replica, 1 << bits));
+    let change = Design { update: UpdateMethod::Change, ..one_replica };
+    report("change, one replica", repetitions, 1 << 18, &filled(change, 1 << bits));
+    report(
+        "change, double-buffer, quiescent",
+        repetitions,
+        1 << 16,
+        &filled(double(Wait::Quiescent), 1 << bits),
+    );
+    let no_wait = double(Wait::Fixed(Duration::ZERO));
+    report(
+        "change, double-buffer, wait of 0 us",
+        repetitions,
+        1 << 12,
+        &filled(no_wait, 1 << bits),
+    );
+    report(
+        "change, double-buffer, wait of 200 us",
+        repetitions,
+        1 << 10,
+        &filled(double(Wait::PAPER), 1 << bits),
+    );
+    let digest = filled(Design { update: UpdateMethod::Digest, ..one_replica }, 1 << bits);
+    match DigestLoop::start(&digest, Some) {
+        Ok(controller) => {
+            let keys = wire(bits, 1 << 13);
+            let mut worker = digest.worker().expect("a first worker");
+            let rates: Vec<f64> =
+                (0..repetitions).map(|_| digests(&mut worker, &controller, &keys)).collect();
+            println!("  {:40} {} k/s", "digest, loopback TCP", Estimate::of(&rates));
+            let counts = controller.counts();
+            assert_eq!(
+                (counts.dropped, counts.refused),
+                (0, 0),
+                "the window keeps digests from being dropped"
+            );
+        }
+        Err(error) => println!("  SKIPPED: digest: {error}"),
+    }
+    println!();
+}
+
+fn wire(bits: u32, count: usize) -> Vec<[u8; 4]> {
+    random_keys(bits, count, 3).into_iter().map(u32::to_be_bytes).collect()
+}
+
+fn report(name: &str, repetitions: usize, operations: usize, table: &Table) {
+    let keys: Vec<[u8; 4]> = {
+        let bits = table.layout().size().ilog2();
+        wire(bits, operations)
+    };
+    let mut worker = table.worker().expect("a first worker");
+    let mut run = || {
+        let begin = Instant::now();
+        for batch in keys.chunks(32) {
+            flip(&mut worker, batch.as_flattened(), MASK);
+        }
+        operations as f64 / begin.elapsed().as_secs_f64() / 1e3
+    };
+    run();
+    let rates: Vec<f64> = (0..repetitions).map(|_| run()).collect();
+    println!("  {name:40} {} k/s", Estimate::of(&rates));
+}
+
+/// Thousands of digests per second that went to the controller, came back and were applied.
+fn digests(worker: &mut Worker, controller: &DigestLoop, keys: &[[u8; 4]]) -> f64 {
+    let begin = Instant::now();
+    for window in keys.chunks(WINDOW) {
+        for batch in window.chunks(32) {
+            flip(worker, batch.as_flattened(), MASK);
+        }
+        let sent = controller.counts().sent;
+        while controller.counts().applied + controller.counts().refused < sent {
+            std::thread::yield_now();
+        }
+    }
+    keys.len() as f64 / begin.elapsed().as_secs_f64() / 1e3
+}
