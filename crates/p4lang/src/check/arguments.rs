@@ -271,6 +271,12 @@ impl<'program> Checker<'program, '_> {
             return_type: self.settled(&signature.return_type.substitute(&bindings)),
             arguments: bound,
         };
+        let huge =
+            matched.return_type.is_huge() || matched.parameter_types.iter().any(Type::is_huge);
+        if huge {
+            self.error("type-not-allowed", span, "a type in this call has too many parts");
+            return None;
+        }
         if good && type_arguments.is_empty() {
             self.must_be_inferred(signature, &matched, span);
         }

@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 
 use super::{Checked, Type};
 
+/// What is shown of a type is cut near this many bytes.
+const LONGEST: usize = 300;
+
 impl Checked<'_> {
     /// A type as it would be written in a program.
     pub fn show(&self, ty: &Type) -> String {
@@ -22,6 +25,10 @@ impl Checked<'_> {
     }
 
     fn write_type(&self, ty: &Type, out: &mut String) {
+        if out.len() > LONGEST {
+            out.push_str("...");
+            return;
+        }
         // Writing to a string cannot fail.
         match ty {
             Type::Unknown => out.push_str("<unknown>"),

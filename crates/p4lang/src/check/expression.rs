@@ -747,6 +747,11 @@ impl Checker<'_, '_> {
             types.push(Type::DefaultRest);
         }
         let tuple = Type::Tuple(types.into());
+        if tuple.is_huge() {
+            let span = elements.first().map_or_else(Span::nowhere, |first| first.span);
+            self.error("type-not-allowed", span, "this list has too many parts");
+            return Info::unknown();
+        }
         Info { ty: if any_set { Type::Set(Arc::new(tuple)) } else { tuple }, place: false, known }
     }
 
@@ -776,6 +781,12 @@ impl Checker<'_, '_> {
         if default_rest.is_some() {
             types.push(("...".into(), Type::DefaultRest));
         }
-        Info { ty: Type::Record(types.into()), place: false, known }
+        let record = Type::Record(types.into());
+        if record.is_huge() {
+            let span = fields.first().map_or_else(Span::nowhere, |first| first.name.span);
+            self.error("type-not-allowed", span, "this list has too many parts");
+            return Info::unknown();
+        }
+        Info { ty: record, place: false, known }
     }
 }

@@ -30,6 +30,7 @@ impl<'program> Checker<'program, '_> {
                 );
                 continue;
             }
+            self.hides_parameters = true;
             self.declare(state.id, &state.name);
             states.entry(state.name.text.clone()).or_insert(state);
         }

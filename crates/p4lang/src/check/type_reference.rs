@@ -40,7 +40,11 @@ impl Checker<'_, '_> {
 
     /// The type; type arguments may be missing altogether, for a constructor to infer them.
     pub(super) fn resolve_type_or_generic(&mut self, ty: &ast::Type) -> Type {
-        let resolved = self.resolve_kind(ty);
+        let mut resolved = self.resolve_kind(ty);
+        if resolved.is_huge() {
+            self.error("type-not-allowed", ty.span, "this type has too many parts");
+            resolved = Type::Unknown;
+        }
         self.set_type_at(ty, resolved.clone());
         resolved
     }

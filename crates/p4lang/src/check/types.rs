@@ -116,6 +116,9 @@ impl Named {
     }
 }
 
+/// See [`Type::is_huge`].
+const LARGEST: u32 = 4096;
+
 impl Type {
     /// `bit<width>`.
     pub fn bit(width: u32) -> Self {
@@ -140,6 +143,16 @@ impl Type {
     /// Whether it is [`Type::Unknown`].
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown)
+    }
+
+    /// Whether the type, written out, has more parts than any program means. Types of types grow exponentially with
+    /// the program; they are refused where they arise, so that every walk over a type is short.
+    pub(super) fn is_huge(&self) -> bool {
+        let mut parts = 0_u32;
+        self.any(&mut |_| {
+            parts += 1;
+            parts > LARGEST
+        })
     }
 
     /// Whether an expression of this type is data or an object, not a table, a function or a type.

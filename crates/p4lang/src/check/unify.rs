@@ -92,8 +92,15 @@ impl<'program> Checker<'program, '_> {
         }
         let (to_variable, to) = self.chase(destination);
         let (from_variable, from) = self.chase(source);
-        if to == from || to.is_unknown() || from.is_unknown() {
+        if to == from || to.is_unknown() {
             return true;
+        }
+        if from.is_unknown() {
+            // What is in error tells nothing, and nothing more is said of it.
+            return match to {
+                Type::Inferred(variable) => self.bind(variable, Type::Unknown),
+                _ => true,
+            };
         }
         if matches!(from, Type::Any | Type::DefaultRest) || to == Type::Any {
             return true;

@@ -8,6 +8,16 @@ fn a_program_that_uses_everything() {
 }
 
 #[test]
+fn corners_of_values_and_tables() {
+    accepts(include_str!("programs/corners.p4"));
+}
+
+#[test]
+fn a_program_like_those_of_tutorials() {
+    accepts(include_str!("programs/telemetry.p4"));
+}
+
+#[test]
 fn subparsers_and_nested_controls() {
     accepts(include_str!("programs/nested.p4"));
 }

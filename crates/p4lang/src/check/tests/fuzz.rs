@@ -128,6 +128,18 @@ fn deep_and_wide_programs_end() {
         &format!("struct S0 {{ bit<8> a; }}\n{doubling}const S59 s = ...;\n"),
         Severity::Error,
     );
+    // The same with types that have no name, and with types that calls infer.
+    let tuples: String =
+        (1..60).map(|i| format!("typedef tuple<T{p}, T{p}> T{i};\n", p = i - 1)).collect();
+    super::refuses(&format!("typedef bit<8> T0;\n{tuples}"), "type-not-allowed");
+    let calls = format!("{}v{}", "pair(".repeat(60), ")".repeat(60));
+    super::refuses(
+        &format!(
+            "extern tuple<T, T> pair<T>(in T x); extern void use<T>(in T x);\n\
+             control C(in bit<8> v) {{ apply {{ use({calls}); }} }}"
+        ),
+        "type-not-allowed",
+    );
     let squares: String =
         (1..40).map(|i| format!("const int d{i} = d{p} * d{p};\n", p = i - 1)).collect();
     let _ = diagnostics_of(&format!("const int d0 = 10;\n{squares}"), Severity::Error);

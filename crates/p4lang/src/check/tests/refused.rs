@@ -5,6 +5,10 @@ use super::{control, parser, program, refuses, statements, warns};
 #[test]
 fn names_are_declared_before_they_are_used() {
     refuses(&statements("z = 1;"), "undeclared-name");
+    refuses(
+        &statements("log_msg(\"x\", z); random(z, 0, 1); digest(1, { z, v });"),
+        "undeclared-name",
+    );
     refuses(&statements("v = vv;"), "undeclared-name");
     refuses(&program("const Later c = 1; typedef bit<8> Later;"), "undeclared-name");
     refuses(&program("struct X { Missing m; }"), "undeclared-name");
