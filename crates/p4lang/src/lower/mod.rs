@@ -1,8 +1,8 @@
 //! From the checked syntax tree to the IR.
 //!
 //! One walk from `main`: the package tree says which parsers and controls there are; each
-//! instance gets its own variables, actions and tables. [`Scope`] says what names stand for in
-//! the instance (or function) that is being lowered. Statements go into [`Lowering::block`], the
+//! instance gets its own variables, actions and tables. `Scope` says what names stand for in
+//! the instance (or function) that is being lowered. Statements go into `Lowering::block`, the
 //! block that is being written; an expression that has effects appends them there and gives back
 //! a pure rest (`expression.rs`). The order of evaluation is written out where it matters: an
 //! operand that is followed by one with effects is kept in a temporary.
