@@ -24,6 +24,10 @@ pub(super) fn candidates<'n>(
             // The order of service as it is, and cross traffic with all that it meets.
             let own = settings.clone().with_flow_of_interest(FlowOfInterest::Interferes);
             let mut analyses = vec![Analysis::Tfa, Analysis::Sfa];
+            if strict {
+                // Any order of service for the flow, but cross traffic comes in its own order.
+                analyses.extend([Analysis::Pmoo, Analysis::TandemMatching]);
+            }
             if all(Multiplexing::Fifo) {
                 analyses.push(Analysis::SinkTree);
             }

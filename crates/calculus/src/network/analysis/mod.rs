@@ -1,8 +1,8 @@
 //! The analyses.
 //!
-//! Each has a file with one function from a [`Bounder`] and a flow to a [`FlowBound`]; this module
+//! Each has a file with one function from a `Bounder` and a flow to a [`FlowBound`]; this module
 //! picks, and runs flows on all cores. A further analysis takes a variant of [`Analysis`], a file
-//! and an arm in [`Analyser::run`].
+//! and an arm in `Analyser::run`.
 
 mod best;
 mod fixed_point;

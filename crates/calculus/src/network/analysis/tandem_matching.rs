@@ -17,13 +17,22 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let of_interest = common.network.flow(flow);
     let lowest = common.lowest(flow);
     let services = bounder.tandem_matching(&of_interest.path, &[flow], lowest, true)?;
+    // Several token buckets and rate-latency curves give several curves for the uncut path, whose
+    // maximum holds.
+    let whole = bounder.pmoo(&of_interest.path, &[flow], lowest, lowest, true)?;
+    let mut candidates = vec![operations::maximum_of(&whole.services)?];
+    for service in services {
+        let service = operations::maximum_of(&[service])?;
+        if !candidates.contains(&service) {
+            candidates.push(service);
+        }
+    }
     let mut delay = Extended::PositiveInfinity;
     let mut backlog = Extended::PositiveInfinity;
     let mut output = affine::unbounded();
     // Not of one backlogged period: each holds, their maximum need not.
     let mut curves = Vec::new();
-    for service in services {
-        let service = operations::maximum_of(&[service])?;
+    for service in candidates {
         delay = delay.min(operations::horizontal_deviation(&of_interest.arrival, &service)?);
         backlog = backlog.min(operations::vertical_deviation(&of_interest.arrival, &service)?);
         output = operations::minimum(&output, &bounder.behind_last(flow, &service)?)?;

@@ -2,9 +2,9 @@
 //!
 //! | format | read by |
 //! | --- | --- |
-//! | Planimeter's own, as TOML or JSON | [`own`] |
-//! | Saihu's output-port network, JSON | [`saihu`] |
-//! | WOPANets' physical network, XML, as Saihu and xTFA read it | [`wopanets`] |
+//! | Planimeter's own, as TOML or JSON | `own` |
+//! | Saihu's output-port network, JSON | `saihu` |
+//! | WOPANets' physical network, XML, as Saihu and xTFA read it | `wopanets` |
 //!
 //! All numbers are exact: they stay text until their unit is known. All faults name their place.
 
