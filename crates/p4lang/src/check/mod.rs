@@ -142,8 +142,8 @@ impl<'program> Checked<'program> {
         self.conversions.get(&expression)
     }
 
-    /// The value of an expression, if it is known at compile time and does not depend on constructor parameters; of
-    /// the type [`Checked::type_of`]. [`Checked::evaluate`] gives it as the context wants it.
+    /// The value of an expression by itself, if it is known at compile time and does not depend on constructor
+    /// parameters. List and record expressions have one only for their context: [`Checked::evaluate`].
     pub fn constant(&self, expression: ExpressionId) -> Option<&Constant> {
         self.constants.get(&expression)
     }
@@ -284,7 +284,6 @@ pub struct Environment {
     pub types: Bindings,
 }
 
-/// Names of the members of `error`, for readers that number them.
 impl Checked<'_> {
     /// The name of a declaration; empty where it has none.
     pub fn name(&self, id: DeclarationId) -> Arc<str> {

@@ -104,8 +104,7 @@ pub enum Type {
 pub struct Named {
     /// The declaration.
     pub declaration: DeclarationId,
-    /// The arguments, in the order of the type parameters. Only [`Type::Package`] of the instance `main` and
-    /// the like have them left empty before inference.
+    /// The arguments, in the order of the type parameters.
     pub arguments: Arc<[Type]>,
 }
 
