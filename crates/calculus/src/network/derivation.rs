@@ -35,6 +35,15 @@ pub(crate) enum Step {
     },
     /// What a server and all behind it leave over for those that came before.
     Joining { server: ServerId, cross: Vec<FlowId>, arrival: Arc<Curve>, service: Curve },
+    /// A linear program of a path: what shares parts of it, the delays of its servers, its size,
+    /// and whether the bound is its exact optimum.
+    Program {
+        crossings: Vec<(ServerId, ServerId, Vec<FlowId>, Arc<Curve>)>,
+        delays: Vec<(ServerId, Extended)>,
+        variables: usize,
+        rows: usize,
+        optimal: bool,
+    },
 }
 
 impl Derivation {
@@ -90,6 +99,31 @@ impl Derivation {
                         "{}: left over {}",
                         names.join(", "),
                         describe::curve(service)
+                    ));
+                }
+                Step::Program { crossings, delays, variables, rows, optimal } => {
+                    for (from, to, ids, arrival) in crossings {
+                        let (from, to) = (server(from), server(to));
+                        let part =
+                            if from == to { from.to_owned() } else { format!("{from} to {to}") };
+                        lines.push(format!(
+                            "{part}: {} with {}",
+                            flows(ids),
+                            describe::curve(arrival)
+                        ));
+                    }
+                    let all: Vec<String> = delays
+                        .iter()
+                        .map(|(at, delay)| format!("{} {}", server(at), describe::extended(delay)))
+                        .collect();
+                    lines.push(format!("delays by total flow analysis: {}", all.join(", ")));
+                    let how = if *optimal {
+                        "its optimum, exactly"
+                    } else {
+                        "proven by rounded multipliers, at or slightly above its optimum"
+                    };
+                    lines.push(format!(
+                        "linear program of {variables} variables and {rows} constraints: {how}"
                     ));
                 }
                 Step::Joining { server: at, cross, arrival, service } => lines.push(format!(

@@ -6,7 +6,7 @@ use calculus::{Extended, Rational};
 use crate::support::{bound, network, number, rational, rl, tb};
 
 /// `n` servers, a flow over all of them, one over the first, each neighbouring pair and the last.
-fn interleaved_tandem(n: usize) -> Network {
+pub(crate) fn interleaved_tandem(n: usize) -> Network {
     let servers = vec![rl("10", "1/10"); n];
     let mut paths: Vec<Vec<usize>> = vec![(0..n).collect(), vec![0]];
     paths.extend((1..n).map(|i| vec![i - 1, i]));
@@ -16,7 +16,7 @@ fn interleaved_tandem(n: usize) -> Network {
 }
 
 /// `n` servers, a flow over all of them and one over each.
-fn local_cross_tandem(n: usize) -> Network {
+pub(crate) fn local_cross_tandem(n: usize) -> Network {
     let servers = vec![rl("10", "1/10"); n];
     let mut paths: Vec<Vec<usize>> = vec![(0..n).collect()];
     paths.extend((0..n).map(|i| vec![i]));

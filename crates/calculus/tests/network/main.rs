@@ -2,6 +2,7 @@
 
 mod closed_forms;
 mod delays;
+mod linear;
 mod published;
 mod soundness;
 mod support;

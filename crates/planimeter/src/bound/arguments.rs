@@ -35,6 +35,8 @@ Analyses:
   pmoo       pay multiplexing only once: what the whole path leaves over; any order of service
   tma        tandem matching: pmoo over the best parts of the path; any order of service
   sink-tree  FIFO networks in which all flows go to one root; exact for token buckets
+  plp        linear program for FIFO paths, of polynomial size; also for cyclic networks
+  elp        the same with all times: for paths of up to 6 servers, and close to the worst case
   all        all of these side by side, those left out that do not apply
 
 Backlog is the data of the flow inside the network; for tfa, as is usual, the data of all flows at

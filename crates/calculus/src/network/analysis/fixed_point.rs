@@ -201,6 +201,23 @@ impl Delays {
         self.classes.get(&(server, priority))
     }
 
+    /// How long a flow is at a server at most.
+    pub(super) fn delay(&self, common: &Common<'_>, server: ServerId, flow: FlowId) -> Extended {
+        let class = self.class(common, server, flow);
+        class.map_or(Extended::PositiveInfinity, |class| class.delay.clone())
+    }
+
+    /// For how long more may have come to a server than it has served, at most.
+    pub(super) fn backlogged_period(
+        &self,
+        common: &Common<'_>,
+        server: ServerId,
+    ) -> Result<Extended, AnalysisError> {
+        let cyclic = common.network.order().is_err();
+        let all = self.arrival(common, server, common.network.flows_at(server), cyclic)?;
+        Ok(operations::backlogged_period(&all, &common.network.server(server).service)?)
+    }
+
     pub(super) fn bound(
         &self,
         common: &Common<'_>,

@@ -6,6 +6,7 @@
 
 mod best;
 mod fixed_point;
+mod linear;
 mod pmoo;
 mod sfa;
 mod sink_tree;
@@ -43,19 +44,26 @@ pub enum Analysis {
     /// For FIFO networks in which all flows go to one root; exact for rate-latency service and
     /// token buckets.
     SinkTree,
+    /// A linear program of polynomial size for FIFO paths, with the delays of
+    /// [`Analysis::TfaPlusPlus`] as further constraints; also for cyclic networks.
+    Plp,
+    /// The exponential linear program for FIFO paths of a few servers.
+    Elp,
     /// The smallest bounds of all analyses and conventions that apply and are proven.
     Best,
 }
 
 impl Analysis {
     /// All analyses.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Tfa,
         Self::Sfa,
         Self::Pmoo,
         Self::TandemMatching,
         Self::TfaPlusPlus,
         Self::SinkTree,
+        Self::Plp,
+        Self::Elp,
         Self::Best,
     ];
 
@@ -68,6 +76,8 @@ impl Analysis {
             Self::TandemMatching => "tma",
             Self::TfaPlusPlus => "tfa++",
             Self::SinkTree => "sink-tree",
+            Self::Plp => "plp",
+            Self::Elp => "elp",
             Self::Best => "best",
         }
     }
@@ -107,6 +117,9 @@ pub enum AnalysisError {
     /// The network is no sink tree.
     #[error("no sink tree: {0}; use another analysis")]
     NotSinkTree(String),
+    /// No linear program describes the path of the flow.
+    #[error("no linear program: {0}; use another analysis")]
+    NoProgram(String),
     /// The settings name no way to bound arrivals.
     #[error("no method to bound arrivals is set; name at least one")]
     NoArrivalBound,
@@ -257,7 +270,10 @@ impl<'n> Analyser<'n> {
     }
 
     pub(super) fn feed_forward(&self, analysis: Analysis) -> Result<(), AnalysisError> {
-        if matches!(analysis, Analysis::TfaPlusPlus | Analysis::Best) {
+        if matches!(
+            analysis,
+            Analysis::TfaPlusPlus | Analysis::Plp | Analysis::Elp | Analysis::Best
+        ) {
             return Ok(());
         }
         let Err(cycle) = self.common.network.order() else { return Ok(()) };
@@ -276,6 +292,9 @@ impl<'n> Analyser<'n> {
             Analysis::TandemMatching => tandem_matching::bound(&bounder, flow),
             Analysis::TfaPlusPlus => self.delays()?.bound(&self.common, flow),
             Analysis::SinkTree => sink_tree::bound(&self.common, flow),
+            Analysis::Plp | Analysis::Elp => {
+                linear::bound(&self.common, self.delays()?, flow, analysis)
+            }
             Analysis::Best => {
                 let candidates = self
                     .candidates

@@ -1,0 +1,316 @@
+//! Linear programs whose optimum is bounded by proof.
+//!
+//! A program is `maximise x_k` with `x >= 0` and rows `a x <= b`. A solver in floating point finds
+//! multipliers `y >= 0` of the rows; from then on everything is exact. By weak duality
+//!
+//! ```text
+//! x_k <= y b + sum over j of r_j x_j,   r = e_k - y A,
+//! ```
+//!
+//! for *any* `y >= 0` and all `x` that meet the rows. A column with `r_j <= 0` only helps; where the
+//! rounding of the solver left a positive `r_j`, an upper bound of `x_j` that is known beforehand
+//! makes it a number. So rounding costs some digits and never the proof. First, though, the
+//! multipliers are recovered exactly, as the solution of the equations that hold at the corner that
+//! the solver found: then all `r_j <= 0` and the bound is the optimum itself.
+//!
+//! The solver gets the dual program, because it gives values of variables and no multipliers, and
+//! because the dual is ready for the simplex method: limits are not negative here.
+
+use std::collections::BTreeMap;
+
+use microlp::{ComparisonOp, OptimizationDirection, Problem};
+
+use crate::Rational;
+
+/// Multipliers are rounded to multiples of two to this power first.
+const FRACTION: i32 = 46;
+/// Beyond that many multipliers the corner is not recovered: exact elimination grows too much.
+const RECOVERED: usize = 260;
+/// Numbers of that many bits end a recovery.
+const BITS: u64 = 6_000;
+/// What counts as zero in floating point.
+const NEGLIGIBLE: f64 = 1e-9;
+
+/// A row `terms <= limit`, the limit not negative.
+#[derive(Clone, Debug)]
+struct Row {
+    terms: Vec<(usize, Rational)>,
+    limit: Rational,
+}
+
+/// A linear program.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Program {
+    /// For each variable what it never exceeds, if that is known.
+    most: Vec<Option<Rational>>,
+    rows: Vec<Row>,
+}
+
+/// A proven bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Bound {
+    pub(super) value: Rational,
+    /// Whether it is the optimum itself, not some digits above.
+    pub(super) optimal: bool,
+}
+
+impl Program {
+    /// Adds a variable that is not negative and, as is known, at most `most`.
+    pub(super) fn variable(&mut self, most: Option<Rational>) -> usize {
+        self.most.push(most);
+        self.most.len() - 1
+    }
+
+    pub(super) fn variables(&self) -> usize {
+        self.most.len()
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Adds a row. Terms of one variable add up; terms without a variable are zero.
+    pub(super) fn row(
+        &mut self,
+        terms: impl IntoIterator<Item = (Option<usize>, Rational)>,
+        limit: Rational,
+    ) {
+        let mut sum = BTreeMap::<usize, Rational>::new();
+        for (variable, factor) in terms {
+            if let Some(variable) = variable {
+                *sum.entry(variable).or_default() += &factor;
+            }
+        }
+        let terms: Vec<_> = sum.into_iter().filter(|(_, factor)| !factor.is_zero()).collect();
+        // Nothing on the left is never more than a limit; variables are not negative.
+        if terms.iter().any(|(_, factor)| factor.is_positive()) {
+            self.rows.push(Row { terms, limit });
+        }
+    }
+
+    /// Bounds the largest value of a variable; none if no bound was found.
+    pub(super) fn maximum(&self, objective: usize) -> Option<Bound> {
+        let known = self.most.get(objective).cloned().flatten();
+        let known = known.map(|value| Bound { value, optimal: false });
+        let Some(multipliers) = self.solve(objective) else { return known };
+        if let Some(exact) = self.recover(objective, &multipliers) {
+            return Some(Bound { value: exact, optimal: true });
+        }
+        let rounded: Vec<Rational> = multipliers.iter().map(|y| rounded(*y)).collect();
+        let found = self.certify(objective, &rounded);
+        let found = found.map(|value| Bound { value, optimal: false });
+        [found, known].into_iter().flatten().min_by(|a, b| a.value.cmp(&b.value))
+    }
+
+    /// Multipliers of the rows, in floating point.
+    fn solve(&self, objective: usize) -> Option<Vec<f64>> {
+        let mut problem = Problem::new(OptimizationDirection::Minimize);
+        let mut columns = vec![Vec::new(); self.most.len()];
+        let mut multipliers = Vec::with_capacity(self.rows.len());
+        for row in &self.rows {
+            let multiplier = problem.add_var(row.limit.to_f64(), (0.0, f64::INFINITY));
+            multipliers.push(multiplier);
+            for (variable, factor) in &row.terms {
+                columns.get_mut(*variable)?.push((multiplier, factor.to_f64()));
+            }
+        }
+        for (variable, column) in columns.iter().enumerate() {
+            let least = if variable == objective { 1.0 } else { 0.0 };
+            if variable != objective && column.iter().all(|(_, factor)| *factor >= 0.0) {
+                continue;
+            }
+            problem.add_constraint(column.as_slice(), ComparisonOp::Ge, least);
+        }
+        let outcome = problem.solve().ok()?;
+        let solution = outcome.into_solution().ok()?;
+        let value = |variable| solution.var_value(variable);
+        let found: Vec<f64> = multipliers.into_iter().map(value).collect();
+        found.iter().all(|value| value.is_finite()).then_some(found)
+    }
+
+    /// What the multipliers prove.
+    fn certify(&self, objective: usize, multipliers: &[Rational]) -> Option<Rational> {
+        let mut value = Rational::ZERO;
+        for (variable, excess) in self.excess(objective, multipliers).iter().enumerate() {
+            if excess.is_positive() {
+                value += excess * self.most.get(variable)?.as_ref()?;
+            }
+        }
+        for (row, multiplier) in self.rows.iter().zip(multipliers) {
+            if !multiplier.is_zero() {
+                value += multiplier * &row.limit;
+            }
+        }
+        Some(value)
+    }
+
+    /// The unit vector of the objective less the weighted sum of rows.
+    fn excess(&self, objective: usize, multipliers: &[Rational]) -> Vec<Rational> {
+        let mut excess = vec![Rational::ZERO; self.most.len()];
+        if let Some(excess) = excess.get_mut(objective) {
+            *excess = Rational::ONE;
+        }
+        for (row, multiplier) in self.rows.iter().zip(multipliers) {
+            if multiplier.is_zero() {
+                continue;
+            }
+            for (variable, factor) in &row.terms {
+                if let Some(excess) = excess.get_mut(*variable) {
+                    *excess -= &(multiplier * factor);
+                }
+            }
+        }
+        excess
+    }
+
+    /// The optimum, if the corner near the multipliers can be had exactly and is one.
+    fn recover(&self, objective: usize, near: &[f64]) -> Option<Rational> {
+        let support: Vec<usize> = (0..near.len()).filter(|i| near[*i] > NEGLIGIBLE).collect();
+        if support.len() > RECOVERED {
+            return None;
+        }
+        // Columns that are met with equality there.
+        let mut sums = vec![0.0; self.most.len()];
+        let mut columns = vec![BTreeMap::new(); self.most.len()];
+        for (unknown, row) in support.iter().enumerate() {
+            for (variable, factor) in &self.rows.get(*row)?.terms {
+                *sums.get_mut(*variable)? += near.get(*row)? * factor.to_f64();
+                columns.get_mut(*variable)?.insert(unknown, factor.clone());
+            }
+        }
+        let mut equations = Vec::new();
+        for (variable, column) in columns.into_iter().enumerate() {
+            let aim = if variable == objective { Rational::ONE } else { Rational::ZERO };
+            if !column.is_empty() && (sums.get(variable)? - aim.to_f64()).abs() < NEGLIGIBLE {
+                equations.push((column, aim));
+            }
+        }
+        let values = eliminate(equations, support.len())?;
+        if values.iter().any(Rational::is_negative) {
+            return None;
+        }
+        let mut multipliers = vec![Rational::ZERO; self.rows.len()];
+        for (row, value) in support.into_iter().zip(values) {
+            *multipliers.get_mut(row)? = value;
+        }
+        let exact = self.excess(objective, &multipliers).iter().all(|excess| !excess.is_positive());
+        exact.then(|| self.certify(objective, &multipliers)).flatten()
+    }
+}
+
+/// A multiplier as a number of few digits, not negative.
+fn rounded(value: f64) -> Rational {
+    if value <= NEGLIGIBLE * NEGLIGIBLE {
+        return Rational::ZERO;
+    }
+    let steps = 2_f64.powi(FRACTION);
+    Rational::from_f64((value * steps).round() / steps).unwrap_or(Rational::ZERO)
+}
+
+/// Solves sparse equations exactly; none if the solution is not unique or too large.
+fn eliminate(
+    mut equations: Vec<(BTreeMap<usize, Rational>, Rational)>,
+    unknowns: usize,
+) -> Option<Vec<Rational>> {
+    let mut solved: Vec<(usize, BTreeMap<usize, Rational>, Rational)> = Vec::new();
+    while solved.len() < unknowns {
+        // The shortest equation fills in least.
+        let next = (0..equations.len())
+            .filter(|i| !equations[*i].0.is_empty())
+            .min_by_key(|i| equations[*i].0.len())?;
+        let (mut terms, mut aim) = equations.swap_remove(next);
+        // Of its unknowns the one in the fewest other equations.
+        let count =
+            |unknown: &usize| equations.iter().filter(|e| e.0.contains_key(unknown)).count();
+        let pivot = *terms.keys().min_by_key(|unknown| count(unknown))?;
+        let factor = terms.remove(&pivot)?;
+        for value in terms.values_mut() {
+            *value = value.checked_div(&factor)?;
+        }
+        aim = aim.checked_div(&factor)?;
+        if aim.bits() > BITS || terms.values().any(|value| value.bits() > BITS) {
+            return None;
+        }
+        for (others, other_aim) in &mut equations {
+            let Some(factor) = others.remove(&pivot) else { continue };
+            for (unknown, value) in &terms {
+                let entry = others.entry(*unknown).or_default();
+                *entry -= &(&factor * value);
+                if entry.is_zero() {
+                    others.remove(unknown);
+                }
+            }
+            *other_aim -= &(&factor * &aim);
+        }
+        solved.push((pivot, terms, aim));
+    }
+    let mut values = vec![Rational::ZERO; unknowns];
+    for (unknown, terms, aim) in solved.into_iter().rev() {
+        let mut value = aim;
+        for (other, factor) in &terms {
+            value -= &(factor * values.get(*other)?);
+        }
+        *values.get_mut(unknown)? = value;
+    }
+    Some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(program: &mut Program, terms: &[(usize, i64)], limit: i64) {
+        let terms = terms.iter().map(|(variable, factor)| (Some(*variable), (*factor).into()));
+        program.row(terms, limit.into());
+    }
+
+    /// Maximise x with 3 x + y <= 4, x - 7 y <= 0.
+    fn example(most: Option<Rational>) -> Program {
+        let mut program = Program::default();
+        let (x, y) = (program.variable(most.clone()), program.variable(most));
+        row(&mut program, &[(x, 3), (y, 1)], 4);
+        row(&mut program, &[(x, 1), (y, -7)], 0);
+        program
+    }
+
+    #[test]
+    fn an_optimum_is_exact() {
+        let found = example(None).maximum(0).expect("a bound");
+        assert_eq!(found, Bound { value: Rational::ratio(14, 11), optimal: true });
+    }
+
+    #[test]
+    fn any_multipliers_prove_a_bound() {
+        let program = example(Some(Rational::from(100)));
+        let optimum = Rational::ratio(14, 11);
+        for (a, b) in [(7, 1), (8, 1), (6, 1), (0, 0), (7, 9), (1, 100)] {
+            let multipliers = [Rational::ratio(a, 22), Rational::ratio(b, 22)];
+            let proven = program.certify(0, &multipliers).expect("a bound");
+            assert!(proven >= optimum, "{a} {b}: {proven}");
+        }
+        // What is not bounded beforehand needs multipliers without an error.
+        let wrong = [Rational::ratio(6, 22), Rational::ratio(1, 22)];
+        assert_eq!(example(None).certify(0, &wrong), None);
+    }
+
+    #[test]
+    fn without_rows_what_is_known_counts() {
+        let mut program = Program::default();
+        let x = program.variable(Some(Rational::from(5)));
+        assert_eq!(program.maximum(x), Some(Bound { value: 5.into(), optimal: false }));
+        let y = program.variable(None);
+        assert_eq!(program.maximum(y), None);
+    }
+
+    #[test]
+    fn equations_without_one_solution_are_refused() {
+        let equation = |terms: &[(usize, i64)], aim: i64| {
+            let terms = terms.iter().map(|(unknown, factor)| (*unknown, Rational::from(*factor)));
+            (terms.collect::<BTreeMap<_, _>>(), Rational::from(aim))
+        };
+        let same = vec![equation(&[(0, 1), (1, 2)], 3), equation(&[(0, 2), (1, 4)], 6)];
+        assert_eq!(eliminate(same, 2), None);
+        let two = vec![equation(&[(0, 1), (1, 2)], 3), equation(&[(0, 2), (1, -4)], 6)];
+        assert_eq!(eliminate(two, 2), Some(vec![3.into(), Rational::ZERO]));
+    }
+}
