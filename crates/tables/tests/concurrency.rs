@@ -219,10 +219,19 @@ impl Actions for Churn<'_> {
 /// shrinks again. No reader sees half an entry or another key's, also where the entry's memory is used again at once.
 #[test]
 fn readers_never_see_half_an_entry() {
-    for parameter_bytes in [28, 60] {
+    for parameter_bytes in if cfg!(miri) { &[28][..] } else { &[28, 60] } {
         for design in shared_designs() {
-            churn(design, parameter_bytes);
+            churn(design, *parameter_bytes);
         }
+    }
+}
+
+/// Counts a thread as done also when it fails, so that those who wait for it see the failure and not for ever.
+struct Done<'a>(&'a AtomicUsize);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -231,12 +240,13 @@ fn churn(design: Design, parameter_bytes: usize) {
     let table = Table::new(Layout::new(32, parameter_bytes, 32).unwrap(), design).unwrap();
     // A write to a double-buffered table waits for the others' batches, so there are fewer of them.
     let slow = matches!(design.update, UpdateMethod::Change);
-    let rounds = if slow { scaled(1_000, 60, 2) } else { scaled(10_000, 400, 4) };
+    let rounds = if slow { scaled(1_000, 60, 1) } else { scaled(10_000, 400, 2) };
     let writing = AtomicUsize::new(2);
     thread::scope(|scope| {
         for thread in 0..2_u64 {
             let (table, writing) = (&table, &writing);
             scope.spawn(move || {
+                let _done = Done(writing);
                 let mut worker = table.worker().unwrap();
                 let mut random = Random(77 + thread);
                 for _ in 0..rounds {
@@ -249,7 +259,6 @@ fn churn(design: Design, parameter_bytes: usize) {
                     worker.apply_batch(&bytes, Tick(0), &mut churn).unwrap();
                     assert!(table.len() <= 32);
                 }
-                writing.fetch_sub(1, Ordering::SeqCst);
             });
         }
         scope.spawn(|| {
@@ -395,8 +404,10 @@ fn entries_in_use_do_not_expire_and_idle_ones_do() {
         let options = Options { expiry_profiles: vec![10], ..Options::default() };
         let table = Table::with_options(Layout::new(32, 4, 64).unwrap(), design, &options).unwrap();
         let clock = AtomicU32::new(0);
+        let running = AtomicUsize::new(1);
         thread::scope(|scope| {
             scope.spawn(|| {
+                let _done = Done(&running);
                 let mut worker = table.worker().unwrap();
                 let mut flow = Flow { added: 0 };
                 for tick in 1..=ticks {
@@ -414,7 +425,7 @@ fn entries_in_use_do_not_expire_and_idle_ones_do() {
                 );
             });
             let mut now = 0;
-            while now < ticks {
+            while now < ticks && running.load(Ordering::SeqCst) > 0 {
                 now = clock.load(Ordering::Acquire);
                 for key in table.expire(Tick(now)) {
                     assert_ne!(key, [0; 4], "{design}: an entry in use expired at {now}");

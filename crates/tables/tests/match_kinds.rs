@@ -182,6 +182,15 @@ fn route(number: u32, length: u32) -> [FieldMatch; 1] {
     [FieldMatch::Lpm((number & mask).to_be_bytes().to_vec(), length)]
 }
 
+/// Tells the other thread to end when dropped.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// Many routes: masks' tables grow while a worker looks up, and it never sees a worse route than the one that is
 /// always there.
 #[test]
@@ -193,6 +202,8 @@ fn lookups_while_routes_come_and_go() {
     let routes: u32 = if cfg!(miri) { 20 } else { 1000 };
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // Also when an assertion below fails.
+        let _done = Done(&done);
         scope.spawn(|| {
             let mut worker = table.worker().unwrap();
             let mut seen = HashMap::new();
@@ -220,7 +231,6 @@ fn lookups_while_routes_come_and_go() {
                 table.delete(&route(0x0a00_0100 + number, 32), 0).unwrap();
             }
         }
-        done.store(true, Ordering::SeqCst);
     });
     assert_eq!(table.len(), 2);
     let mut worker = table.worker().unwrap();
