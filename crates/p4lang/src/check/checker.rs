@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::add_on_miss::AddEntryCall;
 use super::{Checked, Node, Type};
 use crate::ast::{self, DeclarationId, DeclarationKind, Expression, ExpressionId, Name};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -26,14 +27,11 @@ pub(super) struct Checker<'program, 'run> {
     pub(super) match_kinds: HashMap<Arc<str>, DeclarationId>,
     /// Members of all `error` declarations.
     pub(super) error_members: HashMap<Arc<str>, DeclarationId>,
-    /// Calls of PNA's `add_entry`: the action around it, where it stands, and its first argument.
+    /// Calls of PNA's `add_entry`, looked at when all tables are known.
     pub(super) add_entry_calls: Vec<AddEntryCall>,
     /// A local of a parser or control is declared next: it may hide the parameters.
     pub(super) hides_parameters: bool,
 }
-
-/// The action around a call of `add_entry`, where the call stands, and where and what its first argument is.
-pub(super) type AddEntryCall = (DeclarationId, Span, Option<(Span, Option<Arc<str>>)>);
 
 /// The names of one block.
 #[derive(Debug, Default)]

@@ -45,7 +45,7 @@ impl Checker<'_, '_> {
                     );
                 }
                 "static_assert" => self.static_assert(expression, arguments),
-                "add_entry" => self.add_entry(expression, arguments),
+                "add_entry" => self.note_add_entry(expression, &call, arguments),
                 _ => {}
             },
             _ => {}
@@ -188,24 +188,6 @@ impl Checker<'_, '_> {
                 "not-constant",
                 condition.value.span,
                 "the condition of `static_assert` must be known at compile time",
-            ),
-        }
-    }
-
-    /// PNA: `add_entry` stands only in the default action of a table with `add_on_miss`. Which tables use the
-    /// action is known later; here it must be in an action, and name one.
-    fn add_entry(&mut self, expression: &Expression, arguments: &[Argument]) {
-        match self.context.action {
-            Some(action) => self.add_entry_calls.push((action, expression.span, arguments.first().map(|argument| {
-                (argument.value.span, match self.out.evaluate_own(&argument.value) {
-                    Some(super::Constant::String(text)) => Some(text),
-                    _ => None,
-                })
-            }))),
-            None => self.error(
-                "misplaced",
-                expression.span,
-                "`add_entry` can only be called in the default action of a table with `add_on_miss = true`",
             ),
         }
     }

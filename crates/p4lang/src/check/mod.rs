@@ -11,6 +11,7 @@
 //!
 //! References such as "§8.9" are sections of the P4_16 language specification, version 1.2.4.
 
+mod add_on_miss;
 mod annotation;
 mod arguments;
 mod call;

@@ -1,12 +1,11 @@
 //! Rules that look at the whole program, once all of it is known: `main`, PNA's `add_entry`, what is never used.
 
+use super::Type;
 use super::checker::Checker;
-use super::{Constant, Type};
 use std::collections::HashMap;
 
 use crate::ast::{
-    Annotation, Declaration, DeclarationId, DeclarationKind, Expression, ExpressionKind, Parameter,
-    TablePropertyKind,
+    Annotation, Declaration, DeclarationId, DeclarationKind, Expression, ExpressionKind,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -15,8 +14,8 @@ impl Checker<'_, '_> {
     pub(super) fn after_all(&mut self) {
         self.main();
         self.control_plane_names();
-        for (action, span, name) in std::mem::take(&mut self.add_entry_calls) {
-            self.add_entry_rules(action, span, name.as_ref());
+        for call in std::mem::take(&mut self.add_entry_calls) {
+            self.add_entry_rules(&call);
         }
         if !self.diagnostics.has_errors() {
             self.unused();
@@ -140,109 +139,6 @@ impl Checker<'_, '_> {
                     );
                 }
             }
-        }
-    }
-
-    /// PNA §7.1: `add_entry` is called from the default action of a table with `add_on_miss`, and names another
-    /// action of that table, whose parameters the given values are for.
-    fn add_entry_rules(
-        &mut self,
-        action: DeclarationId,
-        span: Span,
-        name: Option<&(Span, Option<std::sync::Arc<str>>)>,
-    ) {
-        let tables: Vec<DeclarationId> = self
-            .out
-            .tables
-            .iter()
-            .filter(|(_, facts)| facts.actions.iter().any(|listed| listed.action == action))
-            .map(|(table, _)| *table)
-            .collect();
-        for table in tables {
-            let Some(facts) = self.out.tables.get(&table) else { continue };
-            let default =
-                facts.default_action.as_ref().and_then(|call| facts.actions.get(call.position));
-            if default.is_none_or(|default| default.action != action) {
-                let table_span = self.span_of(table);
-                self.report(
-                    Diagnostic::error(
-                        "add-on-miss",
-                        span,
-                        "`add_entry` is called by an action that a hit may run",
-                    )
-                    .secondary(table_span, "it is not the default action of this table"),
-                );
-                continue;
-            }
-            if !self.adds_on_miss(table) {
-                let table_span = self.span_of(table);
-                self.report(
-                    Diagnostic::error(
-                        "add-on-miss",
-                        span,
-                        "`add_entry` needs a table with `add_on_miss = true`",
-                    )
-                    .secondary(table_span, "this table has it not"),
-                );
-                continue;
-            }
-            let Some((name_span, Some(name))) = name else { continue };
-            let named = self.out.tables.get(&table).and_then(|facts| {
-                facts
-                    .actions
-                    .iter()
-                    .map(|listed| listed.action)
-                    .find(|id| *self.out.name(*id) == **name)
-            });
-            match named {
-                None => {
-                    let table = self.out.name(table);
-                    self.error(
-                        "add-on-miss",
-                        *name_span,
-                        format!("table `{table}` has no action `{name}`"),
-                    );
-                }
-                Some(named) if named == action => {
-                    self.error(
-                        "add-on-miss",
-                        *name_span,
-                        "an entry cannot run the default action that adds it",
-                    );
-                }
-                Some(named) => {
-                    let parameters: &[Parameter] =
-                        match self.out.index.get_declaration(named).map(|found| &found.kind) {
-                            Some(DeclarationKind::Action { parameters, .. }) => parameters,
-                            _ => &[],
-                        };
-                    let directed = parameters
-                        .iter()
-                        .find(|parameter| parameter.direction != crate::ast::Direction::None)
-                        .map(|parameter| parameter.name.span);
-                    if let Some(directed) = directed {
-                        self.report(
-                            Diagnostic::error(
-                                "add-on-miss",
-                                *name_span,
-                                "the action of an added entry has only parameters without direction",
-                            )
-                            .secondary(directed, "this one has one"),
-                        );
-                    }
-                }
-            }
-        }
-    }
-
-    fn adds_on_miss(&self, table: DeclarationId) -> bool {
-        let Some(declaration) = self.out.index.get_declaration(table) else { return false };
-        let DeclarationKind::Table(table) = &declaration.kind else { return false };
-        match table.property("add_on_miss").map(|property| &property.kind) {
-            Some(TablePropertyKind::Value(value)) => {
-                self.out.evaluate_own(value) == Some(Constant::Bool(true))
-            }
-            _ => false,
         }
     }
 

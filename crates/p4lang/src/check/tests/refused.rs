@@ -747,4 +747,13 @@ fn an_entry_is_added_on_a_miss_only() {
     refuses(&table("add_on_miss = true;", "NoAction", "hit"), "add-on-miss");
     refuses(&table("add_on_miss = true;", "miss", "other"), "add-on-miss");
     refuses(&table("add_on_miss = true;", "miss", "miss"), "add-on-miss");
+    let wide = table("add_on_miss = true;", "miss", "hit").replace("(bit<8>) k,", "(bit<16>) k,");
+    refuses(&wide, "add-on-miss");
+    let two = table("add_on_miss = true;", "miss", "hit").replace("(bit<8>) k,", "{ k, k },");
+    refuses(&two, "add-on-miss");
+    let named = table("add_on_miss = true;", "miss", "hit").replace(
+        "add_entry(\"hit\", (bit<8>) k, (ExpireTimeProfileId_t) 0)",
+        "add_entry(expire_time_profile_id = 0, action_params = { x = k }, action_name = \"hit\")",
+    );
+    super::accepts(&named);
 }
