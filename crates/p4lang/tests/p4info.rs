@@ -246,8 +246,23 @@ fn entries_in_the_source_are_a_write_request() {
     let request = p4info::entries(&program).unwrap();
     insta::assert_snapshot!(text::print(&request).unwrap());
     let info = p4info::generate(&program).unwrap();
-    assert!(info.tables[0].is_const_table && !info.tables[0].has_initial_entries);
+    assert!(info.tables[0].is_const_table && info.tables[0].has_initial_entries);
     assert!(!info.tables[1].is_const_table && info.tables[1].has_initial_entries);
+}
+
+#[test]
+fn meters_say_their_kind() {
+    let ingress = "
+    meter(4, MeterType.bytes) plain;
+    @single_rate_three_color meter(4, MeterType.bytes) three;
+    @single_rate_two_color meter(4, MeterType.packets) two;
+    bit<2> colour;";
+    let apply = "plain.execute_meter(1, colour); three.execute_meter(1, colour); \
+                 two.execute_meter(1, colour);";
+    let info = p4info::generate(&compile(&v1model(TYPES, START, ingress, apply))).unwrap();
+    let kinds: Vec<i32> =
+        info.meters.iter().map(|meter| meter.spec.as_ref().unwrap().r#type).collect();
+    assert_eq!(kinds, [0, 1, 2]);
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl<'p> Builder<'p> {
             },
             idle_timeout_behavior: timeout.into(),
             is_const_table: source.entries_are_const,
-            has_initial_entries: !source.entries.is_empty() && !source.entries_are_const,
+            has_initial_entries: !source.entries.is_empty(),
             other_properties: None,
         }
     }
@@ -191,7 +191,7 @@ impl<'p> Builder<'p> {
             ids.push(preamble.id);
             self.info.direct_meters.push(DirectMeter {
                 preamble: Some(preamble),
-                spec: Some(MeterSpec { unit: self.meter_unit(instance).into(), r#type: 0 }),
+                spec: Some(self.meter_spec(instance)),
                 direct_table_id: table_id,
             });
         }
@@ -271,7 +271,7 @@ impl<'p> Builder<'p> {
                 Kind::Meter => {
                     let meter = Meter {
                         preamble: Some(self.preamble(kind, instance, &[])),
-                        spec: Some(MeterSpec { unit: self.meter_unit(instance).into(), r#type: 0 }),
+                        spec: Some(self.meter_spec(instance)),
                         size: size(instance),
                         index_type_name: self.index_type_name(instance),
                     };
@@ -397,6 +397,18 @@ impl<'p> Builder<'p> {
             "packets_and_bytes" => counter_spec::Unit::Both,
             _ => counter_spec::Unit::Unspecified,
         }
+    }
+
+    fn meter_spec(&self, instance: &ExternInstance) -> MeterSpec {
+        let annotated = |name| find(&instance.annotations, name).is_some();
+        let kind = if annotated("single_rate_two_color") {
+            meter_spec::Type::SingleRateTwoColor
+        } else if annotated("single_rate_three_color") {
+            meter_spec::Type::SingleRateThreeColor
+        } else {
+            meter_spec::Type::TwoRateThreeColor
+        };
+        MeterSpec { unit: self.meter_unit(instance).into(), r#type: kind.into() }
     }
 
     fn meter_unit(&self, instance: &ExternInstance) -> meter_spec::Unit {
