@@ -1,6 +1,6 @@
 //! Sums, differences, products and quotients: words first, arbitrary precision when they overflow.
 
-use super::{Rational, Repr, gcd_word};
+use super::{Rational, Repr, big, gcd_word};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
@@ -51,7 +51,7 @@ fn add(a: &Rational, b: &Rational) -> Rational {
         }
         return Rational::from_wide(n1 * d2 + n2 * d1, (d1 * d2).unsigned_abs());
     }
-    Rational::from_big(a.to_big() + b.to_big())
+    Rational::from_big(big::add(&a.as_big(), &b.as_big()))
 }
 
 fn multiply(a: &Rational, b: &Rational) -> Rational {
@@ -70,7 +70,7 @@ fn multiply(a: &Rational, b: &Rational) -> Rational {
         let denominator = (i128::from(*d1) / back) * (i128::from(*d2) / across);
         return Rational::from_reduced(numerator, denominator.unsigned_abs());
     }
-    Rational::from_big(a.to_big() * b.to_big())
+    Rational::from_big(big::multiply(&a.as_big(), &b.as_big()))
 }
 
 fn negate(a: &Rational) -> Rational {

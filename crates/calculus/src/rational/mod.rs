@@ -6,6 +6,7 @@
 //! representation only (words whenever they suffice), hence equality and hashing are structural.
 
 mod arithmetic;
+mod big;
 mod convert;
 mod parse;
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub use parse::ParseRationalError;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::hash::Hash;
 
@@ -146,6 +148,14 @@ impl Rational {
         }
     }
 
+    /// In arbitrary precision, borrowed where it is that already.
+    fn as_big(&self) -> Cow<'_, BigRational> {
+        match &self.0 {
+            Repr::Words { .. } => Cow::Owned(self.to_big()),
+            Repr::Big(value) => Cow::Borrowed(value),
+        }
+    }
+
     fn to_big(&self) -> BigRational {
         match &self.0 {
             Repr::Words { numerator, denominator } => {
@@ -175,7 +185,7 @@ impl Ord for Rational {
                     (i128::from(*a) * i128::from(*d)).cmp(&(i128::from(*c) * i128::from(*b)))
                 }
             }
-            _ => self.to_big().cmp(&other.to_big()),
+            _ => big::compare(&self.as_big(), &other.as_big()),
         }
     }
 }
