@@ -13,6 +13,12 @@ use crate::diagnostic::Diagnostic;
 
 impl<'program> Checker<'program, '_> {
     pub(super) fn program(&mut self) {
+        // The members of all `error` declarations are merged (§7.1.2): none is too late for a use.
+        for declaration in &self.out.program.declarations {
+            if let DeclarationKind::Error(members) = &declaration.kind {
+                self.error_declaration(members);
+            }
+        }
         for declaration in &self.out.program.declarations {
             self.declaration(declaration);
         }
@@ -35,7 +41,7 @@ impl<'program> Checker<'program, '_> {
             DeclarationKind::Instantiation(instantiation) => {
                 self.instantiation(declaration, instantiation);
             }
-            DeclarationKind::Error(members) => self.error_declaration(members),
+            DeclarationKind::Error(_) => {}
             DeclarationKind::MatchKind(members) => self.match_kind_declaration(members),
             DeclarationKind::ExternObject(object) => self.extern_object(declaration, object),
             DeclarationKind::ExternFunction(prototype) => {

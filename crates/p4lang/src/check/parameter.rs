@@ -111,7 +111,10 @@ impl<'program> Checker<'program, '_> {
                     format!("an `{}` parameter has no default value", parameter.direction.as_str()),
                 );
             }
-            let info = self.expression_of(default, &ty);
+            // What a type parameter stands for is known only where the default is used.
+            let generic = ty.any(&mut |part| matches!(part, Type::Variable(_)));
+            let info =
+                if generic { self.expression(default) } else { self.expression_of(default, &ty) };
             if !info.known {
                 self.error(
                     "not-constant",

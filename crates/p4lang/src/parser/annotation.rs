@@ -33,7 +33,12 @@ impl Parser<'_> {
         let body = match self.kind() {
             TokenKind::LeftParenthesis => {
                 self.advance();
-                AnnotationBody::Unstructured(self.annotation_tokens()?)
+                let tokens = self.annotation_tokens()?;
+                let takes_string = matches!(name.as_str(), "name" | "deprecated" | "noWarn");
+                AnnotationBody::Unstructured(match concatenated(&tokens) {
+                    Some(token) if takes_string => vec![token],
+                    _ => tokens,
+                })
             }
             TokenKind::LeftBracket => {
                 self.advance();
@@ -128,4 +133,30 @@ impl Parser<'_> {
         )?;
         Ok(AnnotationBody::KeyValues(pairs))
     }
+}
+
+/// The one string that `"a" ++ "b"` is, of any number of strings.
+fn concatenated(tokens: &[AnnotationToken]) -> Option<AnnotationToken> {
+    let (first, rest) = tokens.split_first()?;
+    let mut whole = first.string.as_deref()?.to_owned();
+    let mut text = first.text.to_string();
+    let mut span = first.span;
+    let mut rest = rest.iter();
+    while let Some(operator) = rest.next() {
+        let string = rest.next()?;
+        if &*operator.text != "++" {
+            return None;
+        }
+        whole.push_str(string.string.as_deref()?);
+        // Between the quotes of both.
+        text.pop();
+        text.push_str(string.text.get(1..)?);
+        span = span.to(string.span);
+    }
+    Some(AnnotationToken {
+        span,
+        text: text.into(),
+        string: Some(whole.into()),
+        space_before: first.space_before,
+    })
 }

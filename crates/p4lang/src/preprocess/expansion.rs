@@ -399,15 +399,11 @@ impl Preprocessor<'_> {
                 no_expand: false,
                 ..*token
             }),
-            // `>` and `>` are two tokens here and one operator there.
-            _ if left.kind == TokenKind::Greater => {
-                out.push(left);
-                out.push(Token { space_before: false, ..*first });
-            }
+            // Two tokens they stay, as p4c has it: `cpp` takes P4 for assembler, where that is right.
             _ => {
-                self.error(span, format!("`##` makes `{text}`, which is not one token"));
+                let apart = first.space_before && left.kind != TokenKind::Greater;
                 out.push(left);
-                out.push(*first);
+                out.push(Token { space_before: apart, ..*first });
             }
         }
         out.extend_from_slice(rest);

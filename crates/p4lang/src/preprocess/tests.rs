@@ -62,6 +62,9 @@ fn strings_and_pasting() {
     assert_eq!(run("#define s(x) #x\ns(a  +b \"c\\n\")"), r#""a +b \"c\\n\"""#);
     assert_eq!(run("#define p(a, b) a##b\np(x, 1) p(8w, 0xFF) p(, y)"), "x1 8w0xFF y");
     assert_eq!(run("#define p(a) a ## _t x_ ## a\np(q)"), "q_t x_q");
+    // What does not become one token stays as it is: people glue a macro's argument to an operator.
+    assert_eq!(run("#define set(a, b) a = ## b ## _t\nset(x, y)"), "x = y_t");
+    assert_eq!(run("#define one(p) bit<16> ## p ## _id\none(a)"), "bit < 16 > a_id");
     // Arguments of ## are not expanded, the result is.
     assert_eq!(run("#define A 1\n#define AB 2\n#define p(a, b) a##b\np(A, B)"), "2");
 }

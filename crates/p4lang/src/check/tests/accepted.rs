@@ -224,3 +224,27 @@ fn sizes_of_types_and_values() {
          control X(in Headers h) { apply { bit<32> s = h.h.minSizeInBits(); s = h.hs.maxSizeInBytes(); } }",
     ));
 }
+
+#[test]
+fn a_default_may_be_an_instance_for_a_generic_parameter() {
+    accepts(
+        "struct E {} control nothing(inout E h) { apply {} } control C<H>(inout H h);\n\
+         package P<H, G>(@optional C<H> first, C<G> second = nothing()); P() main;",
+    );
+}
+
+#[test]
+fn an_error_may_be_declared_after_its_use() {
+    accepts(
+        "control X(inout bit<8> v) { apply { if (error.Late == error.NoError) { v = 1; } } }\n\
+         error { NoError, Late }",
+    );
+}
+
+#[test]
+fn names_in_annotations_may_be_concatenated() {
+    accepts(&program(
+        "control X(inout bit<8> v) { @name(\"a\" ++ \".b\") action a() {}\n\
+         @noWarn(\"un\" ++ \"used\") bit<8> w; apply { a(); v = 1; } }",
+    ));
+}
