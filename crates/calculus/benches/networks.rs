@@ -90,9 +90,21 @@ fn tandems(figures: &mut Figures) {
             let analyser = Analyser::new(&network, settings(Multiplexing::Arbitrary));
             black_box(analyser.bound(first, Analysis::TandemMatching).expect("a bound"));
         });
+        figures.time(&format!("interleaved {n}, one flow, PLP"), || {
+            let analyser = Analyser::new(&network, settings(Multiplexing::Fifo));
+            black_box(analyser.bound(first, Analysis::Plp).expect("a bound"));
+        });
         figures.time(&format!("interleaved {n}, one flow, best, FIFO"), || {
             let analyser = Analyser::new(&network, settings(Multiplexing::Fifo));
             black_box(analyser.bound(first, Analysis::Best).expect("a bound"));
+        });
+    }
+    for n in [2, 4, 6] {
+        let network = interleaved(n);
+        let first = network.flow_named("f0").expect("a flow");
+        figures.time(&format!("interleaved {n}, one flow, ELP"), || {
+            let analyser = Analyser::new(&network, settings(Multiplexing::Fifo));
+            black_box(analyser.bound(first, Analysis::Elp).expect("a bound"));
         });
     }
     let network = interleaved(10);

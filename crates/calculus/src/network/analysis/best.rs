@@ -5,6 +5,9 @@ use crate::Extended;
 use crate::network::model::{FlowId, Multiplexing, Network};
 use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 
+/// Hops of all flows together up to which linear programs are solved.
+const PROGRAMMED: usize = 200;
+
 /// Conventions, and the analyses to do under them.
 pub(super) fn candidates<'n>(
     network: &'n Network,
@@ -18,7 +21,12 @@ pub(super) fn candidates<'n>(
         arrival_bounds: methods.to_vec(),
         ..settings
     };
-    let mut candidates = vec![(settings.clone(), vec![Analysis::TfaPlusPlus])];
+    let mut first = vec![Analysis::TfaPlusPlus];
+    // A linear program takes milliseconds: for networks of which one has patience for all flows.
+    if network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>() <= PROGRAMMED {
+        first.extend([Analysis::Plp, Analysis::Elp]);
+    }
+    let mut candidates = vec![(settings.clone(), first)];
     if network.order().is_ok() {
         if !all(Multiplexing::Arbitrary) {
             // The order of service as it is, and cross traffic with all that it meets.
@@ -63,7 +71,7 @@ pub(super) fn bound(
             let mut found = match analyser.run(flow, *analysis) {
                 Ok(found) => found,
                 // It does not apply here, others do.
-                Err(AnalysisError::NotSinkTree(_)) => continue,
+                Err(AnalysisError::NotSinkTree(_) | AnalysisError::NoProgram(_)) => continue,
                 Err(error) => return Err(error),
             };
             if *analysis == Analysis::Tfa {

@@ -12,8 +12,9 @@ use crate::network::operations;
 use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Rational};
 
-/// Times at an entrance up to which arrivals are bounded between all pairs of them.
-const ALL_PAIRS: usize = 40;
+/// Times at an entrance up to which arrivals are bounded between all pairs of them; if all words
+/// are times, always.
+const ALL_PAIRS: usize = 12;
 
 /// A server of the path.
 #[derive(Debug)]
@@ -110,7 +111,7 @@ impl Tandem {
     /// The delay of anything that goes all the way.
     pub(super) fn delay(&self, choice: Choice) -> (Option<Bound>, usize, usize) {
         let levels = levels(self.stages.len(), choice);
-        let (program, objective) = self.program(&levels);
+        let (program, objective) = self.program(&levels, choice == Choice::All);
         let bound = objective.and_then(|objective| program.maximum(objective));
         let bound = bound.map(|bound| Bound { value: bound.value * &self.time, ..bound });
         (bound, program.variables(), program.rows())
@@ -118,7 +119,7 @@ impl Tandem {
 
     /// Times count backwards from the moment at which something leaves the tandem, data of a class
     /// from what has passed at the latest time.
-    fn program(&self, levels: &[Level]) -> (Program, Option<usize>) {
+    fn program(&self, levels: &[Level], all_pairs: bool) -> (Program, Option<usize>) {
         let mut program = Program::default();
         let ages = self.ages(&mut program, levels);
         let passed: Vec<Vec<Vec<Option<usize>>>> = self
@@ -158,7 +159,9 @@ impl Tandem {
                     program.row([plus(data[at][*late]), minus(data[at][*early])], Rational::ZERO);
                 }
             }
-            self.bound_arrivals(&mut program, at, level, here, &passed);
+            let all_pairs = all_pairs || level.dates.len() <= ALL_PAIRS;
+            let pairs = chosen_pairs(level, &neighbours, all_pairs);
+            self.bound_arrivals(&mut program, at, &pairs, here, &passed);
         }
         let objective = ages.times.first().and_then(|times| times.first()).copied().flatten();
         (program, objective)
@@ -263,21 +266,13 @@ impl Tandem {
         &self,
         program: &mut Program,
         at: usize,
-        level: &Level,
+        pairs: &[(usize, usize)],
         times: &[Option<usize>],
         passed: &[Vec<Vec<Option<usize>>>],
     ) {
-        let neighbours = level.neighbours();
-        let few = level.dates.len() <= ALL_PAIRS;
-        let service =
-            |place: usize| level.dates.get(place).is_some_and(|d| d.kind == Kind::Service);
-        let chosen = |pair: &(usize, usize)| {
-            few || service(pair.1) || neighbours.binary_search(pair).is_ok()
-        };
-        let pairs: Vec<(usize, usize)> = level.pairs().filter(chosen).collect();
         let mut obey = |bucket: &TokenBucket, members: &[&Vec<Vec<Option<usize>>>]| {
             let rate = &bucket.rate * &self.time / &self.data;
-            for (late, early) in &pairs {
+            for (late, early) in pairs {
                 let mut terms = vec![(times[*early], -&rate), (times[*late], rate.clone())];
                 for data in members {
                     terms.extend([plus(data[at][*early]), minus(data[at][*late])]);
@@ -306,6 +301,21 @@ impl Tandem {
             }
         }
     }
+}
+
+/// Pairs of times between which arrivals are bounded. What is left out rarely matters: arrivals that
+/// are worst are greedy from one time on, and service begins then.
+fn chosen_pairs(
+    level: &Level,
+    neighbours: &[(usize, usize)],
+    all_pairs: bool,
+) -> Vec<(usize, usize)> {
+    let is_service =
+        |place: usize| level.dates.get(place).is_some_and(|date| date.kind == Kind::Service);
+    let chosen = |pair: &(usize, usize)| {
+        all_pairs || is_service(pair.1) || neighbours.binary_search(pair).is_ok()
+    };
+    level.pairs().filter(chosen).collect()
 }
 
 /// Variables of times by server and place, and what they are at most.
