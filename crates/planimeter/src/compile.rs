@@ -109,7 +109,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let path = matches
         .get_one::<PathBuf>("program")
         .ok_or_else(|| Failure::input("PROGRAM is missing"))?;
-    let graph = matches.get_one::<PathBuf>("graph").map(|path| Drawing::of(path)).transpose()?;
+    let graph = matches.get_one::<PathBuf>("graph").map(Drawing::of).transpose()?;
     let program = program::load(path, matches)?;
     let mut outputs = Vec::new();
     if matches.get_flag("pp") {
