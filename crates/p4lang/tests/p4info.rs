@@ -300,3 +300,15 @@ fn faults_are_all_named() {
     I.s: @selector_size_semantics is "sum_of_weights" or "sum_of_members", not "sum"
     "#);
 }
+
+#[test]
+fn a_program_without_main_has_nothing_for_a_controller() {
+    let source = "#include <core.p4>\nheader h_t { bit<8> f; }
+control C(inout h_t h) { table t { key = { h.f : exact; } actions = { NoAction; } } apply { t.apply(); } }";
+    let info = generate(source);
+    assert!(info.tables.is_empty() && info.actions.is_empty());
+    let other =
+        compile(&format!("{source}\ncontrol B<H>(inout H h); package P<H>(B<H> b); P(C()) main;"));
+    let errors = p4info::generate(&other).unwrap_err();
+    assert!(matches!(&*errors, [p4info::P4InfoError::Architecture(name)] if name == "P"));
+}

@@ -194,7 +194,10 @@ struct Prepared {
 /// Everything that needs all names at once.
 fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
     program.validate().map_err(|violation| vec![violation.into()])?;
-    if let Architecture::Other(name) = &program.architecture {
+    // A program without `main` has no name there: it declares things, and a controller has nothing to do with it.
+    if let Architecture::Other(name) = &program.architecture
+        && !name.is_empty()
+    {
         return Err(vec![P4InfoError::Architecture(name.clone())]);
     }
     let mut errors = Vec::new();
