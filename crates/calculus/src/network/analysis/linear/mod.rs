@@ -35,6 +35,9 @@ use tandem::Tandem;
 
 /// Servers on a path up to which all times are taken: there are twice as many with each.
 const LONGEST: usize = 6;
+/// Servers on a path up to which there is a program: it grows with their square, and the time to
+/// solve it faster.
+const LONGEST_POLYNOMIAL: usize = 100;
 /// Variables up to which a program takes more times than it must.
 const ROOMY: usize = 900;
 
@@ -44,17 +47,18 @@ pub(super) fn bound(
     id: FlowId,
     analysis: Analysis,
 ) -> Result<FlowBound, AnalysisError> {
-    let tandem = Tandem::of(common, delays, id)?;
-    let servers = tandem.stages.len();
+    let servers = common.network.flow(id).path.len();
+    let longest = if analysis == Analysis::Elp { LONGEST } else { LONGEST_POLYNOMIAL };
+    if servers > longest {
+        let why = format!("the path has {servers} servers, {analysis} takes up to {longest}");
+        return Err(AnalysisError::NoProgram(why));
+    }
     let choice = match analysis {
-        Analysis::Elp if servers > LONGEST => {
-            let why = format!("paths of {servers} servers are too long for elp, {LONGEST} are not");
-            return Err(AnalysisError::NoProgram(why));
-        }
         Analysis::Elp => Choice::All,
         // Each family of times is about as large as the necessary one.
         _ => Choice::Behind((ROOMY / (servers * (servers + 1))).min(servers).saturating_sub(1)),
     };
+    let tandem = Tandem::of(common, delays, id)?;
     let (found, variables, rows) = tandem.delay(choice);
     // Known before, if the solver fails or servers are overloaded.
     let mut added = Extended::ZERO;
