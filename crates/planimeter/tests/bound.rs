@@ -63,10 +63,7 @@ fn what_is_wrong_is_one_line_and_2() {
         std::fs::write(&path, text).expect("a file");
         path.to_string_lossy().into_owned()
     };
-    let negative = file(
-        "negative.toml",
-        "[[server]]\nname = \"a\"\nservice = { rate = -1 }\n",
-    );
+    let negative = file("negative.toml", "[[server]]\nname = \"a\"\nservice = { rate = -1 }\n");
     let missing = file(
         "missing.toml",
         "[[server]]\nname = \"a\"\nservice = { rate = 1 }\n\

@@ -113,7 +113,8 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
             Some(value) => figure(bounds, &Extended::from(value), time, Round::Down),
             None => "-".to_owned(),
         };
-        let tight = assessed.tightness().map_or_else(String::new, |t| format!("{:.0} %", 100.0 * t));
+        let tight =
+            assessed.tightness().map_or_else(String::new, |t| format!("{:.0} %", 100.0 * t));
         grid.row(vec![
             Cell::new(printable(&bounds.network.flow(bound.flow).name)),
             Cell::painted(
@@ -149,12 +150,18 @@ fn of_several(bounds: &Bounds<'_>) -> Grid {
                 Some(_) => Paint::Bad,
                 None => Paint::Strong,
             };
-            delays.push(Cell::painted(figure(bounds, &assessed.bound.delay, true, Round::Up), paint));
+            delays
+                .push(Cell::painted(figure(bounds, &assessed.bound.delay, true, Round::Up), paint));
             backlogs.push(Cell::new(figure(bounds, &assessed.bound.backlog, false, Round::Up)));
         }
         if let Some(run) = &first.run {
             delays.push(Cell::new(figure(bounds, &Extended::from(&run.delay), true, Round::Down)));
-            backlogs.push(Cell::new(figure(bounds, &Extended::from(&run.backlog), false, Round::Down)));
+            backlogs.push(Cell::new(figure(
+                bounds,
+                &Extended::from(&run.backlog),
+                false,
+                Round::Down,
+            )));
         }
         grid.row(delays);
         grid.row(backlogs);
@@ -202,10 +209,8 @@ fn derivations(bounds: &Bounds<'_>, layout: Layout) -> String {
         }
         let total = format!("delay {}", extended(&bound.delay));
         out.push_str(&layout.paragraph("  ", &total, Paint::Plain));
-        let output = format!(
-            "output arrivals {}",
-            calculus::network::describe::curve(&bound.output)
-        );
+        let output =
+            format!("output arrivals {}", calculus::network::describe::curve(&bound.output));
         out.push_str(&layout.paragraph("  ", &output, Paint::Plain));
     }
     out

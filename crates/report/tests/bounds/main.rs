@@ -1,8 +1,8 @@
 //! Bounds as people and programs see them.
 
 use calculus::network::{Analyser, Analysis, Format, Multiplexing, Network, Settings, format};
-use report::bounds::{Bounds, SCHEMA, curves, table, to_json};
 use report::Layout;
+use report::bounds::{Bounds, SCHEMA, curves, table, to_json};
 
 const TWO_HOPS: &str = include_str!("../../../../examples/networks/two-hops.toml");
 const PRIORITIES: &str = include_str!("../../../../examples/networks/priorities.toml");
