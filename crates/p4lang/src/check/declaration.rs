@@ -326,10 +326,30 @@ impl<'program> Checker<'program, '_> {
             }
             for method in &object.methods {
                 checker.annotations(&method.annotations);
+                checker.method_signature(declaration, method);
                 checker
                     .scoped(|checker| checker.prototype(&method.prototype, ParametersOf::Method));
             }
         });
+    }
+
+    /// What p4c asks of a method beside its parameters: results exist at run time, and constructors have none.
+    fn method_signature(&mut self, declaration: &Declaration, method: &ast::Method) {
+        if method.name.text == declaration.name.text {
+            self.error(
+                "return",
+                method.name.span,
+                format!("`{}` is a constructor: it cannot have a return type", method.name),
+            );
+        }
+        let returned = &method.prototype.return_type;
+        if matches!(returned.kind, ast::TypeKind::Int(None) | ast::TypeKind::String) {
+            self.error(
+                "type-not-allowed",
+                returned.span,
+                format!("the method `{}` cannot return a value of this type", method.name),
+            );
+        }
     }
 
     fn constructor_declaration(&mut self, constructor: &'program Constructor) {

@@ -42,6 +42,13 @@ impl<'program> Checker<'program, '_> {
         if let Some(builtin) = size_method(member.as_str()) {
             return self.size_call(expression, callee, builtin, &object, arguments);
         }
+        if let Some(argument) = type_arguments.first() {
+            self.error(
+                "type-arguments",
+                argument.span,
+                format!("`{member}` takes no type arguments"),
+            );
+        }
         match (&object, member.as_str()) {
             (Type::Header(_) | Type::HeaderUnion(_), "isValid") => self.builtin_call(
                 expression,

@@ -268,7 +268,7 @@ impl Checker<'_, '_> {
     }
 
     /// The number that an expression is, converted as its context wants it.
-    fn number(&self, expression: &Expression) -> Option<BigInt> {
+    pub(super) fn number(&self, expression: &Expression) -> Option<BigInt> {
         self.out
             .evaluate(expression, &super::Environment::default())
             .as_ref()

@@ -1,5 +1,7 @@
 //! Statements (§12): what may stand where, and whether control goes on after them.
 
+use num_bigint::BigInt;
+
 use super::arguments::Signature;
 use super::checker::{Checker, Info};
 use super::whole_program::root;
@@ -159,6 +161,14 @@ impl<'program> Checker<'program, '_> {
                     "type-mismatch",
                     value.span,
                     format!("a shift by a `{}`", self.out.show(&info.ty)),
+                );
+            } else if let Some(amount) = self.number(value)
+                && amount < BigInt::ZERO
+            {
+                self.error(
+                    "bad-operand",
+                    value.span,
+                    format!("shift by the negative amount {amount}"),
                 );
             }
         } else {

@@ -603,6 +603,7 @@ impl<'program> Checker<'program, '_> {
             );
             return;
         }
+        self.priorities_are_wanted(property, entries, facts);
         let types: Vec<Type> = facts.keys.iter().map(|key| key.ty.clone()).collect();
         for entry in entries {
             self.annotations(&entry.annotations);
@@ -634,6 +635,29 @@ impl<'program> Checker<'program, '_> {
                 priority,
             });
         }
+    }
+
+    /// Only initial entries that may overlap have priorities, and then the first one has one (§14.2.1.4).
+    fn priorities_are_wanted(
+        &mut self,
+        property: &TableProperty,
+        entries: &[Entry],
+        facts: &TableFacts,
+    ) {
+        let Some(priority) = entries.iter().find_map(|entry| entry.priority.as_ref()) else {
+            return;
+        };
+        let without = entries.first().filter(|first| first.priority.is_none());
+        let (span, message) = if property.is_const {
+            (priority.span, "entries of a `const` list have no priorities: their order says it")
+        } else if facts.keys.iter().all(|key| matches!(&*key.match_kind, "exact" | "lpm")) {
+            (priority.span, "keys that match `exact` or `lpm` need no priorities")
+        } else if let Some(first) = without {
+            (first.span, "if any entry has a priority, the first one must have one")
+        } else {
+            return;
+        };
+        self.error("priority", span, message);
     }
 
     fn priority(&mut self, priority: &Expression) -> Option<u32> {

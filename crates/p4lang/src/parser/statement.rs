@@ -251,10 +251,19 @@ impl Parser<'_> {
         self.expect(TokenKind::LeftParenthesis)?;
         let condition = self.any_expression()?;
         self.expect(TokenKind::RightParenthesis)?;
-        let then = Box::new(self.statement(body)?);
+        let then = Box::new(self.branch(body)?);
         let otherwise =
-            if self.take(TokenKind::Else) { Some(Box::new(self.statement(body)?)) } else { None };
+            if self.take(TokenKind::Else) { Some(Box::new(self.branch(body)?)) } else { None };
         Ok(StatementKind::If { condition, then, otherwise })
+    }
+
+    /// A branch of an `if`: a declaration there would be of no use, and the grammar has none (§12.6).
+    fn branch(&mut self, body: Body) -> Parse<Statement> {
+        let declares = self.is(TokenKind::Const) || self.statement_start() == Start::Declaration;
+        if declares && !self.is(TokenKind::LeftBrace) {
+            return Err(self.expected("a statement, not a declaration,"));
+        }
+        self.statement(body)
     }
 
     fn switch_statement(&mut self) -> Parse<StatementKind> {

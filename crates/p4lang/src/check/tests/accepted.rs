@@ -179,7 +179,7 @@ fn tables_use_everything() {
            actions = { a; b; d(loc, m.w); @defaultonly NoAction; } const default_action = d(loc, m.w, 3); size = 4 * 256; counters = dc; }\n\
          table u { key = { m.m: exact; m.w: lpm; m.m: ternary @name(\"again\"); m.w: range @name(\"r\"); m.e: exact; m.p: exact; }\n\
            actions = { a; b(p = (Port) 3); d(loc, 5); } default_action = a;\n\
-           entries = { (1, 0xff00 &&& 0xff00, 3 &&& 1, 1..5, E8.A, (Port) 1): a; const priority = 5: (2, 3, _, default, 3, 2): d(loc, 5, 8w9) @id(3); } }\n\
+           entries = { priority = 9: (1, 0xff00 &&& 0xff00, 3 &&& 1, 1..5, E8.A, (Port) 1): a; const priority = 5: (2, 3, _, default, 3, 2): d(loc, 5, 8w9) @id(3); } }\n\
          table v { actions = { a; b; } default_action = b(1, (Port) 2); implementation = ap; }\n\
          table w { key = {} actions = { b; } default_action = b(p = (Port) 1, x = 2); }".replace("b(p = (Port) 3); ", "b; ").as_str(),
         "t.apply(); if (u.apply().hit && v.apply().miss) { m.m = 1; }\n\

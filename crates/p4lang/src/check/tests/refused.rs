@@ -757,3 +757,50 @@ fn an_entry_is_added_on_a_miss_only() {
     );
     super::accepts(&named);
 }
+
+#[test]
+fn priorities_are_for_initial_entries_that_may_overlap() {
+    let table = |kind: &str, entries: &str| {
+        control(
+            &format!("table t {{ key = {{ m.m: {kind}; }} actions = {{ NoAction; }} {entries} }}"),
+            "",
+        )
+    };
+    super::accepts(&table("ternary", "entries = { priority = 3: 1: NoAction; 2: NoAction; }"));
+    refuses(&table("ternary", "const entries = { priority = 3: 1: NoAction; }"), "priority");
+    refuses(&table("exact", "entries = { priority = 3: 1: NoAction; }"), "priority");
+    refuses(&table("lpm", "entries = { priority = 3: 1: NoAction; }"), "priority");
+    refuses(&table("ternary", "entries = { 1: NoAction; priority = 3: 2: NoAction; }"), "priority");
+}
+
+#[test]
+fn methods_return_what_exists_at_run_time() {
+    refuses(&program("extern X { X(); void X(in bit<8> a); }"), "return");
+    refuses(&program("extern X { X(); int f(); }"), "type-not-allowed");
+    refuses(&program("extern X { X(); string f(); }"), "type-not-allowed");
+}
+
+#[test]
+fn states_and_locals_have_different_names() {
+    refuses(
+        &parser(
+            "bit<8> next;",
+            "state start { transition next; } state next { transition accept; }",
+        ),
+        "duplicate",
+    );
+}
+
+#[test]
+fn branches_are_statements() {
+    refuses(&statements("if (q) bit<8> x;"), "syntax");
+    refuses(&statements("if (q) v = 1; else const bit<8> c = 1;"), "syntax");
+    super::accepts(&statements("if (q) { bit<8> x; } else if (v == 1) ; else hdr.h.setInvalid();"));
+}
+
+#[test]
+fn builtin_methods_have_no_type_arguments() {
+    refuses(&statements("q = hdr.h.isValid<bit<8>>();"), "type-arguments");
+    refuses(&statements("v <<= -1;"), "bad-operand");
+    refuses(&statements("v >>= 0 - 2;"), "bad-operand");
+}

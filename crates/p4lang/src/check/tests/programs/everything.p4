@@ -113,7 +113,7 @@ control I(inout headers hdr, inout meta m, inout standard_metadata_t sm) {
   }
   table t3 { key = { hdr.h.b: lpm; } actions = { nop; } const entries = { 0x0a00 &&& 0xff00: nop; 0: nop; _ : nop; } }
   table t4 { actions = { nop; } default_action = nop; }
-  table t5 { key = {m.s.x: selector; m.m: exact;} actions = { nop; } implementation = as1; support_timeout = true; entries = { const (_, 3): nop; priority = 5 : (1, 4) : nop; } largest_priority_wins = false; }
+  table t5 { key = {m.s.x: selector; m.m: exact;} actions = { nop; } implementation = as1; support_timeout = true; entries = { const priority = 4 : (_, 3): nop; priority = 5 : (1, 4) : nop; } largest_priority_wins = false; }
   apply {
     bit<8> v = 1;
     bit<32> w32 = 5;
