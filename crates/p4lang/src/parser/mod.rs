@@ -1,7 +1,7 @@
 //! The parser: tokens to a syntax tree, by recursive descent.
 //!
 //! P4's grammar depends on which names are types: `(x) - 1` is a cast if `x` is one, `a < b > (c)` is a call if `b`
-//! is one. The parser therefore keeps scopes, but only of that one fact ([`scope`]); where a name was never
+//! is one. The parser therefore keeps scopes, but only of that one fact (`scope`); where a name was never
 //! declared it guesses from the tokens that follow, so that the checker can say "undeclared". An error is reported
 //! where it is met and the construct is given up with `Err(Failed)`; lists of declarations and statements then skip
 //! to the next place where one can start, so that one run reports several errors. Nesting is bounded
