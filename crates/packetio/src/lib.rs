@@ -1,3 +1,4 @@
 //! Where packets come from and go.
 
 pub mod pcap;
+pub mod tcp;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use ::tables::machine::caches;
 use ::tables::{Design, EntryLock, Fill, Layout, Model, Requirements, Storage, Wait};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use p4lang::ir::{MatchKind, Program, Table, TableId};
+use p4lang::ir::{Action, MatchKind, Program, Table, TableId};
 
 use crate::failure::Failure;
 use crate::program;
@@ -106,7 +106,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let question = Question {
         fill: fill(matches)?,
         caches: caches_of(matches),
-        cores: matches.get_one("cores").copied().unwrap_or_else(cores),
+        cores: matches.get_one("cores").copied().unwrap_or_else(|| ::probe::host::cpus() as usize),
         shared: matches.get_flag("shared"),
     };
     if question.cores == 0 {
@@ -271,22 +271,17 @@ fn of_program(path: &Path, program: &Program) -> Result<Vec<Subject>, Failure> {
 fn of_table(program: &Program, id: TableId) -> Subject {
     let table = &program.tables[id.index()];
     let asks = Requirements {
-        reference_parameters: parameters(program, table).any(|parameter| parameter.reference),
+        reference_parameters: actions(program, table)
+            .any(|action| action.control_plane_parameters().any(|parameter| parameter.reference)),
         shared_entries: false,
         add_on_miss: table.add_on_miss,
     };
     Subject { name: table.name.clone(), layout: layout(program, table), asks }
 }
 
-fn parameters<'p>(
-    program: &'p Program,
-    table: &'p Table,
-) -> impl Iterator<Item = &'p p4lang::ir::ActionParameter> {
-    table.actions.iter().flat_map(|reference| {
-        program.actions.get(reference.action.index()).into_iter().flat_map(|action| {
-            action.parameters.iter().filter(|parameter| parameter.direction.is_none())
-        })
-    })
+/// What entries of a table may name.
+fn actions<'p>(program: &'p Program, table: &'p Table) -> impl Iterator<Item = &'p Action> {
+    table.actions.iter().filter_map(|reference| program.actions.get(reference.action.index()))
 }
 
 fn layout(program: &Program, table: &Table) -> Result<Layout, String> {
@@ -302,14 +297,11 @@ fn layout(program: &Program, table: &Table) -> Result<Layout, String> {
     }
     let width = |ty| program.types.width_in_bits(ty).unwrap_or(32);
     let key_bits: u64 = keys().map(|key| width(key.expression.type_id)).sum();
-    let bytes = |reference: &p4lang::ir::ActionReference| -> u64 {
-        let action = program.actions.get(reference.action.index());
-        action.map_or(0, |action| {
-            let own = action.parameters.iter().filter(|parameter| parameter.direction.is_none());
-            own.map(|parameter| width(parameter.type_id).div_ceil(8)).sum()
-        })
+    let bytes = |action: &Action| -> u64 {
+        let widths = action.control_plane_parameters().map(|parameter| width(parameter.type_id));
+        widths.map(|bits| bits.div_ceil(8)).sum()
     };
-    let parameter_bytes = table.actions.iter().map(bytes).max().unwrap_or(0);
+    let parameter_bytes = actions(program, table).map(bytes).max().unwrap_or(0);
     let size = table.size.unwrap_or(DEFAULT_SIZE as u64);
     let fits = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let actions = u16::try_from(table.actions.len()).unwrap_or(u16::MAX).max(1);
@@ -335,10 +327,6 @@ fn caches_of(matches: &ArgMatches) -> Vec<(String, usize)> {
         Some(bytes) => vec![("cache".to_owned(), *bytes)],
         None => caches().iter().map(|cache| (format!("L{}", cache.level), cache.bytes)).collect(),
     }
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// A number with an ending of powers of 1024: `64k`, `15M`, `15MiB`, `1G`.

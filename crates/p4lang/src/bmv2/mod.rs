@@ -139,23 +139,7 @@ struct Loader<'d> {
 
 impl<'d> Loader<'d> {
     fn new(document: &'d Document) -> Outcome<Self> {
-        let mut program = ir::Program {
-            version: ir::Program::VERSION,
-            architecture: ir::Architecture::V1model,
-            files: Vec::new(),
-            types: ir::Types::default(),
-            errors: Vec::new(),
-            variables: Vec::new(),
-            parsers: Vec::new(),
-            controls: Vec::new(),
-            actions: Vec::new(),
-            functions: Vec::new(),
-            tables: Vec::new(),
-            externs: Vec::new(),
-            value_sets: Vec::new(),
-            main: ir::Package { name: String::new(), arguments: Vec::new() },
-            annotations: Vec::new(),
-        };
+        let mut program = ir::Program::empty(ir::Architecture::V1model);
         let layout = Layout::new(document, &mut program)?;
         let mut enumeration = |name: &str, members: &[&str]| {
             let id = ir::EnumId(program.types.enums.len() as u32);

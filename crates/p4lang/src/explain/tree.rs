@@ -1,8 +1,8 @@
 //! The tree: what a program consists of, in the order in which a reader asks.
 
 use crate::ir::{
-    ActionId, Composite, CompositeKind, EntryUpdate, Excerpts, ExternId, ExternInstance, MatchKind,
-    Package, PackageValue, Program, Table, TableImplementation, Target, Transition,
+    ActionId, Composite, CompositeKind, EntryUpdate, Excerpts, ExternId, ExternInstance, Package,
+    PackageValue, Program, Table, TableImplementation, Target, Transition,
 };
 
 struct Branch {
@@ -187,7 +187,7 @@ fn table(program: &Program, table: &Table, parts: &Excerpts<'_>) -> Branch {
         children.push(Branch::new(format!(
             "key {}: {} {}",
             key.name,
-            match_kind(&key.match_kind),
+            key.match_kind.name(),
             program.type_name(key.expression.type_id)
         )));
     }
@@ -252,18 +252,6 @@ fn table(program: &Program, table: &Table, parts: &Excerpts<'_>) -> Branch {
     Branch::with(&table.name, children)
 }
 
-fn match_kind(kind: &MatchKind) -> &str {
-    match kind {
-        MatchKind::Exact => "exact",
-        MatchKind::Lpm => "lpm",
-        MatchKind::Ternary => "ternary",
-        MatchKind::Range => "range",
-        MatchKind::Optional => "optional",
-        MatchKind::Selector => "selector",
-        MatchKind::Other(name) => name,
-    }
-}
-
 fn signature(program: &Program, id: ActionId) -> String {
     let Some(action) = program.actions.get(id.index()) else { return "?".to_owned() };
     let parameters: Vec<String> = action
@@ -271,12 +259,9 @@ fn signature(program: &Program, id: ActionId) -> String {
         .iter()
         .map(|parameter| {
             let reference = if parameter.reference { "@__ref " } else { "" };
-            let direction = match parameter.direction {
-                None => "",
-                Some(crate::ir::Direction::In) => "in ",
-                Some(crate::ir::Direction::Out) => "out ",
-                Some(crate::ir::Direction::InOut) => "inout ",
-            };
+            let direction = parameter
+                .direction
+                .map_or(String::new(), |direction| format!("{} ", direction.name()));
             let ty = program.type_name(parameter.type_id);
             format!("{reference}{direction}{}: {ty}", parameter.name)
         })

@@ -136,6 +136,27 @@ pub struct Program {
 impl Program {
     /// The current [`Program::version`].
     pub const VERSION: u32 = 1;
+
+    /// A program of nothing, to be filled.
+    pub(crate) fn empty(architecture: Architecture) -> Self {
+        Self {
+            version: Self::VERSION,
+            architecture,
+            files: Vec::new(),
+            types: Types::default(),
+            errors: Vec::new(),
+            variables: Vec::new(),
+            parsers: Vec::new(),
+            controls: Vec::new(),
+            actions: Vec::new(),
+            functions: Vec::new(),
+            tables: Vec::new(),
+            externs: Vec::new(),
+            value_sets: Vec::new(),
+            main: Package { name: String::new(), arguments: Vec::new() },
+            annotations: Vec::new(),
+        }
+    }
 }
 
 /// The architecture that a program is written for.

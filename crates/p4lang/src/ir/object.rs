@@ -28,6 +28,18 @@ pub enum Direction {
     InOut,
 }
 
+impl Direction {
+    /// As the source has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::In => "in",
+            Self::Out => "out",
+            Self::InOut => "inout",
+        }
+    }
+}
+
 /// A function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Function {
@@ -66,6 +78,13 @@ pub enum ActionScope {
     Program,
     /// In a control instance.
     Control(ControlId),
+}
+
+impl Action {
+    /// The parameters that the control plane gives with an entry.
+    pub fn control_plane_parameters(&self) -> impl Iterator<Item = &ActionParameter> {
+        self.parameters.iter().filter(|parameter| parameter.direction.is_none())
+    }
 }
 
 /// A parameter of an action.
@@ -164,6 +183,36 @@ pub enum MatchKind {
     Selector,
     /// Of an architecture of the user's.
     Other(String),
+}
+
+impl MatchKind {
+    /// The kind that a program calls so.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        match name {
+            "exact" => Self::Exact,
+            "lpm" => Self::Lpm,
+            "ternary" => Self::Ternary,
+            "range" => Self::Range,
+            "optional" => Self::Optional,
+            "selector" => Self::Selector,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+
+    /// What a program calls it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Exact => "exact",
+            Self::Lpm => "lpm",
+            Self::Ternary => "ternary",
+            Self::Range => "range",
+            Self::Optional => "optional",
+            Self::Selector => "selector",
+            Self::Other(name) => name,
+        }
+    }
 }
 
 /// An action that entries of a table may name.

@@ -9,10 +9,10 @@ use std::fmt::{self, Write as _};
 
 use super::{
     ActionCall, ActionId, ActionScope, Annotation, AnnotationBody, AnnotationValue, Architecture,
-    Argument, BinaryOperator, Block, CompositeKind, Control, Direction, EntryUpdate, Expression,
-    ExpressionKind, ExternCallee, KeySet, MatchKind, Package, PackageValue, Parameter, Parser,
-    Place, Program, Projection, Statement, StatementKind, Table, TableImplementation, Target,
-    Transition, Type, TypeId, UnaryOperator, UserTypeId, UserTypeKind, Value, VariableId,
+    Argument, BinaryOperator, Block, CompositeKind, Control, EntryUpdate, Expression,
+    ExpressionKind, ExternCallee, KeySet, Package, PackageValue, Parameter, Parser, Place, Program,
+    Projection, Statement, StatementKind, Table, TableImplementation, Target, Transition, Type,
+    TypeId, UnaryOperator, UserTypeId, UserTypeKind, Value, VariableId,
 };
 
 impl Program {
@@ -179,7 +179,7 @@ impl<'p> Printer<'p> {
             self.line("");
             self.annotations(&set.annotations);
             let kinds: Vec<String> =
-                set.match_kinds.iter().map(|kind| match_kind(kind).to_owned()).collect();
+                set.match_kinds.iter().map(|kind| kind.name().to_owned()).collect();
             line!(
                 self,
                 "value_set<{}>({}) {} ({})",
@@ -300,7 +300,7 @@ impl<'p> Printer<'p> {
                     text.push(' ');
                 }
                 if let Some(direction) = parameter.direction {
-                    text.push_str(direction_name(direction));
+                    text.push_str(direction.name());
                     text.push(' ');
                 }
                 if parameter.reference {
@@ -338,7 +338,7 @@ impl<'p> Printer<'p> {
                     "key {} = {} : {}",
                     key.name,
                     printer.expression(&key.expression),
-                    match_kind(&key.match_kind)
+                    key.match_kind.name()
                 );
             }
             for reference in &table.actions {
@@ -673,7 +673,7 @@ impl<'p> Printer<'p> {
             .map(|parameter| {
                 format!(
                     "{} {} {}",
-                    direction_name(parameter.direction),
+                    parameter.direction.name(),
                     self.type_name(parameter.type_id),
                     self.variable(parameter.variable)
                 )
@@ -944,26 +944,6 @@ fn annotation_text(annotation: &Annotation) -> String {
                 values.iter().map(|(key, of)| format!("{key} = {}", value(of))).collect();
             format!("@{name}[{}]", values.join(", "))
         }
-    }
-}
-
-fn direction_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::In => "in",
-        Direction::Out => "out",
-        Direction::InOut => "inout",
-    }
-}
-
-fn match_kind(kind: &MatchKind) -> &str {
-    match kind {
-        MatchKind::Exact => "exact",
-        MatchKind::Lpm => "lpm",
-        MatchKind::Ternary => "ternary",
-        MatchKind::Range => "range",
-        MatchKind::Optional => "optional",
-        MatchKind::Selector => "selector",
-        MatchKind::Other(name) => name,
     }
 }
 

@@ -324,12 +324,8 @@ impl<'p> Validator<'p> {
             return self.fail("an action that the table does not have");
         };
         let action = self.action(reference.action)?;
-        let parameters: Vec<TypeId> = action
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.direction.is_none())
-            .map(|parameter| parameter.type_id)
-            .collect();
+        let parameters: Vec<TypeId> =
+            action.control_plane_parameters().map(|parameter| parameter.type_id).collect();
         self.demand(
             parameters.len() == call.arguments.len(),
             "an action with too many or too few values",

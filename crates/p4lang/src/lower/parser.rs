@@ -72,7 +72,7 @@ impl<'a> Lowering<'a> {
                         .field
                         .annotation("match")
                         .map(ast::Annotation::text)
-                        .map_or(ir::MatchKind::Exact, |kind| match_kind(&kind))
+                        .map_or(ir::MatchKind::Exact, |kind| ir::MatchKind::named(&kind))
                 })
                 .collect(),
             Type::Tuple(elements) => vec![ir::MatchKind::Exact; elements.len()],
@@ -190,17 +190,5 @@ fn target(name: &ast::Name, positions: &HashMap<&str, ir::StateId>) -> Target {
     match name.as_str() {
         "accept" => Target::Accept,
         other => positions.get(other).map_or(Target::Reject, |state| Target::State(*state)),
-    }
-}
-
-pub(super) fn match_kind(name: &str) -> ir::MatchKind {
-    match name {
-        "exact" => ir::MatchKind::Exact,
-        "lpm" => ir::MatchKind::Lpm,
-        "ternary" => ir::MatchKind::Ternary,
-        "range" => ir::MatchKind::Range,
-        "optional" => ir::MatchKind::Optional,
-        "selector" => ir::MatchKind::Selector,
-        other => ir::MatchKind::Other(other.to_owned()),
     }
 }

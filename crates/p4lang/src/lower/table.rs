@@ -1,6 +1,5 @@
 //! Tables: keys, actions, entries, and the properties that architectures add.
 
-use super::parser::match_kind;
 use super::types::number;
 use super::{Entity, ExternRole, Lowering, NamelessExtern, names};
 use crate::ast::{
@@ -81,7 +80,7 @@ impl<'a> Lowering<'a> {
             .map(|(position, ((element, value), facts))| ir::Key {
                 name: self.key_name(element, position),
                 expression: self.sized(value, 32),
-                match_kind: match_kind(&facts.match_kind),
+                match_kind: ir::MatchKind::named(&facts.match_kind),
                 user_type: self.user_type_of(&facts.ty),
                 annotations: self.annotations(&element.annotations),
             })

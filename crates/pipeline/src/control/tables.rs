@@ -24,8 +24,7 @@ impl Switch {
         arguments: &[Bits],
     ) -> Result<ActionCall, ControlError> {
         let declared = self.program_action(action)?;
-        let parameters: Vec<_> =
-            declared.parameters.iter().filter(|parameter| parameter.direction.is_none()).collect();
+        let parameters: Vec<_> = declared.control_plane_parameters().collect();
         if parameters.len() != arguments.len() {
             return Err(ControlError::ParameterCount {
                 action: declared.name.clone(),
@@ -250,8 +249,7 @@ impl Switch {
                 if refused == Some("tableonly") { "in entries" } else { "as the default action" };
             return Err(ControlError::ActionScope { action: action.name.clone(), only });
         }
-        let expected =
-            action.parameters.iter().filter(|parameter| parameter.direction.is_none()).count();
+        let expected = action.control_plane_parameters().count();
         if expected != call.arguments.len() {
             return Err(ControlError::ParameterCount {
                 action: action.name.clone(),

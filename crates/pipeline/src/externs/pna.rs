@@ -153,7 +153,7 @@ impl Machine<'_> {
             return Err(damaged("parameters of an action"));
         };
         let values = self.evaluate(parameters)?;
-        let wanted = action.parameters.iter().filter(|parameter| parameter.direction.is_none());
+        let wanted = action.control_plane_parameters();
         let fields = match &values {
             Value::Struct(fields) => fields.as_slice(),
             _ => &[],

@@ -253,7 +253,7 @@ impl Machine<'_> {
 
     /// Puts the entry's values into the action's control-plane parameters.
     fn bind(&mut self, action: &Action, arguments: &[Value]) -> Result<(), Stop> {
-        let parameters = action.parameters.iter().filter(|parameter| parameter.direction.is_none());
+        let parameters = action.control_plane_parameters();
         for (parameter, argument) in parameters.zip(arguments) {
             self.set_variable(parameter.variable, argument.clone())?;
         }
@@ -266,9 +266,7 @@ impl Machine<'_> {
             return Ok(());
         }
         let values: Vec<(usize, Value)> = action
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.direction.is_none())
+            .control_plane_parameters()
             .enumerate()
             .filter(|(_, parameter)| parameter.reference)
             .map(|(position, parameter)| Ok((position, self.variable(parameter.variable)?.clone())))

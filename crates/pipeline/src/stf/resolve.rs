@@ -89,12 +89,8 @@ pub(super) fn call(
             known: String::new(),
         });
     };
-    let parameters: Vec<&str> = action
-        .parameters
-        .iter()
-        .filter(|parameter| parameter.direction.is_none())
-        .map(|parameter| parameter.name.as_str())
-        .collect();
+    let parameters: Vec<&str> =
+        action.control_plane_parameters().map(|parameter| parameter.name.as_str()).collect();
     if let Some((name, _)) =
         call.arguments.iter().find(|(name, _)| !parameters.contains(&name.as_str()))
     {

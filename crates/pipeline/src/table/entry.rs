@@ -203,9 +203,7 @@ pub(super) fn from_program(
     let action_id = table.actions.get(call.position as usize)?.action;
     let action = layout.program.actions.get(action_id.index())?;
     let arguments = action
-        .parameters
-        .iter()
-        .filter(|parameter| parameter.direction.is_none())
+        .control_plane_parameters()
         .zip(&call.arguments)
         .map(|(parameter, value)| layout.constant(parameter.type_id, value))
         .collect::<Option<Vec<_>>>()?;

@@ -188,7 +188,7 @@ impl Draft {
         };
         match self.offered() {
             Some(offered) if offered <= fits_one => 1,
-            _ => std::thread::available_parallelism().map_or(1, usize::from).min(MOST),
+            _ => (crate::host::cpus() as usize).min(MOST),
         }
     }
 

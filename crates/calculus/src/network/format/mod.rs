@@ -16,7 +16,9 @@ mod tree;
 mod wopanets;
 mod xml;
 
-use super::{ModelError, Network, Unit};
+use std::collections::HashMap;
+
+use super::{ModelError, Network, ServerId, Unit};
 use tree::Node;
 
 /// A way to write a network down.
@@ -107,6 +109,24 @@ pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
         }
         Format::Xml => wopanets::network(text),
     }
+}
+
+/// The servers that a flow's list of names means.
+fn path(
+    flow: &str,
+    steps: &Node,
+    servers: &HashMap<String, ServerId>,
+) -> Result<Vec<ServerId>, FormatError> {
+    let mut path = Vec::new();
+    for step in steps.list()? {
+        let server = step.text()?;
+        let id = servers.get(server).copied().ok_or_else(|| ModelError::MissingServer {
+            flow: flow.to_owned(),
+            server: server.to_owned(),
+        })?;
+        path.push(id);
+    }
+    Ok(path)
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::FormatError;
 use super::curves::{Bounds, curve};
 use super::quantity::{Dimension, Units, unit};
 use super::tree::{Fields, Node};
+use super::{FormatError, path};
 use crate::network::{
-    Flow, Link, ModelError, Multiplexing, Network, NetworkBuilder, Priority, Server, ServerId, Unit,
+    Flow, Link, Multiplexing, Network, NetworkBuilder, Priority, Server, ServerId, Unit,
 };
 
 /// Reads a network.
@@ -118,15 +118,7 @@ fn flow(
 ) -> Result<Flow, FormatError> {
     let fields = node.fields(&["name", "path", "arrival", "priority", "maximum-packet"])?;
     let name = fields.need("name")?.text()?;
-    let mut path = Vec::new();
-    for step in fields.need("path")?.list()? {
-        let server = step.text()?;
-        let id = servers.get(server).copied().ok_or_else(|| ModelError::MissingServer {
-            flow: name.to_owned(),
-            server: server.to_owned(),
-        })?;
-        path.push(id);
-    }
+    let path = path(name, fields.need("path")?, servers)?;
     let mut flow = Flow::new(name, path, curve(fields.need("arrival")?, units, Bounds::FromAbove)?);
     if let Some(node) = fields.get("priority") {
         flow.priority = Priority(node.whole()?);

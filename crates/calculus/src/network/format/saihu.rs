@@ -8,12 +8,10 @@
 
 use std::collections::HashMap;
 
-use super::FormatError;
 use super::quantity::{Dimension, Units, unit};
 use super::tree::{Fields, Node};
-use crate::network::{
-    Flow, ModelError, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit,
-};
+use super::{FormatError, path};
+use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit};
 use crate::{Curve, Rational};
 
 /// Reads a network.
@@ -152,15 +150,7 @@ fn flow(
     let own = units(&fields, &general.units)?;
     let chosen = |is_own: bool| if is_own { &own } else { &general.units };
     let name = fields.need("name")?.text()?;
-    let mut path = Vec::new();
-    for step in fields.need("path")?.list()? {
-        let server = step.text()?;
-        let id = servers.get(server).copied().ok_or_else(|| ModelError::MissingServer {
-            flow: name.to_owned(),
-            server: server.to_owned(),
-        })?;
-        path.push(id);
-    }
+    let path = path(name, fields.need("path")?, servers)?;
     let (arrival, is_own) = field(&fields, general, "arrival_curve")
         .ok_or_else(|| node.fault("has no 'arrival_curve'"))?;
     let buckets = pairs(arrival, ("bursts", Dimension::Data), chosen(is_own))?;

@@ -133,6 +133,7 @@ impl Shard {
                     MAILBOX => self.take_notes(),
                     index => self.handle(index as usize, flags, &mut buffer),
                 }
+                self.keep_schedule();
             }
         }
         if let Some(at) = self.traffic_time(self.orders.clock.now()) {
@@ -145,6 +146,18 @@ impl Shard {
     /// Nanoseconds since the start of traffic, if it has started.
     fn traffic_time(&self, now: u64) -> Option<u64> {
         self.orders.traffic_start().and_then(|start| now.checked_sub(start))
+    }
+
+    /// Sends what has become due while answers are read. What is due goes first: after a stall a
+    /// pass over all connections takes longer than the schedule may be late.
+    fn keep_schedule(&mut self) {
+        let Some(due) = self.schedule.as_ref().and_then(|schedule| schedule.peek()) else { return };
+        if let Some(at) = self.traffic_time(self.orders.clock.now())
+            && due.at.0 <= at
+        {
+            self.generate(at);
+            self.flush_dirty();
+        }
     }
 
     fn timeout(&self, now: u64) -> Timespec {

@@ -1,0 +1,70 @@
+//! What a measurement asks of its TCP sockets.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::net::sockopt;
+
+/// Congestion controls that space segments out by themselves begin with this (`bbr`, `bbr2`).
+const PACING: &str = "bbr";
+/// What is asked for instead, in order. Without privilege a system may refuse the first; the
+/// second it grants always.
+const UNPACED: [&str; 2] = ["cubic", "reno"];
+
+/// Makes sure that TCP sends what it is given at once: where the system's congestion control paces
+/// by itself, another one is asked for. BBR holds segments back to its estimate of the bandwidth
+/// and drains its window every few seconds (draft-ietf-ccwg-bbr, section 5.3), which would be
+/// measured as latency of the peer. Connections that a listener accepts inherit the choice.
+///
+/// # Errors
+///
+/// When the socket is no TCP socket, or the system grants no other congestion control.
+pub fn send_unpaced(socket: impl AsFd) -> io::Result<()> {
+    if !sockopt::tcp_congestion(&socket)?.starts_with(PACING) {
+        return Ok(());
+    }
+    let mut last = Ok(());
+    for name in UNPACED {
+        last = sockopt::set_tcp_congestion(&socket, name);
+        if last.is_ok() {
+            break;
+        }
+    }
+    last.map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    use super::*;
+
+    #[test]
+    fn neither_end_paces_afterwards() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        // Where the system has it, so that there is something to change.
+        let had_bbr = sockopt::set_tcp_congestion(&listener, "bbr").is_ok();
+        send_unpaced(&listener).expect("granted");
+        let dialled = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
+        send_unpaced(&dialled).expect("granted");
+        let (accepted, _) = listener.accept().expect("accepted");
+        for socket in [dialled.as_fd(), accepted.as_fd()] {
+            let name = sockopt::tcp_congestion(socket).expect("a TCP socket");
+            assert!(!name.starts_with(PACING), "{name}, BBR available: {had_bbr}");
+        }
+    }
+
+    #[test]
+    fn another_choice_stays() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        sockopt::set_tcp_congestion(&listener, "reno").expect("always granted");
+        send_unpaced(&listener).expect("nothing to do");
+        assert_eq!(sockopt::tcp_congestion(&listener).expect("a TCP socket"), "reno");
+    }
+
+    #[test]
+    fn other_sockets_are_refused() {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("bound");
+        assert!(send_unpaced(&socket).is_err());
+    }
+}
