@@ -17,6 +17,8 @@ fn lowered(name: &str, text: &str) -> String {
     program.validate().unwrap_or_else(|violation| panic!("{violation}\n{}", program.to_text()));
     let json = program.to_json().expect("JSON is written");
     assert_eq!(Program::from_json(&json).expect("JSON is read"), program);
+    let binary = program.to_binary().expect("bytes are written");
+    assert_eq!(Program::from_binary(&binary).expect("bytes are read"), program);
     let text = program.to_text();
     let start = text.find("\nerror {").expect("there are errors");
     text[start + 1..].to_owned()
@@ -65,6 +67,22 @@ fn damaged_ir_is_refused() {
         found += 1;
     }
     assert!(found > 3, "{found} places were damaged");
+}
+
+#[test]
+fn damaged_bytes_are_refused() {
+    let program = compile("objects.p4", include_str!("lower/objects.p4"));
+    let bytes = program.to_binary().expect("bytes are written");
+    assert!(Program::is_binary(&bytes) && !Program::is_binary(b"#include"));
+    for length in (0..bytes.len()).step_by(61) {
+        assert!(Program::from_binary(&bytes[..length]).is_err(), "{length} bytes");
+    }
+    let with = |more: &[u8]| Program::from_binary(&[&bytes, more].concat());
+    assert!(matches!(with(&[0]), Err(ReadError::Binary(_))));
+    // A field of no meaning that is an array in an array in an array...
+    let nested = [&bytes[..3], b"\xa1\x61x", &[0x81_u8; 100_000]].concat();
+    assert!(matches!(Program::from_binary(&nested), Err(ReadError::Depth { .. })));
+    assert!(matches!(Program::from_binary(b"{}"), Err(ReadError::Binary(_))));
 }
 
 #[test]

@@ -35,12 +35,13 @@ Files:
              and the rest are those that p4c gives the same program.
   --entries  The entries in the source as a WriteRequest of P4Runtime.
   --ir       The checked program, as every other part of Planimeter reads it. The text is for
-             reading; the JSON is complete.
+             reading; JSON and the binary form (CBOR) are complete, and can be given in place of the
+             source wherever a program is wanted.
   --graph    A graph of each parser and the control flow of each control, as SVG or for Graphviz,
              by the ending of the name: .svg or .dot.
 
   --format says text, json or binary for all of these but the graph; without it, endings decide
-  (.json, .bin; anything else is text). The IR is text or json.";
+  (.json, .bin; anything else is text).";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,7 +74,7 @@ pub(crate) fn command() -> Command {
                 .value_name("PROGRAM")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("P4_16 source, or BMv2 JSON"),
+                .help("P4_16 source, BMv2 JSON, or what --ir wrote as JSON or binary"),
         )
         .args(program::arguments())
         .arg(file("p4info", "Write the P4Info"))
@@ -214,13 +215,11 @@ fn ir_bytes(program: &Program, format: Format) -> Result<Vec<u8>, Failure> {
     Ok(match format {
         Format::Text => program.to_text().into_bytes(),
         Format::Json => {
-            let mut bytes = serde_json::to_vec_pretty(program).map_err(Failure::run)?;
-            bytes.push(b'\n');
-            bytes
+            let mut text = program.to_json().map_err(Failure::run)?;
+            text.push('\n');
+            text.into_bytes()
         }
-        Format::Binary => {
-            return Err(Failure::input("--ir: the IR is text or json, not binary"));
-        }
+        Format::Binary => program.to_binary().map_err(Failure::run)?,
     })
 }
 
@@ -232,8 +231,8 @@ fn refused(path: &Path, errors: &[p4info::P4InfoError]) -> Failure {
 }
 
 fn pretty(path: &Path, matches: &ArgMatches) -> Result<String, Failure> {
-    if program::is_json(path) {
-        return Err(Failure::input("--pp prints P4 source; BMv2 JSON has none"));
+    if program::is_compiled(path)? {
+        return Err(Failure::input("--pp prints P4 source, not what was made of it"));
     }
     let options = program::preprocessor(matches);
     with_large_stack(|| {

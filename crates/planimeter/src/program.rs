@@ -63,15 +63,40 @@ pub(crate) fn preprocessor(matches: &ArgMatches) -> Options {
     }
 }
 
-/// Whether a file is what p4c-bm2-ss writes.
-pub(crate) fn is_json(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "json")
+/// What a file holds.
+enum Form {
+    Source,
+    /// BMv2 JSON, or the IR as JSON.
+    Json,
+    /// The binary form of the IR.
+    Binary(Vec<u8>),
 }
 
-/// Reads a program, P4 or BMv2 JSON, and says on standard error what is wrong with it.
+impl Form {
+    /// JSON is known by its ending, the binary form by how it begins.
+    fn of(path: &Path) -> Result<Self, Failure> {
+        if path.extension().is_some_and(|extension| extension == "json") {
+            return Ok(Self::Json);
+        }
+        let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+        Ok(if Program::is_binary(&bytes) { Self::Binary(bytes) } else { Self::Source })
+    }
+}
+
+/// Whether a file is what a compiler made of a source: BMv2 JSON, or the IR.
+pub(crate) fn is_compiled(path: &Path) -> Result<bool, Failure> {
+    Ok(!matches!(Form::of(path)?, Form::Source))
+}
+
+/// Reads a program, P4, BMv2 JSON or the IR, and says on standard error what is wrong with it.
 pub(crate) fn load(path: &Path, matches: &ArgMatches) -> Result<Program, Failure> {
-    let program =
-        if is_json(path) { load_json(path)? } else { compile(path, &preprocessor(matches))? };
+    let program = match Form::of(path)? {
+        Form::Source => compile(path, &preprocessor(matches))?,
+        Form::Json => load_json(path)?,
+        Form::Binary(bytes) => {
+            Program::from_binary(&bytes).map_err(|error| unreadable(path, &error))?
+        }
+    };
     match matches.get_one::<String>("arch") {
         Some(wanted) if wanted != architecture(&program) => Err(Failure::input(format!(
             "{}: --arch {wanted}, but `main` makes it a program for {}",
@@ -88,6 +113,7 @@ pub(crate) fn architecture(program: &Program) -> &str {
         Architecture::V1model => "v1model",
         Architecture::Psa => "psa",
         Architecture::Pna => "pna",
+        Architecture::Other(name) if name.is_empty() => "no architecture",
         Architecture::Other(name) => name,
         _ => "another architecture",
     }
@@ -95,9 +121,18 @@ pub(crate) fn architecture(program: &Program) -> &str {
 
 fn load_json(path: &Path) -> Result<Program, Failure> {
     let text = read(path)?;
+    if is_ir(&text) {
+        return Program::from_json(&text).map_err(|error| unreadable(path, &error));
+    }
     with_large_stack(|| load_bmv2_json(&text))
         .map_err(Failure::run)?
         .map_err(|error| Failure::input(format!("{}: {error}", path.display())))
+}
+
+/// Whether JSON is the IR and not of BMv2: all of the IR has a version and an architecture in front.
+fn is_ir(json: &str) -> bool {
+    let head: String = json.chars().filter(|c| !c.is_whitespace()).take(12).collect();
+    head.starts_with("{\"version\":")
 }
 
 fn compile(path: &Path, options: &Options) -> Result<Program, Failure> {
@@ -116,6 +151,9 @@ pub(crate) fn style() -> Style {
 
 /// The text of a file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))
+    std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::input(format!("{}: {error}", path.display()))
 }

@@ -129,8 +129,48 @@ fn every_form_of_every_file_is_written() {
     let p4info: serde_json::Value = serde_json::from_str(&read("p4info.json")).expect("JSON");
     assert_eq!(p4info["tables"][0]["preamble"]["name"], "RouterIngress.routes");
     assert!(fs::metadata(binary).expect("the file").len() > 100);
-    let output = planimeter(&["compile", &program("router.p4"), "--ir", "-", "--format", "binary"]);
+}
+
+#[test]
+fn what_ir_wrote_is_a_program_again() {
+    let scratch = scratch();
+    let path = |name: &str| scratch.path().join(name).display().to_string();
+    let json_and_text = |from: &str, to: &str| {
+        let to = path(to);
+        for (format, ending) in [("text", "txt"), ("json", "json")] {
+            let to = format!("{to}.{ending}");
+            let output = planimeter(&["compile", from, "--ir", &to, "--format", format]);
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        }
+        ["txt", "json"].map(|ending| fs::read_to_string(format!("{to}.{ending}")).expect("the IR"))
+    };
+    let source = json_and_text(&program("router.p4"), "source");
+    let binary = path("router.ir");
+    let output =
+        planimeter(&["compile", &program("router.p4"), "--ir", &binary, "--format", "binary"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(json_and_text(&binary, "binary"), source);
+    assert_eq!(json_and_text(&path("source.json"), "json"), source);
+
+    let mut bytes = fs::read(&binary).expect("the IR");
+    bytes.truncate(bytes.len() / 2);
+    fs::write(&binary, bytes).expect("half of the IR");
+    let output = planimeter(&["compile", &binary]);
     assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("router.ir: not the IR of a program: it ends too early"), "{said}");
+}
+
+#[test]
+fn a_program_without_main_has_no_architecture() {
+    let scratch = scratch();
+    let output = planimeter(&["compile", &file(&scratch, "none.p4", "const bit<8> x = 1;\n")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(
+        said.ends_with("none.p4: no architecture, 0 tables, 0 actions, 0 extern instances\n"),
+        "{said}"
+    );
 }
 
 #[test]

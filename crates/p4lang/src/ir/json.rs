@@ -7,16 +7,19 @@ use serde::Deserialize;
 use super::{Program, Violation};
 use crate::frontend::with_large_stack;
 
-/// How deep the JSON may be nested. An `else if` nests four levels.
-const DEPTH_LIMIT: usize = 10_000;
+/// How deep the JSON, and the binary form, may be nested. An `else if` nests four levels.
+pub(super) const DEPTH_LIMIT: usize = 10_000;
 
-/// Why a text cannot be read as IR.
+/// Why a text, or bytes, cannot be read as IR.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// It is no JSON, or not of the expected shape.
     #[error("not the IR of a program: {0}")]
     Json(#[from] serde_json::Error),
+    /// It is not the binary form, or not of the expected shape.
+    #[error("not the IR of a program: {0}")]
+    Binary(String),
     /// It is nested more deeply than any program's.
     #[error("not the IR of a program: nested more than {limit} levels deep")]
     Depth {

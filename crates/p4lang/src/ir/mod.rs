@@ -19,6 +19,7 @@
 //!   their underlying bits; what P4Info tells about them stays beside as [`UserTypeId`].
 
 mod annotation;
+mod binary;
 mod block;
 mod call_graph;
 mod expression;
