@@ -44,6 +44,7 @@ mod layout;
 pub mod machine;
 mod match_key;
 mod match_table;
+pub mod measure;
 mod memory;
 mod meter;
 mod model;

@@ -47,6 +47,11 @@ impl Domain {
         self.workers[seat.0].taken.store(false, Ordering::Release);
     }
 
+    /// How many seats are taken.
+    pub(crate) fn members(&self) -> usize {
+        self.workers.iter().filter(|worker| worker.taken.load(Ordering::Acquire)).count()
+    }
+
     /// From here to [`Domain::unpin`] nothing that the worker can reach is used for something else.
     #[inline]
     pub(crate) fn pin(&self, seat: &Seat) {

@@ -91,11 +91,12 @@ impl Region {
         Some(Self { start, bytes, origin: Origin::Map { base, length }, pages })
     }
 
-    /// The address of the byte at `offset`.
+    /// The address of the byte at `offset`, or of the end, where something of no bytes lies.
     #[inline(always)]
     pub(crate) fn at(&self, offset: usize) -> *mut u8 {
-        debug_assert!(offset < self.bytes);
-        // SAFETY: callers stay below `bytes` (checked in debug builds), so the address is inside the allocation.
+        debug_assert!(offset <= self.bytes);
+        // SAFETY: callers do not go beyond `bytes` (checked in debug builds), so the address is inside the allocation
+        // or just behind it.
         unsafe { self.start.as_ptr().add(offset) }
     }
 

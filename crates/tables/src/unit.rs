@@ -140,6 +140,8 @@ impl Pair {
     fn swap_to(&self, index: usize, reclaim: Reclaim<'_>) {
         self.active.store(index, Ordering::SeqCst);
         match self.wait {
+            // Before the first worker comes there is nobody to wait for but the control plane, who holds nothing.
+            Wait::Fixed(_) if reclaim.domain.members() <= 1 => {}
             Wait::Fixed(time) => std::thread::sleep(time),
             Wait::Quiescent => reclaim.synchronise(),
         }

@@ -1,0 +1,109 @@
+//! Cache misses of a thread, from the processor's counters through the kernel.
+
+use std::io;
+
+use perf_event::events::Hardware;
+use perf_event::{Builder, Counter};
+use thiserror::Error;
+
+/// Why cache misses cannot be counted here.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CounterError {
+    /// The kernel knows no such counter, as in most virtual machines.
+    #[error(
+        "the kernel offers no hardware counter of cache misses here, as in most virtual machines"
+    )]
+    NotThere,
+    /// The kernel has one and does not give it.
+    #[error(
+        "the kernel refuses hardware counters; lower /proc/sys/kernel/perf_event_paranoid to 2"
+    )]
+    Refused,
+    /// Something else.
+    #[error("hardware counters do not work: {0}")]
+    Other(String),
+}
+
+impl From<io::Error> for CounterError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::Unsupported => Self::NotThere,
+            io::ErrorKind::PermissionDenied => Self::Refused,
+            // ENODEV, where the processor has no such counter, has no kind of its own.
+            _ if error.raw_os_error() == Some(19) => Self::NotThere,
+            _ => Self::Other(error.to_string()),
+        }
+    }
+}
+
+/// Whether misses of the last cache can be counted.
+pub fn counters_available() -> Result<(), CounterError> {
+    let mut misses = CacheMisses::of_this_thread()?;
+    misses.start();
+    misses.stop().map(|_| ())
+}
+
+/// Misses of the last cache by the thread that made it, in user space.
+pub(super) struct CacheMisses {
+    counter: Counter,
+    before: u64,
+}
+
+impl CacheMisses {
+    pub(super) fn of_this_thread() -> Result<Self, CounterError> {
+        let counter = Builder::new(Hardware::CACHE_MISSES).exclude_kernel(true).build()?;
+        Ok(Self { counter, before: 0 })
+    }
+
+    /// Begins to count.
+    pub(super) fn start(&mut self) {
+        self.before = self.counter.read().unwrap_or(0);
+        // A counter that does not start reads the same at the end, which `stop` reports.
+        let _ = self.counter.enable();
+    }
+
+    /// Misses since [`CacheMisses::start`].
+    pub(super) fn stop(&mut self) -> Result<u64, CounterError> {
+        self.counter.disable()?;
+        let now = self.counter.read_full()?;
+        if now.time_running().is_some_and(|time| time.is_zero()) {
+            // Other users of the processor had all its counters.
+            return Err(CounterError::NotThere);
+        }
+        Ok(now.count().saturating_sub(self.before))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_has_a_reason() {
+        let of = |code| CounterError::from(io::Error::from_raw_os_error(code));
+        assert_eq!([of(2), of(95), of(19)], [const { CounterError::NotThere }; 3]);
+        assert_eq!([of(1), of(13)], [const { CounterError::Refused }; 2]);
+        assert!(matches!(of(22), CounterError::Other(_)));
+    }
+
+    /// On machines with counters a walk over memory larger than every cache misses; elsewhere the reason is given.
+    #[test]
+    fn misses_are_counted_or_the_reason_is_said() {
+        match counters_available() {
+            Err(reason) => eprintln!("SKIPPED: {reason}"),
+            Ok(()) => {
+                let memory = vec![1_u8; 256 << 20];
+                let mut misses = CacheMisses::of_this_thread().unwrap();
+                misses.start();
+                let sum: u64 = (0..memory.len() / 4096)
+                    .map(|page| {
+                        u64::from(memory[page.wrapping_mul(40_503) % (memory.len() / 4096) * 4096])
+                    })
+                    .sum();
+                std::hint::black_box(sum);
+                assert!(misses.stop().unwrap() > 1000);
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! One core of a case: the loop that calls the table, untimed, timed, and one key at a time.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use crate::digest::DigestLoop;
+use crate::entry::{ActionId, Tick};
+use crate::machine;
+use crate::store::Hit;
+use crate::worker::Worker;
+
+use super::Operation;
+use super::counters::CacheMisses;
+use super::samples::Samples;
+
+/// Of this many calls one is timed.
+const STRIDE: usize = 16;
+/// Digests under way before their answers are awaited; fewer than are dropped.
+const WINDOW: u64 = 512;
+/// Calls with a single key in one turn, at most.
+const SINGLES: usize = 20_000;
+
+/// What a thread needs to run a lane.
+pub(super) struct Lane<'a> {
+    pub(super) worker: Worker,
+    /// Numbers of the entries to meet, over and over.
+    pub(super) draws: &'a [u32],
+    /// Where among them to begin.
+    pub(super) at: usize,
+    pub(super) key_bytes: usize,
+    pub(super) batch: usize,
+    pub(super) operation: Operation,
+    pub(super) announce: bool,
+    pub(super) controller: Option<&'a DigestLoop>,
+    /// A call takes so long that each can be timed.
+    pub(super) slow: bool,
+}
+
+/// How long each phase lasts.
+#[derive(Clone, Copy)]
+pub(super) struct Phases {
+    pub(super) warm_up: Duration,
+    pub(super) timed: Duration,
+    pub(super) single: Duration,
+}
+
+/// What a lane did in a turn.
+#[derive(Default)]
+pub(super) struct LaneTurn {
+    /// Operations of the timed phase.
+    pub(super) operations: u64,
+    pub(super) wall: Duration,
+    pub(super) processor: Duration,
+    pub(super) call: Samples,
+    pub(super) single: Samples,
+    pub(super) misses: Option<u64>,
+    /// Operations of all phases.
+    pub(super) total: u64,
+    /// Where to begin next time.
+    pub(super) at: usize,
+}
+
+impl Lane<'_> {
+    /// One turn. All lanes of a case meet at `start`.
+    pub(super) fn turn(mut self, phases: Phases, start: &Barrier) -> LaneTurn {
+        let mut turn = LaneTurn::default();
+        let mut misses = CacheMisses::of_this_thread().ok();
+        let mut now = vec![0; self.batch * self.key_bytes];
+        let mut next = now.clone();
+        self.write_keys(&mut now);
+        let stride = if self.slow { 1 } else { STRIDE };
+        let mut call = |lane: &mut Self| {
+            lane.write_keys(&mut next);
+            if lane.announce {
+                lane.worker.prefetch_batch(&next);
+            }
+            lane.run(&now);
+            std::mem::swap(&mut now, &mut next);
+        };
+        start.wait();
+        let warm = Instant::now() + phases.warm_up;
+        while Instant::now() < warm {
+            for _ in 0..stride {
+                call(&mut self);
+            }
+            turn.total += (stride * self.batch) as u64;
+        }
+        self.drain();
+
+        turn.call = Samples::with_capacity(1 << 12);
+        if let Some(misses) = &mut misses {
+            misses.start();
+        }
+        let (began, ran) = (Instant::now(), machine::thread_time());
+        let end = began + phases.timed;
+        loop {
+            for _ in 1..stride {
+                call(&mut self);
+            }
+            let before = Instant::now();
+            call(&mut self);
+            let after = Instant::now();
+            turn.call.add(after - before);
+            turn.operations += (stride * self.batch) as u64;
+            if after >= end {
+                break;
+            }
+        }
+        self.drain();
+        turn.wall = began.elapsed();
+        turn.processor = machine::thread_time() - ran;
+        turn.misses = misses.and_then(|mut misses| misses.stop().ok());
+        turn.total += turn.operations;
+
+        turn.single = Samples::with_capacity(SINGLES);
+        let end = Instant::now() + phases.single;
+        while turn.single.len() < SINGLES {
+            let key = &mut now[..self.key_bytes];
+            self.write_keys(key);
+            let before = Instant::now();
+            self.run(key);
+            self.drain();
+            let after = Instant::now();
+            turn.single.add(after - before);
+            turn.total += 1;
+            if after >= end {
+                break;
+            }
+        }
+        turn.at = self.at;
+        turn
+    }
+
+    /// Writes the next keys as packets carry them, which is part of the work.
+    #[inline(always)]
+    fn write_keys(&mut self, keys: &mut [u8]) {
+        for key in keys.chunks_exact_mut(self.key_bytes) {
+            write_key(key, self.draws[self.at]);
+            self.at += 1;
+            if self.at == self.draws.len() {
+                self.at = 0;
+            }
+        }
+    }
+
+    /// One call of the table.
+    #[inline(always)]
+    fn run(&mut self, keys: &[u8]) {
+        match self.operation {
+            Operation::Update => {
+                // The keys are as long as the table's, so there is no error.
+                let _ =
+                    self.worker.apply_batch(keys, Tick(0), &mut |_: usize, hit: &mut Hit<'_>| {
+                        next_value(hit)
+                    });
+                if let Some(controller) = self.controller {
+                    let counts = controller.counts();
+                    let under_way = counts.sent.saturating_sub(counts.applied + counts.refused);
+                    if under_way + (keys.len() / self.key_bytes) as u64 > WINDOW {
+                        self.drain();
+                    }
+                }
+            }
+            Operation::Read => {
+                let mut sum = 0_u64;
+                let mut look = |_: usize, hit: Option<&Hit<'_>>| {
+                    if let Some(hit) = hit {
+                        sum += value(hit.parameters());
+                    }
+                };
+                let _ = self.worker.lookup_batch(keys, &mut look);
+                black_box(sum);
+            }
+        }
+    }
+
+    /// Waits until every digest has been answered.
+    #[inline(always)]
+    fn drain(&self) {
+        if let Some(controller) = self.controller {
+            loop {
+                let counts = controller.counts();
+                if counts.applied + counts.refused >= counts.sent {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// A number as a key: most significant byte first, zeros in front.
+#[inline(always)]
+pub(super) fn write_key(key: &mut [u8], number: u32) {
+    let bytes = number.to_be_bytes();
+    match key.last_chunk_mut::<4>() {
+        Some(last) => *last = bytes,
+        None => {
+            let width = key.len();
+            key.copy_from_slice(&bytes[4 - width..]);
+        }
+    }
+}
+
+/// Bytes of the number in an entry.
+pub(super) const NUMBER: usize = 4;
+
+/// The number in an entry; of narrow parameters their first byte.
+#[inline(always)]
+pub(super) fn value(parameters: &[u8]) -> u64 {
+    match parameters.first_chunk::<NUMBER>() {
+        Some(number) => u64::from(u32::from_le_bytes(*number)),
+        None => parameters.first().map_or(0, |&byte| u64::from(byte)),
+    }
+}
+
+/// Reads the number in the entry and writes the next one. An entry without parameters changes its action.
+#[inline(always)]
+pub(super) fn next_value(hit: &mut Hit<'_>) {
+    let parameters = hit.parameters_mut();
+    if let Some(number) = parameters.first_chunk_mut::<NUMBER>() {
+        *number = u32::from_le_bytes(*number).wrapping_add(1).to_le_bytes();
+    } else if let Some(byte) = parameters.first_mut() {
+        *byte = byte.wrapping_add(1);
+    } else {
+        hit.set_action(ActionId(hit.action().0 ^ 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_keys_of_every_width() {
+        let key = |width| {
+            let mut key = vec![0; width];
+            write_key(&mut key, 0x0102_0304);
+            key
+        };
+        assert_eq!(key(1), [4]);
+        assert_eq!(key(3), [2, 3, 4]);
+        assert_eq!(key(4), [1, 2, 3, 4]);
+        assert_eq!(key(6), [0, 0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn an_update_is_the_next_number() {
+        let next = |mut parameters: Vec<u8>| {
+            let mut hit = Hit::new(2, &mut parameters, 0);
+            next_value(&mut hit);
+            let action = hit.action();
+            (action, parameters)
+        };
+        assert_eq!(next(vec![255, 0, 0, 0, 9]), (ActionId(2), vec![0, 1, 0, 0, 9]));
+        assert_eq!(next(vec![255, 7]), (ActionId(2), vec![0, 7]));
+        assert_eq!(next(vec![]), (ActionId(3), vec![]));
+        assert_eq!(value(&[1, 1, 0, 0]), 257);
+    }
+}

@@ -1,0 +1,211 @@
+//! How fast tables are on this machine: designs side by side, under one load.
+//!
+//! A [`Selection`] names what is to be compared and becomes a [`Plan`]: the cases that are measured, and those that no
+//! table can honour, each with the reason. [`run`] measures the plan on a
+//! machine that [`survey`] looked at. Cases of one size take turns within each
+//! repetition, so that whatever else happens on the machine meets all of them.
+//!
+//! # What a turn does
+//!
+//! Each core of the case has a pinned thread with a worker of its own. All begin together, run untimed to find the
+//! caches, and then for a fixed time call the table with batches of keys that are drawn uniformly from the entries. An
+//! update reads a number in the entry and writes the next one, so that at the end the entries tell how many updates
+//! arrived: a measurement of a table that loses what it must not lose is a failure and no figure.
+//!
+//! # What is counted
+//!
+//! * Throughput: operations over time, summed over cores. Time is the processor time of the threads where a design never
+//!   waits, because time that other processes take from a core says nothing about a table; for methods that wait
+//!   (`change` through two replicas, `digest`) it is the wall clock. Both are kept, with the share of the core that
+//!   threads really had.
+//! * Time of a call: one call in sixteen is timed, as reading the clock for each would cost as much as many an update.
+//! * Latency of one update: calls with a single key, one at a time, each from its call until the table has the change;
+//!   for a digest that is when the controller's answer has been written. The cost of reading the clock, measured on the
+//!   same core, is subtracted and reported, and so is the smallest step that the clock takes.
+//! * Cache misses: of the thread in the timed part, from the processor's counters, where the kernel offers them.
+
+mod counters;
+mod keys;
+mod lane;
+mod plan;
+mod race;
+mod run;
+mod samples;
+mod subject;
+
+use std::time::Duration;
+
+use crate::design::{Design, EntryLock, Synchronisation, UpdateMethod};
+use crate::layout::Layout;
+use crate::machine::{Cache, Latency};
+use crate::table::MemoryUse;
+
+pub use counters::{CounterError, counters_available};
+pub use plan::{NotOffered, Plan, Selection, Sharing};
+pub use race::{Race, RaceError, race};
+pub use run::{Progress, run, survey};
+pub use samples::{Clock, Percentiles};
+
+/// What packets do with the entry that they match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Read a number in it and write the next one.
+    Update,
+    /// Read it.
+    Read,
+}
+
+/// One table under one load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Case {
+    /// How the table is built. Sharded ones have as many shards as there are cores.
+    pub design: Design,
+    /// What packets do.
+    pub operation: Operation,
+    /// What the table holds.
+    pub layout: Layout,
+    /// Threads, each on a core of its own.
+    pub cores: usize,
+}
+
+impl Case {
+    /// Whether the design makes threads wait rather than work, so that only the wall clock tells its speed.
+    pub fn waits(&self) -> bool {
+        let double = matches!(self.design.synchronisation, Synchronisation::DoubleBuffer { .. });
+        self.operation == Operation::Update
+            && match self.design.update {
+                UpdateMethod::Pointer => false,
+                UpdateMethod::Change => double,
+                UpdateMethod::Digest => true,
+            }
+    }
+
+    /// Whether the design promises that no update is lost under this load.
+    pub fn keeps_every_update(&self) -> bool {
+        self.operation == Operation::Update
+            && match self.design.update {
+                UpdateMethod::Pointer => {
+                    self.cores == 1
+                        || self.design.entry_lock == EntryLock::PerEntry
+                        || matches!(self.design.synchronisation, Synchronisation::Sharded { .. })
+                }
+                UpdateMethod::Change => {
+                    self.cores == 1
+                        || matches!(self.design.synchronisation, Synchronisation::Sharded { .. })
+                }
+                // A packet may read its entry before the answer to the packet before it is back.
+                UpdateMethod::Digest => false,
+            }
+    }
+}
+
+/// How long and how often, and with which keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Timed part of a turn.
+    pub time: Duration,
+    /// Untimed part before it.
+    pub warm_up: Duration,
+    /// Turns of each case.
+    pub repetitions: usize,
+    /// Keys of one call.
+    pub batch: usize,
+    /// Share of the declared size that is filled.
+    pub fill: f64,
+    /// What the order of keys depends on, and nothing else.
+    pub seed: u64,
+    /// The cores to use, in this order.
+    pub cores: Vec<usize>,
+    /// Whether each call is preceded by a prefetch of the next call's keys.
+    pub announce: bool,
+}
+
+/// What a case came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The case.
+    pub case: Case,
+    /// One for each repetition.
+    pub turns: Vec<Turn>,
+    /// Time of a call, in nanoseconds.
+    pub call: Percentiles,
+    /// Time of a single update or read, in nanoseconds, the clock's cost subtracted.
+    pub single: Percentiles,
+    /// Updates that were made and are not in the table, if it can tell.
+    pub lost: Option<u64>,
+    /// Updates in all, over all phases.
+    pub updates: u64,
+    /// Bytes that the table has allocated.
+    pub memory: MemoryUse,
+}
+
+/// One repetition of a case, all cores together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Turn {
+    /// Operations in the timed part.
+    pub operations: u64,
+    /// Operations per second of processor time, summed over cores.
+    pub rate_by_processor: f64,
+    /// Operations per second by the wall clock, summed over cores.
+    pub rate_by_wall: f64,
+    /// Share of the time in which the threads had their cores.
+    pub share: f64,
+    /// Misses of the last cache for each operation.
+    pub misses: Option<f64>,
+}
+
+impl Measured {
+    /// Operations per second, one for each repetition, by the clock that fits the design (see [`Case::waits`]).
+    pub fn rates(&self) -> Vec<f64> {
+        let wall = self.case.waits();
+        let rate = |turn: &Turn| if wall { turn.rate_by_wall } else { turn.rate_by_processor };
+        self.turns.iter().map(rate).collect()
+    }
+
+    /// Nanoseconds of one core for each operation, one for each repetition.
+    pub fn costs(&self) -> Vec<f64> {
+        self.rates().into_iter().map(|rate| self.case.cores as f64 * 1e9 / rate).collect()
+    }
+
+    /// Misses of the last cache for each operation, one for each repetition in which they were counted.
+    pub fn misses(&self) -> Vec<f64> {
+        self.turns.iter().filter_map(|turn| turn.misses).collect()
+    }
+
+    /// Whether updates are missing that the design promises to keep.
+    pub fn broke_its_promise(&self) -> bool {
+        self.case.keeps_every_update() && self.lost.is_some_and(|lost| lost > 0)
+    }
+}
+
+/// The machine, as far as it matters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// Data caches of the first core.
+    pub caches: Vec<Cache>,
+    /// Cost of dependent accesses, nearest memory first, with the name of what they reach.
+    pub latencies: Vec<(String, Latency)>,
+    /// What reading the clock costs.
+    pub clock: Clock,
+    /// Why cache misses are not counted, if they are not.
+    pub counters: Result<(), CounterError>,
+    /// Why threads are not pinned, if they are not.
+    pub pinned: Result<(), String>,
+}
+
+/// A whole run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// The machine.
+    pub machine: Machine,
+    /// How it was measured.
+    pub settings: Settings,
+    /// Cases with at least one repetition.
+    pub measured: Vec<Measured>,
+    /// Cases that no table can honour.
+    pub not_offered: Vec<NotOffered>,
+    /// Cases that the interrupt came before.
+    pub unfinished: Vec<Case>,
+    /// Whether the run was interrupted.
+    pub interrupted: bool,
+}

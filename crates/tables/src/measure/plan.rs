@@ -1,0 +1,328 @@
+//! What is compared: from lists of designs, sizes and cores to the cases that make sense.
+//!
+//! No combination is left out in silence. What a design cannot honour is in the plan with the reason.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use crate::design::{
+    Design, EntryLock, Placement, Requirements, Storage, Synchronisation, UpdateMethod, Wait,
+};
+use crate::layout::{Layout, LayoutError};
+
+use super::{Case, Operation};
+
+/// A [`Synchronisation`] before it is known how many cores share the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sharing {
+    /// Two replicas.
+    DoubleBuffer(Wait),
+    /// One replica, readers that check versions.
+    Optimistic,
+    /// A table per core.
+    Sharded,
+}
+
+impl Sharing {
+    /// For so many cores.
+    pub fn of(self, cores: usize) -> Synchronisation {
+        match self {
+            Self::DoubleBuffer(wait) => Synchronisation::DoubleBuffer { wait },
+            Self::Optimistic => Synchronisation::Optimistic,
+            Self::Sharded => {
+                Synchronisation::Sharded { shards: cores, placement: Placement::ByKey }
+            }
+        }
+    }
+}
+
+/// Lists, every combination of which is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// Storage designs.
+    pub storages: Vec<Storage>,
+    /// Synchronisations.
+    pub sharings: Vec<Sharing>,
+    /// With or without entry locks.
+    pub locks: Vec<EntryLock>,
+    /// Update methods.
+    pub updates: Vec<UpdateMethod>,
+    /// What packets do.
+    pub operations: Vec<Operation>,
+    /// Declared sizes.
+    pub sizes: Vec<usize>,
+    /// Widths of keys, in bits.
+    pub key_bits: Vec<u32>,
+    /// Bytes of parameters.
+    pub parameter_bytes: Vec<usize>,
+    /// Numbers of cores.
+    pub cores: Vec<usize>,
+}
+
+impl Selection {
+    /// What the paper compares, with our own design beside it: storages, locks and cores against size (Fig. 4 to 6),
+    /// one and two replicas (Fig. 4), and, at the largest size, update methods (Table 1).
+    pub fn paper(
+        sizes: &[usize],
+        cores: &[usize],
+        key_bits: &[u32],
+        parameter_bytes: &[usize],
+    ) -> Vec<Self> {
+        let designs = Self {
+            storages: Storage::ALL.to_vec(),
+            sharings: vec![Sharing::Optimistic, Sharing::Sharded],
+            locks: vec![EntryLock::None, EntryLock::PerEntry],
+            updates: vec![UpdateMethod::Pointer],
+            operations: vec![Operation::Update],
+            sizes: sizes.to_vec(),
+            key_bits: key_bits.to_vec(),
+            parameter_bytes: parameter_bytes.to_vec(),
+            cores: cores.to_vec(),
+        };
+        let one_core: Vec<usize> = cores.iter().copied().min().into_iter().collect();
+        let replicas = Self {
+            storages: vec![Storage::Dynamic],
+            sharings: vec![Sharing::DoubleBuffer(Wait::Quiescent), Sharing::Optimistic],
+            locks: vec![EntryLock::None],
+            operations: vec![Operation::Read],
+            cores: one_core.clone(),
+            ..designs.clone()
+        };
+        let methods = Self {
+            storages: vec![Storage::Static, Storage::Inline],
+            sharings: vec![
+                Sharing::DoubleBuffer(Wait::PAPER),
+                Sharing::DoubleBuffer(Wait::Quiescent),
+                Sharing::Optimistic,
+            ],
+            locks: vec![EntryLock::None],
+            updates: vec![UpdateMethod::Pointer, UpdateMethod::Change, UpdateMethod::Digest],
+            sizes: sizes.iter().copied().max().into_iter().collect(),
+            cores: one_core,
+            ..designs.clone()
+        };
+        vec![designs, replicas, methods]
+    }
+}
+
+/// A combination that no table honours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotOffered {
+    /// What was asked for.
+    pub what: String,
+    /// Why it is not there.
+    pub reason: String,
+}
+
+/// What will be measured, in order, and what will not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Cases, those of one size together.
+    pub cases: Vec<Case>,
+    /// Combinations that no table honours.
+    pub not_offered: Vec<NotOffered>,
+}
+
+impl Plan {
+    /// Every combination of the selections, each once.
+    ///
+    /// # Errors
+    /// A layout that no table can have, whatever its design, is a mistake and no combination.
+    pub fn new(selections: &[Selection]) -> Result<Self, LayoutError> {
+        let mut plan = Self::default();
+        let mut seen = HashSet::new();
+        for selection in selections {
+            plan.add(selection, &mut seen)?;
+        }
+        let mut refused = HashSet::new();
+        plan.not_offered.retain(|combination| refused.insert(combination.what.clone()));
+        // Small tables first; those that can take turns together.
+        plan.cases.sort_by_key(|case| {
+            let layout = &case.layout;
+            (layout.size(), layout.key_bits(), layout.parameter_bytes())
+        });
+        Ok(plan)
+    }
+
+    fn add(&mut self, selection: &Selection, seen: &mut HashSet<Case>) -> Result<(), LayoutError> {
+        let Selection { sizes, key_bits, parameter_bytes, cores, .. } = selection;
+        for &size in sizes {
+            for &key_bits in key_bits {
+                for &parameter_bytes in parameter_bytes {
+                    let layout = Layout::new(key_bits, parameter_bytes, size)?;
+                    for &cores in cores {
+                        self.add_designs(selection, layout, cores, seen);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_designs(
+        &mut self,
+        selection: &Selection,
+        layout: Layout,
+        cores: usize,
+        seen: &mut HashSet<Case>,
+    ) {
+        for &storage in &selection.storages {
+            for &sharing in &selection.sharings {
+                for &entry_lock in &selection.locks {
+                    for &operation in &selection.operations {
+                        for &update in &selection.updates {
+                            let update = match (operation, sharing) {
+                                // What only reads has no method; two replicas need to be told of one that they have.
+                                (Operation::Read, Sharing::DoubleBuffer(_)) => UpdateMethod::Change,
+                                (Operation::Read, _) => UpdateMethod::Pointer,
+                                (Operation::Update, _) => update,
+                            };
+                            let synchronisation = sharing.of(cores);
+                            let design = Design { storage, synchronisation, entry_lock, update };
+                            let case = Case { design, operation, layout, cores };
+                            match refusal(&case, sharing) {
+                                Some(reason) => self.not_offered.push(reason),
+                                None if seen.insert(case) => self.cases.push(case),
+                                None => {}
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Why a case cannot be, if so.
+fn refusal(case: &Case, sharing: Sharing) -> Option<NotOffered> {
+    let Case { design, layout, cores, .. } = case;
+    let name = Name { sharing, lock: design.entry_lock, update: design.update };
+    let refused = |what: String, reason: String| Some(NotOffered { what, reason });
+    if let Err(error) = design.check(Requirements::default()) {
+        return refused(name.to_string(), error.to_string());
+    }
+    if design.update == UpdateMethod::Digest && *cores > 1 {
+        let reason = "all cores share one controller and its socket, so that the digests of one could not be told \
+                      from those of the others: measure it on one core";
+        return refused(format!("digest on {cores} cores"), reason.to_owned());
+    }
+    let bits = layout.key_bits();
+    if bits < usize::BITS && layout.size() > 1 << bits {
+        let what = format!("{} entries with keys of {bits} bits", layout.size());
+        return refused(what, format!("there are only {} such keys", 1_usize << bits));
+    }
+    None
+}
+
+/// What the storages of a design have in common.
+struct Name {
+    sharing: Sharing,
+    lock: EntryLock,
+    update: UpdateMethod,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sharing = match self.sharing {
+            Sharing::Sharded => "sharded".to_owned(),
+            sharing => sharing.of(1).to_string(),
+        };
+        write!(f, "{sharing}/{}/{}", self.lock, self.update)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn everything() -> Selection {
+        Selection {
+            storages: Storage::ALL.to_vec(),
+            sharings: vec![
+                Sharing::DoubleBuffer(Wait::PAPER),
+                Sharing::DoubleBuffer(Wait::Quiescent),
+                Sharing::Optimistic,
+                Sharing::Sharded,
+            ],
+            locks: vec![EntryLock::None, EntryLock::PerEntry],
+            updates: vec![UpdateMethod::Pointer, UpdateMethod::Change, UpdateMethod::Digest],
+            operations: vec![Operation::Update, Operation::Read],
+            sizes: vec![1, 16],
+            key_bits: vec![1, 32],
+            parameter_bytes: vec![4],
+            cores: vec![1, 2],
+        }
+    }
+
+    /// Every combination is a case or has a reason, and no case is one that a table refuses.
+    #[test]
+    fn nothing_is_left_out_in_silence() {
+        let selection = everything();
+        let plan = Plan::new(std::slice::from_ref(&selection)).unwrap();
+        for case in &plan.cases {
+            assert_eq!(case.design.check(Requirements::default()), Ok(()), "{case:?}");
+        }
+        let mut combinations = 0;
+        for &cores in &selection.cores {
+            for &sharing in &selection.sharings {
+                for &lock in &selection.locks {
+                    for &update in &selection.updates {
+                        combinations += 1;
+                        let name = Name { sharing, lock, update }.to_string();
+                        let found = plan.cases.iter().any(|case| {
+                            case.cores == cores
+                                && case.design.synchronisation == sharing.of(cores)
+                                && case.design.entry_lock == lock
+                                && case.design.update == update
+                        });
+                        let refused = |what: &str| {
+                            what == name
+                                || update == UpdateMethod::Digest
+                                    && what == format!("digest on {cores} cores")
+                        };
+                        let refused = plan.not_offered.iter().any(|not| refused(&not.what));
+                        assert!(found ^ refused, "{name} on {cores} cores: {found} {refused}");
+                    }
+                }
+            }
+        }
+        assert_eq!(combinations, 48);
+        assert!(plan.not_offered.iter().any(|not| not.what == "16 entries with keys of 1 bits"));
+    }
+
+    #[test]
+    fn a_case_is_measured_once() {
+        let plan = Plan::new(&[everything(), everything()]).unwrap();
+        let cases: HashSet<_> = plan.cases.iter().collect();
+        assert_eq!(cases.len(), plan.cases.len());
+        assert_eq!(plan, Plan::new(&[everything()]).unwrap());
+    }
+
+    #[test]
+    fn the_papers_comparison_has_every_figure() {
+        let plan = Plan::new(&Selection::paper(&[1, 256, 4096], &[1, 2], &[32], &[4])).unwrap();
+        let has = |wanted: &dyn Fn(&Case) -> bool| plan.cases.iter().any(wanted);
+        for size in [1, 256, 4096] {
+            for storage in Storage::ALL {
+                for cores in [1, 2] {
+                    let of = |case: &Case| {
+                        (case.layout.size(), case.design.storage, case.cores)
+                            == (size, storage, cores)
+                    };
+                    assert!(has(&|case| of(case) && case.design.entry_lock == EntryLock::PerEntry));
+                    assert!(has(&|case| of(case) && case.design.entry_lock == EntryLock::None));
+                }
+            }
+        }
+        for update in [UpdateMethod::Pointer, UpdateMethod::Change, UpdateMethod::Digest] {
+            assert!(has(&|case| case.design.update == update && case.layout.size() == 4096));
+        }
+        assert!(plan.not_offered.iter().any(|not| not.what.contains("pointer")), "{plan:?}");
+    }
+
+    #[test]
+    fn a_layout_that_no_table_has_is_an_error() {
+        let zero = Selection { sizes: vec![0], ..everything() };
+        assert_eq!(Plan::new(&[zero]), Err(LayoutError::NoEntries));
+    }
+}

@@ -1,0 +1,174 @@
+//! The paper's data race, counted: two threads and more add one to the same entries.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use thiserror::Error;
+
+use crate::design::{Design, EntryLock, Storage};
+use crate::entry::{ActionId, Tick};
+use crate::layout::{Layout, LayoutError};
+use crate::machine;
+use crate::store::Hit;
+use crate::table::{Table, TableError};
+
+use super::keys::Random;
+use super::lane::{next_value, write_key};
+use super::subject::sum;
+
+/// Updates between two looks at the interrupt.
+const BURST: u64 = 1 << 16;
+/// Keys of one call.
+const CALL: usize = 32;
+
+/// What became of the updates of one design.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Race {
+    /// The storage.
+    pub storage: Storage,
+    /// With or without locks.
+    pub lock: EntryLock,
+    /// Updates that were made.
+    pub updates: u64,
+    /// Of these, how many the entries know nothing of.
+    pub lost: u64,
+}
+
+/// Why no race was run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RaceError {
+    /// Entries hold numbers of 32 bits, and more could not be counted.
+    #[error("{updates} updates are more than an entry can count; ask for at most 4,294,967,295")]
+    TooMany {
+        /// The number asked for.
+        updates: u64,
+    },
+    /// A race needs two.
+    #[error("a race needs at least two threads, not {threads}")]
+    TooFew {
+        /// The number asked for.
+        threads: usize,
+    },
+    /// No such table.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// No table.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// Lets a thread per core make `updates` updates together in a table of `entries` entries, half of them to one entry,
+/// and counts how many arrived. Returns early, with what was made, when `interrupt` is set.
+///
+/// # Errors
+/// See [`RaceError`].
+pub fn race(
+    storage: Storage,
+    lock: EntryLock,
+    entries: u32,
+    updates: u64,
+    seed: u64,
+    cores: &[usize],
+    interrupt: &AtomicBool,
+) -> Result<Race, RaceError> {
+    if u32::try_from(updates).is_err() {
+        return Err(RaceError::TooMany { updates });
+    }
+    if cores.len() < 2 {
+        return Err(RaceError::TooFew { threads: cores.len() });
+    }
+    let design = Design { entry_lock: lock, ..Design::shared(storage) };
+    let table = Table::new(Layout::new(32, 4, entries.max(1) as usize)?, design)?;
+    for number in 0..entries.max(1) {
+        // The table has room for as many.
+        let _ = table.insert(&number.to_be_bytes(), ActionId(0), &[]);
+    }
+    let made = AtomicU64::new(0);
+    let start = Barrier::new(cores.len());
+    thread::scope(|scope| {
+        for (thread, &core) in cores.iter().enumerate() {
+            let share = updates / cores.len() as u64
+                + u64::from((thread as u64) < updates % cores.len() as u64);
+            let (table, made, start) = (&table, &made, &start);
+            scope.spawn(move || {
+                let _ = machine::pin_to(core);
+                let worker = table.worker();
+                start.wait();
+                let Ok(mut worker) = worker else { return };
+                let mut random = Random::new(seed, thread as u64);
+                let mut keys = [0; CALL * 4];
+                let mut left = share;
+                while left > 0 && !interrupt.load(Ordering::Relaxed) {
+                    let burst = left.min(BURST);
+                    let mut todo = burst;
+                    while todo > 0 {
+                        let call = todo.min(CALL as u64) as usize;
+                        for key in keys[..call * 4].chunks_exact_mut(4) {
+                            let drawn = random.below(2 * entries.max(1));
+                            write_key(key, if drawn < entries { drawn } else { 0 });
+                        }
+                        let mut act = |_: usize, hit: &mut Hit<'_>| next_value(hit);
+                        let _ = worker.apply_batch(&keys[..call * 4], Tick(0), &mut act);
+                        todo -= call as u64;
+                    }
+                    left -= burst;
+                }
+                made.fetch_add(share - left, Ordering::Relaxed);
+            });
+        }
+    });
+    let updates = made.load(Ordering::Relaxed);
+    let arrived = sum(&table, entries.max(1)).unwrap_or(0);
+    Ok(Race { storage, lock, updates, lost: updates.saturating_sub(arrived) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cores() -> Vec<usize> {
+        let mut cores = machine::cores().unwrap();
+        // Two threads on one core race as well, by preemption.
+        if cores.len() == 1 {
+            cores.push(cores[0]);
+        }
+        cores.truncate(2);
+        cores
+    }
+
+    #[test]
+    fn with_locks_every_update_arrives() {
+        let never = AtomicBool::new(false);
+        for storage in Storage::ALL {
+            let race = race(storage, EntryLock::PerEntry, 4, 20_001, 1, &cores(), &never).unwrap();
+            assert_eq!(race, Race { storage, lock: EntryLock::PerEntry, updates: 20_001, lost: 0 });
+        }
+    }
+
+    #[test]
+    fn an_interrupt_ends_it_and_the_books_still_balance() {
+        let race = race(
+            Storage::Inline,
+            EntryLock::PerEntry,
+            4,
+            1 << 30,
+            1,
+            &cores(),
+            &AtomicBool::new(true),
+        )
+        .unwrap();
+        assert_eq!((race.updates, race.lost), (0, 0));
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_refused() {
+        let never = AtomicBool::new(false);
+        let one = |updates, cores: &[usize]| {
+            race(Storage::Inline, EntryLock::None, 1, updates, 1, cores, &never).unwrap_err()
+        };
+        assert!(matches!(one(1 << 32, &[0, 1]), RaceError::TooMany { .. }));
+        assert!(matches!(one(1, &[0]), RaceError::TooFew { threads: 1 }));
+    }
+}

@@ -1,0 +1,329 @@
+//! Runs a plan: groups that fit memory, repetitions in turns, an interrupt between turns.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::machine::{self, Cache};
+use crate::memory;
+
+use super::samples::Clock;
+use super::subject::{Draws, Subject};
+use super::{Case, Findings, Machine, Measured, NotOffered, Plan, Settings, counters_available};
+
+/// What happens now, for a reader who waits.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// The memory's latency at this many bytes is measured.
+    Chasing(usize),
+    /// A table is filled.
+    Filling(&'a Case),
+    /// A turn is over.
+    Turn {
+        /// Turns that are over, those of cases that were not offered among them.
+        done: usize,
+        /// Turns of the whole run.
+        total: usize,
+        /// Whose.
+        case: &'a Case,
+        /// Its operations per second.
+        rate: f64,
+    },
+}
+
+/// Measures a plan on a machine that [`survey`] looked at. Between two turns `interrupt` is looked at; once it is set, the run ends with what it has.
+pub fn run(
+    plan: &Plan,
+    settings: &Settings,
+    machine: Machine,
+    interrupt: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Findings {
+    let mut findings = Findings {
+        machine,
+        settings: settings.clone(),
+        measured: Vec::new(),
+        not_offered: plan.not_offered.clone(),
+        unfinished: Vec::new(),
+        interrupted: false,
+    };
+    let mut run = Run {
+        settings,
+        interrupt,
+        progress,
+        draws: Draws::default(),
+        done: 0,
+        total: plan.cases.len() * settings.repetitions,
+    };
+    let mut rest = &plan.cases[..];
+    while !rest.is_empty() {
+        let (group, later) = rest.split_at(group(rest));
+        run.group(group, &mut findings);
+        rest = later;
+    }
+    findings.interrupted = interrupt.load(Ordering::Relaxed) && !findings.unfinished.is_empty()
+        || findings.measured.iter().any(|one| one.turns.len() < settings.repetitions);
+    findings
+}
+
+struct Run<'a> {
+    settings: &'a Settings,
+    interrupt: &'a AtomicBool,
+    progress: &'a mut dyn FnMut(Progress<'_>),
+    draws: Draws,
+    done: usize,
+    total: usize,
+}
+
+impl Run<'_> {
+    fn stopped(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+
+    /// Cases that are in memory together: a turn of each in every repetition.
+    fn group(&mut self, cases: &[Case], findings: &mut Findings) {
+        self.draws.clear();
+        let mut subjects = Vec::new();
+        let mut unfinished = Vec::new();
+        for case in cases {
+            if self.stopped() {
+                unfinished.push(*case);
+                continue;
+            }
+            (self.progress)(Progress::Filling(case));
+            match Subject::new(*case, self.settings, &mut self.draws) {
+                Ok(subject) => subjects.push(Some(subject)),
+                Err(reason) => {
+                    self.done += self.settings.repetitions;
+                    findings.not_offered.push(NotOffered { what: label(case), reason });
+                }
+            }
+        }
+        for _ in 0..self.settings.repetitions {
+            for slot in &mut subjects {
+                let Some(subject) = slot else { continue };
+                if self.stopped() {
+                    break;
+                }
+                match subject.turn(self.settings) {
+                    Ok(rate) => {
+                        self.done += 1;
+                        let (done, total) = (self.done, self.total);
+                        let case = &subject.case;
+                        (self.progress)(Progress::Turn { done, total, case, rate });
+                    }
+                    Err(reason) => {
+                        let what = label(&subject.case);
+                        findings.not_offered.push(NotOffered { what, reason });
+                        *slot = None;
+                    }
+                }
+            }
+        }
+        let clock = findings.machine.clock;
+        for subject in subjects.into_iter().flatten() {
+            let case = subject.case;
+            match subject.finish(clock) {
+                Some(measured) => findings.measured.push(measured),
+                None => unfinished.push(case),
+            }
+        }
+        findings.unfinished.append(&mut unfinished);
+    }
+}
+
+/// A case in words, with what tells it from others.
+fn label(case: &Case) -> String {
+    let Case { design, layout, cores, .. } = case;
+    format!(
+        "{design}, {} entries, key {} bits, parameters {} B, {cores} cores",
+        layout.size(),
+        layout.key_bits(),
+        layout.parameter_bytes()
+    )
+}
+
+/// How many of the first cases can take turns: those of one layout whose tables fit half of the memory together.
+fn group(cases: &[Case]) -> usize {
+    let room = machine::available_memory().map_or(usize::MAX, |bytes| bytes / 2);
+    let mut taken = 0_usize;
+    let mut count = 0;
+    for case in cases {
+        taken = taken.saturating_add(memory::reserved_bytes(&case.layout, &case.design));
+        if count > 0 && (case.layout != cases[0].layout || taken > room) {
+            break;
+        }
+        count += 1;
+    }
+    count
+}
+
+/// Looks at the machine: latencies of its memories, each for about `time`, its clock, its counters, its cores.
+pub fn survey(
+    cores: &[usize],
+    time: Duration,
+    interrupt: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Machine {
+    let caches = machine::caches();
+    let core = cores.first().copied().unwrap_or(0);
+    let mut latencies = Vec::new();
+    for (name, bytes) in levels(&caches) {
+        if interrupt.load(Ordering::Relaxed) {
+            break;
+        }
+        progress(Progress::Chasing(bytes));
+        let latency = on(core, || machine::latency(bytes, time));
+        latencies.extend(latency.flatten().map(|latency| (name, latency)));
+    }
+    let clock = on(core, Clock::measure).unwrap_or_else(Clock::measure);
+    let counters = on(core, counters_available).unwrap_or_else(counters_available);
+    let pin = |&core: &usize| on(core, || machine::pin_to(core).map_err(|error| error.to_string()));
+    let pinned = cores.iter().filter_map(pin).collect::<Result<(), String>>();
+    Machine { caches, latencies, clock, counters, pinned }
+}
+
+/// Runs something on a core, on a thread of its own so that the caller stays where it is. `None` if it panicked.
+fn on<R: Send>(core: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // Reported once, by `survey`.
+            let _ = machine::pin_to(core);
+            run()
+        });
+        thread.join().ok()
+    })
+}
+
+/// Half of each cache, so that a chase stays inside, and memory well beyond the last.
+fn levels(caches: &[Cache]) -> Vec<(String, usize)> {
+    let half = |cache: &Cache| (format!("L{}", cache.level), cache.bytes / 2);
+    let mut levels: Vec<_> = caches.iter().map(half).collect();
+    let last = caches.iter().map(|cache| cache.bytes).max().unwrap_or(32 << 20);
+    levels.push(("memory".to_owned(), (last * 8).clamp(256 << 20, 1 << 30)));
+    levels
+}
+
+impl Findings {
+    /// Cases that lost what their design promises to keep: a defect.
+    pub fn broken_promises(&self) -> impl Iterator<Item = &Measured> {
+        self.measured.iter().filter(|measured| measured.broke_its_promise())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::{EntryLock, Storage, UpdateMethod, Wait};
+    use crate::measure::{Operation, Selection, Sharing};
+
+    fn settings(cores: usize) -> Settings {
+        let mut all = machine::cores().unwrap();
+        // Lanes beyond the machine's cores share one: slower, and as right.
+        all.resize(all.len().max(cores), all[0]);
+        Settings {
+            time: Duration::from_millis(1),
+            warm_up: Duration::ZERO,
+            repetitions: 2,
+            batch: 32,
+            fill: 1.0,
+            seed: 1,
+            cores: all,
+            announce: false,
+        }
+    }
+
+    /// This machine, but for its memory, which takes long to look at.
+    fn machine() -> Machine {
+        let clock = Clock { cost: 20, step: 1 };
+        let counters = counters_available();
+        Machine { caches: Vec::new(), latencies: Vec::new(), clock, counters, pinned: Ok(()) }
+    }
+
+    fn everything() -> Selection {
+        Selection {
+            storages: Storage::ALL.to_vec(),
+            sharings: vec![
+                Sharing::DoubleBuffer(Wait::PAPER),
+                Sharing::DoubleBuffer(Wait::Quiescent),
+                Sharing::Optimistic,
+                Sharing::Sharded,
+            ],
+            locks: vec![EntryLock::None, EntryLock::PerEntry],
+            updates: vec![UpdateMethod::Pointer, UpdateMethod::Change, UpdateMethod::Digest],
+            operations: vec![Operation::Update, Operation::Read],
+            sizes: vec![64],
+            key_bits: vec![32],
+            parameter_bytes: vec![4],
+            cores: vec![1],
+        }
+    }
+
+    /// Every design, on one core and on two: all are measured, and none loses what it promises to keep.
+    #[test]
+    fn every_design_is_measured_and_keeps_its_promise() {
+        let two = Selection {
+            cores: vec![2],
+            updates: vec![UpdateMethod::Pointer],
+            key_bits: vec![9, 129],
+            parameter_bytes: vec![0, 40],
+            ..everything()
+        };
+        let plan = Plan::new(&[everything(), two]).unwrap();
+        let mut turns = 0;
+        let mut progress =
+            |event: Progress<'_>| turns += usize::from(matches!(event, Progress::Turn { .. }));
+        let findings = run(&plan, &settings(2), machine(), &AtomicBool::new(false), &mut progress);
+        assert_eq!(turns, plan.cases.len() * 2);
+        assert_eq!(findings.measured.len(), plan.cases.len());
+        assert!(!findings.interrupted && findings.unfinished.is_empty());
+        assert_eq!(findings.broken_promises().count(), 0);
+        for one in &findings.measured {
+            assert_eq!(one.turns.len(), 2);
+            assert!(one.turns.iter().all(|turn| turn.operations > 0 && turn.rate_by_wall > 0.0));
+            assert!(one.single.count() > 0 && one.call.count() > 0, "{:?}", one.case);
+            let counts =
+                one.case.operation == Operation::Update && one.case.layout.parameter_bytes() >= 4;
+            assert_eq!(one.lost.is_some(), counts, "{:?}", one.case);
+        }
+        // What the promise rests on: on one core each update in place has arrived.
+        let in_place = findings.measured.iter().filter(|one| one.case.keeps_every_update());
+        assert!(in_place.filter(|one| one.lost == Some(0)).count() >= 8);
+    }
+
+    #[test]
+    fn the_last_latency_is_that_of_memory_beyond_every_cache() {
+        let caches = [Cache { level: 1, bytes: 32 << 10 }, Cache { level: 3, bytes: 64 << 20 }];
+        let levels = levels(&caches);
+        let expected = [("L1", 16 << 10), ("L3", 32 << 20), ("memory", 512 << 20)];
+        assert_eq!(levels, expected.map(|(name, bytes)| (name.to_owned(), bytes)));
+    }
+
+    #[test]
+    fn an_interrupt_leaves_what_was_measured() {
+        let plan = Plan::new(&[everything()]).unwrap();
+        let interrupt = AtomicBool::new(false);
+        let mut progress = |event: Progress<'_>| {
+            if matches!(event, Progress::Turn { done: 3, .. }) {
+                interrupt.store(true, Ordering::Relaxed);
+            }
+        };
+        let findings = run(&plan, &settings(1), machine(), &interrupt, &mut progress);
+        assert!(findings.interrupted);
+        assert_eq!(findings.measured.len(), 3);
+        assert_eq!(findings.unfinished.len(), plan.cases.len() - 3);
+    }
+
+    #[test]
+    fn what_memory_does_not_hold_has_its_reason() {
+        let large =
+            Selection { sizes: vec![crate::MAX_SIZE], parameter_bytes: vec![4096], ..everything() };
+        let plan = Plan::new(&[large]).unwrap();
+        let findings = run(&plan, &settings(1), machine(), &AtomicBool::new(false), &mut |_| {});
+        assert!(findings.measured.is_empty());
+        let reasons: Vec<_> =
+            findings.not_offered.iter().filter(|not| not.reason.contains("bytes")).collect();
+        assert_eq!(reasons.len(), plan.cases.len(), "{reasons:?}");
+    }
+}

@@ -1,0 +1,222 @@
+//! A table that is measured: filled, run by turns, and checked at the end.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+use crate::design::{Synchronisation, UpdateMethod};
+use crate::digest::{DigestError, DigestLoop};
+use crate::entry::ActionId;
+use crate::machine;
+use crate::store::Hit;
+use crate::table::{EntryError, Table, TableError, WorkerError};
+
+use super::keys::draws;
+use super::lane::{Lane, LaneTurn, NUMBER, Phases, value, write_key};
+use super::samples::{Clock, Samples};
+use super::{Case, Measured, Operation, Settings, Turn};
+
+/// Share of the timed phase that calls with single keys take beside it.
+const SINGLE_SHARE: u32 = 4;
+
+/// Draws by entries and lane, which all tables that share them use.
+pub(super) type Draws = HashMap<(u32, usize), Arc<Vec<u32>>>;
+
+pub(super) struct Subject {
+    pub(super) case: Case,
+    table: Table,
+    controller: Option<DigestLoop>,
+    filled: u32,
+    lanes: Vec<(Arc<Vec<u32>>, usize)>,
+    turns: Vec<Turn>,
+    call: Samples,
+    single: Samples,
+    updates: u64,
+}
+
+impl Subject {
+    /// A filled table, or the reason why there is none.
+    pub(super) fn new(case: Case, settings: &Settings, shared: &mut Draws) -> Result<Self, String> {
+        let filled = filled(&case, settings.fill);
+        let table =
+            Table::new(case.layout, case.design).map_err(|error: TableError| error.to_string())?;
+        let mut key = vec![0; case.layout.key_bytes()];
+        for number in 0..filled {
+            write_key(&mut key, number);
+            table.insert(&key, ActionId(0), &[]).map_err(|error: EntryError| error.to_string())?;
+        }
+        let sharded = matches!(case.design.synchronisation, Synchronisation::Sharded { .. });
+        let lanes = if sharded && case.cores > 1 {
+            let mut pools = vec![Vec::new(); case.cores];
+            for number in 0..filled {
+                write_key(&mut key, number);
+                pools[table.shard_of(&key)].push(number);
+            }
+            if let Some(empty) = pools.iter().position(Vec::is_empty) {
+                return Err(format!(
+                    "none of {filled} entries falls to core {empty} of {}, which would have nothing to do",
+                    case.cores
+                ));
+            }
+            let lane = |(lane, pool): (usize, &Vec<u32>)| {
+                (Arc::new(draws(settings.seed, lane as u64, filled, Some(pool))), 0)
+            };
+            pools.iter().enumerate().map(lane).collect()
+        } else {
+            let mut lane = |lane: usize| {
+                let draw = || Arc::new(draws(settings.seed, lane as u64, filled, None));
+                (Arc::clone(shared.entry((filled, lane)).or_insert_with(draw)), 0)
+            };
+            (0..case.cores).map(&mut lane).collect()
+        };
+        let controller = match (case.design.update, case.operation) {
+            (UpdateMethod::Digest, Operation::Update) => Some(
+                DigestLoop::start(&table, Some).map_err(|error: DigestError| error.to_string())?,
+            ),
+            _ => None,
+        };
+        Ok(Self {
+            case,
+            table,
+            controller,
+            filled,
+            lanes,
+            turns: Vec::new(),
+            call: Samples::default(),
+            single: Samples::default(),
+            updates: 0,
+        })
+    }
+
+    /// Runs one turn on all cores; operations per second.
+    pub(super) fn turn(&mut self, settings: &Settings) -> Result<f64, String> {
+        let phases = Phases {
+            warm_up: settings.warm_up,
+            timed: settings.time,
+            single: settings.time / SINGLE_SHARE,
+        };
+        let start = Barrier::new(self.case.cores);
+        let mut lanes = Vec::new();
+        for (number, (draws, at)) in self.lanes.iter().enumerate() {
+            let worker = self
+                .table
+                .worker_of_shard(number % self.table.shards())
+                .map_err(|error: WorkerError| error.to_string())?;
+            lanes.push(Lane {
+                worker,
+                draws,
+                at: *at,
+                key_bytes: self.case.layout.key_bytes(),
+                batch: settings.batch,
+                operation: self.case.operation,
+                announce: settings.announce,
+                controller: self.controller.as_ref(),
+                slow: self.case.waits(),
+            });
+        }
+        let turns: Vec<LaneTurn> = thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (lane, &core) in lanes.into_iter().zip(&settings.cores) {
+                let start = &start;
+                threads.push(scope.spawn(move || {
+                    // Whether threads can be pinned has been found out before.
+                    let _ = machine::pin_to(core);
+                    lane.turn(phases, start)
+                }));
+            }
+            let join = |thread: thread::ScopedJoinHandle<'_, LaneTurn>| {
+                thread.join().map_err(|_| "a thread panicked".to_owned())
+            };
+            threads.into_iter().map(join).collect::<Result<_, _>>()
+        })?;
+        let turn = together(&turns);
+        self.turns.push(turn);
+        for (lane, (_, at)) in turns.into_iter().zip(&mut self.lanes) {
+            *at = lane.at;
+            self.updates += lane.total;
+            self.call.append(lane.call);
+            self.single.append(lane.single);
+        }
+        Ok(if self.case.waits() { turn.rate_by_wall } else { turn.rate_by_processor })
+    }
+
+    /// What it came to; `None` if there was no turn.
+    pub(super) fn finish(self, clock: Clock) -> Option<Measured> {
+        if self.turns.is_empty() {
+            return None;
+        }
+        let updates = match self.case.operation {
+            Operation::Update => self.updates,
+            Operation::Read => 0,
+        };
+        Some(Measured {
+            case: self.case,
+            call: self.call.percentiles(clock.cost),
+            single: self.single.percentiles(clock.cost),
+            lost: self.lost(updates),
+            updates,
+            memory: self.table.memory(),
+            turns: self.turns,
+        })
+    }
+
+    /// Updates that the entries know nothing of.
+    fn lost(&self, updates: u64) -> Option<u64> {
+        if self.case.layout.parameter_bytes() < NUMBER || self.case.operation == Operation::Read {
+            return None;
+        }
+        let arrived = sum(&self.table, self.filled)?;
+        // Numbers wrap, so that the difference is known only so far; no turn loses four thousand million.
+        Some(u64::from((updates as u32).wrapping_sub(arrived as u32)))
+    }
+}
+
+/// Entries of a case.
+fn filled(case: &Case, fill: f64) -> u32 {
+    let size = case.layout.size();
+    ((fill * size as f64).round() as usize).clamp(1, size) as u32
+}
+
+/// The sum over the numbers in all entries.
+pub(super) fn sum(table: &Table, filled: u32) -> Option<u64> {
+    const CALL: u32 = 1024;
+    let width = table.layout().key_bytes();
+    let mut sum = 0_u64;
+    for shard in 0..table.shards() {
+        let mut worker = table.worker_of_shard(shard).ok()?;
+        let mut keys = Vec::with_capacity(CALL as usize * width);
+        for first in (0..filled).step_by(CALL as usize) {
+            keys.clear();
+            for number in first..filled.min(first + CALL) {
+                let at = keys.len();
+                keys.resize(at + width, 0);
+                write_key(&mut keys[at..], number);
+            }
+            let mut add = |_: usize, hit: Option<&Hit<'_>>| {
+                sum = sum.wrapping_add(hit.map_or(0, |hit| value(hit.parameters())));
+            };
+            worker.lookup_batch(&keys, &mut add).ok()?;
+        }
+    }
+    Some(sum)
+}
+
+fn together(lanes: &[LaneTurn]) -> Turn {
+    let rate = |time: fn(&LaneTurn) -> Duration| {
+        let of = |lane: &LaneTurn| lane.operations as f64 / time(lane).as_secs_f64().max(1e-9);
+        lanes.iter().map(of).sum()
+    };
+    let total = |time: fn(&LaneTurn) -> Duration| -> f64 {
+        lanes.iter().map(|lane| time(lane).as_secs_f64()).sum()
+    };
+    let operations: u64 = lanes.iter().map(|lane| lane.operations).sum();
+    let misses: Option<u64> = lanes.iter().map(|lane| lane.misses).sum();
+    Turn {
+        operations,
+        rate_by_processor: rate(|lane| lane.processor),
+        rate_by_wall: rate(|lane| lane.wall),
+        share: (total(|lane| lane.processor) / total(|lane| lane.wall).max(1e-9)).min(1.0),
+        misses: misses.map(|misses| misses as f64 / operations.max(1) as f64),
+    }
+}
