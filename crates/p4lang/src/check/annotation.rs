@@ -49,6 +49,9 @@ impl Checker<'_, '_> {
                 .note(format!("write `@{name}(\"...\")`")),
             );
         }
+        if name == "match" && !self.is_match_kind(annotation) {
+            self.error("annotation", annotation.span, "`@match` takes one match kind");
+        }
         let structured = matches!(
             annotation.body,
             AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_)
@@ -65,6 +68,20 @@ impl Checker<'_, '_> {
                 )
                 .secondary(first.span, "the first time"),
             );
+        }
+    }
+
+    fn is_match_kind(&self, annotation: &Annotation) -> bool {
+        match &annotation.body {
+            AnnotationBody::Unstructured(tokens) => match tokens.as_slice() {
+                [token] => self.match_kinds.contains_key(&token.text),
+                _ => false,
+            },
+            AnnotationBody::Expressions(values) => match values.as_slice() {
+                [value] => *self.out.type_of(value.id) == Type::MatchKind,
+                _ => false,
+            },
+            AnnotationBody::Empty | AnnotationBody::KeyValues(_) => false,
         }
     }
 

@@ -348,13 +348,14 @@ impl<'program> Checker<'program, '_> {
         let name = &formal.parameter.name;
         let direction = formal.parameter.direction;
         if matches!(argument.value.kind, ExpressionKind::DontCare) {
-            if direction == Direction::Out || signature.style == Style::Constructor {
+            let of_package = matches!(signature.return_type, Type::Package(_));
+            if direction == Direction::Out || of_package {
                 return true;
             }
             self.error(
                 "arguments",
                 span,
-                format!("`_` is only for `out` parameters; `{name}` is none"),
+                format!("`_` is only for `out` parameters and those of packages; `{name}` is none"),
             );
             return false;
         }

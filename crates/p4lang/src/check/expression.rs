@@ -390,6 +390,9 @@ impl Checker<'_, '_> {
         member: &Name,
     ) -> Info {
         let in_parser = self.context.parser.is_some();
+        if !is_header(element) {
+            return self.no_member(&base.ty, member);
+        }
         let (builtin, ty, place) = match member.as_str() {
             "next" => (Builtin::Next, element.clone(), base.place),
             "last" => (Builtin::Last, element.clone(), false),
@@ -789,4 +792,9 @@ impl Checker<'_, '_> {
         }
         Info { ty: record, place: false, known }
     }
+}
+
+/// Whether an array of such elements is a stack, with all that comes with it.
+pub(super) fn is_header(element: &Type) -> bool {
+    matches!(element, Type::Header(_) | Type::HeaderUnion(_) | Type::Variable(_) | Type::Unknown)
 }

@@ -34,6 +34,7 @@ mod parser_state;
 mod size;
 mod statement;
 mod table;
+mod target;
 #[cfg(test)]
 mod tests;
 mod type_declaration;

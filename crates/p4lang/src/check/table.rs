@@ -61,6 +61,7 @@ impl<'program> Checker<'program, '_> {
         let outer = self.context.table.replace(declaration.id);
         let mut facts = TableFacts::default();
         self.duplicate_properties(table);
+        self.order_of_properties(table);
         // The order in the source does not matter: keys and actions come first.
         if let Some(keys) = table.key() {
             for key in keys {
@@ -105,6 +106,29 @@ impl<'program> Checker<'program, '_> {
                     .secondary(first.name.span, "the first time"),
                 );
             }
+        }
+    }
+
+    /// What names actions stands behind their list, and entries behind the key (as p4c wants it).
+    fn order_of_properties(&mut self, table: &Table) {
+        let place = |wanted: fn(&TablePropertyKind) -> bool| {
+            table.properties.iter().position(|property| wanted(&property.kind))
+        };
+        let actions = place(|kind| matches!(kind, TablePropertyKind::Actions(_)));
+        let key = place(|kind| matches!(kind, TablePropertyKind::Key(_)));
+        for (position, property) in table.properties.iter().enumerate() {
+            let names_entries = matches!(property.kind, TablePropertyKind::Entries(_));
+            let names_actions = names_entries || property.name.as_str() == "default_action";
+            let later = match (actions, key) {
+                (Some(actions), _) if names_actions && actions > position => "actions",
+                (_, Some(key)) if names_entries && key > position => "key",
+                _ => continue,
+            };
+            self.error(
+                "order",
+                property.name.span,
+                format!("the property `{}` must stand behind `{later}`", property.name),
+            );
         }
     }
 
@@ -199,11 +223,13 @@ impl<'program> Checker<'program, '_> {
             else {
                 continue;
             };
-            if facts.actions.iter().any(|other| other.action == action) {
+            // A `switch` and the control plane tell them apart by name (§14.2.1.2).
+            let name = self.out.name(action);
+            if facts.actions.iter().any(|other| self.out.name(other.action) == name) {
                 self.error(
                     "duplicate",
                     reference.span,
-                    format!("`{}` is listed twice", self.out.name(action)),
+                    format!("an action `{name}` is listed twice"),
                 );
                 continue;
             }
@@ -438,7 +464,7 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Whether two expressions read the same.
-    fn same_expression(&self, one: &Expression, other: &Expression) -> bool {
+    pub(super) fn same_expression(&self, one: &Expression, other: &Expression) -> bool {
         if let (Some(a), Some(b)) = (self.out.constant(one.id), self.out.constant(other.id)) {
             return a == b || a.to_integer().is_some() && a.to_integer() == b.to_integer();
         }

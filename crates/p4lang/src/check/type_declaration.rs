@@ -134,7 +134,7 @@ impl<'program> Checker<'program, '_> {
         .is_empty()
     }
 
-    fn fits_header(&self, ty: &Type) -> bool {
+    pub(super) fn fits_header(&self, ty: &Type) -> bool {
         match self.base_type(ty) {
             Type::Bits { .. }
             | Type::Varbit { .. }
@@ -163,7 +163,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    fn fits_struct(&self, ty: &Type) -> bool {
+    pub(super) fn fits_struct(&self, ty: &Type) -> bool {
         matches!(
             self.base_type(ty),
             Type::Struct(_)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::checker::{Checker, Wanted};
+use super::size::MOST_PARTS;
 use super::{Constant, Named, Type};
 use crate::ast::{self, Expression, TypeKind};
 use crate::diagnostic::Diagnostic;
@@ -228,7 +229,7 @@ impl Checker<'_, '_> {
             return Type::Unknown;
         }
         let named = Named { declaration: own, arguments: resolved };
-        match generic {
+        let specialized = match generic {
             Type::Struct(_) => Type::Struct(named),
             Type::Header(_) => Type::Header(named),
             Type::HeaderUnion(_) => Type::HeaderUnion(named),
@@ -237,7 +238,39 @@ impl Checker<'_, '_> {
             Type::Control(_) => Type::Control(named),
             Type::Package(_) => Type::Package(named),
             other => other,
+        };
+        if let Some((field, held)) = self.misfit(&specialized, &mut { MOST_PARTS }) {
+            self.error(
+                "type-not-allowed",
+                ty.span,
+                format!("the field `{field}` of `{base}` cannot be of type `{held}`"),
+            );
+            return Type::Unknown;
         }
+        specialized
+    }
+
+    /// A field, deep down, whose type is not allowed now that the type parameters stand for something.
+    fn misfit(&self, ty: &Type, budget: &mut u32) -> Option<(String, String)> {
+        self.out.fields(ty).into_iter().find_map(|field| {
+            *budget = budget.checked_sub(1)?;
+            let allowed = match ty {
+                Type::Header(_) => self.fits_header(&field.ty),
+                Type::HeaderUnion(_) => {
+                    matches!(field.ty, Type::Header(_) | Type::Variable(_) | Type::Unknown)
+                }
+                _ => self.fits_struct(&field.ty),
+            };
+            if !allowed {
+                return Some((field.field.name.to_string(), self.out.show(&field.ty)));
+            }
+            let element = match &field.ty {
+                Type::Stack { element, .. } => element,
+                other => other,
+            };
+            element.named().filter(|named| !named.arguments.is_empty())?;
+            self.misfit(element, budget)
+        })
     }
 
     /// The overloaded declaration `id` in the place of another one of the same name.
@@ -254,12 +287,12 @@ impl Checker<'_, '_> {
     fn resolve_stack(&mut self, element: &ast::Type, size: &Expression) -> Type {
         let ty = self.resolve_type(element);
         let size = self.width(size, 0, LARGEST_STACK);
-        if !matches!(ty, Type::Header(_) | Type::HeaderUnion(_) | Type::Variable(_) | Type::Unknown)
-        {
+        // The working draft of the specification, and p4c, have arrays of all that a struct may hold.
+        if !self.fits_struct(&ty) {
             self.error(
                 "type-not-allowed",
                 element.span,
-                format!("a stack holds headers or header unions, not `{}`", self.out.show(&ty)),
+                format!("an array cannot hold `{}`", self.out.show(&ty)),
             );
             return Type::Unknown;
         }

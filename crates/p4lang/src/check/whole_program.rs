@@ -5,7 +5,7 @@ use super::checker::Checker;
 use std::collections::HashMap;
 
 use crate::ast::{
-    Annotation, Declaration, DeclarationId, DeclarationKind, Expression, ExpressionKind,
+    Annotation, Declaration, DeclarationId, DeclarationKind, Expression, ExpressionKind, Table,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -14,6 +14,9 @@ impl Checker<'_, '_> {
     pub(super) fn after_all(&mut self) {
         self.main();
         self.control_plane_names();
+        if !self.diagnostics.has_errors() {
+            self.target_rules();
+        }
         for call in std::mem::take(&mut self.add_entry_calls) {
             self.add_entry_rules(&call);
         }
@@ -26,45 +29,26 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// No two tables, no two actions, and no two of the rest share a name that annotations gave them.
+    /// No two tables, no two actions, and no two instances share a name for the control plane, be it given by an
+    /// annotation or their own.
     fn control_plane_names(&mut self) {
-        let mut seen: HashMap<(u8, String), Span> = HashMap::new();
-        let mut found = Vec::new();
-        let mut note = |prefix: &str, annotations: &[Annotation], class: u8| {
-            let Some(annotation) =
-                annotations.iter().rev().find(|other| other.name.as_str() == "name")
-            else {
-                return;
-            };
-            let Some(name) = annotation.string() else { return };
-            let full = match name.strip_prefix('.') {
-                Some(absolute) => absolute.to_owned(),
-                None if prefix.is_empty() => name.to_owned(),
-                None => format!("{prefix}.{name}"),
-            };
-            if let Some(first) = seen.get(&(class, full.clone())) {
-                found.push((annotation.span, *first, full));
-            } else {
-                seen.insert((class, full), annotation.span);
-            }
-        };
+        let mut names = ControlPlaneNames::default();
         for declaration in &self.out.program.declarations {
             match &declaration.kind {
-                DeclarationKind::Action { .. } => note("", &declaration.annotations, 1),
+                DeclarationKind::Action { .. } => names.note("", declaration, Class::Action),
                 DeclarationKind::Control(control) => {
                     let prefix = given_name(declaration);
                     for local in &control.locals {
                         match &local.kind {
-                            DeclarationKind::Action { .. } => note(&prefix, &local.annotations, 1),
+                            DeclarationKind::Action { .. } => {
+                                names.note(&prefix, local, Class::Action);
+                            }
                             DeclarationKind::Instantiation(_) => {
-                                note(&prefix, &local.annotations, 2)
+                                names.note(&prefix, local, Class::Other);
                             }
                             DeclarationKind::Table(table) => {
-                                note(&prefix, &local.annotations, 0);
-                                let prefix = format!("{prefix}.{}", given_name(local));
-                                for key in table.key().unwrap_or(&[]) {
-                                    note(&prefix, &key.annotations, 2);
-                                }
+                                names.note(&prefix, local, Class::Table);
+                                names.keys(&prefix, local, table);
                             }
                             _ => {}
                         }
@@ -77,14 +61,14 @@ impl Checker<'_, '_> {
                             local.kind,
                             DeclarationKind::Instantiation(_) | DeclarationKind::ValueSet(_)
                         ) {
-                            note(&prefix, &local.annotations, 2);
+                            names.note(&prefix, local, Class::Other);
                         }
                     }
                 }
                 _ => {}
             }
         }
-        for (span, first, name) in found {
+        for (span, first, name) in names.clashes {
             self.report(
                 Diagnostic::error(
                     "duplicate",
@@ -168,6 +152,62 @@ impl Checker<'_, '_> {
         }
         for diagnostic in found {
             self.warn(diagnostic);
+        }
+    }
+}
+
+/// What may not share a name: a table and an action may.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Class {
+    Table,
+    Action,
+    Other,
+}
+
+#[derive(Default)]
+struct ControlPlaneNames {
+    seen: HashMap<(Class, String), (Span, bool)>,
+    clashes: Vec<(Span, Span, String)>,
+}
+
+impl ControlPlaneNames {
+    /// Keys share a name only if nobody gave it to them: one field may be matched twice.
+    fn keys(&mut self, prefix: &str, declaration: &Declaration, table: &Table) {
+        let prefix = format!("{prefix}.{}.", given_name(declaration));
+        for annotation in table.key().unwrap_or(&[]).iter().filter_map(|key| key.annotation("name"))
+        {
+            let Some(name) = annotation.string() else { continue };
+            let full = (Class::Other, format!("{prefix}{name}"));
+            if let Some((first, _)) = self.seen.get(&full) {
+                self.clashes.push((annotation.span, *first, full.1));
+            } else {
+                self.seen.insert(full, (annotation.span, true));
+            }
+        }
+    }
+
+    /// Names without annotation clash in their scope already; there it is said better.
+    fn note(&mut self, prefix: &str, declaration: &Declaration, class: Class) {
+        let annotation = declaration.annotation("name");
+        let name = match annotation.map(|annotation| annotation.string()) {
+            Some(Some(name)) => name,
+            Some(None) => return,
+            None => declaration.name.as_str(),
+        };
+        let full = match name.strip_prefix('.') {
+            Some(absolute) => absolute.to_owned(),
+            None if prefix.is_empty() => name.to_owned(),
+            None => format!("{prefix}.{name}"),
+        };
+        let span = annotation.map_or(declaration.name.span, |annotation| annotation.span);
+        match self.seen.get(&(class, full.clone())) {
+            Some((first, annotated)) if *annotated || annotation.is_some() => {
+                self.clashes.push((span, *first, full));
+            }
+            Some(_) => {}
+            None => {
+                self.seen.insert((class, full), (span, annotation.is_some()));
+            }
         }
     }
 }

@@ -113,13 +113,6 @@ impl<'p> Validator<'p> {
         for (id, _) in types.iter() {
             self.part = format!("type {}", id.0);
             self.finite(id, &mut finite)?;
-            if let Type::Stack { element, .. } = types.get(id) {
-                let element = types.composite(element).map(|composite| composite.kind);
-                self.demand(
-                    matches!(element, Some(CompositeKind::Header | CompositeKind::HeaderUnion)),
-                    "a stack of something that is no header",
-                )?;
-            }
         }
         for (position, user) in types.user_types.iter().enumerate() {
             self.enter("type", &user.name);
@@ -651,7 +644,12 @@ impl<'p> Validator<'p> {
                     current = element;
                 }
                 (Projection::Next | Projection::Last, Type::Stack { element, .. }) => {
-                    current = element
+                    let kind = types.composite(element).map(|composite| composite.kind);
+                    self.demand(
+                        matches!(kind, Some(CompositeKind::Header | CompositeKind::HeaderUnion)),
+                        "the next or last of something that is no stack of headers",
+                    )?;
+                    current = element;
                 }
                 (Projection::Slice { high, low }, Type::Bits { width, .. }) => {
                     self.demand(

@@ -71,8 +71,8 @@ fn composite_types_hold_what_they_may() {
     refuses(&program("struct Y { H h; } header X { Y y; }"), "type-not-allowed");
     refuses(&program("header_union X { bit<8> a; }"), "type-not-allowed");
     refuses(&program("struct X { packet_in p; }"), "type-not-allowed");
-    refuses(&program("struct X { S[2] s; }"), "type-not-allowed");
-    refuses(&program("typedef bit<8>[4] X;"), "type-not-allowed");
+    refuses(&program("struct X { packet_in[2] p; }"), "type-not-allowed");
+    refuses(&program("header X { bit<8>[4] b; }"), "type-not-allowed");
     refuses(&program("type S X;"), "type-not-allowed");
     refuses(&program("struct X { X x; }"), "recursion");
     refuses(&program("typedef tuple<packet_in> X;"), "type-not-allowed");
@@ -803,4 +803,132 @@ fn builtin_methods_have_no_type_arguments() {
     refuses(&statements("q = hdr.h.isValid<bit<8>>();"), "type-arguments");
     refuses(&statements("v <<= -1;"), "bad-operand");
     refuses(&statements("v >>= 0 - 2;"), "bad-operand");
+}
+
+#[test]
+fn type_arguments_make_types_that_are_allowed() {
+    let with = |argument: &str| {
+        program(&format!(
+            "header GH<T> {{ T f; }} struct GS<T> {{ GH<T> h; }} struct X {{ GS<{argument}> g; }}"
+        ))
+    };
+    for good in ["bit<8>", "E8", "bool", "S", "Port", "varbit<8>"] {
+        super::accepts(&with(good));
+    }
+    for bad in ["error", "H", "Suits", "string", "H[2]", "tuple<bit<8>>", "packet_in", "void"] {
+        refuses(&with(bad), "type-not-allowed");
+    }
+    let union = "header_union GU<T> { H h; T v; }";
+    super::accepts(&program(&format!("{union} struct X {{ GU<V> g; }}")));
+    refuses(&program(&format!("{union} struct X {{ GU<bit<8>> g; }}")), "type-not-allowed");
+}
+
+#[test]
+fn arrays_of_other_things_than_headers_are_no_stacks() {
+    super::accepts(&statements(
+        "S[2] a; a[1].x = 3; v = a[v].x; bit<8>[2] b = {1, 2}; for (bit<8> x in b) { v = v + x; }",
+    ));
+    refuses(&statements("bit<8>[4] a; a.push_front(1);"), "no-such-field");
+    refuses(
+        &parser("bit<8>[4] a;", "state start { a.next = 1; transition accept; }"),
+        "no-such-field",
+    );
+}
+
+#[test]
+fn actions_of_a_table_differ_in_name() {
+    let table = |list: &str| {
+        program(&format!(
+            "action a() {{}} control X() {{ action a() {{}} table t {{ actions = {{ {list} }} }} apply {{ t.apply(); }} }}"
+        ))
+    };
+    refuses(&table("a; a;"), "duplicate");
+    refuses(&table("a; .a;"), "duplicate");
+}
+
+#[test]
+fn what_names_actions_stands_behind_them() {
+    let table = |properties: &str| control(&format!("table t {{ {properties} }}"), "t.apply();");
+    let (key, actions) = ("key = { m.m: exact; }", "actions = { NoAction; }");
+    let entries = "const entries = { 1: NoAction; }";
+    super::accepts(&table(&format!("{actions} default_action = NoAction; {key} {entries}")));
+    refuses(&table(&format!("default_action = NoAction; {actions}")), "order");
+    refuses(&table(&format!("{key} {entries} {actions}")), "order");
+    refuses(&table(&format!("{actions} {entries} {key}")), "order");
+}
+
+#[test]
+fn given_names_clash_with_own_names() {
+    let two = |one: &str, other: &str| control(&format!("{one} {other}"), "");
+    let table = |name: &str| format!("table {name} {{ actions = {{ NoAction; }} }}");
+    super::accepts(&two(&format!("@name(\"x\") {}", table("t")), &table("u")));
+    super::accepts(&two("@name(\"u\") action t() {}", &table("u")));
+    refuses(&two(&format!("@name(\"u\") {}", table("t")), &table("u")), "duplicate");
+    refuses(&two("@name(\"u\") action t() {}", "action u() {}"), "duplicate");
+    refuses(
+        &(program("action top() {} control X() { @name(\".top\") action a() {} apply {} }")),
+        "duplicate",
+    );
+}
+
+#[test]
+fn match_annotations_and_constructors_take_what_they_take() {
+    let annotated = |argument: &str| program(&format!("struct X {{ @match{argument} bit<8> f; }}"));
+    super::accepts(&annotated("(ternary)"));
+    refuses(&annotated("(5)"), "annotation");
+    refuses(&annotated("(exact, lpm)"), "annotation");
+    refuses(&annotated(""), "annotation");
+    refuses(&control("counter(_, CounterType.packets) c;", ""), "arguments");
+}
+
+/// A program for v1model with this ingress control and this control for checksums.
+fn switch(ingress: &str, verify: &str) -> String {
+    program(&format!(
+        "parser Pa(packet_in p, out Headers hdr, inout Meta m, inout standard_metadata_t sm) {{ state start {{ transition accept; }} }}\n\
+         control VC(inout Headers hdr, inout Meta m) {{ apply {{ {verify} }} }}\n\
+         control UC(inout Headers hdr, inout Meta m) {{ apply {{ }} }}\n\
+         control I(inout Headers hdr, inout Meta m, inout standard_metadata_t sm) {{\n{ingress}\n}}\n\
+         control E(inout Headers hdr, inout Meta m, inout standard_metadata_t sm) {{ apply {{ }} }}\n\
+         control D(packet_out p, in Headers hdr) {{ apply {{ }} }}\n\
+         V1Switch(Pa(), VC(), I(), E(), UC(), D()) main;"
+    ))
+}
+
+#[test]
+fn tables_of_a_switch_attach_what_fits() {
+    let table = |name: &str, key: &str, property: &str| {
+        format!("table {name} {{ key = {{ {key} }} actions = {{ NoAction; }} {property} }}")
+    };
+    let one = |object: &str, property: &str| {
+        switch(
+            &format!("{object} x; {} apply {{ t.apply(); }}", table("t", "m.m: exact;", property)),
+            "",
+        )
+    };
+    let counter = "direct_counter(CounterType.packets)";
+    super::accepts(&one(counter, "counters = x;"));
+    super::accepts(&one(counter, "counters = direct_counter(CounterType.bytes);"));
+    super::accepts(&one("action_profile(4)", "implementation = x;"));
+    refuses(&one("counter(1, CounterType.packets)", "counters = x;"), "type-mismatch");
+    refuses(&one(counter, "meters = x;"), "type-mismatch");
+    refuses(&one(counter, "implementation = x;"), "type-mismatch");
+    let two = |object: &str, property: &str, keys: [&str; 2]| {
+        let (t, u) = (table("t", keys[0], property), table("u", keys[1], property));
+        switch(&format!("{object} x; {t} {u} apply {{ t.apply(); u.apply(); }}"), "")
+    };
+    refuses(&two(counter, "counters = x;", ["m.m: exact;"; 2]), "attached-twice");
+    let selector = "action_selector(HashAlgorithm.crc16, 8, 8)";
+    let keys = ["m.m: exact; m.w: selector;", "m.s.x: lpm; m.w: selector;"];
+    super::accepts(&two(selector, "implementation = x;", keys));
+    let keys = ["m.m: exact; m.w: selector;", "m.m: exact; m.m: selector;"];
+    refuses(&two(selector, "implementation = x;", keys), "selector");
+    refuses(&two(counter, "", ["m.m: lpm; m.w: lpm;", ""]), "match-kind");
+}
+
+#[test]
+fn checksum_controls_have_no_branches() {
+    let call = "verify_checksum(hdr.h.isValid(), { hdr.h.a }, hdr.h.b, HashAlgorithm.csum16);";
+    super::accepts(&switch("apply {}", call));
+    super::accepts(&switch("apply {}", &format!("{{ {call} return; }}")));
+    refuses(&switch("apply {}", &format!("if (hdr.h.isValid()) {{ {call} }}")), "misplaced");
 }

@@ -1,0 +1,223 @@
+//! Rules that the architectures add to those of the language: what their documentation says of direct counters and
+//! meters, implementations, keys and the bodies of the checksum controls. p4c's back-end for BMv2 refuses the same.
+//!
+//! They hold for programs with a `main` of a known package, and for what such a program applies.
+
+use super::checker::Checker;
+use super::{Resolution, Type};
+use crate::ast::{
+    Block, Declaration, DeclarationId, DeclarationKind, Expression, StatementKind, Table,
+    TablePropertyKind,
+};
+use crate::diagnostic::Diagnostic;
+
+/// A property of tables that attaches an extern: its name, the externs that it takes, and whether one belongs to one
+/// table only.
+type Attached = (&'static str, &'static [&'static str], bool);
+
+const V1MODEL: &[Attached] = &[
+    ("counters", &["direct_counter"], true),
+    ("meters", &["direct_meter"], true),
+    ("implementation", &["action_profile", "action_selector"], false),
+];
+const PSA: &[Attached] = &[
+    ("psa_direct_counter", &["DirectCounter"], true),
+    ("psa_direct_meter", &["DirectMeter"], true),
+    ("psa_implementation", &["ActionProfile", "ActionSelector"], false),
+];
+const PNA: &[Attached] = &[
+    ("pna_direct_counter", &["DirectCounter"], true),
+    ("pna_direct_meter", &["DirectMeter"], true),
+    ("pna_implementation", &["ActionProfile", "ActionSelector"], false),
+];
+
+/// Positions of VerifyChecksum and ComputeChecksum in `V1Switch`.
+const CHECKSUM_CONTROLS: [usize; 2] = [1, 4];
+
+impl<'program> Checker<'program, '_> {
+    pub(super) fn target_rules(&mut self) {
+        let Some(main) = self.out.main else { return };
+        let Type::Package(package) = self.out.declared_type(main).clone() else { return };
+        let attached = match &*self.out.name(package.declaration) {
+            "V1Switch" => V1MODEL,
+            "PSA_Switch" => PSA,
+            "PNA_NIC" => PNA,
+            _ => return,
+        };
+        self.attachments(attached);
+        if attached.as_ptr() == V1MODEL.as_ptr() {
+            self.checksum_controls(main);
+        }
+    }
+
+    fn attachments(&mut self, attached: &[Attached]) {
+        let mut direct: Vec<(DeclarationId, DeclarationId)> = Vec::new();
+        let mut selectors: Vec<(DeclarationId, Vec<&'program Expression>)> = Vec::new();
+        for id in (0..self.out.program.declaration_count).map(DeclarationId::new) {
+            let Some(declaration) = self.out.index.get_declaration(id) else { continue };
+            let DeclarationKind::Table(table) = &declaration.kind else { continue };
+            if !self.used.contains(&id) {
+                continue;
+            }
+            self.one_lpm_key(declaration, table);
+            for (property, wanted, exclusive) in attached {
+                let Some(TablePropertyKind::Value(value)) =
+                    table.property(property).map(|found| &found.kind)
+                else {
+                    continue;
+                };
+                if !self.is_attachment(value, property, wanted) {
+                    continue;
+                }
+                let Some(Resolution::Declaration(object)) = self.out.resolution(value.id) else {
+                    continue;
+                };
+                let object = *object;
+                if *exclusive {
+                    self.attached_once(id, object, value, &mut direct);
+                } else {
+                    self.same_selector_inputs(table, object, value, &mut selectors);
+                }
+            }
+        }
+    }
+
+    fn one_lpm_key(&mut self, declaration: &Declaration, table: &Table) {
+        let mut keys =
+            table.key().unwrap_or(&[]).iter().filter(|key| key.match_kind.as_str() == "lpm");
+        if let (Some(first), Some(second)) = (keys.next(), keys.next()) {
+            self.report(
+                Diagnostic::error(
+                    "match-kind",
+                    second.match_kind.span,
+                    format!("table `{}` has a second `lpm` key", declaration.name),
+                )
+                .secondary(first.match_kind.span, "the first one")
+                .note("targets order entries by the length of one prefix"),
+            );
+        }
+    }
+
+    /// Whether the value of a property is an instance of what the property takes. Says so if not.
+    fn is_attachment(&mut self, value: &Expression, property: &str, wanted: &[&str]) -> bool {
+        let name = match self.out.type_of(value.id) {
+            Type::Extern(named) => self.out.name(named.declaration).to_string(),
+            Type::Unknown => return false,
+            _ => String::new(),
+        };
+        if wanted.contains(&name.as_str()) {
+            return true;
+        }
+        let wanted: Vec<String> = wanted.iter().map(|name| format!("`{name}`")).collect();
+        self.report(
+            Diagnostic::error(
+                "type-mismatch",
+                value.span,
+                format!("the property `{property}` cannot have this value"),
+            )
+            .label(format!("an instance of {} was expected", wanted.join(" or "))),
+        );
+        false
+    }
+
+    fn attached_once(
+        &mut self,
+        table: DeclarationId,
+        object: DeclarationId,
+        value: &Expression,
+        seen: &mut Vec<(DeclarationId, DeclarationId)>,
+    ) {
+        let earlier = seen.iter().find(|(other, _)| *other == object).map(|(_, table)| *table);
+        match earlier {
+            Some(first) => {
+                let span = self.span_of(first);
+                self.report(
+                    Diagnostic::error(
+                        "attached-twice",
+                        value.span,
+                        format!("`{}` belongs to another table", self.out.name(object)),
+                    )
+                    .secondary(span, "this one")
+                    .note("there is one cell for each entry of one table"),
+                );
+            }
+            None => seen.push((object, table)),
+        }
+    }
+
+    /// Tables that share a selector hash the same fields.
+    fn same_selector_inputs(
+        &mut self,
+        table: &'program Table,
+        object: DeclarationId,
+        value: &Expression,
+        seen: &mut Vec<(DeclarationId, Vec<&'program Expression>)>,
+    ) {
+        let inputs: Vec<&'program Expression> = table
+            .key()
+            .unwrap_or(&[])
+            .iter()
+            .filter(|key| key.match_kind.as_str() == "selector")
+            .map(|key| &key.expression)
+            .collect();
+        let Some((_, first)) = seen.iter().find(|(other, _)| *other == object) else {
+            seen.push((object, inputs));
+            return;
+        };
+        let same = first.len() == inputs.len()
+            && first.iter().zip(&inputs).all(|(one, other)| self.same_expression(one, other));
+        if !same {
+            self.error(
+                "selector",
+                value.span,
+                format!(
+                    "the tables that share `{}` have different `selector` keys",
+                    self.out.name(object)
+                ),
+            );
+        }
+    }
+
+    // Checksum controls of v1model.
+
+    fn checksum_controls(&mut self, main: DeclarationId) {
+        let Some(DeclarationKind::Instantiation(instantiation)) =
+            self.out.index.get_declaration(main).map(|found| &found.kind)
+        else {
+            return;
+        };
+        for position in CHECKSUM_CONTROLS {
+            let Some(argument) = instantiation.arguments.get(position) else { continue };
+            let Type::Control(named) = self.out.type_of(argument.value.id) else { continue };
+            let Some(DeclarationKind::Control(control)) =
+                self.out.index.get_declaration(named.declaration).map(|found| &found.kind)
+            else {
+                continue;
+            };
+            self.no_branches(&control.apply);
+        }
+    }
+
+    /// Checksums have a condition of their own. Other statements than calls are left to the target.
+    fn no_branches(&mut self, block: &Block) {
+        for statement in &block.statements {
+            match &statement.kind {
+                StatementKind::Block(block) => self.no_branches(block),
+                StatementKind::If { .. }
+                | StatementKind::Switch { .. }
+                | StatementKind::For { .. }
+                | StatementKind::ForIn { .. } => {
+                    self.report(
+                        Diagnostic::error(
+                            "misplaced",
+                            statement.span,
+                            "a control for checksums has neither branches nor loops",
+                        )
+                        .note("the first argument of `verify_checksum` and `update_checksum` is a condition"),
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+}
