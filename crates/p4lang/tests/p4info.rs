@@ -312,3 +312,60 @@ control C(inout h_t h) { table t { key = { h.f : exact; } actions = { NoAction; 
     let errors = p4info::generate(&other).unwrap_err();
     assert!(matches!(&*errors, [p4info::P4InfoError::Architecture(name)] if name == "P"));
 }
+
+#[test]
+fn actions_that_controls_call_are_there_without_parameters() {
+    let types = "header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; } struct meta_t { }
+action global_called() { }
+action global_listed() { }";
+    let ingress = "
+    action inlined() { }
+    action called(inout bit<8> x, bit<9> port) { inlined(); x = 1; }
+    action both(bit<9> port) { sm.egress_spec = port; }
+    action bound(inout bit<8> x, @id(7) bit<9> port) { x = (bit<8>) port; }
+    action dead() { }
+    table t {
+        key = { hdr.h.a: exact; }
+        actions = { both; bound(hdr.h.b); global_listed; }
+        default_action = bound(hdr.h.b, 9w3);
+    }";
+    let apply =
+        "called(hdr.h.b, 9w1); both(9w2); global_called(); t.apply(); if (false) { dead(); }";
+    let info = generate(&v1model(types, START, ingress, apply));
+    let actions: Vec<(&str, Vec<&str>)> = info
+        .actions
+        .iter()
+        .map(|action| {
+            let params = action.params.iter().map(|param| param.name.as_str()).collect();
+            (action.preamble.as_ref().map_or("", |preamble| &preamble.name), params)
+        })
+        .collect();
+    assert_eq!(
+        actions,
+        [
+            ("global_listed", vec![]),
+            ("global_called", vec![]),
+            ("I.called", vec![]),
+            ("I.both", vec!["port"]),
+            ("I.bound", vec!["port"]),
+        ]
+    );
+    let default = info.tables[0].initial_default_action.as_ref().unwrap();
+    let arguments: Vec<u32> = default.arguments.iter().map(|argument| argument.param_id).collect();
+    assert_eq!(arguments, [7]);
+}
+
+#[test]
+fn a_header_with_structs_has_dotted_fields_without_names_of_their_own() {
+    let types = "struct inner_t { @name(\"other\") bit<8> x; bit<8> y; }
+@controller_header(\"packet_in\") header in_t { @name(\"first\") bit<16> a; inner_t s; }
+@controller_header(\"packet_out\") header out_t { @name(\"first\") bit<16> a; }
+header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; in_t i; out_t o; } struct meta_t { }";
+    let info = generate(&v1model(types, START, "", ""));
+    let names: Vec<Vec<&str>> = info
+        .controller_packet_metadata
+        .iter()
+        .map(|header| header.metadata.iter().map(|field| field.name.as_str()).collect())
+        .collect();
+    assert_eq!(names, [vec!["a", "s.x", "s.y"], vec!["first"]]);
+}

@@ -72,11 +72,9 @@ fn table_entry(
     let action = reference
         .and_then(|reference| program.actions.get(reference.action.index()))
         .ok_or("its action is not in the table's list")?;
-    let ids = field_ids(action.parameters.iter().map(|p| &p.annotations)).unwrap_or_default();
-    let given =
-        action.parameters.iter().zip(ids).filter(|(parameter, _)| parameter.direction.is_none());
+    let ids = field_ids(action.control_plane_parameters().map(|p| &p.annotations));
     let mut params = Vec::new();
-    for ((_, param_id), value) in given.zip(&source.action.arguments) {
+    for (param_id, value) in ids.unwrap_or_default().into_iter().zip(&source.action.arguments) {
         let value = of_value(value).ok_or("an argument has no byte string")?;
         params.push(v1::action::Param { param_id, value: value.into() });
     }

@@ -153,15 +153,13 @@ impl<'p> Builder<'p> {
     fn default_action(&self, table: &'p ir::Table) -> Option<TableActionCall> {
         let position = table.default_action.position as usize;
         let action = self.program.actions.get(table.actions.get(position)?.action.index())?;
-        let ids = field_ids(action.parameters.iter().map(|parameter| &parameter.annotations)).ok();
-        let given = action
-            .parameters
-            .iter()
-            .zip(ids.unwrap_or_default())
-            .filter(|(parameter, _)| parameter.direction.is_none());
-        let arguments = given
+        let parameters = action.control_plane_parameters();
+        let ids = field_ids(parameters.map(|parameter| &parameter.annotations)).ok();
+        let arguments = ids
+            .unwrap_or_default()
+            .into_iter()
             .zip(&table.default_action.arguments)
-            .filter_map(|((_, param_id), value)| {
+            .filter_map(|(param_id, value)| {
                 let value = of_value(value)?.into();
                 Some(table_action_call::Argument { param_id, value })
             })
@@ -212,22 +210,26 @@ impl<'p> Builder<'p> {
 
     pub(super) fn actions(&mut self, reach: &Reach) {
         let program = self.program;
-        for action in reach.actions.iter().filter_map(|id| program.actions.get(id.index())) {
+        for id in &reach.actions {
+            let Some(action) = program.actions.get(id.index()) else { continue };
             let known = |built: &Action| {
                 built.preamble.as_ref().is_some_and(|preamble| preamble.name == action.name)
             };
             if hidden(&action.annotations) || self.info.actions.iter().any(known) {
                 continue;
             }
-            let built = self.action(action);
+            let built = self.action(action, reach.called_only.contains(id));
             self.info.actions.push(built);
         }
     }
 
-    fn action(&mut self, source: &'p ir::Action) -> Action {
-        let ids = self.field_ids(&source.name, source.parameters.iter().map(|p| &p.annotations));
+    /// Parameters that the program itself gives are none of a controller's business: those with a direction, and all
+    /// those of an action that is only called.
+    fn action(&mut self, source: &'p ir::Action, called_only: bool) -> Action {
+        let given: Vec<_> = source.control_plane_parameters().filter(|_| !called_only).collect();
+        let ids = self.field_ids(&source.name, given.iter().map(|p| &p.annotations));
         let mut params = Vec::new();
-        for (parameter, id) in source.parameters.iter().zip(ids) {
+        for (parameter, id) in given.iter().zip(ids) {
             let passed = pass(&parameter.annotations, &[], &mut self.errors);
             self.types.specify(parameter.type_id, parameter.user_type, &mut self.errors);
             let enumeration = self.types.enum_name(parameter.type_id);

@@ -2,8 +2,9 @@
 //!
 //! p4c writes P4Info after its front-end has removed what is never used, inlined controls, and
 //! moved the actions of the program into every control that uses them. So a table counts if it is
-//! applied, an action if such a table names it, and in each top-level control the actions of the
-//! program come first, in the order in which its tables name them.
+//! applied, an action if such a table names it or the control itself calls it (one that only other
+//! actions call is inlined there), and in each top-level control the actions of the program come
+//! first, in the order in which its tables name them and then its statements call them.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +18,10 @@ use crate::ir::{
 pub(super) struct Reach {
     /// Tables that are applied.
     pub(super) tables: Vec<TableId>,
-    /// Actions that entries of those may name, each once.
+    /// Actions that those tables name or that controls call, each once.
     pub(super) actions: Vec<ActionId>,
+    /// Those of them that no table names: p4c takes their parameters away.
+    pub(super) called_only: BTreeSet<ActionId>,
     /// Types that `digest` of v1model is called with.
     pub(super) digests: Vec<TypeId>,
     /// Whether any extern function is called in a control or in an action.
@@ -63,11 +66,12 @@ fn one_control(
         .map(|(position, _)| TableId(position))
         .filter(|table| body.tables.contains(table) && !reach.tables.contains(table))
         .collect();
-    let used: Vec<ActionId> = tables
+    let in_tables: Vec<ActionId> = tables
         .iter()
         .flat_map(|table| &program.tables[table.index()].actions)
         .map(|reference| reference.action)
         .collect();
+    let used: Vec<ActionId> = in_tables.iter().chain(&body.called).copied().collect();
     let of_program = used.iter().copied().filter(|action| {
         program.actions.get(action.index()).is_some_and(|a| a.scope == ActionScope::Program)
     });
@@ -80,6 +84,9 @@ fn one_control(
             continue;
         }
         reach.actions.push(action);
+        if !in_tables.contains(&action) {
+            reach.called_only.insert(action);
+        }
         let mut of_action = Walk::new(program);
         of_action.action(action);
         reach.take(of_action);
@@ -104,6 +111,9 @@ struct Walk<'p> {
     program: &'p Program,
     controls: BTreeSet<ControlId>,
     actions: BTreeSet<ActionId>,
+    /// Actions that controls call, not those that other actions call.
+    called: Vec<ActionId>,
+    in_action: bool,
     functions: BTreeSet<FunctionId>,
     tables: BTreeSet<TableId>,
     digests: Vec<TypeId>,
@@ -116,6 +126,8 @@ impl<'p> Walk<'p> {
             program,
             controls: BTreeSet::new(),
             actions: BTreeSet::new(),
+            called: Vec::new(),
+            in_action: false,
             functions: BTreeSet::new(),
             tables: BTreeSet::new(),
             digests: Vec::new(),
@@ -132,10 +144,15 @@ impl<'p> Walk<'p> {
     }
 
     fn action(&mut self, action: ActionId) {
+        if !self.in_action && !self.called.contains(&action) {
+            self.called.push(action);
+        }
         if self.actions.insert(action)
             && let Some(action) = self.program.actions.get(action.index())
         {
+            let outer = std::mem::replace(&mut self.in_action, true);
             self.block(&action.body);
+            self.in_action = outer;
         }
     }
 

@@ -369,12 +369,19 @@ pub(super) struct FlatField {
 
 /// The fields of a header; those of structs in it have dotted names, and the annotations of all
 /// that they are in, the innermost first and each name once.
+///
+/// p4c names every field anew once there is a struct among them: then `@name` counts for none.
 pub(super) fn flatten(program: &Program, header: &Composite) -> Vec<FlatField> {
+    let is_struct = |field: &Field| {
+        let inner = program.types.composite(field.type_id);
+        inner.is_some_and(|inner| inner.kind == CompositeKind::Struct)
+    };
+    let renamed = header.fields.iter().any(is_struct);
     let mut flat = Vec::new();
     // Innermost last: fields that are still to do, with what surrounds them.
-    let mut pending: Vec<(String, Vec<Annotation>, bool, &Field)> =
-        header.fields.iter().rev().map(|field| (String::new(), Vec::new(), false, field)).collect();
-    while let Some((prefix, outer, nested, field)) = pending.pop() {
+    let mut pending: Vec<(String, Vec<Annotation>, &Field)> =
+        header.fields.iter().rev().map(|field| (String::new(), Vec::new(), field)).collect();
+    while let Some((prefix, outer, field)) = pending.pop() {
         let mut annotations = field.annotations.clone();
         for annotation in outer {
             if find(&annotations, &annotation.name).is_none() {
@@ -389,11 +396,11 @@ pub(super) fn flatten(program: &Program, header: &Composite) -> Vec<FlatField> {
                         .fields
                         .iter()
                         .rev()
-                        .map(|field| (prefix.clone(), annotations.clone(), true, field)),
+                        .map(|field| (prefix.clone(), annotations.clone(), field)),
                 );
             }
             _ => flat.push(FlatField {
-                name: if nested { format!("{prefix}{}", field.name) } else { field_name(field) },
+                name: if renamed { format!("{prefix}{}", field.name) } else { field_name(field) },
                 type_id: field.type_id,
                 user_type: field.user_type,
                 annotations,

@@ -9,6 +9,7 @@ mod condition;
 mod directive;
 mod expansion;
 mod files;
+mod in_string;
 mod macros;
 mod print;
 #[cfg(test)]
@@ -217,7 +218,7 @@ impl Preprocessor<'_> {
             if token.kind != TokenKind::End {
                 self.count(token.span, 1);
             }
-            return token;
+            return self.obey_in_string(token);
         }
     }
 }

@@ -247,3 +247,13 @@ fn errors() {
     insta::assert_snapshot!(messages("#define A 1\n#define A 1\n#define A 2\n"));
     insta::assert_snapshot!(messages("#if 1\n#else\n#else\n#endif\n"));
 }
+
+#[test]
+fn conditionals_are_obeyed_in_strings_that_span_lines() {
+    let text = "#define A\n#define N 2\n\"one // don't\n#if defined(A) || defined(B)\n  two\n#ifdef B\n  no\n\
+                #elif N == 2\n  N\n#endif\n#else\n  no\n#endif\n#1 is none\nend\" y";
+    assert_eq!(run(text), "\"one // don't\n\n  two\n\n\n\n  N\n\n\n\n\n#1 is none\nend\" y");
+    // What is never closed ends with the string.
+    assert_eq!(run("\"one\n#ifdef B\ntwo\nthree\""), "\"one\n\n\nthree\"");
+    assert!(messages("\"one\n#if 1 +\n#endif\n\"").contains("error[preprocessor]"));
+}
