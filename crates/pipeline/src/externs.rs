@@ -312,6 +312,30 @@ impl Machine<'_> {
         Ok(data)
     }
 
+    /// As [`Machine::input_data`], with the zeros in front, as psa_switch has it
+    /// (`targets/psa_switch/externs/psa_hash.cpp`).
+    pub(crate) fn input_data_to_the_right(
+        &self,
+        call: &Call<'_>,
+        position: usize,
+    ) -> Result<Vec<u8>, Stop> {
+        let (mut data, mut used) = (Vec::new(), 8);
+        match call.arguments.get(position) {
+            Some(Argument::In(expression)) => self.append_data(expression, &mut data, &mut used)?,
+            _ => return self.input_data(call, position),
+        }
+        let free = 8 - used.clamp(1, 8);
+        if free > 0 {
+            let mut above = 0;
+            for byte in &mut data {
+                let here = *byte;
+                *byte = above << (8 - free) | here >> free;
+                above = here;
+            }
+        }
+        Ok(data)
+    }
+
     /// The hash of data by the algorithm of this name.
     pub(crate) fn hash(&mut self, algorithm: &str, data: &[u8]) -> Result<u64, Stop> {
         if algorithm.eq_ignore_ascii_case("random") {

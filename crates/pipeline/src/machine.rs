@@ -20,8 +20,8 @@ use crate::trace::{Event, Trace};
 use crate::value::Value;
 use p4lang::bits::Bits;
 use p4lang::ir::{
-    Block, ControlId, Direction, ExternId, Location, Parameter, ParserId, Place, TableId,
-    VariableId,
+    Block, ControlId, Direction, Expression, ExternId, Location, Parameter, ParserId, Place,
+    TableId, VariableId,
 };
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -73,6 +73,8 @@ pub(crate) struct Effects {
     pub(crate) resubmit: Option<Preserved>,
     /// v1model: what the last `recirculate` keeps; PNA: whether it was called.
     pub(crate) recirculate: Option<Preserved>,
+    /// v1model: the last `digest`: receiver and message.
+    pub(crate) digest: Option<(u64, Expression)>,
     /// v1model: most bytes that leave.
     pub(crate) truncate: Option<u64>,
     /// v1model: a `verify_checksum` failed.

@@ -63,6 +63,10 @@ pub(crate) struct State {
     pub(crate) multicast_groups: BTreeMap<u32, Vec<Replica>>,
     pub(crate) clone_sessions: BTreeMap<u32, CloneSession>,
     pub(crate) flow_ids: u32,
+    /// v1model: queues of each port.
+    pub(crate) priority_queues: u32,
+    /// PSA: checksum units are those of psa_switch.
+    pub(crate) psa_switch_checksums: bool,
     /// v1model in BMv2: direct counters count each hit, whether the action calls them or not.
     pub(crate) counts_every_hit: bool,
     random: ChaCha8Rng,
@@ -97,6 +101,8 @@ impl State {
             multicast_groups: BTreeMap::new(),
             clone_sessions: BTreeMap::new(),
             flow_ids: 0,
+            priority_queues: 1,
+            psa_switch_checksums: false,
             counts_every_hit: program.architecture == Architecture::V1model,
             random: ChaCha8Rng::seed_from_u64(seed),
         })

@@ -1,7 +1,7 @@
 //! Tables: what the control plane put in, what a packet finds.
 //!
-//! A lookup takes the best of all entries that match: highest priority, then longest prefix, then
-//! the oldest. Tables with nothing but exact keys find their entry through the index that also
+//! A lookup takes the best of all entries that match: highest priority, or in tables without
+//! priorities longest prefix, then the oldest. Tables with nothing but exact keys find their entry through the index that also
 //! tells duplicates; all others are scanned. The reference is for being right, not for speed.
 
 mod entry;
@@ -247,8 +247,9 @@ impl TableState {
         if self.find(&entry.matches, entry.priority).is_some() {
             return Err(ControlError::Duplicate);
         }
-        if let Some(size) = self.size
-            && self.entries.len() as u64 >= size.max(1)
+        // Zero says nothing about the size, to p4c's back end for BMv2 too.
+        if let Some(size) = self.size.filter(|size| *size > 0)
+            && self.entries.len() as u64 >= size
         {
             return Err(ControlError::Full { name: self.name.clone(), size });
         }
@@ -357,8 +358,12 @@ impl TableState {
             stored.entry.matches.iter().zip(keys).all(|(wanted, key)| wanted.matches(key))
         });
         let oldest_last = matching.rev();
+        // Where entries have priorities, BMv2 does not look at prefixes.
         oldest_last
-            .max_by_key(|(_, stored)| (stored.entry.priority, stored.prefix_length))
+            .max_by_key(|(_, stored)| {
+                let prefix = if self.needs_priority { 0 } else { stored.prefix_length };
+                (stored.entry.priority, prefix)
+            })
             .map(|(handle, _)| *handle)
     }
 

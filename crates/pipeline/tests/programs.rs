@@ -37,7 +37,7 @@ fn run_script(program: p4lang::ir::Program, path: &Path) -> Report {
     let text = fs::read_to_string(path).expect("the script");
     let script = Script::parse(&text).unwrap_or_else(|errors| panic!("{path:?}: {errors:?}"));
     let mut switch = Switch::new(program).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    let options = Options { every_port: true, trace: false };
+    let options = Options { every_port: true, strict: true, ..Options::default() };
     run(&mut switch, &script, options)
         .unwrap_or_else(|(line, error)| panic!("{path:?}:{line}: {error}"))
 }

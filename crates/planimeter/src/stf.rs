@@ -29,7 +29,9 @@ differ; at the end comes one line for each script.
 
 Outputs are compared port by port, in order, when the script is over, as p4c's runner for BMv2 \
 does. Ports that the script does not name are not looked at, but --every-port makes packets on them \
-failures too.";
+failures too. A statement that the switch refuses (an entry that is there already or does not fit, an \
+index beyond an array) has no effect and is a note, as BMv2's command line has it; with --strict it \
+ends the script.";
 
 const STATEMENTS: &str = "\
 Statements, one a line; `#` begins a comment:
@@ -43,7 +45,8 @@ Statements, one a line; `#` begins a comment:
   counter_read, counter_write, register_read, register_write, register_reset,
   meter_get_rates, meter_set_rates, meter_array_set_rates
   mirroring_add SESSION PORT, mirroring_add_mc SESSION GROUP, mirroring_delete, mirroring_get
-  mc_mgrp_create GROUP, mc_node_create ID PORT ..., mc_node_update, mc_node_associate GROUP NODE
+  mc_mgrp_create GROUP, mc_node_create ID PORT ... [| LAG ...], mc_node_update,
+  mc_node_associate GROUP NODE, mc_set_lag_membership LAG PORT ...
   act_prof_create_member PROFILE MEMBER ACTION(...), act_prof_create_group PROFILE GROUP,
   act_prof_add_member_to_group PROFILE MEMBER GROUP, act_prof_remove_member_from_group,
   table_indirect_add TABLE KEY:MATCH ... MEMBER, table_indirect_add_with_group TABLE ... GROUP
@@ -105,6 +108,26 @@ pub(crate) fn command() -> Command {
                 .long("every-port")
                 .action(ArgAction::SetTrue)
                 .help("Packets on ports that the script does not name are failures"),
+        )
+        .arg(
+            Arg::new("strict")
+                .long("strict")
+                .action(ArgAction::SetTrue)
+                .help("What the switch refuses ends the script; without this it is a note"),
+        )
+        .arg(
+            Arg::new("specification")
+                .long("specification")
+                .action(ArgAction::SetTrue)
+                .help("PSA: checksum units as the specification has them, not as psa_switch"),
+        )
+        .arg(
+            Arg::new("priority-queues")
+                .long("priority-queues")
+                .value_name("NUMBER")
+                .default_value("1")
+                .value_parser(value_parser!(u32).range(1..))
+                .help("v1model: queues of each port; packets of a priority beyond are dropped"),
         )
         .arg(
             Arg::new("quiet")
@@ -187,8 +210,13 @@ fn one_script(
 ) -> Result<bool, Failure> {
     let seed = matches.get_one::<u64>("seed").copied().unwrap_or(0);
     let mut switch = Switch::with_seed(program.clone(), seed).map_err(Failure::input)?;
-    let options =
-        Options { every_port: matches.get_flag("every-port"), trace: matches.get_flag("trace") };
+    let options = Options {
+        every_port: matches.get_flag("every-port"),
+        strict: matches.get_flag("strict"),
+        specification: matches.get_flag("specification"),
+        priority_queues: matches.get_one::<u32>("priority-queues").copied().unwrap_or(1),
+        trace: matches.get_flag("trace"),
+    };
     let mut report = run_script(&mut switch, script, options)
         .map_err(|(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())))?;
     for (port, capture) in matches.get_many::<(u32, PathBuf)>("pcap-in").unwrap_or_default() {

@@ -1,5 +1,9 @@
 //! PSA_Switch (Portable Switch Architecture, version 1.2, section 6): ingress parser, ingress,
 //! ingress deparser, packet replication, egress parser, egress, egress deparser, output.
+//!
+//! PSA leaves open what user-defined metadata hold at first. As in BMv2's psa_switch
+//! (`targets/psa_switch/psa_switch.cpp`), those of egress are what ingress left if both have one type
+//! and the packet comes unicast or multicast, and zero otherwise.
 
 use super::{
     Bound, Output, PSA_PORT_RECIRCULATE, PassBudget, bound_control, bound_parser, drop_packet,
@@ -46,6 +50,8 @@ struct Egress {
     path: &'static str,
     instance: u16,
     class_of_service: u128,
+    /// User-defined metadata at first.
+    metadata: Value,
     normal: Value,
     cloned_at_ingress: Value,
     cloned_at_egress: Value,
@@ -143,6 +149,8 @@ impl Blocks {
         let class_of_service = number("class_of_service");
         let (group, destination) = (number("multicast_group"), number("egress_port"));
 
+        let same_type = control.types.get(1) == self.egress.parser.types.get(1);
+        let kept = same_type.then(|| metadata.clone());
         let mut arguments = [
             initial(machine, &deparser.types, 0)?,
             initial(machine, &deparser.types, 1)?,
@@ -195,6 +203,9 @@ impl Blocks {
                 pass.instance = replica.instance;
                 pass.class_of_service = class_of_service;
                 pass.normal.clone_from(&normal_meta);
+                if let Some(kept) = &kept {
+                    pass.metadata.clone_from(kept);
+                }
                 queue.push_back(Pass::Egress(pass));
             }
         } else {
@@ -202,6 +213,9 @@ impl Blocks {
             pass.port = destination as u32;
             pass.class_of_service = class_of_service;
             pass.normal = normal_meta;
+            if let Some(kept) = kept {
+                pass.metadata = kept;
+            }
             queue.push_back(Pass::Egress(pass));
         }
         Ok(())
@@ -221,6 +235,7 @@ impl Blocks {
             path,
             instance: 0,
             class_of_service: 0,
+            metadata: initial(machine, types, 1)?,
             normal: initial(machine, types, 3)?,
             cloned_at_ingress: initial(machine, types, 4)?,
             cloned_at_egress: initial(machine, types, 5)?,
@@ -246,7 +261,7 @@ impl Blocks {
         let mut input = Fields::new(machine, &parser.types, 2)?;
         input.set("egress_port", u128::from(port)).set("packet_path", path);
         let headers = initial(machine, &parser.types, 0)?;
-        let metadata = initial(machine, &parser.types, 1)?;
+        let metadata = pass.metadata;
         machine.load_packet(packet);
         let (normal, at_ingress) = (pass.normal, pass.cloned_at_ingress);
         let mut arguments =

@@ -2,10 +2,14 @@
 //! order ingress clone, resubmission, multicast, unicast or drop; egress, then egress clone, drop,
 //! checksum update and deparser, recirculation, output.
 //!
-//! What simple_switch does beyond its documentation is kept: metadata of a clone, a resubmitted or
-//! a recirculated packet start at zero (`ingress_port` too) except for fields of the field list;
-//! a packet that leaves ingress for one port is of instance type 0 whatever it was before; the
-//! packet length that egress sees counts headers that were made valid or invalid.
+//! What simple_switch does beyond its documentation is kept (`targets/simple_switch/simple_switch.cpp`,
+//! `src/bm_sim/packet.cpp`): metadata of a clone, a resubmitted or a recirculated packet start at zero
+//! (`ingress_port` and `ingress_global_timestamp` too) except for fields of the field list; a packet
+//! that leaves ingress for one port is of instance type 0 whatever it was before; the packet length
+//! that egress sees counts headers that were made valid or invalid; a recirculated packet is not
+//! truncated; a session is the low 15 bits of its number; a digest is sent at the end of ingress, the
+//! last one called, with the values of that moment; a packet whose `priority` is not below the number
+//! of queues of a port (one, if nobody says otherwise) is dropped.
 
 use super::{
     Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
@@ -67,6 +71,10 @@ struct Egress {
     ingress_port: u32,
     /// Most bytes that leave, by the clone session.
     most: Option<u64>,
+    /// Most bytes that leave, by `truncate` in ingress.
+    truncated: Option<u64>,
+    /// Queue of the port; the larger number leaves first.
+    priority: u128,
     path: &'static str,
     generation: u32,
 }
@@ -113,7 +121,7 @@ impl Blocks {
         let mut queue = VecDeque::from([Pass::Ingress(first)]);
         let mut outputs = Vec::new();
         let mut budget = PassBudget::default();
-        while let Some(pass) = queue.pop_front() {
+        while let Some(pass) = next(&mut queue) {
             match pass {
                 Pass::Ingress(pass) => {
                     budget.take(pass.generation)?;
@@ -160,11 +168,14 @@ impl Blocks {
         machine.event(|_| Event::Pass { pipeline: "ingress", port, length: packet.len(), path });
         machine.begin_pass(length)?;
         self.set(machine, &mut standard, "packet_length", u128::from(length))?;
-        let now = microseconds(machine);
-        self.set(machine, &mut standard, "ingress_global_timestamp", now)?;
+        if generation == 0 {
+            let now = microseconds(machine);
+            self.set(machine, &mut standard, "ingress_global_timestamp", now)?;
+        }
 
         let mut arguments = self.parse(machine, packet.clone(), metadata, standard)?;
         machine.run_control(self.ingress, &mut arguments)?;
+        machine.send_digest()?;
 
         let effects = std::mem::take(&mut machine.effects);
         let payload = machine.payload().to_vec();
@@ -200,8 +211,10 @@ impl Blocks {
             length: length_in_egress,
             received_length: length,
             ingress_port: port,
+            most: None,
             // BMv2 keeps the length with the packet, and a replica is a new packet without it.
-            most: if multicast { None } else { effects.truncate },
+            truncated: if multicast { None } else { effects.truncate },
+            priority: 0,
             path: if multicast { "replicated" } else { "normal" },
             generation,
         };
@@ -270,6 +283,8 @@ impl Blocks {
             received_length: length,
             ingress_port: copy.port,
             most: None,
+            truncated: None,
+            priority: 0,
             path: "cloned at ingress",
             generation: copy.generation + 1,
         };
@@ -324,13 +339,19 @@ impl Blocks {
 
     fn enqueue(
         &self,
-        machine: &Machine<'_>,
+        machine: &mut Machine<'_>,
         mut passing: Egress,
         queue: &mut VecDeque<Pass>,
     ) -> Result<(), RunError> {
+        passing.priority = self.number(machine, &passing.standard, "priority")?;
+        if passing.priority >= u128::from(machine.state.priority_queues) {
+            drop_packet(machine, "the port has no queue of this priority");
+            return Ok(());
+        }
         let now = microseconds(machine);
         self.set(machine, &mut passing.standard, "enq_timestamp", now)?;
-        self.set(machine, &mut passing.standard, "enq_qdepth", 0)?;
+        let depth = depth(queue, passing.port, passing.priority);
+        self.set(machine, &mut passing.standard, "enq_qdepth", depth)?;
         queue.push_back(Pass::Egress(Box::new(passing)));
         Ok(())
     }
@@ -349,7 +370,7 @@ impl Blocks {
         let now = microseconds(machine);
         self.set(machine, &mut standard, "egress_global_timestamp", now)?;
         self.set(machine, &mut standard, "deq_timedelta", 0)?;
-        self.set(machine, &mut standard, "deq_qdepth", 0)?;
+        self.set(machine, &mut standard, "deq_qdepth", depth(queue, port, pass.priority))?;
         self.set(machine, &mut standard, "egress_port", u128::from(port))?;
         self.set(machine, &mut standard, "egress_spec", 0)?;
         self.set(machine, &mut standard, "packet_length", u128::from(pass.length))?;
@@ -379,6 +400,8 @@ impl Blocks {
                 received_length: pass.received_length,
                 ingress_port: pass.ingress_port,
                 most: None,
+                truncated: None,
+                priority: 0,
                 path: "cloned at egress",
                 generation: generation + 1,
             };
@@ -395,9 +418,7 @@ impl Blocks {
         machine.run_control(self.deparser, &mut [headers])?;
         let mut packet = machine.take_emitted();
         packet.extend_from_slice(&payload);
-        for most in [effects.truncate, pass.most].into_iter().flatten() {
-            packet.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-        }
+        packet.truncate(bytes(pass.most));
 
         if let Some(preserved) = effects.recirculate {
             machine.event(|_| Event::Copy { kind: "recirculate" });
@@ -410,6 +431,7 @@ impl Blocks {
             queue.push_back(Pass::Ingress(again));
             return Ok(());
         }
+        packet.truncate(bytes(effects.truncate).min(bytes(pass.truncated)));
         output(machine, outputs, port, packet);
         Ok(())
     }
@@ -462,6 +484,34 @@ struct Copy {
     preserved: Preserved,
     generation: u32,
     port: u32,
+}
+
+/// What runs next: passes in order, but a port sends what has the highest priority first.
+fn next(queue: &mut VecDeque<Pass>) -> Option<Pass> {
+    let Some(Pass::Egress(front)) = queue.front() else { return queue.pop_front() };
+    let (mut best, mut highest) = (0, front.priority);
+    for (position, pass) in queue.iter().enumerate() {
+        if let Pass::Egress(other) = pass
+            && other.port == front.port
+            && other.priority > highest
+        {
+            (best, highest) = (position, other.priority);
+        }
+    }
+    queue.remove(best)
+}
+
+/// Packets that wait in a queue of a port.
+fn depth(queue: &VecDeque<Pass>, port: u32, priority: u128) -> u128 {
+    let waits = |pass: &&Pass| match pass {
+        Pass::Egress(pass) => pass.port == port && pass.priority == priority,
+        Pass::Ingress(_) => false,
+    };
+    queue.iter().filter(waits).count() as u128
+}
+
+fn bytes(most: Option<u64>) -> usize {
+    most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
 }
 
 impl Egress {

@@ -39,6 +39,20 @@ impl Switch {
         self.state.clone_sessions.get(&session)
     }
 
+    /// v1model: how many queues each port has; `priority` of a packet is the number of its queue, from
+    /// zero, and the highest leaves first. A packet with a number beyond is dropped. One at first, as
+    /// for `simple_switch` without `--priority-queues`.
+    pub fn set_priority_queues(&mut self, queues: u32) {
+        self.state.priority_queues = queues.max(1);
+    }
+
+    /// PSA: whether a `Checksum` computes what BMv2's psa_switch does: the hash of the last `update`
+    /// alone, as a number without its leading zero bytes (`targets/psa_switch/externs/psa_checksum.cpp`).
+    /// Not at first: the specification says all data since `clear`.
+    pub fn set_psa_switch_checksums(&mut self, as_psa_switch: bool) {
+        self.state.psa_switch_checksums = as_psa_switch;
+    }
+
     /// Sets the members of a parser value set: for each one match per field, by its match kind.
     ///
     /// # Errors

@@ -240,11 +240,11 @@ impl Machine<'_> {
         };
         let algorithm = algorithm.clone();
         if call.arguments.len() < 3 {
-            let data = self.input_data(call, 0)?;
+            let data = self.input_data_to_the_right(call, 0)?;
             let hash = self.hash(&algorithm, &data)?;
             return Ok(Value::Bits(Bits::unsigned(64, u128::from(hash))));
         }
-        let data = self.input_data(call, 1)?;
+        let data = self.input_data_to_the_right(call, 1)?;
         let hash = self.hash(&algorithm, &data)?;
         Ok(within(hash, &self.input(call, 0)?, &self.input(call, 2)?))
     }
@@ -259,6 +259,9 @@ impl Machine<'_> {
             return Err(damaged("checksum"));
         };
         let algorithm = algorithm.clone();
+        if self.state.psa_switch_checksums {
+            return self.checksum_of_psa_switch(call, id, method, &algorithm);
+        }
         let start = ChecksumState::Data { bytes: Vec::new(), used: 8 };
         let state = self.checksums.remove(&id).unwrap_or_else(|| start.clone());
         let ChecksumState::Data { mut bytes, mut used } = state else {
@@ -279,6 +282,40 @@ impl Machine<'_> {
         }
         self.checksums.insert(id, ChecksumState::Data { bytes, used });
         Ok(result)
+    }
+
+    /// See [`crate::Switch::set_psa_switch_checksums`].
+    fn checksum_of_psa_switch(
+        &mut self,
+        call: &Call<'_>,
+        id: ExternId,
+        method: &str,
+        algorithm: &str,
+    ) -> Result<Option<Value>, Stop> {
+        match method {
+            "clear" => {
+                self.checksums.remove(&id);
+            }
+            "update" => {
+                let data = self.input_data_to_the_right(call, 0)?;
+                let first = data.iter().position(|byte| *byte != 0).unwrap_or(data.len());
+                let bytes = data.get(first..).unwrap_or_default().to_vec();
+                self.checksums.insert(id, ChecksumState::Data { bytes, used: 8 });
+            }
+            _ => {
+                let has_it = ["crc16", "crc16_custom", "crc32", "crc32_custom", "identity"];
+                let has_it = has_it.iter().any(|name| algorithm.eq_ignore_ascii_case(name));
+                let hash = match self.checksums.get(&id) {
+                    Some(ChecksumState::Data { bytes, .. }) if has_it => {
+                        let bytes = bytes.clone();
+                        self.hash(algorithm, &bytes)?
+                    }
+                    _ => 0,
+                };
+                return Ok(Some(Value::Bits(Bits::unsigned(64, u128::from(hash)))));
+            }
+        }
+        Ok(None)
     }
 
     /// Incremental checksums (RFC 1624; PSA specification, section 7.8).

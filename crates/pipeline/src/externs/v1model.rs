@@ -11,6 +11,9 @@ use p4lang::ir::{Argument, Expression, ExpressionKind, Place, VariableId};
 /// The port that drops (`--drop-port` of simple_switch).
 pub(crate) const DROP_PORT: u128 = 511;
 
+/// Bits of a clone session's number that count (`MIRROR_SESSION_ID_MASK` of simple_switch).
+const SESSION_BITS: u64 = 0x7fff;
+
 impl Machine<'_> {
     /// Whether the function is one of these.
     pub(super) fn call_v1model(&mut self, call: &Call<'_>, function: &str) -> Result<bool, Stop> {
@@ -40,10 +43,7 @@ impl Machine<'_> {
                 let Some(Argument::In(data)) = call.arguments.get(1) else {
                     return Err(crate::machine::damaged("argument of digest"));
                 };
-                let value = self.evaluate(data)?;
-                let receiver = Some(self.input_number(call, 0)?);
-                let digest = Digest { instance: None, receiver, type_id: data.type_id, value };
-                self.state.digests.push(digest);
+                self.effects.digest = Some((self.input_number(call, 0)?, data.clone()));
             }
             "verify_checksum" | "verify_checksum_with_payload" => {
                 let payload = function.ends_with("payload");
@@ -65,6 +65,19 @@ impl Machine<'_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Sends the digest that ingress called for, if it did.
+    pub(crate) fn send_digest(&mut self) -> Result<(), RunError> {
+        let Some((receiver, data)) = self.effects.digest.take() else { return Ok(()) };
+        let value = match self.evaluate(&data) {
+            Ok(value) => value,
+            Err(Stop::Fault(fault)) => return Err(fault),
+            Err(Stop::Reject(_)) => return Err(RunError::Malformed("message of a digest")),
+        };
+        let (receiver, type_id) = (Some(receiver), data.type_id);
+        self.state.digests.push(Digest { instance: None, receiver, type_id, value });
+        Ok(())
     }
 
     /// `egress_spec` becomes the drop port, `mcast_grp` zero.
@@ -96,7 +109,7 @@ impl Machine<'_> {
     }
 
     fn session(&self, call: &Call<'_>) -> Result<u32, Stop> {
-        Ok(self.input_number(call, 1)? as u32)
+        Ok((self.input_number(call, 1)? & SESSION_BITS) as u32)
     }
 
     fn field_list(&self, call: &Call<'_>, position: usize) -> Result<Preserved, Stop> {

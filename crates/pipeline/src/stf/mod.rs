@@ -2,8 +2,8 @@
 //!
 //! A script is read ([`Script::parse`]), then run against a [`crate::Switch`] ([`run`]). What passes with
 //! p4c's runner over BMv2 passes here: outputs are compared port by port, in order, at the end;
-//! ports that the script does not name are not looked at. What p4c's runner skips (counters,
-//! `wait`, `remove`, `no_packet`) is done here.
+//! ports that the script does not name are not looked at, and what the switch refuses is a note.
+//! What p4c's runner skips (counters, `wait`, `remove`, `no_packet`) is done here.
 
 mod compare;
 mod number;
@@ -87,6 +87,9 @@ pub enum StfError {
         /// As the script has it.
         name: String,
     },
+    /// A packet with an odd number of digits.
+    #[error("the packet has half a byte: the number of digits is odd")]
+    HalfByte,
     /// The switch refuses.
     #[error(transparent)]
     Control(#[from] ControlError),

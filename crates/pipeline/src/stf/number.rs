@@ -100,6 +100,16 @@ impl Number {
         Bits::from_bigint(width, signed, &mask)
     }
 
+    /// Bits that the digits stand for, leading zeros with them; none for decimal numbers.
+    #[must_use]
+    pub(super) fn digits_width(&self) -> u32 {
+        let digits = u32::try_from(self.digits.len()).unwrap_or(u32::MAX);
+        match self.base {
+            Base::Decimal => 0,
+            base => digits.saturating_mul(base.bits_per_digit()),
+        }
+    }
+
     /// The number of bits of all digits that are not `*`; all of `width` for decimal numbers. As
     /// p4c's runner has it, this is the length of a prefix that is written without one.
     #[must_use]

@@ -37,7 +37,7 @@ impl Script {
     }
 }
 
-const KEYWORDS: [&str; 30] = [
+const KEYWORDS: [&str; 31] = [
     "add",
     "remove",
     "setdefault",
@@ -54,6 +54,7 @@ const KEYWORDS: [&str; 30] = [
     "mc_node_create",
     "mc_node_update",
     "mc_node_associate",
+    "mc_set_lag_membership",
     "counter_read",
     "counter_write",
     "register_read",
@@ -215,7 +216,10 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
     let kind = match word.as_str() {
         "packet" => {
             let port = cursor.small("a port number")?;
-            StatementKind::Packet { port, data: packet_data(cursor)? }
+            match packet_data(cursor)? {
+                Some(data) => StatementKind::Packet { port, data },
+                None => StatementKind::HalfByte,
+            }
         }
         "expect" => {
             let port = cursor.small("a port number")?;
@@ -277,12 +281,18 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
         "mc_mgrp_create" => {
             StatementKind::GroupCreate { group: cursor.small("a multicast group")? }
         }
-        "mc_node_create" => StatementKind::NodeCreate {
-            replication_id: cursor.small("a replication id")?,
-            ports: ports(cursor)?,
-        },
-        "mc_node_update" => StatementKind::NodeUpdate {
-            node: cursor.small("the number of a node")?,
+        "mc_node_create" => {
+            let replication_id = cursor.small("a replication id")?;
+            let (ports, lags) = ports_and_lags(cursor)?;
+            StatementKind::NodeCreate { replication_id, ports, lags }
+        }
+        "mc_node_update" => {
+            let node = cursor.small("the number of a node")?;
+            let (ports, lags) = ports_and_lags(cursor)?;
+            StatementKind::NodeUpdate { node, ports, lags }
+        }
+        "mc_set_lag_membership" => StatementKind::LagMembers {
+            lag: cursor.small("the number of a link aggregation group")?,
             ports: ports(cursor)?,
         },
         "mc_node_associate" => StatementKind::NodeAssociate {
@@ -334,7 +344,8 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
     Ok(kind)
 }
 
-fn packet_data(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, SyntaxError> {
+/// `None` if there is half a byte.
+fn packet_data(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, SyntaxError> {
     let mut digits = Vec::new();
     while !cursor.at_end() {
         match cursor.rest().chars().next().and_then(|character| character.to_digit(16)) {
@@ -344,9 +355,9 @@ fn packet_data(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, SyntaxError> {
         cursor.position += 1;
     }
     if digits.len() % 2 == 1 {
-        return Err(cursor.error("the packet has half a byte: the number of digits is odd"));
+        return Ok(None);
     }
-    Ok(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    Ok(Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()))
 }
 
 fn pattern(cursor: &mut Cursor<'_>) -> Result<Option<Pattern>, SyntaxError> {
@@ -499,10 +510,17 @@ fn check_counter(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> 
 
 fn ports(cursor: &mut Cursor<'_>) -> Result<Vec<u32>, SyntaxError> {
     let mut ports = Vec::new();
-    while !cursor.at_end() {
+    while !cursor.at_end() && !cursor.rest().starts_with('|') {
         ports.push(cursor.small("a port number")?);
     }
     Ok(ports)
+}
+
+/// `PORT ... [| LAG ...]`.
+fn ports_and_lags(cursor: &mut Cursor<'_>) -> Result<(Vec<u32>, Vec<u32>), SyntaxError> {
+    let ports = ports(cursor)?;
+    let lags = if cursor.take("|") { self::ports(cursor)? } else { Vec::new() };
+    Ok((ports, lags))
 }
 
 fn rates(cursor: &mut Cursor<'_>) -> Result<Vec<Rate>, SyntaxError> {

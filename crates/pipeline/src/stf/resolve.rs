@@ -9,7 +9,10 @@ use super::number::Number;
 use super::script::{Call, MatchText};
 use crate::{ActionCall, FieldMatch, Switch};
 use p4lang::bits::Bits;
-use p4lang::ir::{ActionId, ExternId, Key, MatchKind, Program, Table, TableId, Type};
+use p4lang::ir::{
+    ActionId, BinaryOperator, Expression, ExpressionKind, ExternId, Key, MatchKind, Program,
+    Projection, Table, TableId, Type, Value, VariableId,
+};
 
 /// Finds the one name that is meant.
 fn find<'n>(
@@ -205,10 +208,78 @@ fn stack_element(name: &str) -> String {
     name.to_owned()
 }
 
+/// A key that is part of a field: p4c's back end makes it the field under a mask, and entries have
+/// values of the field.
+enum Part {
+    /// `field & mask`.
+    Masked(Bits),
+    /// `field[high:low]`, of a field with this width.
+    Slice { low: u32, width: u32 },
+}
+
+fn part(program: &Program, key: &Key) -> Option<Part> {
+    let constant = |expression: &Expression| match &expression.kind {
+        ExpressionKind::Constant(Value::Bits(bits)) => Some(bits.clone()),
+        _ => None,
+    };
+    match &key.expression.kind {
+        ExpressionKind::Binary(BinaryOperator::BitAnd, left, right) => {
+            constant(right).or_else(|| constant(left)).map(Part::Masked)
+        }
+        ExpressionKind::Slice { operand, low, .. } => match program.types.find(operand.type_id) {
+            Some(Type::Bits { width, .. }) => Some(Part::Slice { low: *low, width }),
+            _ => None,
+        },
+        ExpressionKind::Read(place) => match place.path.as_slice() {
+            [before @ .., Projection::Slice { low, .. }] => {
+                let width = field_width(program, place.variable, before)?;
+                Some(Part::Slice { low: *low, width })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// In bits.
+fn field_width(program: &Program, variable: VariableId, path: &[Projection]) -> Option<u32> {
+    let mut ty = program.variables.get(variable.index())?.type_id;
+    for projection in path {
+        ty = match (program.types.find(ty)?, projection) {
+            (Type::Composite(id), Projection::Field(position)) => {
+                let composite = program.types.composites.get(id.index())?;
+                composite.fields.get(*position as usize)?.type_id
+            }
+            (Type::Stack { element, .. }, _) => element,
+            _ => return None,
+        };
+    }
+    match program.types.find(ty)? {
+        Type::Bits { width, .. } => Some(width),
+        _ => None,
+    }
+}
+
 fn field(program: &Program, key: &Key, text: &MatchText) -> Result<FieldMatch, StfError> {
     let (width, signed) = shape(program, key);
+    let part = part(program, key);
     let bits = |number: &Number| {
-        number.to_bits(width, signed).ok_or_else(|| StfError::Width {
+        let fitting = number.to_bits(width, signed);
+        let fitting = match (&part, fitting) {
+            (Some(Part::Masked(mask)), Some(bits)) => Some(bits.bit_and(mask)),
+            // A value of the slice alone, unless it has the digits of the field.
+            (Some(Part::Slice { width: whole, .. }), Some(bits))
+                if number.digits_width() < *whole =>
+            {
+                Some(bits)
+            }
+            (Some(Part::Slice { low, width: whole }), _) => {
+                let of_field = number.to_bits(*whole, false);
+                of_field.map(|bits| bits.shift_right(u64::from(*low)).cast(width, signed))
+            }
+            (_, fitting) => fitting,
+        };
+        fitting.ok_or_else(|| StfError::Width {
             key: key.name.clone(),
             width,
             value: number.to_string(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::compare::{Expectation, Output, compare};
 use super::script::{
-    Call, Cell, Condition, Indirect, MatchText, Rate, Script, StatementKind, Unit,
+    Call, Cell, Condition, Indirect, MatchText, Rate, Script, Statement, StatementKind, Unit,
 };
 use super::{Failure, StfError, report, resolve};
 use crate::{
@@ -20,6 +20,14 @@ pub struct Options {
     /// Packets that leave by ports that the script does not name are failures too; p4c's runner
     /// does not see them.
     pub every_port: bool,
+    /// What the switch refuses ends the script. p4c's runner hands such statements to BMv2's command
+    /// line, which complains and goes on; without this it is a note.
+    pub strict: bool,
+    /// PSA: checksum units do what the specification says, not what psa_switch does
+    /// ([`Switch::set_psa_switch_checksums`]).
+    pub specification: bool,
+    /// v1model: queues of each port ([`Switch::set_priority_queues`]); zero is one.
+    pub priority_queues: u32,
     /// Take events for [`Report::trace`].
     pub trace: bool,
 }
@@ -53,13 +61,35 @@ pub fn run(
     script: &Script,
     options: Options,
 ) -> Result<Report, (usize, StfError)> {
+    switch.set_psa_switch_checksums(!options.specification);
+    switch.set_priority_queues(options.priority_queues);
     let mut runner = Runner::new(switch, options);
-    for statement in &script.statements {
-        runner
-            .statement(statement.line, &statement.kind)
-            .map_err(|error| (statement.line, error))?;
+    for Statement { line, kind } in &script.statements {
+        if let Err(error) = runner.statement(*line, kind) {
+            if options.strict || !is_tolerated(kind, &error) {
+                return Err((*line, error));
+            }
+            runner.report.notes.push((*line, format!("without effect: {error}")));
+        }
     }
     Ok(runner.finish())
+}
+
+/// Whether p4c's runner would go on. It looks up tables, keys, actions and parameters itself, and
+/// gives up if there are none; everything else is BMv2's to refuse, which it does not notice.
+fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
+    let looks_up = matches!(
+        kind,
+        StatementKind::Add { .. }
+            | StatementKind::AddIndirect { .. }
+            | StatementKind::SetDefault { .. }
+            | StatementKind::MemberCreate { .. }
+    );
+    let not_found = matches!(
+        error,
+        StfError::Unknown { .. } | StfError::Ambiguous { .. } | StfError::Missing { .. }
+    );
+    !(looks_up && not_found)
 }
 
 const COUNTERS: [&str; 2] = ["counter", "Counter"];
@@ -74,6 +104,7 @@ const PROFILES: [&str; 4] =
 struct MulticastNode {
     replication_id: u16,
     ports: Vec<u32>,
+    lags: Vec<u32>,
 }
 
 struct Runner<'s> {
@@ -90,6 +121,8 @@ struct Runner<'s> {
     handles: HashMap<String, (TableId, EntryHandle)>,
     nodes: Vec<MulticastNode>,
     groups: BTreeMap<u32, Vec<usize>>,
+    /// Ports of each link aggregation group.
+    lags: BTreeMap<u32, Vec<u32>>,
     /// Of the last packet: port and position in `got`.
     last_outputs: Vec<(u32, usize)>,
 }
@@ -108,6 +141,7 @@ impl<'s> Runner<'s> {
             handles: HashMap::new(),
             nodes: Vec::new(),
             groups: BTreeMap::new(),
+            lags: BTreeMap::new(),
             last_outputs: Vec::new(),
         }
     }
@@ -121,6 +155,7 @@ impl<'s> Runner<'s> {
                 self.expected.entry(*port).or_default().push(expectation);
             }
             StatementKind::NoPacket => self.no_packet(),
+            StatementKind::HalfByte => return Err(StfError::HalfByte),
             other => {
                 self.after_command = true;
                 self.command(line, other)?;
@@ -213,6 +248,7 @@ impl<'s> Runner<'s> {
             | StatementKind::GroupCreate { .. }
             | StatementKind::NodeCreate { .. }
             | StatementKind::NodeUpdate { .. }
+            | StatementKind::LagMembers { .. }
             | StatementKind::NodeAssociate { .. } => self.replication(line, kind),
             StatementKind::MemberCreate { .. }
             | StatementKind::SelectorGroupCreate { .. }
@@ -395,15 +431,21 @@ impl<'s> Runner<'s> {
             StatementKind::GroupCreate { group } => {
                 self.groups.entry(*group).or_default();
             }
-            StatementKind::NodeCreate { replication_id, ports } => {
+            StatementKind::NodeCreate { replication_id, ports, lags } => {
                 // BMv2's replication ids have 16 bits.
                 let replication_id = *replication_id as u16;
-                self.nodes.push(MulticastNode { replication_id, ports: in_order(ports) });
+                let (ports, lags) = (in_order(ports), in_order(lags));
+                self.nodes.push(MulticastNode { replication_id, ports, lags });
             }
-            StatementKind::NodeUpdate { node, ports } => {
+            StatementKind::LagMembers { lag, ports } => {
+                self.lags.insert(*lag, in_order(ports));
+                self.refresh_groups();
+            }
+            StatementKind::NodeUpdate { node, ports, lags } => {
                 let not_made = StfError::NotMade { kind: "node", name: node.to_string() };
                 let found = self.nodes.get_mut(*node as usize).ok_or(not_made)?;
                 found.ports = in_order(ports);
+                found.lags = in_order(lags);
                 self.refresh_groups();
             }
             StatementKind::NodeAssociate { group, node } => {
@@ -427,7 +469,13 @@ impl<'s> Runner<'s> {
                 .filter_map(|node| self.nodes.get(*node))
                 .flat_map(|node| {
                     let instance = node.replication_id;
-                    node.ports.iter().map(move |port| Replica { port: *port, instance })
+                    // simple_switch hands no hash to its replication engine.
+                    let first = |lag| self.lags.get(lag).and_then(|ports| ports.first());
+                    let of_lags = node.lags.iter().filter_map(first);
+                    node.ports
+                        .iter()
+                        .chain(of_lags)
+                        .map(move |port| Replica { port: *port, instance })
                 })
                 .collect();
             self.switch.set_multicast_group(*group, replicas);

@@ -43,6 +43,8 @@ pub enum StatementKind {
     },
     /// `no_packet`: the packet before it left by no port.
     NoPacket,
+    /// `packet` with an odd number of digits, which p4c's runner does not send.
+    HalfByte,
     /// `add table 10 key:0x1 action(parameter:2) = handle`.
     Add {
         /// Name or suffix.
@@ -155,18 +157,29 @@ pub enum StatementKind {
         /// Multicast group.
         group: u32,
     },
-    /// `mc_node_create replication_id port...`; nodes are numbered from 0.
+    /// `mc_node_create replication_id port... [| lag...]`; nodes are numbered from 0.
     NodeCreate {
         /// The packet's `egress_rid`.
         replication_id: u32,
         /// One copy for each.
         ports: Vec<u32>,
+        /// One copy for each, through its first port.
+        lags: Vec<u32>,
     },
     /// `mc_node_update node port...`.
     NodeUpdate {
         /// Number of the node.
         node: u32,
         /// One copy for each.
+        ports: Vec<u32>,
+        /// One copy for each, through its first port.
+        lags: Vec<u32>,
+    },
+    /// `mc_set_lag_membership lag port...`.
+    LagMembers {
+        /// Link aggregation group.
+        lag: u32,
+        /// Its ports.
         ports: Vec<u32>,
     },
     /// `mc_node_associate group node`.

@@ -6,6 +6,7 @@ mod parsers;
 mod pna;
 mod psa;
 mod robust;
+mod simple_switch;
 mod support;
 mod tables;
 mod v1model;

@@ -21,7 +21,7 @@ impl Psa<'_> {
             "#include <core.p4>
             #include <bmv2/psa.p4>
             header R {{ bit<8> a; bit<8> b; bit<8> c; bit<8> d; }}
-            struct H {{ R r; }} struct M {{ bit<8> x; bit<8> y; }} struct Note {{ bit<8> v; }}
+            struct H {{ R r; }} struct M {{ bit<8> x; bit<8> y; bit<8> z; }} struct Note {{ bit<8> v; }}
             parser IP(packet_in p, out H h, inout M m, in psa_ingress_parser_input_metadata_t i, in Note resubmitted,
                 in Note recirculated) {{
                 state start {{ p.extract(h.r); m.x = resubmitted.v; m.y = recirculated.v; transition accept; }} }}
@@ -203,4 +203,42 @@ fn meters_and_digests() {
     assert_eq!(digests[0].value.to_string(), "{0x4}");
     let pattern = digests[0].value.clone();
     assert_ne!(pattern, pipeline::Value::Bits(Bits::unsigned(8, 4)), "a struct");
+}
+
+/// psa_switch keeps them in one header vector (`psa_switch.cpp`); the specification leaves it open.
+#[test]
+fn user_metadata_stay_with_a_packet_that_goes_to_egress() {
+    let egress = "h.r.a = m.z;";
+    let ingress = "m.z = 5; send_to_port(o, (PortId_t) 1);";
+    let mut switch = Psa { ingress, egress, ..Psa::default() }.load();
+    assert_eq!(packet(&mut switch, 0, &[0; 4]), [5, 0, 0, 0]);
+    let ingress = "m.z = 5; o.clone = true; o.clone_session_id = (CloneSessionId_t) 8;";
+    let mut switch = Psa { ingress, egress, ..Psa::default() }.load();
+    switch.set_clone_session(8, Some(session(3, 4)));
+    assert_eq!(packet(&mut switch, 0, &[0; 4]), [0, 0, 0, 0]);
+}
+
+/// `targets/psa_switch/externs/psa_hash.cpp`, `build_buffer`: zeros go in front.
+#[test]
+fn hashes_of_parts_of_bytes() {
+    let locals = "Hash<bit<16>>(PSA_HashAlgorithm_t.CRC16) crc;";
+    let ingress = "send_to_port(o, (PortId_t) 1); bit<16> v = crc.get_hash({ h.r.a, h.r.b[3:0] });
+        h.r.c = v[15:8]; h.r.d = v[7:0];";
+    let mut switch = Psa { locals, ingress, ..Psa::default() }.load();
+    let crc = pipeline::CrcParameters::CRC16.checksum(&[0x01, 0x23]);
+    let expected = [0x12, 0x03, (crc >> 8) as u8, crc as u8];
+    assert_eq!(packet(&mut switch, 0, &[0x12, 0x03, 0, 0]), expected);
+}
+
+/// `targets/psa_switch/externs/psa_checksum.cpp`: the last update counts, zero bytes in front do not.
+#[test]
+fn checksums_can_be_those_of_psa_switch() {
+    let locals = "Checksum<bit<32>>(PSA_HashAlgorithm_t.CRC32) crc;";
+    let ingress = "send_to_port(o, (PortId_t) 1); crc.update({ h.r.a, h.r.b }); crc.update({ h.r.c, h.r.d });
+        bit<32> v = crc.get(); h.r.a = v[31:24]; h.r.b = v[23:16]; h.r.c = v[15:8]; h.r.d = v[7:0];";
+    let mut switch = Psa { locals, ingress, ..Psa::default() }.load();
+    let crc = |data: &[u8]| (pipeline::CrcParameters::CRC32.checksum(data) as u32).to_be_bytes();
+    assert_eq!(packet(&mut switch, 0, &[1, 2, 0, 4]), crc(&[1, 2, 0, 4]));
+    switch.set_psa_switch_checksums(true);
+    assert_eq!(packet(&mut switch, 0, &[1, 2, 0, 4]), crc(&[4]));
 }

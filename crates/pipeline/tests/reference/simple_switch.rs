@@ -1,0 +1,133 @@
+//! What BMv2 does where P4 and v1model.p4 leave it open. Each test names the place in
+//! p4lang/behavioral-model that its bytes follow from.
+
+use super::support::{V1model, bits, call, entry, exact, outputs, outputs_at, packet};
+use pipeline::{CloneSession, FieldMatch, Replica, Switch};
+use std::time::Duration;
+
+const HEADERS: &str = "header R { bit<8> a; bit<8> b; bit<8> c; } struct H { R r; }
+    struct M { @field_list(1) bit<8> kept; bit<8> lost; }
+    struct Message { bit<8> x; }";
+const PARSER: &str = "state start { b.extract(h.r); transition accept; }";
+
+fn program(ingress: &str, egress: &str) -> Switch {
+    V1model { declarations: HEADERS, parser: PARSER, ingress, egress, ..V1model::default() }.load()
+}
+
+fn to_port(port: u32) -> CloneSession {
+    let replicas = vec![Replica { port, instance: 0 }];
+    CloneSession { replicas, ..CloneSession::default() }
+}
+
+/// `simple_switch.cpp`, `receive_` sets the time; resubmission and recirculation reset metadata.
+#[test]
+fn the_time_of_arrival_is_set_for_new_packets_only() {
+    let at = |switch: &mut Switch| {
+        outputs_at(switch, 0, &[0, 0, 0], Duration::from_micros(7)).remove(0).1
+    };
+    let again = "apply {
+        h.r.b = h.r.b + (bit<8>)s.ingress_global_timestamp; h.r.c = (bit<8>)s.instance_type;
+        if (s.instance_type == 0) { resubmit_preserving_field_list(0); } }";
+    assert_eq!(at(&mut program(again, "")), [0, 0, 6]);
+    let ingress = "apply {
+        h.r.b = h.r.b + (bit<8>)s.ingress_global_timestamp; h.r.c = (bit<8>)s.instance_type; }";
+    let egress = "apply { if (h.r.c == 0) { recirculate_preserving_field_list(0); } }";
+    assert_eq!(at(&mut program(ingress, egress)), [0, 7, 4]);
+}
+
+/// `simple_switch.cpp`: `clone_mirror_session_id &= MIRROR_SESSION_ID_MASK`, which is 0x7fff.
+#[test]
+fn a_session_is_fifteen_bits() {
+    let mut switch = program("apply { s.egress_spec = 1; clone(CloneType.I2E, 32w0x18005); }", "");
+    switch.set_clone_session(5, Some(to_port(9)));
+    assert_eq!(outputs(&mut switch, 0, &[0; 3]), [(9, vec![0; 3]), (1, vec![0; 3])]);
+}
+
+/// `simple_switch.cpp`, `enqueue`: priorities are below `nb_queues_per_port`, one by default.
+#[test]
+fn a_priority_without_a_queue_drops() {
+    let mut switch = program("apply { s.egress_spec = 1; s.priority = (bit<3>)h.r.a; }", "");
+    assert_eq!(outputs(&mut switch, 0, &[0; 3]).len(), 1);
+    assert_eq!(outputs(&mut switch, 0, &[1, 0, 0]), []);
+    switch.set_priority_queues(8);
+    assert_eq!(outputs(&mut switch, 0, &[7, 0, 0]).len(), 1);
+}
+
+/// `simple_switch.h`: priority 0 is the lowest. Depths are those of one queue of one port.
+#[test]
+fn the_highest_priority_leaves_first() {
+    let ingress = "apply { s.egress_spec = 1; s.priority = 2; clone(CloneType.I2E, 5); }";
+    let egress = "apply { h.r.b = (bit<8>)s.enq_qdepth; h.r.c = (bit<8>)s.instance_type; }";
+    let mut switch = program(ingress, egress);
+    switch.set_priority_queues(3);
+    // The clone's metadata start at zero, so it waits in queue 0.
+    switch.set_clone_session(5, Some(to_port(1)));
+    assert_eq!(outputs(&mut switch, 0, &[0; 3]), [(1, vec![0, 0, 0]), (1, vec![0, 0, 1])]);
+    let mut switch = program("apply { s.mcast_grp = 1; }", egress);
+    let copies = (0..3).map(|instance| Replica { port: 1, instance }).collect();
+    switch.set_multicast_group(1, copies);
+    let depths: Vec<u8> =
+        outputs(&mut switch, 0, &[0; 3]).into_iter().map(|(_, packet)| packet[1]).collect();
+    assert_eq!(depths, [0, 1, 2]);
+}
+
+/// `packet.cpp`: the copy that is recirculated has all of the buffer, and no truncated length.
+#[test]
+fn recirculated_packets_are_not_truncated() {
+    let egress = "apply {
+        if (s.instance_type == 0 && h.r.a == 0) { h.r.a = 1; truncate(2);
+            recirculate_preserving_field_list(0); } }";
+    let mut switch = program("apply { h.r.c = (bit<8>)s.packet_length; }", egress);
+    assert_eq!(packet(&mut switch, 0, &[0, 5, 5, 5, 5]), [1, 5, 5, 5, 5]);
+}
+
+/// `simple_switch.cpp`: after ingress, `learn_id` is that of the last call, and the learning engine
+/// samples the packet then (`learning.cpp`).
+#[test]
+fn one_digest_leaves_with_the_values_at_the_end_of_ingress() {
+    let ingress = "apply {
+        digest<Message>(1, { h.r.a }); digest<Message>(2, { h.r.b }); h.r.b = 9; }";
+    let mut switch = program(ingress, "apply { digest<Message>(3, { h.r.a }); }");
+    outputs(&mut switch, 0, &[1, 2, 3]);
+    let digests = switch.take_digests();
+    let seen: Vec<(Option<u64>, String)> =
+        digests.iter().map(|digest| (digest.receiver, digest.value.to_string())).collect();
+    assert_eq!(seen, [(Some(2), "{0x9}".to_owned())]);
+}
+
+/// `lookup_structures.cpp`, `EntryList::lookup`: in a ternary table the first entry with the best
+/// priority wins, whatever its prefix.
+#[test]
+fn prefixes_do_not_count_beside_priorities() {
+    let mut switch = program(
+        "action set(bit<8> value) { h.r.c = value; }
+        table t { key = { h.r.a: lpm; h.r.b: ternary; } actions = { set; } }
+        apply { t.apply(); }",
+        "",
+    );
+    let id = switch.table_named("t").expect("table");
+    for (length, value) in [(4, 1), (8, 2)] {
+        let matches =
+            vec![FieldMatch::Lpm { value: bits(0x10), prefix_length: length }, FieldMatch::Any];
+        let action = call(&switch, "t", "set", &[value]);
+        switch.add_entry(id, entry(matches, 5, action), Duration::ZERO).expect("entry");
+    }
+    assert_eq!(packet(&mut switch, 0, &[0x10, 0, 0]), [0x10, 0, 1]);
+}
+
+/// p4c's `backends/bmv2/common/control.h`: a table of size 0 has the default size.
+#[test]
+fn a_size_of_zero_is_no_size() {
+    let mut switch = program(
+        "action set(bit<8> value) { h.r.c = value; }
+        table t { key = { h.r.a: exact; } actions = { set; } size = 0; }
+        apply { t.apply(); }",
+        "",
+    );
+    let id = switch.table_named("t").expect("table");
+    for key in 0..3 {
+        let action = call(&switch, "t", "set", &[key + 1]);
+        switch.add_entry(id, entry(vec![exact(key)], 0, action), Duration::ZERO).expect("entry");
+    }
+    assert_eq!(packet(&mut switch, 0, &[2, 0, 0]), [2, 0, 3]);
+}
