@@ -17,7 +17,9 @@ use crate::machine::{Machine, Stop, damaged};
 use crate::table::{CounterValue, Profile};
 use crate::value::Value;
 use meter::Meter;
-use p4lang::ir::{Argument, ExternCallee, ExternId, ExternInstance, Location, TypeId};
+use p4lang::ir::{
+    Architecture, Argument, ExternCallee, ExternId, ExternInstance, Location, TypeId,
+};
 use std::collections::BTreeMap;
 
 pub(crate) use calls::known;
@@ -275,8 +277,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Appends an argument's bits as hashes see them. Fields of invalid headers are left out, as
-    /// in BMv2.
+    /// Appends an argument's bits as hashes see them. In v1model fields of invalid headers are left
+    /// out, as in BMv2 (`src/bm_sim/calculations.cpp`); the externs of psa_switch take all.
     pub(crate) fn append_data(
         &self,
         expression: &p4lang::ir::Expression,
@@ -290,7 +292,9 @@ impl Machine<'_> {
                     self.append_data(field, data, used)?;
                 }
             }
-            ExpressionKind::Read(place) if self.is_in_invalid_header(&self.resolve(place)?) => {}
+            ExpressionKind::Read(place)
+                if self.layout.program.architecture == Architecture::V1model
+                    && self.is_in_invalid_header(&self.resolve(place)?) => {}
             _ => {
                 let value = self.evaluate(expression)?;
                 value.each_pattern(&mut |bits| *used = bits.append_to_packet(data, *used));

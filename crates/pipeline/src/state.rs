@@ -65,8 +65,8 @@ pub(crate) struct State {
     pub(crate) flow_ids: u32,
     /// v1model: queues of each port.
     pub(crate) priority_queues: u32,
-    /// PSA: checksum units are those of psa_switch.
-    pub(crate) psa_switch_checksums: bool,
+    /// PSA: see [`crate::Switch::follow_psa_switch`].
+    pub(crate) follows_psa_switch: bool,
     /// v1model in BMv2: direct counters count each hit, whether the action calls them or not.
     pub(crate) counts_every_hit: bool,
     random: ChaCha8Rng,
@@ -102,7 +102,7 @@ impl State {
             clone_sessions: BTreeMap::new(),
             flow_ids: 0,
             priority_queues: 1,
-            psa_switch_checksums: false,
+            follows_psa_switch: false,
             counts_every_hit: program.architecture == Architecture::V1model,
             random: ChaCha8Rng::seed_from_u64(seed),
         })

@@ -116,10 +116,9 @@ pub(crate) fn command() -> Command {
                 .help("What the switch refuses ends the script; without this it is a note"),
         )
         .arg(
-            Arg::new("specification")
-                .long("specification")
-                .action(ArgAction::SetTrue)
-                .help("PSA: checksum units as the specification has them, not as psa_switch"),
+            Arg::new("specification").long("specification").action(ArgAction::SetTrue).help(
+                "PSA: what the specification says, also where psa_switch does something else",
+            ),
         )
         .arg(
             Arg::new("priority-queues")

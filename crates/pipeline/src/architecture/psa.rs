@@ -120,10 +120,13 @@ impl Blocks {
         machine.begin_pass(length as u64)?;
         let Pipeline { parser, control, deparser } = &self.ingress;
         let layout = machine.layout;
+        let forgets_port = machine.state.follows_psa_switch && path == "RESUBMIT";
         let path = path_number(layout, path);
 
+        // psa_switch forgets the port; see `Switch::follow_psa_switch`.
+        let shown_port = if forgets_port { 0 } else { u128::from(port) };
         let mut input = Fields::new(machine, &parser.types, 2)?;
-        input.set("ingress_port", u128::from(port)).set("packet_path", path);
+        input.set("ingress_port", shown_port).set("packet_path", path);
         let headers = initial(machine, &parser.types, 0)?;
         let metadata = initial(machine, &parser.types, 1)?;
         machine.load_packet(packet.clone());
@@ -133,7 +136,7 @@ impl Blocks {
 
         let mut input = Fields::new(machine, &control.types, 2)?;
         input
-            .set("ingress_port", u128::from(port))
+            .set("ingress_port", shown_port)
             .set("packet_path", path)
             .set("ingress_timestamp", microseconds(machine))
             .set("parser_error", u128::from(outcome.error));

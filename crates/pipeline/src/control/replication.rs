@@ -46,11 +46,13 @@ impl Switch {
         self.state.priority_queues = queues.max(1);
     }
 
-    /// PSA: whether a `Checksum` computes what BMv2's psa_switch does: the hash of the last `update`
-    /// alone, as a number without its leading zero bytes (`targets/psa_switch/externs/psa_checksum.cpp`).
-    /// Not at first: the specification says all data since `clear`.
-    pub fn set_psa_switch_checksums(&mut self, as_psa_switch: bool) {
-        self.state.psa_switch_checksums = as_psa_switch;
+    /// PSA: whether the switch does what BMv2's psa_switch does and the specification does not say; not
+    /// at first. A `Checksum` is then the hash of the last `update` alone, as a number without its
+    /// leading zero bytes (`targets/psa_switch/externs/psa_checksum.cpp`), instead of all data since
+    /// `clear`; and a resubmitted packet comes from port 0 (`psa_switch.cpp` clears all metadata), instead
+    /// of the port on which it was received.
+    pub fn follow_psa_switch(&mut self, follow: bool) {
+        self.state.follows_psa_switch = follow;
     }
 
     /// Sets the members of a parser value set: for each one match per field, by its match kind.

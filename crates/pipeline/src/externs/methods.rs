@@ -259,7 +259,7 @@ impl Machine<'_> {
             return Err(damaged("checksum"));
         };
         let algorithm = algorithm.clone();
-        if self.state.psa_switch_checksums {
+        if self.state.follows_psa_switch {
             return self.checksum_of_psa_switch(call, id, method, &algorithm);
         }
         let start = ChecksumState::Data { bytes: Vec::new(), used: 8 };
@@ -284,7 +284,7 @@ impl Machine<'_> {
         Ok(result)
     }
 
-    /// See [`crate::Switch::set_psa_switch_checksums`].
+    /// See [`crate::Switch::follow_psa_switch`].
     fn checksum_of_psa_switch(
         &mut self,
         call: &Call<'_>,

@@ -23,8 +23,8 @@ pub struct Options {
     /// What the switch refuses ends the script. p4c's runner hands such statements to BMv2's command
     /// line, which complains and goes on; without this it is a note.
     pub strict: bool,
-    /// PSA: checksum units do what the specification says, not what psa_switch does
-    /// ([`Switch::set_psa_switch_checksums`]).
+    /// PSA: what the specification says, also where psa_switch does something else
+    /// ([`Switch::follow_psa_switch`]).
     pub specification: bool,
     /// v1model: queues of each port ([`Switch::set_priority_queues`]); zero is one.
     pub priority_queues: u32,
@@ -61,7 +61,7 @@ pub fn run(
     script: &Script,
     options: Options,
 ) -> Result<Report, (usize, StfError)> {
-    switch.set_psa_switch_checksums(!options.specification);
+    switch.follow_psa_switch(!options.specification);
     switch.set_priority_queues(options.priority_queues);
     let mut runner = Runner::new(switch, options);
     for Statement { line, kind } in &script.statements {

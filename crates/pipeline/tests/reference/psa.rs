@@ -239,6 +239,17 @@ fn checksums_can_be_those_of_psa_switch() {
     let mut switch = Psa { locals, ingress, ..Psa::default() }.load();
     let crc = |data: &[u8]| (pipeline::CrcParameters::CRC32.checksum(data) as u32).to_be_bytes();
     assert_eq!(packet(&mut switch, 0, &[1, 2, 0, 4]), crc(&[1, 2, 0, 4]));
-    switch.set_psa_switch_checksums(true);
+    switch.follow_psa_switch(true);
     assert_eq!(packet(&mut switch, 0, &[1, 2, 0, 4]), crc(&[4]));
+}
+
+/// `targets/psa_switch/psa_switch.cpp`: resubmission clears all metadata, `ingress_port` too.
+#[test]
+fn psa_switch_forgets_the_port_of_a_resubmitted_packet() {
+    let ingress = "h.r.a = (bit<8>)(PortIdUint_t)i.ingress_port; send_to_port(o, (PortId_t) 2);
+        o.resubmit = i.packet_path == PSA_PacketPath_t.NORMAL;";
+    let mut switch = Psa { ingress, ..Psa::default() }.load();
+    assert_eq!(packet(&mut switch, 5, &[9; 4])[0], 5);
+    switch.follow_psa_switch(true);
+    assert_eq!(packet(&mut switch, 5, &[9; 4])[0], 0);
 }
