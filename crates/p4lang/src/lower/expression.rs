@@ -317,6 +317,8 @@ impl<'a> Lowering<'a> {
         let (Some(left), Some(right)) = (values.next(), values.next()) else {
             return self.unexpected(expression, own);
         };
+        // Readers of the IR recurse over it, and not all have a large stack.
+        let left = if is_long_chain(&left) { self.kept(left) } else { left };
         self.binary_of(operator, left, right, own)
     }
 
@@ -523,6 +525,19 @@ impl<'a> Lowering<'a> {
             _ => value,
         }
     }
+}
+
+/// Whether so many operators follow each other that the value of the first ones is better kept in a variable.
+fn is_long_chain(value: &Expression) -> bool {
+    const LONGEST: usize = 64;
+    let mut left = value;
+    for _ in 0..LONGEST {
+        match &left.kind {
+            ir::ExpressionKind::Binary(_, operand, _) => left = operand,
+            _ => return false,
+        }
+    }
+    true
 }
 
 pub(super) fn binary_operator(operator: ast::BinaryOperator) -> Option<BinaryOperator> {

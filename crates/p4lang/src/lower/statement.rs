@@ -10,6 +10,9 @@ use crate::check::{Builtin, Constant, Resolution, Type};
 use crate::ir::{self, Expression, Place, Projection, Value};
 use crate::source::Span;
 
+/// A longer chain of `else if` is cut.
+const LONGEST_ALTERNATIVES: usize = 32;
+
 impl<'a> Lowering<'a> {
     pub(super) fn statements(&mut self, statements: &'a [Statement]) {
         for statement in statements {
@@ -44,30 +47,7 @@ impl<'a> Lowering<'a> {
             StatementKind::DirectApplication { target, arguments } => {
                 self.direct_application(span, target, arguments);
             }
-            StatementKind::If { condition, then, otherwise } => {
-                let known = self.evaluate(condition).and_then(|constant| match constant {
-                    Constant::Bool(value) => Some(value),
-                    _ => None,
-                });
-                match known {
-                    Some(true) => self.statement(then),
-                    Some(false) => {
-                        if let Some(otherwise) = otherwise {
-                            self.statement(otherwise);
-                        }
-                    }
-                    None => {
-                        let condition = self.expression(condition);
-                        let then = self.collect(|lowering| lowering.statement(then));
-                        let otherwise = self.collect(|lowering| {
-                            if let Some(otherwise) = otherwise {
-                                lowering.statement(otherwise);
-                            }
-                        });
-                        self.emit(span, ir::StatementKind::If { condition, then, otherwise });
-                    }
-                }
-            }
+            StatementKind::If { .. } => self.alternatives(statement),
             StatementKind::Switch { subject, cases } => self.switch(span, subject, cases),
             StatementKind::Return(value) => {
                 let value = value.as_ref().map(|value| self.expression(value));
@@ -94,6 +74,74 @@ impl<'a> Lowering<'a> {
                 self.for_in(span, variable, collection, body);
             }
         }
+    }
+
+    /// `if ... else if ... else`. Readers of the IR recurse over it, and not all have a large stack: a long chain
+    /// becomes several short ones, each run if none before it had a branch that fits.
+    fn alternatives(&mut self, first: &'a Statement) {
+        let mut chain = Vec::new();
+        let mut rest = Some(first);
+        while let Some(statement) = rest
+            && let StatementKind::If { condition, then, otherwise } = &statement.kind
+        {
+            let known = self.evaluate(condition).and_then(|constant| match constant {
+                Constant::Bool(value) => Some(value),
+                _ => None,
+            });
+            rest = match known {
+                Some(true) => Some(&**then),
+                _ => otherwise.as_deref(),
+            };
+            if known.is_none() {
+                chain.push((statement.span, condition, &**then));
+            } else if known == Some(true) {
+                break;
+            }
+        }
+        if chain.len() <= LONGEST_ALTERNATIVES {
+            self.alternative(&chain, &mut |lowering| {
+                if let Some(rest) = rest {
+                    lowering.statement(rest);
+                }
+            });
+            return;
+        }
+        let span = first.span;
+        let type_id = self.bool_type();
+        let pending = Place::variable(self.temporary(type_id));
+        let constant =
+            |value| Expression { type_id, kind: ir::ExpressionKind::Constant(Value::Bool(value)) };
+        self.assign(span, pending.clone(), constant(true));
+        for part in chain.chunks(LONGEST_ALTERNATIVES) {
+            let then = self.collect(|lowering| {
+                lowering.assign(span, pending.clone(), constant(false));
+                lowering.alternative(part, &mut |lowering| {
+                    lowering.assign(span, pending.clone(), constant(true));
+                });
+            });
+            let condition = Expression { type_id, kind: ir::ExpressionKind::Read(pending.clone()) };
+            self.emit(span, ir::StatementKind::If { condition, then, otherwise: Vec::new() });
+        }
+        if let Some(rest) = rest {
+            let then = self.collect(|lowering| lowering.statement(rest));
+            let condition = Expression { type_id, kind: ir::ExpressionKind::Read(pending) };
+            self.emit(span, ir::StatementKind::If { condition, then, otherwise: Vec::new() });
+        }
+    }
+
+    fn alternative(
+        &mut self,
+        chain: &[(Span, &'a ast::Expression, &'a Statement)],
+        last: &mut dyn FnMut(&mut Self),
+    ) {
+        let Some(((span, condition, then), rest)) = chain.split_first() else {
+            last(self);
+            return;
+        };
+        let condition = self.expression(condition);
+        let then = self.collect(|lowering| lowering.statement(then));
+        let otherwise = self.collect(|lowering| lowering.alternative(rest, last));
+        self.emit(*span, ir::StatementKind::If { condition, then, otherwise });
     }
 
     /// A variable, constant or instance where it is declared.

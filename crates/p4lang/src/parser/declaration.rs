@@ -9,6 +9,8 @@ impl Parser<'_> {
     /// One declaration; a `typedef` of a type that is declared in it makes two.
     pub(super) fn top_level_declaration(&mut self, out: &mut Vec<Declaration>) -> Parse<()> {
         self.depth = 0;
+        self.alternatives = 0;
+        self.operators = None;
         let annotations = self.annotations()?;
         let declaration = match self.kind() {
             TokenKind::Const => self.constant(annotations)?,

@@ -10,14 +10,24 @@ use crate::lexer::TokenKind;
 impl Parser<'_> {
     /// Any expression.
     pub(super) fn any_expression(&mut self) -> Parse<Expression> {
+        let outermost = self.operators.is_none();
+        self.operators.get_or_insert(0);
+        let result = self.inner_expression();
+        if outermost {
+            self.operators = None;
+        }
+        result
+    }
+
+    fn inner_expression(&mut self) -> Parse<Expression> {
         self.nested(|parser| {
             let condition = parser.binary(0)?;
             if !parser.take(TokenKind::Question) {
                 return Ok(condition);
             }
-            let then = parser.any_expression()?;
+            let then = parser.inner_expression()?;
             parser.expect(TokenKind::Colon)?;
-            let otherwise = parser.any_expression()?;
+            let otherwise = parser.inner_expression()?;
             let span = condition.span.to(otherwise.span);
             let kind = ExpressionKind::Conditional {
                 condition: Box::new(condition),
@@ -30,14 +40,12 @@ impl Parser<'_> {
 
     /// Operators that bind stronger than `weakest`, and their operands. All associate to the left.
     fn binary(&mut self, weakest: u8) -> Parse<Expression> {
-        let depth = self.depth;
         let mut left = self.unary()?;
         while let Some((operator, strength, tokens)) = self.binary_operator() {
             if strength <= weakest {
                 break;
             }
-            // A chain of operators is a tree as deep as it is long.
-            self.deeper()?;
+            self.one_more_operator()?;
             for _ in 0..tokens {
                 self.advance();
             }
@@ -47,7 +55,6 @@ impl Parser<'_> {
                 ExpressionKind::Binary { operator, left: Box::new(left), right: Box::new(right) };
             left = self.expression(span, kind);
         }
-        self.depth = depth;
         Ok(left)
     }
 

@@ -5,7 +5,7 @@
 //! declared it guesses from the tokens that follow, so that the checker can say "undeclared". An error is reported
 //! where it is met and the construct is given up with `Err(Failed)`; lists of declarations and statements then skip
 //! to the next place where one can start, so that one run reports several errors. Nesting is bounded
-//! ([`DEEPEST_NESTING`]), and so is every recursive walk over the tree.
+//! ([`DEEPEST_NESTING`], [`LONGEST_CHAIN`]), and so is every recursive walk over the tree.
 
 mod annotation;
 mod callable;
@@ -38,6 +38,11 @@ use scope::{Binding, Scopes};
 /// [`crate::with_large_stack`] gives it.
 pub const DEEPEST_NESTING: usize = 400;
 
+/// Longer chains are an error: of operators in one expression (`a + b + c`), and of `else if`.
+///
+/// A chain is a tree as deep as it is long, although nobody who reads it would call it deep.
+pub const LONGEST_CHAIN: usize = 10_000;
+
 /// Parses a whole program. What is wrong goes to `diagnostics`; the tree holds what could be understood.
 pub fn parse(tokens: &Tokens, diagnostics: &mut Diagnostics) -> Program {
     let mut parser = Parser::new(tokens, diagnostics);
@@ -67,6 +72,10 @@ struct Parser<'run> {
     /// It was said that the program ends too early.
     ended: bool,
     depth: usize,
+    /// Levels of `else if` around the current place.
+    alternatives: usize,
+    /// Binary operators so far in the outermost expression around the current place; `None` outside of all.
+    operators: Option<usize>,
     expressions: u32,
     types: u32,
     declarations: u32,
@@ -90,6 +99,8 @@ impl<'run> Parser<'run> {
             scopes: Scopes::new(tokens.symbols.len()),
             ended: false,
             depth: 0,
+            alternatives: 0,
+            operators: None,
             expressions: 0,
             types: 0,
             declarations: 0,
@@ -290,6 +301,18 @@ impl<'run> Parser<'run> {
             return Err(self.error_here(format!("this nests deeper than {DEEPEST_NESTING} levels")));
         }
         self.depth += 1;
+        Ok(())
+    }
+
+    /// Counts an operator of the outermost expression.
+    fn one_more_operator(&mut self) -> Parse<()> {
+        let count = self.operators.get_or_insert(0);
+        *count += 1;
+        if *count > LONGEST_CHAIN {
+            return Err(self.error_here(format!(
+                "an expression has at most {LONGEST_CHAIN} binary operators"
+            )));
+        }
         Ok(())
     }
 

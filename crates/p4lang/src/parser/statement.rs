@@ -2,12 +2,13 @@
 
 use super::lookahead::Start;
 use super::scope::Binding;
-use super::{Parse, Parser, is_name};
+use super::{LONGEST_CHAIN, Parse, Parser, is_name};
 use crate::ast::{
-    Annotation, BinaryOperator, Block, Declaration, DeclarationKind, ExpressionKind, Instantiation,
-    Statement, StatementKind, SwitchCase, SwitchLabel,
+    Annotation, BinaryOperator, Block, Declaration, DeclarationKind, Expression, ExpressionKind,
+    Instantiation, Statement, StatementKind, SwitchCase, SwitchLabel,
 };
 use crate::lexer::TokenKind;
+use crate::source::Span;
 
 /// Which statements may stand in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,15 +247,51 @@ impl Parser<'_> {
         })
     }
 
+    /// `if`, and all the `else if` behind it: a loop, as programs that tools write have thousands of them.
     fn if_statement(&mut self, body: Body) -> Parse<StatementKind> {
+        let outer = self.alternatives;
+        let result = self.alternatives(body);
+        self.alternatives = outer;
+        result
+    }
+
+    fn alternatives(&mut self, body: Body) -> Parse<StatementKind> {
+        let mut chain = vec![self.alternative(body)?];
+        let mut last = None;
+        while self.take(TokenKind::Else) {
+            if !self.is(TokenKind::If) {
+                last = Some(Box::new(self.branch(body)?));
+                break;
+            }
+            self.alternatives += 1;
+            if self.alternatives > LONGEST_CHAIN {
+                return Err(
+                    self.error_here(format!("a chain of more than {LONGEST_CHAIN} `else if`"))
+                );
+            }
+            chain.push(self.alternative(body)?);
+        }
+        let end = self.previous();
+        let mut otherwise = last;
+        while let Some((start, condition, then)) = chain.pop() {
+            let kind = StatementKind::If { condition, then, otherwise };
+            if chain.is_empty() {
+                return Ok(kind);
+            }
+            let span = start.to(end);
+            otherwise = Some(Box::new(Statement { span, annotations: Vec::new(), kind }));
+        }
+        Err(self.expected("`if`"))
+    }
+
+    /// `if (condition) statement`, without what follows.
+    fn alternative(&mut self, body: Body) -> Parse<(Span, Expression, Box<Statement>)> {
+        let start = self.token().span;
         self.advance();
         self.expect(TokenKind::LeftParenthesis)?;
         let condition = self.any_expression()?;
         self.expect(TokenKind::RightParenthesis)?;
-        let then = Box::new(self.branch(body)?);
-        let otherwise =
-            if self.take(TokenKind::Else) { Some(Box::new(self.branch(body)?)) } else { None };
-        Ok(StatementKind::If { condition, then, otherwise })
+        Ok((start, condition, Box::new(self.branch(body)?)))
     }
 
     /// A branch of an `if`: a declaration there would be of no use, and the grammar has none (§12.6).

@@ -62,3 +62,25 @@ fn deeper_calls_are_an_error_and_not_a_crash() {
     let error = run(&functions, "h.r.a = f399(1);").expect_err("too deep");
     assert!(error.contains("500 deep"), "{error}");
 }
+
+#[test]
+fn long_chains_are_not_deep() {
+    let sum = format!("h.r.a = h.r.a{};", " + 1".repeat(5000));
+    assert_eq!(run("", &sum), Ok(vec![(5000 % 256) as u8]));
+    let all = format!("if (h.r.a == 0{}) {{ h.r.a = 9; }}", " && h.r.a < 1".repeat(3000));
+    assert_eq!(run("", &all), Ok(vec![9]));
+    // Of a chain of `else if`, one branch runs: here the 1,500th, the last `else`, or none.
+    let chain = |value: &str, last: &str| {
+        let mut text = format!("bit<16> x = {value}; ");
+        for position in 0..2000 {
+            text +=
+                &format!("if (x == {position}) {{ h.r.a = h.r.a + {}; }} else ", position % 256);
+        }
+        run("", &(text + last))
+    };
+    assert_eq!(chain("1500", "{ h.r.a = 1; }"), Ok(vec![(1500 % 256) as u8]));
+    assert_eq!(chain("0xffff", "{ h.r.a = 1; }"), Ok(vec![1]));
+    assert_eq!(chain("0xffff", "{}"), Ok(vec![0]));
+    assert_eq!(chain("31", "if (x == 31) { h.r.a = 200; }"), Ok(vec![31]));
+    assert_eq!(chain("32", "{ h.r.a = 1; }"), Ok(vec![32]));
+}
