@@ -346,6 +346,17 @@ fn instances() {
         ),
         [0, 1, 3, 4]
     );
+    let handed = "control C(register<bit<8>> r, inout bit<8> x) {
+        action add(in bit<8> y) { x = x + y; }
+        apply { bit<8> old; r.read(old, 0); r.write(0, x); add(old); } }";
+    assert_eq!(
+        fields(
+            handed,
+            "register<bit<8>>(1) p; register<bit<8>>(1) q; C() c;",
+            "c.apply(p, h.h.a); c.apply(q, h.h.b); c.apply(p, h.h.c); c.apply(q, h.h.d);"
+        ),
+        [1, 2, 4, 6]
+    );
     let generic =
         "control C(inout bit<8> x, in bit<8> y) { apply { x = y; } } T id<T>(in T x) { return x; }";
     assert_eq!(

@@ -551,7 +551,7 @@ impl<'a> Lowering<'a> {
                         objects.push(object);
                     }
                 }
-                self.bind_control_objects(span, control, objects);
+                let control = self.bind_control_objects(span, control, objects);
                 self.emit(span, StatementKind::CallControl { control, arguments });
             }
             Some(Entity::Parser(parser)) => {

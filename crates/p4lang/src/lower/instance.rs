@@ -432,30 +432,70 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers a control's body when it is applied with extern objects for the first time.
+    /// Lowers a control's body when it is applied with extern objects for the first time; gives the
+    /// control that has these objects. Another set of objects makes a copy of the body, if that leaves
+    /// nothing twice that the control plane or a packet could tell.
     pub(super) fn bind_control_objects(
         &mut self,
         span: Span,
         id: ir::ControlId,
         objects: Vec<Entity>,
-    ) {
-        if let Some(mut pending) = self.pending_controls.remove(&id) {
-            let takers = pending.control.parameters.iter().filter(|parameter| {
-                let ty = self.checked.declared_type(parameter.id);
-                matches!(ty, Type::Extern(_)) && !self.is_packet(ty)
-            });
-            for (parameter, object) in takers.zip(&objects) {
-                pending.scope.entities.insert(parameter.id, *object);
-            }
-            self.control_objects.insert(id, objects);
-            self.control(id, pending);
-        } else if self.control_objects.get(&id).is_some_and(|known| *known != objects) {
+    ) -> ir::ControlId {
+        if let Some(unbound) = self.pending_controls.remove(&id) {
+            let copies = vec![(objects.clone(), id)];
+            let bound = super::BoundControl { unbound: unbound.clone(), copies };
+            self.bound_controls.insert(id, bound);
+            self.control_with_objects(id, unbound, &objects);
+            return id;
+        }
+        let Some(bound) = self.bound_controls.get(&id) else { return id };
+        if let Some((_, copy)) = bound.copies.iter().find(|(known, _)| *known == objects) {
+            return *copy;
+        }
+        let unbound = bound.unbound.clone();
+        let has_state = |local: &ast::Declaration| {
+            matches!(local.kind, DeclarationKind::Table(_) | DeclarationKind::Instantiation(_))
+        };
+        if unbound.control.locals.iter().any(has_state) {
             self.problem(
                 span,
-                "one control instance applied with different extern objects: declare an instance \
-                 for each",
+                "one control instance with tables or instances applied with different extern \
+                 objects: declare an instance for each",
             );
+            return id;
         }
+        let copy = ir::ControlId(self.program.controls.len() as u32);
+        let Some(original) = self.program.controls.get(id.index()) else { return id };
+        let original = ir::Control {
+            name: original.name.clone(),
+            parameters: Vec::new(),
+            body: Vec::new(),
+            location: original.location,
+            annotations: original.annotations.clone(),
+        };
+        self.program.controls.push(original);
+        if let Some(bound) = self.bound_controls.get_mut(&id) {
+            bound.copies.push((objects.clone(), copy));
+        }
+        self.control_with_objects(copy, unbound, &objects);
+        copy
+    }
+
+    fn control_with_objects(
+        &mut self,
+        id: ir::ControlId,
+        mut pending: PendingControl<'a>,
+        objects: &[Entity],
+    ) {
+        let takers = pending.control.parameters.iter().filter(|parameter| {
+            let ty = self.checked.declared_type(parameter.id);
+            matches!(ty, Type::Extern(_)) && !self.is_packet(ty)
+        });
+        for (parameter, object) in takers.zip(objects) {
+            pending.scope.entities.insert(parameter.id, *object);
+        }
+        pending.scope.control = Some(id);
+        self.control(id, pending);
     }
 
     fn control(&mut self, id: ir::ControlId, pending: PendingControl<'a>) {

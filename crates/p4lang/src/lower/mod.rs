@@ -92,7 +92,14 @@ struct FunctionKey {
     instance: Option<ir::ExternId>,
 }
 
+/// A control that was applied with extern objects, and its copies by these.
+struct BoundControl<'a> {
+    unbound: PendingControl<'a>,
+    copies: Vec<(Vec<Entity>, ir::ControlId)>,
+}
+
 /// A control whose body waits for the extern objects that its first application hands over.
+#[derive(Clone)]
 struct PendingControl<'a> {
     declaration: &'a ast::Declaration,
     control: &'a ast::Control,
@@ -134,7 +141,8 @@ struct Lowering<'a> {
     implementations: HashMap<(ir::ExternId, DeclarationId), (&'a ast::Declaration, Scope)>,
     pending_controls: HashMap<ir::ControlId, PendingControl<'a>>,
     /// The extern objects that a control's body was lowered with.
-    control_objects: HashMap<ir::ControlId, Vec<Entity>>,
+    /// How the controls that took extern objects were lowered, once for each set of objects.
+    bound_controls: HashMap<ir::ControlId, BoundControl<'a>>,
     nameless_externs: Vec<NamelessExtern<'a>>,
     usages: HashMap<DeclarationId, std::rc::Rc<usage::Usage>>,
     effects: HashMap<ast::ExpressionId, bool>,
@@ -167,7 +175,7 @@ impl<'a> Lowering<'a> {
             functions: HashMap::new(),
             implementations: HashMap::new(),
             pending_controls: HashMap::new(),
-            control_objects: HashMap::new(),
+            bound_controls: HashMap::new(),
             nameless_externs: Vec::new(),
             usages: HashMap::new(),
             effects: HashMap::new(),

@@ -29,6 +29,7 @@ pub(super) fn known(extern_type: &str, method: &str) -> bool {
             )
             | ("Random", "read")
             | ("Digest", "pack")
+            | ("ipsec_accelerator" | "tc_skb_metadata", _)
     )
 }
 
@@ -60,26 +61,28 @@ impl Machine<'_> {
             ("register" | "Register", "write") => self.write_register(call, id).map(|()| None),
             ("meter", "execute_meter") => {
                 let index = self.input_number(call, 0)?;
-                if let Some(color) = self.execute_meter(id, index, Color::Green)? {
+                if let Some(color) =
+                    self.execute_meter(id, index, Color::Green, self.received_length)?
+                {
                     self.output(call, 1, color_number(color))?;
                 }
                 Ok(None)
             }
             ("direct_meter", "read") => {
-                if let Some(color) = self.execute_direct(id, Color::Green)? {
+                if let Some(color) = self.execute_direct(id, Color::Green, self.received_length)? {
                     self.output(call, 0, color_number(color))?;
                 }
                 Ok(None)
             }
             ("Meter", _) => {
                 let index = self.input_number(call, 0)?;
-                let before = self.color_before(call, 1)?;
-                let color = self.execute_meter(id, index, before)?.unwrap_or(before);
+                let (before, length) = self.color_and_length(call, 1, method)?;
+                let color = self.execute_meter(id, index, before, length)?.unwrap_or(before);
                 Ok(Some(self.color_member(color)))
             }
             ("DirectMeter", _) => {
-                let before = self.color_before(call, 0)?;
-                let color = self.execute_direct(id, before)?.unwrap_or(before);
+                let (before, length) = self.color_and_length(call, 0, method)?;
+                let color = self.execute_direct(id, before, length)?.unwrap_or(before);
                 Ok(Some(self.color_member(color)))
             }
             ("Hash", "get_hash") => self.get_hash(call, id).map(Some),
@@ -91,6 +94,16 @@ impl Machine<'_> {
             ("Checksum", _) => self.checksum(call, id, method),
             ("InternetChecksum", _) => self.internet_checksum(call, id, method),
             ("Random", "read") => self.random(id).map(Some),
+            // There is no accelerator: no packet comes from it, and what it is told has no effect.
+            ("ipsec_accelerator", "from_ipsec") => {
+                self.output(call, 0, Value::Bits(Bits::zero(32, false)))?;
+                Ok(Some(Value::Bool(false)))
+            }
+            // Nor is there a kernel: its metadata are zero, and what they are set to has no effect.
+            ("tc_skb_metadata", _) if method.starts_with("get_") => {
+                Ok(Some(Value::Bits(Bits::zero(64, false))))
+            }
+            ("ipsec_accelerator" | "tc_skb_metadata", _) => Ok(None),
             ("Digest", "pack") => {
                 let type_id = match call.arguments.first() {
                     Some(Argument::In(expression)) => expression.type_id,
@@ -111,7 +124,7 @@ impl Machine<'_> {
 
     fn count(&mut self, call: &Call<'_>, id: ExternId) -> Result<(), Stop> {
         let index = self.input_number(call, 0)?;
-        let bytes = self.received_length;
+        let bytes = self.counted_bytes(call, 1)?;
         let ExternState::Counter(counters) = self.extern_state(id)? else {
             return Err(damaged("counter"));
         };
@@ -121,12 +134,20 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// The length that DPDK's `count` is given, or that of the packet.
+    fn counted_bytes(&self, call: &Call<'_>, position: usize) -> Result<u64, Stop> {
+        match call.arguments.get(position) {
+            None | Some(Argument::Absent) => Ok(self.received_length),
+            Some(_) => self.input_number(call, position),
+        }
+    }
+
     /// In v1model every hit was counted already.
-    fn count_direct(&mut self, _call: &Call<'_>, id: ExternId) -> Result<(), Stop> {
+    fn count_direct(&mut self, call: &Call<'_>, id: ExternId) -> Result<(), Stop> {
         if self.state.counts_every_hit {
             return Ok(());
         }
-        let bytes = self.received_length;
+        let bytes = self.counted_bytes(call, 0)?;
         if let Some((table, handle)) = self.entry_of(id)
             && let Some(state) = self.state.tables.get_mut(table)
             && let Some(counter) = state.get_mut(handle).and_then(|stored| stored.counter(id))
@@ -170,8 +191,9 @@ impl Machine<'_> {
         id: ExternId,
         index: u64,
         before: Color,
+        length: u64,
     ) -> Result<Option<Color>, Stop> {
-        let (now, length) = (self.now, self.received_length);
+        let now = self.now;
         let ExternState::Meter(meters) = self.extern_state(id)? else {
             return Err(damaged("meter"));
         };
@@ -184,8 +206,13 @@ impl Machine<'_> {
     }
 
     /// `None` if no entry was hit.
-    fn execute_direct(&mut self, id: ExternId, before: Color) -> Result<Option<Color>, Stop> {
-        let (now, length) = (self.now, self.received_length);
+    fn execute_direct(
+        &mut self,
+        id: ExternId,
+        before: Color,
+        length: u64,
+    ) -> Result<Option<Color>, Stop> {
+        let now = self.now;
         let ExternState::DirectMeter { counts_packets } = *self.extern_state(id)? else {
             return Err(damaged("direct meter"));
         };
@@ -208,6 +235,23 @@ impl Machine<'_> {
             lookup.colors.push((id, color));
         }
         Ok(Some(color))
+    }
+
+    /// Arguments of `execute(colour)` and DPDK's `dpdk_execute(colour, length)`, each with or without
+    /// the colour, from position `first`.
+    fn color_and_length(
+        &self,
+        call: &Call<'_>,
+        first: usize,
+        method: &str,
+    ) -> Result<(Color, u64), Stop> {
+        let given = call.arguments.len();
+        if method != "dpdk_execute" {
+            return Ok((self.color_before(call, first)?, self.received_length));
+        }
+        let with_color = given > first + 1;
+        let color = if with_color { self.color_before(call, first)? } else { Color::Green };
+        Ok((color, self.input_number(call, given.saturating_sub(1))?))
     }
 
     /// The colour that a packet came with; green without argument.

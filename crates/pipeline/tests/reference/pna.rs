@@ -126,6 +126,35 @@ fn update_expire_info_is_both() {
     );
 }
 
+/// DPDK's own: lengths that the program hands over, and an accelerator that is not there.
+#[test]
+fn externs_of_dpdk() {
+    let mut switch = load(
+        "#include <core.p4>
+        #include <dpdk/pna.p4>
+        header R { bit<8> a; bit<8> b; } struct H { R r; } struct M { bit<8> x; }
+        parser P(packet_in p, out H h, inout M m, in pna_main_parser_input_metadata_t i) {
+            state start { p.extract(h.r); transition accept; } }
+        control Pre(in H h, inout M m, in pna_pre_input_metadata_t i, inout pna_pre_output_metadata_t o) { apply {} }
+        control C(inout H h, inout M m, in pna_main_input_metadata_t i, inout pna_main_output_metadata_t o) {
+            Counter<bit<32>, bit<8>>(2, PNA_CounterType_t.PACKETS_AND_BYTES) c;
+            ipsec_accelerator() accelerator;
+            apply {
+                ipsec_status status; accelerator.enable(); accelerator.set_sa_index(32w7);
+                c.count(8w1, 32w1000);
+                h.r.a = accelerator.from_ipsec(status) ? 8w1 : 2;
+                h.r.b = status == ipsec_status.IPSEC_SUCCESS ? 8w3 : 4;
+                send_to_port((PortId_t)1);
+            } }
+        control D(packet_out p, in H h, in M m, in pna_main_output_metadata_t o) { apply { p.emit(h.r); } }
+        PNA_NIC(P(), Pre(), C(), D()) main;",
+    );
+    assert_eq!(outputs(&mut switch, 0, &[0, 0]), [(1, vec![2, 3])]);
+    let counter = switch.extern_named("c").expect("counter");
+    let value = switch.counter(counter, 1).expect("value");
+    assert_eq!((value.packets, value.bytes), (1, 1000));
+}
+
 #[test]
 fn packages_of_the_user() {
     let declarations = "#include <core.p4>
