@@ -5,6 +5,13 @@
 //! at the highest priority that the kernel grants, and all else is driven away. A controller on
 //! the same host must then stay off these cores, or it would wait behind the engine and its answers
 //! would look late; that is why this is asked for and not the default.
+//!
+//! Linux groups the threads of a terminal session (autogroup, see sched(7)), and a priority counts
+//! only inside its group: against other sessions a thread with the highest priority is an ordinary
+//! one, while it takes weight from its own group on every other core, where a controller of the same
+//! session then starves. So the priority of the whole group is raised for as long as a run lasts.
+
+use std::fs;
 
 use rustix::thread::CpuSet;
 
@@ -29,7 +36,50 @@ pub(crate) fn claim(core: usize) -> bool {
         && rustix::process::setpriority_process(None, HIGHEST_PRIORITY).is_ok()
 }
 
-/// Runs `start` on the cores that the engine threads leave, so that processes it starts stay there.
+/// Where the kernel tells and takes the priority of the session's group.
+const GROUP: &str = "/proc/self/autogroup";
+
+/// The precedence of this session's threads over those of other sessions, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Precedence {
+    /// The group's priority before; `None` where the kernel has no such groups.
+    before: Option<i32>,
+}
+
+/// The kernel did not grant it.
+#[derive(Debug)]
+pub(crate) struct NoPrecedence;
+
+impl Precedence {
+    pub(crate) fn take() -> Result<Self, NoPrecedence> {
+        let own = rustix::process::getpriority_process(None).map_err(|_| NoPrecedence)?;
+        // What an engine thread will ask for, tried and put back.
+        rustix::process::setpriority_process(None, HIGHEST_PRIORITY).map_err(|_| NoPrecedence)?;
+        let _ = rustix::process::setpriority_process(None, own);
+        let before = fs::read_to_string(GROUP).ok().and_then(|line| group_priority(&line));
+        if before.is_some() {
+            fs::write(GROUP, HIGHEST_PRIORITY.to_string()).map_err(|_| NoPrecedence)?;
+        }
+        Ok(Self { before })
+    }
+}
+
+impl Drop for Precedence {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // Giving up precedence needs no privilege.
+            let _ = fs::write(GROUP, before.to_string());
+        }
+    }
+}
+
+/// The number in `/autogroup-12 nice 0`.
+fn group_priority(line: &str) -> Option<i32> {
+    line.trim().rsplit_once(" nice ")?.1.parse().ok()
+}
+
+/// Runs `start` on the cores that the engine threads leave, and at their priority, so that
+/// processes it starts stay there.
 pub fn beside_engine<T>(threads: usize, start: impl FnOnce() -> T) -> T {
     let before = rustix::thread::sched_getaffinity(None);
     let (Ok(before), Some(_)) = (before, core_of(0, threads)) else { return start() };
@@ -39,7 +89,12 @@ pub fn beside_engine<T>(threads: usize, start: impl FnOnce() -> T) -> T {
     }
     // Without permission the process shares all cores, as it would otherwise.
     let _ = rustix::thread::sched_setaffinity(None, &rest);
+    let priority = rustix::process::getpriority_process(None);
+    let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
     let result = start();
+    if let Ok(priority) = priority {
+        let _ = rustix::process::setpriority_process(None, priority);
+    }
     let _ = rustix::thread::sched_setaffinity(None, &before);
     result
 }
@@ -68,6 +123,13 @@ mod tests {
                 (0..threads).filter_map(|thread| core_of(thread, threads)).collect();
             assert_eq!(taken, cores[cores.len() - threads..]);
         }
+    }
+
+    #[test]
+    fn the_priority_of_a_group_is_read_as_the_kernel_writes_it() {
+        assert_eq!(group_priority("/autogroup-107 nice 0\n"), Some(0));
+        assert_eq!(group_priority("/autogroup-3 nice -20\n"), Some(-20));
+        assert_eq!(group_priority("/"), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::atomic::{self, AtomicBool};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::config::{Config, Mode, PlanKind, ProcessSelector, Protocol};
+use crate::cores::{NoPrecedence, Precedence};
 use crate::engine::{self, Live};
 use crate::host;
 use crate::outcome::{
@@ -87,6 +88,7 @@ pub fn run(
     {
         Sampler::new(selector, config.timing.sample)?;
     }
+    let precedence = config.isolate.then(Precedence::take);
     let file_limit = host::raise_file_limit();
     let mut config = config.clone();
     let shared_ports = engine::p4runtime::fit_to_file_limit(&mut config);
@@ -101,6 +103,13 @@ pub fn run(
         planned: None,
     };
     runner.result.notes.extend(shared_ports);
+    if let Some(Err(NoPrecedence)) = precedence {
+        runner.result.notes.push(
+            "isolate: the kernel granted the cores but no priority, which needs root or \
+             CAP_SYS_NICE; other work on this host may delay the schedule."
+                .to_owned(),
+        );
+    }
     let most = u64::from(most_switches(config));
     if most > file_limit {
         runner.result.notes.push(format!(

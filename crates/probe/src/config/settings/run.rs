@@ -56,7 +56,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         summary: "Give each engine thread a core of its own",
         manual: "Each engine thread stays on one core (the last ones that the probe may use) and \
             gets the highest priority there, which needs root or CAP_SYS_NICE, so that nothing \
-            delays the schedule. Keep a controller on the same host off these cores, with \
+            delays the schedule. Where the kernel groups threads by session, the session of the \
+            probe goes before others for as long as the run lasts. Keep a controller on the same host off these cores, with \
             taskset for example: it would wait behind the engine, and its answers would look \
             late. At least one core must be left. --calibrate with an open loop does all that by \
             itself where cores are left.",
