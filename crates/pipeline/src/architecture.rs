@@ -32,6 +32,8 @@ pub struct Output {
     pub port: u32,
     /// All of it.
     pub packet: Vec<u8>,
+    /// How often it was resubmitted, recirculated or cloned.
+    pub generation: u32,
 }
 
 /// The driver of a program's architecture, with its blocks.
@@ -96,9 +98,15 @@ fn drop_packet(machine: &mut Machine<'_>, reason: &'static str) {
     machine.event(|_| Event::Drop { reason });
 }
 
-fn output(machine: &mut Machine<'_>, outputs: &mut Vec<Output>, port: u32, packet: Vec<u8>) {
+fn output(
+    machine: &mut Machine<'_>,
+    outputs: &mut Vec<Output>,
+    port: u32,
+    packet: Vec<u8>,
+    generation: u32,
+) {
     machine.event(|_| Event::Output { port, length: packet.len() });
-    outputs.push(Output { port, packet });
+    outputs.push(Output { port, packet, generation });
 }
 
 /// A parser or control and the types of its parameters.

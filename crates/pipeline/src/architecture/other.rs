@@ -95,7 +95,7 @@ impl Blocks {
         } else {
             packet.to_vec()
         };
-        output(machine, &mut outputs, port, leaving);
+        output(machine, &mut outputs, port, leaving, 0);
         Ok(outputs)
     }
 }

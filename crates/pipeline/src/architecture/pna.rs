@@ -146,7 +146,7 @@ impl Blocks {
             for replica in replicas {
                 let mut copy = packet.clone();
                 copy.truncate(most.unwrap_or(usize::MAX));
-                output(machine, outputs, replica.port, copy);
+                output(machine, outputs, replica.port, copy, generation + 1);
             }
         }
         if effects.recirculate.is_some() {
@@ -154,7 +154,7 @@ impl Blocks {
             return Ok(Some(packet));
         }
         match effects.destination {
-            Some(port) => output(machine, outputs, port, packet),
+            Some(port) => output(machine, outputs, port, packet, generation),
             None => drop_packet(machine, "at the end of the main control"),
         }
         Ok(None)

@@ -332,7 +332,7 @@ impl Blocks {
                 generation: generation + 1,
             }));
         } else {
-            output(machine, outputs, port, modified);
+            output(machine, outputs, port, modified, generation);
         }
         Ok(())
     }

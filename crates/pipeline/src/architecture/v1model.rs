@@ -432,7 +432,7 @@ impl Blocks {
             return Ok(());
         }
         packet.truncate(bytes(effects.truncate).min(bytes(pass.truncated)));
-        output(machine, outputs, port, packet);
+        output(machine, outputs, port, packet, generation);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::trace::Event;
 use crate::value::Value;
 use p4lang::bits::Bits;
 use p4lang::ir::{
-    Action, Expression, ExpressionKind, ExternId, MatchKind, Place, Table, TableId,
+    Action, BinaryOperator, Expression, ExpressionKind, ExternId, MatchKind, Place, Table, TableId,
     TableImplementation,
 };
 
@@ -92,9 +92,22 @@ impl Machine<'_> {
         Ok(flow)
     }
 
-    /// The value of a key. A field of an invalid header matches as zero, as in BMv2.
+    /// The value of a key. A field of an invalid header matches as zero, as in BMv2
+    /// (`src/bm_sim/match_units.cpp`), also where only a slice of it or the field under a mask is the key.
     fn key_value(&self, key: &Expression) -> Result<Value, Stop> {
-        if let ExpressionKind::Read(place) = &key.kind
+        let is_constant =
+            |operand: &Expression| matches!(operand.kind, ExpressionKind::Constant(_));
+        let field = match &key.kind {
+            ExpressionKind::Binary(BinaryOperator::BitAnd, left, right) if is_constant(right) => {
+                left
+            }
+            ExpressionKind::Binary(BinaryOperator::BitAnd, left, right) if is_constant(left) => {
+                right
+            }
+            ExpressionKind::Slice { operand, .. } => operand,
+            _ => key,
+        };
+        if let ExpressionKind::Read(place) = &field.kind
             && self.is_in_invalid_header(&self.resolve(place)?)
         {
             return Ok(self.initial(key.type_id)?);

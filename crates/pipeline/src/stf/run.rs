@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use super::compare::{Expectation, Output, compare};
+use super::compare::{Expectation, Output, compare, in_order_of_expectations};
 use super::script::{
     Call, Cell, Condition, Indirect, MatchText, Rate, Script, Statement, StatementKind, Unit,
 };
@@ -21,7 +21,8 @@ pub struct Options {
     /// does not see them.
     pub every_port: bool,
     /// What the switch refuses ends the script. p4c's runner hands such statements to BMv2's command
-    /// line, which complains and goes on; without this it is a note.
+    /// line, which complains and goes on; without this it is a note. And packets leave in the order in
+    /// which they were sent, though BMv2 may let later ones overtake one that is recirculated.
     pub strict: bool,
     /// PSA: what the specification says, also where psa_switch does something else
     /// ([`Switch::follow_psa_switch`]).
@@ -113,6 +114,8 @@ struct Runner<'s> {
     now: Duration,
     /// Whether something other than a packet came last.
     after_command: bool,
+    /// Of the packet before; a command ends it.
+    batch: usize,
     report: Report,
     expected: BTreeMap<u32, Vec<Expectation>>,
     got: BTreeMap<u32, Vec<Output>>,
@@ -134,6 +137,7 @@ impl<'s> Runner<'s> {
             options,
             now: Duration::ZERO,
             after_command: true,
+            batch: 0,
             report: Report::default(),
             expected: BTreeMap::new(),
             got: BTreeMap::new(),
@@ -167,6 +171,7 @@ impl<'s> Runner<'s> {
     fn packet(&mut self, line: usize, port: u32, data: &[u8]) {
         self.ports.insert(port);
         self.now += Duration::from_millis(if self.after_command { 1000 } else { 1 });
+        self.batch += usize::from(self.after_command);
         self.after_command = false;
         self.switch.expire(self.now);
         self.report.received.push((self.now, port, data.to_vec()));
@@ -186,7 +191,12 @@ impl<'s> Runner<'s> {
                     self.report.sent.push((self.now, output.port, output.packet.clone()));
                     let of_port = self.got.entry(output.port).or_default();
                     self.last_outputs.push((output.port, of_port.len()));
-                    of_port.push(Output { cause: line, packet: output.packet });
+                    of_port.push(Output {
+                        cause: line,
+                        packet: output.packet,
+                        batch: self.batch,
+                        went_round: output.generation > 0,
+                    });
                 }
             }
             Err(error) => self.report.failures.push(Failure::Run { line, error }),
@@ -592,7 +602,11 @@ impl<'s> Runner<'s> {
         for port in &self.ports {
             let expected = self.expected.get(port).map_or(&[][..], Vec::as_slice);
             let got = self.got.get(port).map_or(&[][..], Vec::as_slice);
-            compare(*port, expected, got, &mut failures);
+            let reordered = match self.options.strict {
+                true => None,
+                false => in_order_of_expectations(expected, got),
+            };
+            compare(*port, expected, reordered.as_deref().unwrap_or(got), &mut failures);
         }
         for (port, outputs) in self.got.iter().filter(|(port, _)| !self.ports.contains(port)) {
             for output in outputs {

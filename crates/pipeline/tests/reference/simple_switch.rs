@@ -115,6 +115,36 @@ fn prefixes_do_not_count_beside_priorities() {
     assert_eq!(packet(&mut switch, 0, &[0x10, 0, 0]), [0x10, 0, 1]);
 }
 
+/// `match_units.cpp`, `MatchKeyBuilder`: a field of an invalid header is zero, and then masked.
+#[test]
+fn parts_of_fields_of_invalid_headers_match_as_zero() {
+    let mut switch = program(
+        "action set() { h.r.setValid(); h.r.c = 7; }
+        table t { key = { h.r.a & 0xf0: exact @name(\"mask\"); h.r.b[3:0]: exact @name(\"slice\"); }
+            actions = { set; NoAction; } const default_action = NoAction();
+            const entries = { (0, 0) : set(); } }
+        apply { h.r.setInvalid(); t.apply(); }",
+        "",
+    );
+    assert_eq!(packet(&mut switch, 0, &[0x12, 0x34, 0x56]), [0, 0, 7]);
+}
+
+/// `checksums.cpp`, `verify_`: both are compared as 64-bit numbers.
+#[test]
+fn a_checksum_wider_than_its_field_is_never_right() {
+    let mut switch = V1model {
+        declarations: "header R { bit<16> sum; bit<8> data; bit<8> wrong; } struct H { R r; } struct M {}",
+        parser: PARSER,
+        verify: "apply { verify_checksum(true, { h.r.data }, h.r.sum, HashAlgorithm.crc32); }",
+        ingress: "apply { h.r.wrong = (bit<8>)s.checksum_error; }",
+        ..V1model::default()
+    }
+    .load();
+    let crc = pipeline::CrcParameters::CRC32.checksum(&[5]) as u16;
+    let [high, low] = crc.to_be_bytes();
+    assert_eq!(packet(&mut switch, 0, &[high, low, 5, 0])[3], 1);
+}
+
 /// p4c's `backends/bmv2/common/control.h`: a table of size 0 has the default size.
 #[test]
 fn a_size_of_zero_is_no_size() {
