@@ -14,6 +14,7 @@ mod declaration;
 mod expression;
 mod statement;
 mod types;
+pub(crate) mod walk;
 
 use std::fmt;
 use std::sync::Arc;

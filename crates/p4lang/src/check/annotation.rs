@@ -52,19 +52,18 @@ impl Checker<'_, '_> {
         if name == "match" && !self.is_match_kind(annotation) {
             self.error("annotation", annotation.span, "`@match` takes one match kind");
         }
-        let structured = matches!(
-            annotation.body,
-            AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_)
-        );
-        if let (true, Some(first)) =
-            (structured, all.iter().find(|other| other.name == annotation.name))
-            && !std::ptr::eq(first, annotation)
+        let earlier = all
+            .iter()
+            .take_while(|other| !std::ptr::eq(*other, annotation))
+            .find(|other| other.name == annotation.name);
+        if let Some(first) = earlier
+            && (is_structured(first) || is_structured(annotation))
         {
             self.report(
                 Diagnostic::error(
                     "duplicate",
                     annotation.span,
-                    format!("`@{name}[...]` is given twice"),
+                    format!("`@{name}` is given twice, although it is structured"),
                 )
                 .secondary(first.span, "the first time"),
             );
@@ -226,6 +225,11 @@ impl Checker<'_, '_> {
         }
         configuration
     }
+}
+
+/// `@name[...]`, which stands once.
+fn is_structured(annotation: &Annotation) -> bool {
+    matches!(annotation.body, AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_))
 }
 
 fn token_value(token: &AnnotationToken) -> String {

@@ -1,9 +1,12 @@
 //! Instances (§11.3) and the functions that implement abstract methods.
 
 use super::checker::{Checker, Context};
-use super::{Callee, Instance, Type};
-use crate::ast::{Declaration, DeclarationId, DeclarationKind, Instantiation, Method};
+use super::{Callee, Instance, Resolution, Type};
+use crate::ast::{
+    Declaration, DeclarationId, DeclarationKind, ExpressionKind, Instantiation, Method, walk,
+};
 use crate::diagnostic::Diagnostic;
+use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
     pub(super) fn instantiation(
@@ -179,7 +182,51 @@ impl<'program> Checker<'program, '_> {
             });
         });
         self.all_implemented(declaration, &abstracts, &found);
+        self.no_recursion(&found);
         found
+    }
+
+    /// Implementations may call each other through `this`, but not in circles.
+    fn no_recursion(&mut self, found: &[(DeclarationId, DeclarationId)]) {
+        let calls: Vec<Vec<(usize, Span)>> =
+            found.iter().map(|(_, function)| self.calls_of_this(*function, found)).collect();
+        for start in 0..found.len() {
+            let mut reached = vec![false; found.len()];
+            let mut open: Vec<usize> = vec![start];
+            while let Some(next) = open.pop() {
+                for (to, span) in calls.get(next).into_iter().flatten() {
+                    if *to == start {
+                        self.error("recursion", *span, "this method calls itself in the end");
+                        return;
+                    }
+                    if let Some(known) = reached.get_mut(*to)
+                        && !std::mem::replace(known, true)
+                    {
+                        open.push(*to);
+                    }
+                }
+            }
+        }
+    }
+
+    fn calls_of_this(
+        &self,
+        function: DeclarationId,
+        found: &[(DeclarationId, DeclarationId)],
+    ) -> Vec<(usize, Span)> {
+        let mut calls = Vec::new();
+        let Some(declaration) = self.out.index.get_declaration(function) else { return calls };
+        walk::declaration(declaration, &mut |expression| {
+            let ExpressionKind::Call { callee, .. } = &expression.kind else { return };
+            let ExpressionKind::Member { base, .. } = &callee.kind else { return };
+            let Some(Resolution::Method(method)) = self.out.resolution(callee.id) else { return };
+            if matches!(base.kind, ExpressionKind::This)
+                && let Some(position) = found.iter().position(|(known, _)| known == method)
+            {
+                calls.push((position, expression.span));
+            }
+        });
+        calls
     }
 
     fn same_prototype(&mut self, inner: &Declaration, method: &Method, bindings: &super::Bindings) {

@@ -661,6 +661,36 @@ impl<'program> Checker<'program, '_> {
                 priority,
             });
         }
+        self.priorities_fit(table, entries);
+    }
+
+    /// The priority behind each entry, which the next one has if it gives none, is a number that there is
+    /// (§14.2.1.4).
+    fn priorities_fit(&mut self, table: &Table, entries: &[Entry]) {
+        let property = |name: &str| match table.property(name).map(|property| &property.kind) {
+            Some(TablePropertyKind::Value(value)) => self.out.evaluate_own(value),
+            _ => None,
+        };
+        let delta = property("priority_delta")
+            .and_then(|delta| delta.to_integer())
+            .unwrap_or_else(|| BigInt::from(1));
+        let smallest_wins = property("largest_priority_wins") == Some(Constant::Bool(false));
+        let mut next: Option<BigInt> = None;
+        for entry in entries {
+            let given =
+                entry.priority.as_ref().and_then(|priority| self.out.evaluate_own(priority));
+            let Some(current) = given.and_then(|given| given.to_integer()).or(next) else { return };
+            let after = if smallest_wins { current + &delta } else { current - &delta };
+            if u64::try_from(&after).is_err() {
+                self.error(
+                    "out-of-range",
+                    entry.span,
+                    format!("the priority behind this one would be {after}"),
+                );
+                return;
+            }
+            next = Some(after);
+        }
     }
 
     /// Only initial entries that may overlap have priorities, and then the first one has one (§14.2.1.4).

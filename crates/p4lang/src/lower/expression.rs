@@ -1,7 +1,7 @@
 //! Expressions: effects first, as statements; then a pure rest.
 
 use super::{Entity, Lowering};
-use crate::ast::{self, ExpressionKind};
+use crate::ast::{self, ExpressionKind, walk};
 use crate::bits::Bits;
 use crate::check::{Builtin, Resolution, Type};
 use crate::ir::{self, BinaryOperator, Expression, Place, UnaryOperator, Value};
@@ -43,7 +43,7 @@ impl<'a> Lowering<'a> {
         }
         let mut found = false;
         let mut calls = Vec::new();
-        super::walk::expression(expression, &mut |inner| {
+        walk::expression(expression, &mut |inner| {
             if matches!(inner.kind, ExpressionKind::Call { .. }) {
                 calls.push(inner);
             }

@@ -64,7 +64,7 @@ impl<'a> Lowering<'a> {
             if !matches!(declaration.kind, DeclarationKind::Instantiation(_)) {
                 continue;
             }
-            super::walk::declaration(declaration, &mut |expression| {
+            crate::ast::walk::declaration(declaration, &mut |expression| {
                 if let Some(Resolution::Declaration(id)) = self.checked.resolution(expression.id) {
                     used.insert(*id);
                 }
@@ -525,7 +525,7 @@ impl<'a> Lowering<'a> {
     fn direct_instances(&mut self, block: &'a ast::Block) {
         let checked = self.checked;
         let mut targets = Vec::new();
-        super::walk::direct_applications(block, &mut targets);
+        crate::ast::walk::direct_applications(block, &mut targets);
         for target in targets {
             if let Some(facts) = checked.direct_application(target.id)
                 && let Some(entity) = self.direct_instance(&facts.instance)

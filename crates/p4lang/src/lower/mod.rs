@@ -23,7 +23,6 @@ mod statement;
 mod table;
 mod types;
 mod usage;
-mod walk;
 
 use std::collections::{HashMap, HashSet};
 

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Entity, Lowering, names, walk};
+use super::{Entity, Lowering, names};
+use crate::ast::walk;
 use crate::ast::{
     self, BinaryOperator, DeclarationKind, ExpressionKind, ParserState, TransitionKind,
 };

@@ -6,7 +6,8 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::{Lowering, names, walk};
+use super::{Lowering, names};
+use crate::ast::walk;
 use crate::ast::{
     Block, Declaration, DeclarationId, DeclarationKind, Expression, Statement, StatementKind,
     TablePropertyKind,

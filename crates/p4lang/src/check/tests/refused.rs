@@ -593,6 +593,9 @@ fn annotations_hold_constants() {
     refuses(&program("@a[k = 8w1] const bit<8> c = 1;"), "annotation");
     refuses(&program("@a[k = 1, k = 2] const bit<8> c = 1;"), "duplicate");
     refuses(&program("@a[1] @a[2] const bit<8> c = 1;"), "duplicate");
+    refuses(&program("@a[1] @a(2) const bit<8> c = 1;"), "duplicate");
+    refuses(&program("@a(1) @a[2] const bit<8> c = 1;"), "duplicate");
+    super::accepts(&program("@a(1) @a(2) const bit<8> c = 1;"));
     refuses(&program("@name(1) const bit<8> c = 1;"), "annotation");
     warns(&statements("mark_to_drop();"), "deprecated");
 }
@@ -771,6 +774,15 @@ fn priorities_are_for_initial_entries_that_may_overlap() {
     refuses(&table("exact", "entries = { priority = 3: 1: NoAction; }"), "priority");
     refuses(&table("lpm", "entries = { priority = 3: 1: NoAction; }"), "priority");
     refuses(&table("ternary", "entries = { 1: NoAction; priority = 3: 2: NoAction; }"), "priority");
+    super::accepts(&table("ternary", "entries = { priority = 2: 1: NoAction; 2: NoAction; }"));
+    refuses(
+        &table("ternary", "entries = { priority = 1: 1: NoAction; 2: NoAction; }"),
+        "out-of-range",
+    );
+    super::accepts(&table(
+        "ternary",
+        "largest_priority_wins = false; entries = { priority = 0: 1: NoAction; 2: NoAction; }",
+    ));
 }
 
 #[test]
@@ -931,4 +943,17 @@ fn checksum_controls_have_no_branches() {
     super::accepts(&switch("apply {}", call));
     super::accepts(&switch("apply {}", &format!("{{ {call} return; }}")));
     refuses(&switch("apply {}", &format!("if (hdr.h.isValid()) {{ {call} }}")), "misplaced");
+}
+
+#[test]
+fn implementations_do_not_call_themselves() {
+    let instance = |f: &str, g: &str| {
+        program(&format!(
+            "extern X {{ X(); abstract bit<8> f(in bit<8> x); abstract bit<8> g(in bit<8> x); }}\n\
+             X() x = {{ bit<8> f(in bit<8> x) {{ return {f}; }} bit<8> g(in bit<8> x) {{ return {g}; }} }};"
+        ))
+    };
+    super::accepts(&instance("this.g(x)", "x + 1"));
+    refuses(&instance("this.f(x)", "x"), "recursion");
+    refuses(&instance("this.g(x)", "this.f(x)"), "recursion");
 }

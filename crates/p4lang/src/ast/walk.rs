@@ -5,13 +5,13 @@ use crate::ast::{
     StatementKind, SwitchLabel, Type,
 };
 
-pub(super) fn block<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Expression)) {
+pub(crate) fn block<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Expression)) {
     for inner in &block.statements {
         statement(inner, visit);
     }
 }
 
-pub(super) fn statement<'a>(of: &'a Statement, visit: &mut dyn FnMut(&'a Expression)) {
+pub(crate) fn statement<'a>(of: &'a Statement, visit: &mut dyn FnMut(&'a Expression)) {
     match &of.kind {
         StatementKind::Empty
         | StatementKind::Exit
@@ -61,7 +61,7 @@ pub(super) fn statement<'a>(of: &'a Statement, visit: &mut dyn FnMut(&'a Express
     }
 }
 
-pub(super) fn declaration<'a>(of: &'a Declaration, visit: &mut dyn FnMut(&'a Expression)) {
+pub(crate) fn declaration<'a>(of: &'a Declaration, visit: &mut dyn FnMut(&'a Expression)) {
     match &of.kind {
         DeclarationKind::Constant { value, .. } => expression(value, visit),
         DeclarationKind::Variable { initial: Some(initial), .. } => expression(initial, visit),
@@ -82,7 +82,7 @@ fn arguments<'a>(arguments: &'a [Argument], visit: &mut dyn FnMut(&'a Expression
     }
 }
 
-pub(super) fn expression<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expression)) {
+pub(crate) fn expression<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expression)) {
     visit(of);
     match &of.kind {
         ExpressionKind::Boolean(_)
@@ -140,7 +140,7 @@ pub(super) fn expression<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expre
 }
 
 /// The types of all `T.apply(...)` in a block, in source order.
-pub(super) fn direct_applications<'a>(block: &'a Block, found: &mut Vec<&'a Type>) {
+pub(crate) fn direct_applications<'a>(block: &'a Block, found: &mut Vec<&'a Type>) {
     for statement in &block.statements {
         direct_applications_in(statement, found);
     }
