@@ -57,7 +57,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         manual: "Each engine thread stays on one core (the last ones that the probe may use) and \
             gets the highest priority there, which needs root or CAP_SYS_NICE, so that nothing \
             delays the schedule. Where the kernel groups threads by session, the session of the \
-            probe goes before others for as long as the run lasts. Keep a controller on the same host off these cores, with \
+            probe goes before others for as long as the run lasts (a run that is killed leaves it \
+            so; echo 0 > /proc/self/autogroup puts it back). Keep a controller on the same host off these cores, with \
             taskset for example: it would wait behind the engine, and its answers would look \
             late. At least one core must be left. --calibrate with an open loop does all that by \
             itself where cores are left.",

@@ -1,0 +1,310 @@
+//! What a connection brings: frames, answers to packet-ins, and notes of other engine threads.
+
+use std::io;
+
+use openflow::wire::{FlowMod, FlowModCommand, MessageType, PacketOut};
+use openflow::{BufferId, Xid};
+
+use super::{BUFFER_BITS, ConnectionError, Shard};
+use crate::config::{Matching, Mode};
+use crate::engine::mailbox::Note;
+use crate::engine::openflow::connection::{HIGH_WATER, State};
+use crate::engine::recorder::RuleChange;
+use crate::ledger::Answer;
+use crate::openflow_switch::Received;
+use crate::topology::{Port, SwitchIndex};
+use crate::traffic::{is_discovery, read_id};
+
+/// Version numbers that OpenFlow has had, 1.0 to 1.5.
+const VERSIONS: std::ops::RangeInclusive<u8> = 1..=6;
+
+impl Shard {
+    pub(super) fn read(&mut self, index: usize, buffer: &mut [u8]) -> Result<(), ConnectionError> {
+        let State::Open(transport) = &mut self.members[index].connection.state else {
+            return Ok(());
+        };
+        let count = match transport.read(buffer) {
+            Ok(0) => return Err(ConnectionError::Closed),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            Err(error) => return Err(error.into()),
+        };
+        let now = self.orders.clock.now();
+        // The framer is taken out while its frames are borrowed from it and the buffer.
+        let mut framer = std::mem::take(&mut self.members[index].connection.framer);
+        let result = self.read_frames(index, &mut framer, &buffer[..count], now);
+        self.members[index].connection.framer = framer;
+        self.touch(index);
+        result
+    }
+
+    fn read_frames(
+        &mut self,
+        index: usize,
+        framer: &mut openflow::framing::Framer,
+        chunk: &[u8],
+        now: u64,
+    ) -> Result<(), ConnectionError> {
+        let at = self.traffic_time(now);
+        if let (Some(at), true, true) =
+            (at, self.members[index].flood.is_some(), self.members[index].ready)
+        {
+            return self.count_flood(index, framer, chunk, now, at);
+        }
+        for frame in framer.frames(chunk) {
+            self.receive(index, frame?, now, at)?;
+        }
+        // Text reads as a long message that never ends. Waiting for it would hide what is wrong.
+        match framer.held().first() {
+            Some(version) if !self.members[index].ready && !VERSIONS.contains(version) => {
+                Err(ConnectionError::Foreign(*version))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn receive(
+        &mut self,
+        index: usize,
+        frame: &[u8],
+        now: u64,
+        at: Option<u64>,
+    ) -> Result<(), ConnectionError> {
+        if self.members[index].ready {
+            match MessageType(frame[1]) {
+                MessageType::PACKET_OUT => return self.packet_out(index, frame, now, at),
+                MessageType::FLOW_MOD => self.flow_mod_releases(index, frame, at),
+                _ => {}
+            }
+        }
+        let member = &mut self.members[index];
+        let received = member.switch.receive(frame, now, &mut member.connection.out);
+        match received {
+            Ok(Received::Nothing) => {}
+            Ok(Received::Rules { installed, removed, refused }) => {
+                for (change, count) in [
+                    (RuleChange::Installed, installed),
+                    (RuleChange::Removed, removed),
+                    (RuleChange::Refused, refused),
+                ] {
+                    // Rules that come before traffic, such as table-miss entries, are no answer
+                    // to it.
+                    if let (Some(at), true) = (at, count > 0) {
+                        self.recorder.rules(index, change, u64::from(count), at);
+                    }
+                }
+            }
+            Ok(Received::Malformed(problem)) => {
+                self.recorder.counts(index).malformed += 1;
+                member.handshake.error = Some(problem);
+            }
+            Err(error) => return Err(ConnectionError::Session(error.to_string())),
+        }
+        self.note_stage(index);
+        Ok(())
+    }
+
+    pub(super) fn note_stage(&mut self, index: usize) {
+        let member = &mut self.members[index];
+        if member.ready {
+            return;
+        }
+        let (rank, stage) = member.switch.stage();
+        member.handshake.reach(2 + rank, stage);
+        if member.switch.is_ready() {
+            member.ready = true;
+            member.handshake.ready = true;
+            self.live.ready_changed(1);
+        }
+    }
+
+    fn packet_out(
+        &mut self,
+        index: usize,
+        frame: &[u8],
+        now: u64,
+        at: Option<u64>,
+    ) -> Result<(), ConnectionError> {
+        let Ok(packet_out) = PacketOut::new_checked(frame) else {
+            let member = &mut self.members[index];
+            self.recorder.counts(index).malformed += 1;
+            // The switch answers malformed messages as the specification asks.
+            let _ = member.switch.receive(frame, now, &mut member.connection.out);
+            return Ok(());
+        };
+        let payload = packet_out.payload();
+        if is_discovery(payload) {
+            self.relay(index, &packet_out);
+            return Ok(());
+        }
+        let Some(at) = at else { return Ok(()) };
+        self.recorder.packet_out(index, at);
+        let buffer_id = packet_out.buffer_id();
+        match self.plan.config.traffic.matching {
+            Matching::Auto if buffer_id.is_buffered() => {
+                self.answered_by_buffer(index, buffer_id, at);
+            }
+            Matching::Auto | Matching::Payload => match read_id(payload, self.plan.run_key) {
+                Some(id) if id.is_unmeasured() => {}
+                Some(id) => self.answered(index, id.switch, id.sequence, now, at),
+                None => self.recorder.counts(index).unmatched += 1,
+            },
+            Matching::Xid => {
+                let ledger = &self.recorder.switches[index].ledger;
+                match ledger.widen(packet_out.xid().0, 32) {
+                    Some(sequence) => {
+                        let answer = self.recorder.answer(index, sequence, at);
+                        self.settle(index, answer);
+                    }
+                    None => self.recorder.counts(index).unmatched += 1,
+                }
+            }
+            Matching::Order => {
+                let answer = self.recorder.answer_oldest(index, at);
+                self.settle(index, answer);
+            }
+        }
+        Ok(())
+    }
+
+    /// A flow-mod that names a buffered packet sends that packet too, so it answers the packet-in.
+    fn flow_mod_releases(&mut self, index: usize, frame: &[u8], at: Option<u64>) {
+        if let (Some(at), Matching::Auto, Ok(flow_mod)) =
+            (at, self.plan.config.traffic.matching, FlowMod::new_checked(frame))
+        {
+            let releases = matches!(
+                flow_mod.command(),
+                FlowModCommand::ADD | FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT
+            );
+            if releases && flow_mod.buffer_id().is_buffered() {
+                self.answered_by_buffer(index, flow_mod.buffer_id(), at);
+            }
+        }
+    }
+
+    fn answered_by_buffer(&mut self, index: usize, buffer_id: BufferId, at: u64) {
+        let ledger = &self.recorder.switches[index].ledger;
+        match ledger.widen(buffer_id.0, BUFFER_BITS) {
+            Some(sequence) if buffer_id.0 < 1 << BUFFER_BITS => {
+                let answer = self.recorder.answer(index, sequence, at);
+                self.settle(index, answer);
+            }
+            _ => self.recorder.counts(index).unmatched += 1,
+        }
+    }
+
+    /// An answer to a packet-in of the switch with index `owner` over the whole trial arrived at
+    /// the member `index`.
+    fn answered(&mut self, index: usize, owner: u32, sequence: u64, now: u64, at: u64) {
+        let (thread, member) = self.plan.place(owner);
+        if self.recorder.switches.get(member).is_some_and(|record| record.index == owner) {
+            let answer = self.recorder.answer(member, sequence, at);
+            self.settle(member, answer);
+        } else if let Some(slot) = self.slots.get(thread) {
+            slot.send(Note::Answered { switch: owner, sequence, at: now });
+        } else {
+            self.recorder.counts(index).unmatched += 1;
+        }
+    }
+
+    fn settle(&mut self, index: usize, answer: Answer) {
+        match answer {
+            Answer::First { frees_place } => {
+                if frees_place && matches!(self.plan.config.traffic.mode, Mode::Closed { .. }) {
+                    self.touch(index);
+                }
+            }
+            Answer::Duplicate => {}
+            Answer::Unmatched => self.recorder.counts(index).unmatched += 1,
+        }
+    }
+
+    /// Carries a discovery frame over the links that it is sent to.
+    fn relay(&mut self, index: usize, packet_out: &PacketOut<&[u8]>) {
+        let here = SwitchIndex(self.recorder.switches[index].index);
+        for output in packet_out.outputs() {
+            let everywhere =
+                matches!(output, openflow::PortNumber::FLOOD | openflow::PortNumber::ALL);
+            let plan = self.plan.clone();
+            let ports: Vec<Port> = match (everywhere, u16::try_from(output.0)) {
+                (true, _) => plan.topology.link_ports(here).collect(),
+                (false, Ok(port)) => vec![Port(port)],
+                (false, Err(_)) => Vec::new(),
+            };
+            for port in ports {
+                if let Some((SwitchIndex(switch), Port(port))) = plan.topology.peer(here, port) {
+                    self.recorder.counts(index).discovery_relayed += 1;
+                    let frame = packet_out.payload().to_vec();
+                    self.deliver(Note::Arrived { switch, port: port.into(), frame });
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, note: Note) {
+        let switch = match &note {
+            Note::Answered { switch, .. } | Note::Arrived { switch, .. } => *switch,
+        };
+        let (thread, member) = self.plan.place(switch);
+        if self.recorder.switches.get(member).is_some_and(|record| record.index == switch) {
+            self.take(note);
+        } else if let Some(slot) = self.slots.get(thread) {
+            slot.send(note);
+        }
+    }
+
+    pub(super) fn take_notes(&mut self) {
+        self.mailbox.clear();
+        while let Some(note) = self.mailbox.take() {
+            self.take(note);
+        }
+    }
+
+    fn take(&mut self, note: Note) {
+        match note {
+            Note::Answered { switch, sequence, at } => {
+                let (_, member) = self.plan.place(switch);
+                if let (Some(at), true) = (self.traffic_time(at), member < self.members.len()) {
+                    let answer = self.recorder.answer(member, sequence, at);
+                    self.settle(member, answer);
+                }
+            }
+            Note::Arrived { switch, port, frame } => {
+                let (_, index) = self.plan.place(switch);
+                if let Some(member) = self.members.get_mut(index)
+                    && member.ready
+                    && member.connection.backlog() < HIGH_WATER
+                {
+                    let out = &mut member.connection.out;
+                    member.switch.packet_in(Xid(0), BufferId::NO_BUFFER, port, &frame, out);
+                    self.touch(index);
+                }
+            }
+        }
+    }
+
+    fn count_flood(
+        &mut self,
+        index: usize,
+        framer: &mut openflow::framing::Framer,
+        chunk: &[u8],
+        now: u64,
+        at: u64,
+    ) -> Result<(), ConnectionError> {
+        let (mut packet_outs, mut flow_mods) = (0, 0);
+        for frame in framer.frames(chunk) {
+            let frame = frame?;
+            match MessageType(frame[1]) {
+                MessageType::PACKET_OUT => packet_outs += 1,
+                MessageType::FLOW_MOD => flow_mods += 1,
+                _ => self.receive(index, frame, now, Some(at))?,
+            }
+        }
+        self.recorder.flood_answered(index, packet_outs, at);
+        if flow_mods > 0 {
+            self.recorder.rules(index, RuleChange::Installed, flow_mods, at);
+        }
+        Ok(())
+    }
+}

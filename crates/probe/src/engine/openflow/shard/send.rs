@@ -1,0 +1,192 @@
+//! What goes out: packet-ins that are due or that a window or a flood allows, and the bytes of
+//! connections.
+
+use std::io;
+
+use openflow::{BufferId, Xid};
+use rustix::event::epoll;
+
+use super::{BUFFER_BITS, Shard};
+use crate::config::Mode;
+use crate::engine::openflow::connection::{HIGH_WATER, State};
+use crate::schedule::Nanos;
+
+impl Shard {
+    /// Lets every emulated host announce itself.
+    pub(super) fn introduce(&mut self) {
+        self.introduced = true;
+        if !self.plan.config.traffic.arp_first {
+            return;
+        }
+        for index in 0..self.members.len() {
+            if !self.members[index].ready {
+                continue;
+            }
+            let switch = self.recorder.switches[index].index;
+            for (port, frame) in self.plan.hosts.arp_announcements(switch, self.plan.run_key) {
+                let member = &mut self.members[index];
+                let out = &mut member.connection.out;
+                member.switch.packet_in(
+                    Xid(0),
+                    BufferId::NO_BUFFER,
+                    u32::from(port.0),
+                    &frame,
+                    out,
+                );
+            }
+            self.touch(index);
+        }
+    }
+
+    /// Moves everything that is due at `at` to its switch.
+    pub(super) fn generate(&mut self, at: u64) {
+        match self.plan.config.traffic.mode {
+            Mode::Open => {
+                while let Some(due) =
+                    self.schedule.as_mut().and_then(|schedule| schedule.pop_due(Nanos(at)))
+                {
+                    let (_, index) = self.plan.place(due.switch);
+                    self.recorder.due(index, due.at.0);
+                    let member = &mut self.members[index];
+                    if !member.ready {
+                        continue;
+                    }
+                    let connection = &mut member.connection;
+                    let held_back = connection.blocked || connection.backlog() > 0;
+                    connection.pending.push_back((due.at.0, held_back));
+                    self.touch(index);
+                }
+            }
+            Mode::Closed { .. } | Mode::Flood => {
+                if !self.primed {
+                    self.primed = true;
+                    (0..self.members.len()).for_each(|index| self.touch(index));
+                }
+            }
+        }
+    }
+
+    pub(super) fn touch(&mut self, index: usize) {
+        let connection = &mut self.members[index].connection;
+        if !connection.is_dirty {
+            connection.is_dirty = true;
+            self.dirty.push(index);
+        }
+    }
+
+    pub(super) fn flush_dirty(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for index in dirty.drain(..) {
+            self.members[index].connection.is_dirty = false;
+            if let Err(error) = self.fill_and_flush(index) {
+                self.disconnect(index, &error.into());
+            }
+        }
+        // Whatever was touched meanwhile joins the (empty, allocated) list.
+        dirty.append(&mut self.dirty);
+        self.dirty = dirty;
+    }
+
+    fn fill_and_flush(&mut self, index: usize) -> io::Result<()> {
+        let traffic = self.traffic_time(self.orders.clock.now());
+        if let (Some(at), true) = (traffic, self.members[index].ready) {
+            match self.plan.config.traffic.mode {
+                Mode::Open => self.fill_from_schedule(index),
+                Mode::Closed { window, .. } => self.fill_window(index, window, at),
+                Mode::Flood => self.flood(index, at)?,
+            }
+        }
+        let now = self.orders.clock.now();
+        let start = self.orders.traffic_start().unwrap_or(u64::MAX);
+        let recorder = &mut self.recorder;
+        let connection = &mut self.members[index].connection;
+        connection.flush(|sequence, held_back| {
+            recorder.left(index, sequence, now.saturating_sub(start), held_back);
+        })?;
+        self.watch(index)?;
+        if !self.members[index].connection.pending.is_empty()
+            && !self.members[index].connection.blocked
+            && self.members[index].ready
+        {
+            self.touch(index);
+        }
+        Ok(())
+    }
+
+    fn fill_from_schedule(&mut self, index: usize) {
+        while self.members[index].connection.backlog() < HIGH_WATER {
+            let Some((due, held_back)) = self.members[index].connection.pending.pop_front() else {
+                break;
+            };
+            self.emit(index, due, held_back);
+        }
+    }
+
+    fn fill_window(&mut self, index: usize, window: u32, at: u64) {
+        let switch = self.recorder.switches[index].index;
+        if !self.plan.is_active(switch, at) {
+            return;
+        }
+        while self.recorder.switches[index].ledger.in_loop() < window
+            && self.members[index].connection.backlog() < HIGH_WATER
+        {
+            self.recorder.due(index, at);
+            self.emit(index, at, false);
+        }
+    }
+
+    /// Writes one packet-in into the connection's outgoing bytes.
+    fn emit(&mut self, index: usize, due: u64, held_back: bool) {
+        let sequence = self.recorder.issue(index, due);
+        let member = &mut self.members[index];
+        self.frame.clear();
+        let port = member.source.next(sequence, &mut self.frame);
+        let buffer_id = match self.plan.config.switches.buffers {
+            0 => BufferId::NO_BUFFER,
+            _ => BufferId(sequence as u32 & ((1 << BUFFER_BITS) - 1)),
+        };
+        let out = &mut member.connection.out;
+        member.switch.packet_in(
+            Xid(sequence as u32),
+            buffer_id,
+            u32::from(port.0),
+            &self.frame,
+            out,
+        );
+        member.connection.mark(sequence, held_back);
+    }
+
+    /// Keeps the connection's send buffer full of prepared packet-ins.
+    fn flood(&mut self, index: usize, at: u64) -> io::Result<()> {
+        let switch = self.recorder.switches[index].index;
+        if !self.plan.is_active(switch, at) || self.members[index].connection.backlog() > 0 {
+            return Ok(());
+        }
+        let member = &mut self.members[index];
+        let (State::Open(transport), Some(block)) =
+            (&mut member.connection.state, &mut member.flood)
+        else {
+            return Ok(());
+        };
+        let (packets, blocked) = block.write_to(transport)?;
+        member.connection.blocked = blocked;
+        self.recorder.flood_left(index, packets, at);
+        self.touch(index);
+        Ok(())
+    }
+
+    /// Asks the poller for exactly the events that the connection needs.
+    fn watch(&mut self, index: usize) -> io::Result<()> {
+        let connection = &mut self.members[index].connection;
+        let State::Open(transport) = &connection.state else { return Ok(()) };
+        let wanted = connection.blocked;
+        if wanted != connection.watches_writable {
+            let mut flags = epoll::EventFlags::IN;
+            flags.set(epoll::EventFlags::OUT, wanted);
+            let data = epoll::EventData::new_u64(index as u64);
+            epoll::modify(&self.epoll, transport, data, flags)?;
+            connection.watches_writable = wanted;
+        }
+        Ok(())
+    }
+}
