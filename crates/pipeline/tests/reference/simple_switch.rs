@@ -161,3 +161,61 @@ fn a_size_of_zero_is_no_size() {
     }
     assert_eq!(packet(&mut switch, 0, &[2, 0, 0]), [2, 0, 3]);
 }
+
+/// The cases of `targets/simple_switch/tests/test_packet_redirect.cpp`: two headers of two bytes; ingress
+/// takes the second away, egress writes the length that it sees to the second byte.
+fn redirected(ingress: &str, egress: &str, session: bool) -> Vec<(u32, Vec<u8>)> {
+    let mut switch = V1model {
+        declarations: "header A { bit<8> f1; bit<8> f2; } struct H { A a; A b; }
+            struct M { @field_list(1) bit<8> f1; bit<8> f2; }",
+        parser: "state start { b.extract(h.a); b.extract(h.b); transition accept; }",
+        ingress: &format!("apply {{ {ingress} }}"),
+        egress: &format!("apply {{ {egress} h.a.f2 = (bit<8>)s.packet_length; }}"),
+        ..V1model::default()
+    }
+    .load();
+    switch.set_multicast_group(
+        1,
+        [1, 4].map(|port| Replica { port, instance: port as u16 }).to_vec(),
+    );
+    if session {
+        let config = CloneSession { multicast_group: Some(1), ..to_port(3) };
+        switch.set_clone_session(1, Some(config));
+    }
+    let mut left = outputs(&mut switch, 1, &[1, 0, 0, 0, 9, 9]);
+    left.sort();
+    left.into_iter().map(|(port, packet)| (port, packet[1..].to_vec())).collect()
+}
+
+#[test]
+fn egress_sees_the_length_that_ingress_left() {
+    let to_2 = "s.egress_spec = 2; h.b.setInvalid();";
+    assert_eq!(redirected(to_2, "", false), [(2, vec![4, 9, 9])]);
+    let multicast = "s.mcast_grp = 1; h.b.setInvalid();";
+    assert_eq!(redirected(multicast, "", false), [(1, vec![4, 9, 9]), (4, vec![4, 9, 9])]);
+    // A clone of ingress is the packet as it came.
+    let clone = format!("{to_2} clone(CloneType.I2E, 1);");
+    let whole = vec![6, 0, 0, 9, 9];
+    let expected = [(1, whole.clone()), (2, vec![4, 9, 9]), (3, whole.clone()), (4, whole)];
+    assert_eq!(redirected(&clone, "", true), expected);
+    let clone = "if (s.instance_type == 0 && h.a.f2 == 0) { clone(CloneType.E2E, 1); }";
+    let left = redirected(to_2, clone, true);
+    assert_eq!(left.iter().map(|(port, _)| *port).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert!(left.iter().all(|(_, packet)| *packet == [4, 9, 9]), "{left:?}");
+}
+
+#[test]
+fn packets_that_go_round_keep_the_fields_of_the_list() {
+    let ingress = "if (m.f1 == 0) { s.egress_spec = 2; } else { s.egress_spec = 3; }
+        m.f1 = 1; m.f2 = 1; h.b.setInvalid();";
+    let resubmit = format!(
+        "bit<8> lost = m.f2; {ingress} if (s.instance_type == 0) {{ resubmit_preserving_field_list(1); }}
+        h.a.f1 = lost;"
+    );
+    assert_eq!(redirected(&resubmit, "", false), [(3, vec![4, 9, 9])]);
+    let recirculate = "if (s.egress_port == 2) { recirculate_preserving_field_list(1); }";
+    // It comes back with two bytes less, and both are of the second header.
+    assert_eq!(redirected(ingress, recirculate, false), [(3, vec![2])]);
+    let exit = "h.a.f2 = 5; exit; s.egress_spec = 7;";
+    assert_eq!(redirected(exit, "", false), [(0, vec![6, 0, 0, 9, 9])]);
+}
