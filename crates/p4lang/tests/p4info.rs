@@ -369,3 +369,42 @@ header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; in_t i; out_t o; }
         .collect();
     assert_eq!(names, [vec!["a", "s.x", "s.y"], vec!["first"]]);
 }
+
+#[test]
+fn statements_that_nothing_reaches_name_nothing() {
+    let ingress = "
+    action a() { } action b() { }
+    table t { key = { hdr.h.a: exact; } actions = { a; } }
+    table u { key = { hdr.h.a: exact; } actions = { b; } }";
+    let tables =
+        |apply: &str| -> usize { generate(&v1model(TYPES, START, ingress, apply)).tables.len() };
+    assert_eq!(tables("t.apply(); if (hdr.h.b == 1) { return; } else { exit; } u.apply();"), 1);
+    assert_eq!(tables("t.apply(); if (hdr.h.b == 1) { return; } u.apply();"), 2);
+    assert_eq!(tables("t.apply(); { exit; } u.apply();"), 2);
+    let info = generate(&v1model(
+        TYPES,
+        START,
+        ingress,
+        "if (hdr.h.b == 1) { t.apply(); return; } return; b();",
+    ));
+    assert_eq!(info.actions.len(), 2, "a, and NoAction of the table");
+}
+
+#[test]
+fn an_extern_in_a_property_has_the_name_of_the_property_alone() {
+    // Names and identifiers as in the P4Info of ONF's UP4 (p4src/build/p4info.txt).
+    let types = "header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; } struct meta_t { }
+control Inner(inout headers_t hdr) {
+    table t {
+        key = { hdr.h.a: exact; hdr.h.b: selector; } actions = { NoAction; }
+        @name(\"hashed_selector\") implementation = action_selector(HashAlgorithm.crc16, 32w1024, 32w16);
+        @name(\"acls\") counters = direct_counter(CounterType.packets_and_bytes);
+    }
+    apply { t.apply(); }
+}";
+    let info = generate(&v1model(types, START, "", "Inner.apply(hdr);"));
+    let selector = info.action_profiles[0].preamble.as_ref().unwrap();
+    assert_eq!((selector.name.as_str(), selector.id), ("hashed_selector", 297_808_402));
+    let counter = info.direct_counters[0].preamble.as_ref().unwrap();
+    assert_eq!((counter.name.as_str(), counter.id), ("acls", 325_583_051));
+}

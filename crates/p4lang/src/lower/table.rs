@@ -455,11 +455,12 @@ impl<'a> Lowering<'a> {
             .call(value.id)
             .is_some_and(|facts| matches!(facts.callee, Callee::Constructor { .. }));
         if constructs {
+            // p4c puts no names of instances before the name of a property: it is that of the whole program.
             let local = names::local_name(&property.annotations, "");
             let name = if local.is_empty() {
                 format!("{table_name}.{}", property.name)
             } else {
-                names::qualified(&self.scope.prefix, &local)
+                names::qualified("", &local)
             };
             let annotations = self.annotations(&property.annotations);
             self.nameless_externs.push(NamelessExtern {

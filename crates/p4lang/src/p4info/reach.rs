@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use crate::ir::{
     ActionId, ActionScope, Block, ControlId, ExternCallee, FunctionId, Package, PackageValue,
-    Program, StatementKind, TableId, TypeId,
+    Program, Statement, StatementKind, TableId, TypeId,
 };
 
 /// What is reached, in order.
@@ -106,6 +106,46 @@ impl Reach {
     }
 }
 
+/// Statements nested deeper than this are not looked into for `return`.
+const DEEPEST: usize = 200;
+
+/// Whether there is a `return` in these statements. Without one p4c leaves even what follows an `exit`.
+fn has_return(block: &Block) -> bool {
+    let mut pending = vec![block.iter()];
+    while let Some(block) = pending.last_mut() {
+        let Some(statement) = block.next() else {
+            pending.pop();
+            continue;
+        };
+        match &statement.kind {
+            StatementKind::Return(_) => return true,
+            StatementKind::If { then, otherwise, .. } => {
+                pending.extend([then.iter(), otherwise.iter()]);
+            }
+            StatementKind::Switch { cases, default, .. } => {
+                pending.push(default.iter());
+                pending.extend(cases.iter().map(|case| case.body.iter()));
+            }
+            StatementKind::For { body, .. } => pending.push(body.iter()),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether nothing that follows the statement in its block can be reached, as far as p4c sees it: a `switch` may have
+/// a case that it does not look at.
+fn always_leaves(statement: &Statement, depth: usize) -> bool {
+    let leaves = |block: &Block| {
+        depth > 0 && block.iter().any(|statement| always_leaves(statement, depth - 1))
+    };
+    match &statement.kind {
+        StatementKind::Return(_) | StatementKind::Exit => true,
+        StatementKind::If { then, otherwise, .. } => leaves(then) && leaves(otherwise),
+        _ => false,
+    }
+}
+
 /// A walk through statements and whatever they call; nothing is entered twice.
 struct Walk<'p> {
     program: &'p Program,
@@ -165,12 +205,17 @@ impl<'p> Walk<'p> {
     }
 
     fn block(&mut self, block: &'p Block) {
+        let returns = has_return(block);
         let mut pending = vec![block.iter()];
         while let Some(block) = pending.last_mut() {
             let Some(statement) = block.next() else {
                 pending.pop();
                 continue;
             };
+            // What p4c takes out together with `return`: statements that nothing reaches.
+            if returns && always_leaves(statement, DEEPEST) {
+                *block = [].iter();
+            }
             match &statement.kind {
                 StatementKind::If { then, otherwise, .. } => {
                     pending.extend([otherwise.iter(), then.iter()]);
