@@ -31,7 +31,7 @@ Outputs are compared port by port, in order, when the script is over, as p4c's r
 does. Ports that the script does not name are not looked at, but --every-port makes packets on them \
 failures too. A statement that the switch refuses (an entry that is there already or does not fit, an \
 index beyond an array) has no effect and is a note, as BMv2's command line has it; with --strict it \
-ends the script.";
+ends the script. So it is with a line that begins with no statement.";
 
 const STATEMENTS: &str = "\
 Statements, one a line; `#` begins a comment:

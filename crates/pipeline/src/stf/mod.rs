@@ -87,6 +87,9 @@ pub enum StfError {
         /// As the script has it.
         name: String,
     },
+    /// A line that begins with no statement.
+    #[error("`{0}` is no statement (add, packet, expect, ...)")]
+    NoStatement(String),
     /// A packet with an odd number of digits.
     #[error("the packet has half a byte: the number of digits is odd")]
     HalfByte,

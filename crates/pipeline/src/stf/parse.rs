@@ -21,8 +21,11 @@ pub struct SyntaxError {
 impl Script {
     /// Reads a script.
     ///
+    /// Lines that begin with no statement are kept for [`super::run`] to tell of, as p4c's runner
+    /// passes over them; in a text that sends and expects nothing they are errors.
+    ///
     /// # Errors
-    /// Every line that is no statement.
+    /// Every statement that is not complete or has more than it should.
     pub fn parse(text: &str) -> Result<Self, Vec<SyntaxError>> {
         let mut statements = Vec::new();
         let mut errors = Vec::new();
@@ -32,6 +35,19 @@ impl Script {
                 Ok(kind) => statements.push(Statement { line, kind }),
                 Err(error) => errors.push(error),
             }
+        }
+        let is_script = statements.iter().any(|statement: &Statement| {
+            matches!(statement.kind, StatementKind::Packet { .. } | StatementKind::Expect { .. })
+        });
+        if !is_script {
+            errors.extend(statements.iter().filter_map(|Statement { line, kind }| match kind {
+                StatementKind::Unknown { word } => {
+                    let message = super::StfError::NoStatement(word.clone()).to_string();
+                    Some(SyntaxError { line: *line, column: 1, message })
+                }
+                _ => None,
+            }));
+            errors.sort_by_key(|error| error.line);
         }
         if errors.is_empty() { Ok(Self { statements }) } else { Err(errors) }
     }
@@ -212,7 +228,10 @@ impl<'t> Cursor<'t> {
 
 fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
     let start = cursor.position;
-    let word = cursor.name("a statement")?.to_lowercase();
+    let word = match cursor.name("a statement") {
+        Ok(word) => word.to_lowercase(),
+        Err(_) => return Ok(unknown(cursor)),
+    };
     let kind = match word.as_str() {
         "packet" => {
             let port = cursor.small("a port number")?;
@@ -337,11 +356,16 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
         },
         _ => {
             cursor.position = start;
-            return Err(cursor.expected("a statement (add, packet, expect, ...)"));
+            return Ok(unknown(cursor));
         }
     };
     cursor.end()?;
     Ok(kind)
+}
+
+fn unknown(cursor: &Cursor<'_>) -> StatementKind {
+    let word = cursor.rest().split_whitespace().next().unwrap_or_default();
+    StatementKind::Unknown { word: word.to_owned() }
 }
 
 /// `None` if there is half a byte.

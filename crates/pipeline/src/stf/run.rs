@@ -12,7 +12,7 @@ use crate::{
     CloneSession, ControlError, CounterValue, EntryAction, EntryHandle, Event, Group, GroupMember,
     MeterConfig, Replica, Switch, TableEntry, Trace, WeightedAction,
 };
-use p4lang::ir::{ExternId, TableId, TableImplementation};
+use p4lang::ir::{Architecture, ExternId, TableId, TableImplementation};
 
 /// How a script is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,7 +62,8 @@ pub fn run(
     script: &Script,
     options: Options,
 ) -> Result<Report, (usize, StfError)> {
-    switch.follow_psa_switch(!options.specification);
+    let is_psa = switch.program().architecture == Architecture::Psa;
+    switch.follow_psa_switch(is_psa && !options.specification);
     switch.set_priority_queues(options.priority_queues);
     let mut runner = Runner::new(switch, options);
     for Statement { line, kind } in &script.statements {
@@ -160,6 +161,7 @@ impl<'s> Runner<'s> {
             }
             StatementKind::NoPacket => self.no_packet(),
             StatementKind::HalfByte => return Err(StfError::HalfByte),
+            StatementKind::Unknown { word } => return Err(StfError::NoStatement(word.clone())),
             other => {
                 self.after_command = true;
                 self.command(line, other)?;

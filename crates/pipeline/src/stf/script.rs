@@ -43,6 +43,11 @@ pub enum StatementKind {
     },
     /// `no_packet`: the packet before it left by no port.
     NoPacket,
+    /// A line whose first word is no statement, which p4c's runner passes over.
+    Unknown {
+        /// The first word.
+        word: String,
+    },
     /// `packet` with an odd number of digits, which p4c's runner does not send.
     HalfByte,
     /// `add table 10 key:0x1 action(parameter:2) = handle`.

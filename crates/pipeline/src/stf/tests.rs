@@ -317,6 +317,7 @@ fn what_the_switch_refuses_is_a_note_unless_the_run_is_strict() {
         add exact_table hdr.h.a:1 to(port:512)
         packet 1 000
         register_write seen 4 1
+        send 1 00
         check_counter nothing(1) packets == 1
         mc_node_associate 1 0
         packet 1 00010000
@@ -331,8 +332,9 @@ fn what_the_switch_refuses_is_a_note_unless_the_run_is_strict() {
     4: without effect: parameter port of I.to has 9 bits, the value needs 10
     5: without effect: the packet has half a byte: the number of digits is odd
     6: without effect: index 4 is beyond the 4 elements of I.seen
-    7: without effect: no counter nothing; there is I.all, I.hits
-    8: without effect: no node 0 was made before
+    7: without effect: `send` is no statement (add, packet, expect, ...)
+    8: without effect: no counter nothing; there is I.all, I.hits
+    9: without effect: no node 0 was made before
     ");
     let unknown = Script::parse("add nothing a:1 to(port:1)").unwrap();
     assert!(run(&mut switch(), &unknown, Options::default()).is_err());
@@ -405,8 +407,18 @@ fn lines_that_are_no_statements_are_all_named() {
     line 9, column 36: expected a comparison, found `=`
     line 10, column 24: expected a port number, found the end of the line
     line 11, column 29: expected a rate, found `fast:1`
-    line 13, column 9: expected a statement (add, packet, expect, ...), found `send`
+    line 13, column 1: `send` is no statement (add, packet, expect, ...)
     line 14, column 14: expected the end of the line, found `a`
+    ");
+}
+
+#[test]
+fn what_is_no_script_is_refused() {
+    let errors = Script::parse("# A list.\nThings to do:\n* write a script\n").unwrap_err();
+    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(errors.join("\n"), @r"
+    line 2, column 1: `Things` is no statement (add, packet, expect, ...)
+    line 3, column 1: `*` is no statement (add, packet, expect, ...)
     ");
 }
 
