@@ -223,9 +223,9 @@ impl<'program> Checker<'program, '_> {
             else {
                 continue;
             };
-            let set_of_values =
-                matches!(info.ty, Type::Set(_)) && signature.style == Style::Function;
-            if !info.ty.is_value() || set_of_values {
+            let no_data = signature.style == Style::Function
+                && matches!(info.ty, Type::Set(_) | Type::Parser(_) | Type::Control(_));
+            if !info.ty.is_value() || no_data {
                 self.report(
                     Diagnostic::error(
                         "type-mismatch",

@@ -313,10 +313,11 @@ impl Checker<'_, '_> {
             return true;
         }
         match (to, from) {
+            // One step of a chain of new types: down, and up.
+            (_, Type::NewType(_)) if self.out.underlying(from) == Some(to) => true,
             (Type::NewType(_), _) => self.out.underlying(to).is_some_and(|inner| {
                 inner == from || (*from == Type::Integer && self.may_cast(inner, from))
             }),
-            (_, Type::NewType(_)) => self.out.underlying(from) == Some(to),
             (Type::Bits { width: a, signed: s }, Type::Bits { width: b, signed: t }) => {
                 a == b || s == t
             }

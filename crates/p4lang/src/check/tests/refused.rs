@@ -894,7 +894,7 @@ fn match_annotations_and_constructors_take_what_they_take() {
 }
 
 /// A program for v1model with this ingress control and this control for checksums.
-fn switch(ingress: &str, verify: &str) -> String {
+pub(super) fn switch(ingress: &str, verify: &str) -> String {
     program(&format!(
         "parser Pa(packet_in p, out Headers hdr, inout Meta m, inout standard_metadata_t sm) {{ state start {{ transition accept; }} }}\n\
          control VC(inout Headers hdr, inout Meta m) {{ apply {{ {verify} }} }}\n\
@@ -956,4 +956,27 @@ fn implementations_do_not_call_themselves() {
     super::accepts(&instance("this.g(x)", "x + 1"));
     refuses(&instance("this.f(x)", "x"), "recursion");
     refuses(&instance("this.g(x)", "this.f(x)"), "recursion");
+}
+
+#[test]
+fn new_types_are_cast_by_one_step() {
+    let cast = |body: &str| {
+        program(&format!(
+            "type bit<8> One; type One Two; type bit<8> Other; \
+             control X(inout One a, inout Two b, inout Other c) {{ apply {{ {body} }} }}"
+        ))
+    };
+    super::accepts(&cast("a = (One)b; b = (Two)a; a = (One)8w1;"));
+    refuses(&cast("c = (Other)a;"), "bad-cast");
+    refuses(&cast("b = (Two)8w1;"), "bad-cast");
+}
+
+#[test]
+fn controls_are_no_arguments_of_functions() {
+    refuses(
+        &program(
+            "control K() { apply {} } extern void f<T>(in T x); control X() { K() k; apply { f(k); } }",
+        ),
+        "type-mismatch",
+    );
 }

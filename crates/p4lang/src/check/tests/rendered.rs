@@ -1,6 +1,7 @@
 //! Messages as users see them.
 
-use super::{diagnostics_of, parser, statements};
+use super::refused::switch;
+use super::{control, diagnostics_of, parser, program, statements};
 use crate::diagnostic::Severity;
 
 fn shown(text: &str) -> String {
@@ -41,4 +42,37 @@ fn a_reference_says_what_to_write() {
         "#include <core.p4>\ncontrol C(inout bit<8> k) {\naction count(@__ref bit<32> n) { n = n + 1; }\n\
          @tableconfig(store=\"static\")\ntable t { key = { k: exact; } actions = { count; NoAction; } }\napply { t.apply(); }\n}\n"
     ));
+}
+
+#[test]
+fn a_type_argument_that_does_not_fit_names_the_field() {
+    insta::assert_snapshot!(shown(&program("header GH<T> { T f; }\nstruct X { GH<error> h; }")));
+}
+
+#[test]
+fn properties_of_tables_that_do_not_fit() {
+    insta::assert_snapshot!(shown(&control(
+        "table t {\ndefault_action = NoAction;\nkey = { m.m: ternary; }\nactions = { NoAction; .NoAction; }\n\
+         entries = { priority = 0: 1: NoAction; }\n}\n\
+         @name(\"t\")\ntable u { actions = { NoAction; } }",
+        ""
+    )));
+}
+
+#[test]
+fn what_a_switch_refuses() {
+    let tables = "direct_counter(CounterType.packets) once;\n\
+         register<bit<8>>(8) wrong;\n\
+         table t { key = { m.m: lpm; m.w: lpm; } actions = { NoAction; } counters = once; }\n\
+         table u { key = { m.m: exact; } actions = { NoAction; } counters = once; meters = wrong; }\n\
+         apply { t.apply(); u.apply(); }";
+    insta::assert_snapshot!(shown(&switch(tables, "if (hdr.h.isValid()) { }")));
+}
+
+#[test]
+fn methods_that_call_each_other() {
+    insta::assert_snapshot!(shown(&program(
+        "extern X { X(); abstract void f(); abstract void g(); }\n\
+         X() x = {\nvoid f() { this.g(); }\nvoid g() { this.f(); }\n};"
+    )));
 }
