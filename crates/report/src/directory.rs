@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime};
 use probe::outcome::{Point, RunResult};
 
 use crate::histogram_files::{write_distribution, write_interval_log};
-use crate::{csv, html, json};
+use crate::{csv, designs, html, json};
 
 /// The directory that a run leaves behind.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct RunDirectory {
 #[non_exhaustive]
 pub enum CreateError {
     /// The directory that the user named holds files.
-    #[error("run directory {} is not empty; name a new one, or none to get runs/<time>-probe", path.display())]
+    #[error("run directory {} is not empty; name a new one, or none to get one under runs/", path.display())]
     NotEmpty {
         /// The directory.
         path: PathBuf,
@@ -85,9 +85,17 @@ impl RunDirectory {
     /// # Errors
     /// See [`CreateError`].
     pub fn create(given: Option<&Path>) -> Result<Self, CreateError> {
+        Self::create_for(given, "probe")
+    }
+
+    /// The same for another verb: the directory given, or `runs/<UTC time>-<verb>`.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_for(given: Option<&Path>, verb: &str) -> Result<Self, CreateError> {
         let path = match given {
             Some(path) => claim(path)?,
-            None => claim_new(Path::new("runs"), SystemTime::now())?,
+            None => claim_new(Path::new("runs"), verb, SystemTime::now())?,
         };
         // Permission to make a directory is not permission to write into an existing one.
         write_file(&path.join("writable"), Durability::Cached, |_| Ok(()))
@@ -137,6 +145,40 @@ impl RunDirectory {
         writing.file(self.path.join("report.html"), Durability::Synced, |w| {
             w.write_all(html::document(result, &self.configuration).as_bytes())
         });
+        writing.finish()
+    }
+
+    /// Writes a comparison of table designs: `result.json`, `report.html`, `cases.csv` and the raw histograms.
+    ///
+    /// # Errors
+    /// See [`WriteError`]. What could be written stays.
+    pub fn write_designs(&self, run: &designs::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
+        let mut writing = Writing::default();
+        let texts: [(&str, fn(&designs::Run<'_>) -> String); 3] = [
+            ("result.json", designs::to_json),
+            ("cases.csv", designs::to_csv),
+            ("report.html", designs::document),
+        ];
+        for (name, text) in texts {
+            writing.file(self.path.join(name), Durability::Synced, |w| {
+                w.write_all(text(run).as_bytes())
+            });
+        }
+        let directory = self.path.join("histograms");
+        if let Err(cause) = fs::create_dir_all(&directory) {
+            writing.failures.push(FileFailure { path: directory, cause });
+            return writing.finish();
+        }
+        for (number, what, histogram) in designs::histograms(run) {
+            let stem = directory.join(format!("case-{number:03}_single"));
+            let length = Duration::ZERO;
+            writing.file(stem.with_extension("hlog"), Durability::Cached, |mut w| {
+                write_interval_log(&mut w, &histogram, &what, length)
+            });
+            writing.file(stem.with_extension("hgrm"), Durability::Cached, |mut w| {
+                write_distribution(&mut w, &histogram)
+            });
+        }
         writing.finish()
     }
 
@@ -270,12 +312,12 @@ fn claim(path: &Path) -> Result<PathBuf, CreateError> {
 }
 
 /// Makes a directory that was not there, named by the time; two runs of one second get a number.
-fn claim_new(base: &Path, now: SystemTime) -> Result<PathBuf, CreateError> {
+fn claim_new(base: &Path, verb: &str, now: SystemTime) -> Result<PathBuf, CreateError> {
     let io = |path: &Path, source| CreateError::Io { path: path.to_owned(), source };
     fs::create_dir_all(base).map_err(|source| io(base, source))?;
     // RFC 3339 without the characters that some file systems refuse.
     let stamp = humantime::format_rfc3339_seconds(now).to_string().replace(['-', ':'], "");
-    let mut path = base.join(format!("{stamp}-probe"));
+    let mut path = base.join(format!("{stamp}-{verb}"));
     let mut number = 1_u32;
     loop {
         // Unlike a look beforehand this cannot be overtaken by another run.
@@ -283,7 +325,7 @@ fn claim_new(base: &Path, now: SystemTime) -> Result<PathBuf, CreateError> {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 10_000 => {
                 number += 1;
-                path = base.join(format!("{stamp}-probe-{number}"));
+                path = base.join(format!("{stamp}-{verb}-{number}"));
             }
             Err(source) => return Err(io(&path, source)),
         }
@@ -340,7 +382,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a temporary directory");
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_763_715_600);
         let names: Vec<_> = (0..3)
-            .map(|_| claim_new(&root.path().join("runs"), now).expect("made"))
+            .map(|_| claim_new(&root.path().join("runs"), "probe", now).expect("made"))
             .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
             .collect();
         let stamp = "20251121T090000Z-probe";

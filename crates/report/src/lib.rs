@@ -4,7 +4,7 @@
 //! has a module: [`terminal`] for the table at the end of a run, [`html`] for `report.html`,
 //! [`json`] for `result.json`, and [`RunDirectory`], which writes all of them beside the raw
 //! histograms and the CSV files. [`compare()`] sets results side by side. Bounds of networks have
-//! forms of their own, in [`bounds`].
+//! forms of their own, in [`bounds`], and comparisons of table designs in [`designs`].
 //!
 //! Rule of the house: a figure never travels without its method. Means come with their 95 %
 //! confidence interval and the number of trials, percentiles with the number of samples, and every
@@ -14,6 +14,7 @@ pub mod bounds;
 pub mod compare;
 mod csv;
 mod describe;
+pub mod designs;
 pub mod directory;
 mod estimates;
 mod format;
@@ -28,3 +29,9 @@ mod verdict;
 pub use compare::compare;
 pub use directory::RunDirectory;
 pub use terminal::{Layout, table};
+
+/// A time of day as RFC 3339, to the second.
+#[must_use]
+pub fn timestamp(time: std::time::SystemTime) -> String {
+    humantime::format_rfc3339_seconds(time).to_string()
+}

@@ -6,18 +6,18 @@ use crate::plot::{Line, Plot};
 use crate::put::put;
 
 /// A figure of the report.
-pub(super) struct Figure {
+pub(crate) struct Figure {
     /// The plot.
-    pub(super) plot: Plot,
+    pub(crate) plot: Plot,
     /// What the reader should know beyond the title: whose definition, which trial.
-    pub(super) remark: String,
+    pub(crate) remark: String,
     /// Which table stands below.
-    pub(super) data: Data,
+    pub(crate) data: Data,
 }
 
 /// The table below a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Data {
+pub(crate) enum Data {
     /// Every point: a row per horizontal value, a column per line.
     Points,
     /// Least, mean and greatest value of each line, for lines too long to be read.
@@ -28,10 +28,10 @@ pub(super) enum Data {
 
 /// Numbers figures through the page.
 #[derive(Default)]
-pub(super) struct Numbering(usize);
+pub(crate) struct Numbering(usize);
 
 /// Figures side by side; those without data are left out. Nothing if none is left.
-pub(super) fn row(figures: Vec<Figure>, numbering: &mut Numbering) -> String {
+pub(crate) fn row(figures: Vec<Figure>, numbering: &mut Numbering) -> String {
     let mut out = String::new();
     for figure in figures.into_iter().filter(|figure| !figure.plot.is_empty()) {
         numbering.0 += 1;
@@ -67,7 +67,7 @@ fn points_table(plot: &Plot, number: usize) -> String {
     }
     out.push_str("</tr></thead><tbody>\n");
     for x in across {
-        put!(out, "<tr><th scope=\"row\">{}</th>", escape(&figure(x, plot.x.unit)));
+        put!(out, "<tr><th scope=\"row\">{}</th>", escape(&plot.x.value(x)));
         for line in &lines {
             let cell = match line.points.iter().find(|p| p.x == x && p.y.is_finite()) {
                 None => "–".to_owned(),

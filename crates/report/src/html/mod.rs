@@ -9,7 +9,7 @@
 mod against;
 mod course;
 mod escape;
-mod figure;
+pub(crate) mod figure;
 mod headline;
 mod method;
 mod tables;
@@ -29,18 +29,8 @@ const POINTS_IN_DETAIL: usize = 60;
 #[must_use]
 pub fn document(result: &RunResult, configuration: &str) -> String {
     let mut numbering = Numbering::default();
-    let mut out = String::with_capacity(256 * 1024);
     let title = capital(&describe::run(result));
-    put!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{} – Planimeter</title>\n<style>\n{}{}</style>\n</head>\n<body>\n",
-        escape(&title),
-        plot::style_sheet(),
-        include_str!("style.css"),
-    );
+    let mut out = head(&title);
     out.push_str(&headline::of(result, &title));
     out.push_str("<main>\n");
     match result.points.as_slice() {
@@ -63,8 +53,24 @@ pub fn document(result: &RunResult, configuration: &str) -> String {
     out
 }
 
+/// Everything before the content: what a browser needs to know, and how things look.
+pub(crate) fn head(title: &str) -> String {
+    let mut out = String::with_capacity(256 * 1024);
+    put!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{} – Planimeter</title>\n<style>\n{}{}</style>\n</head>\n<body>\n",
+        escape(title),
+        plot::style_sheet(),
+        include_str!("style.css"),
+    );
+    out
+}
+
 /// A section, unless it is empty.
-fn section(out: &mut String, id: &str, title: &str, content: &str) {
+pub(crate) fn section(out: &mut String, id: &str, title: &str, content: &str) {
     if !content.is_empty() {
         put!(out, "<section id=\"{id}\"><h2>{title}</h2>\n{content}</section>\n");
     }

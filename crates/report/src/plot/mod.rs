@@ -14,7 +14,7 @@ mod thin;
 
 pub(crate) use palette::style_sheet;
 pub(crate) use render::spans_decades;
-pub(crate) use scale::Axis;
+pub(crate) use scale::{Axis, power_of_two};
 
 /// A plot.
 #[derive(Clone, Debug)]

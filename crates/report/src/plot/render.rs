@@ -71,6 +71,7 @@ impl Plot {
         }
         svg.push_str("</g>");
         self.draw_marks(&mut svg, &frame, &x);
+        self.draw_levels(&mut svg, &frame, &y);
         svg.push_str("</svg>\n");
         svg
     }
@@ -95,7 +96,8 @@ impl Plot {
             false => self.least_y() / 3.0,
         };
         let areas = self.areas.iter().flat_map(|a| a.points.iter().flat_map(|p| [p.1, p.2]));
-        ends.filter(move |y| *y >= floor).chain(areas)
+        let levels = self.y.levels.iter().map(|(value, _)| *value);
+        ends.filter(move |y| *y >= floor).chain(areas).chain(levels)
     }
 
     fn least_y(&self) -> f64 {
@@ -151,6 +153,22 @@ impl Plot {
                  text-anchor=\"{anchor}\">{label}</text>"
             );
             row += 16.0;
+        }
+    }
+}
+
+impl Plot {
+    fn draw_levels(&self, svg: &mut String, frame: &Frame, y: &Scale) {
+        for (value, label) in &self.y.levels {
+            let (at, left, right) = (frame.y(y, *value), frame.left, frame.right);
+            put!(svg, "<path class=\"mark\" d=\"M{left:.1} {at:.1}H{right:.1}\"/>");
+            put!(
+                svg,
+                "<text class=\"note\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                right - 4.0,
+                at - 4.0,
+                escape(label)
+            );
         }
     }
 }

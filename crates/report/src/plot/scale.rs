@@ -11,6 +11,8 @@ pub(crate) enum Spread {
     Linear,
     /// By their logarithm. Values must be above zero; others sit on the lower edge.
     Logarithmic,
+    /// By their logarithm to base two, with ticks at powers of two.
+    Binary,
     /// Quantiles as HDR plots show them: the value is 1 / (1 - quantile), spread by its logarithm,
     /// so that each further nine takes the same room.
     Quantile,
@@ -27,22 +29,43 @@ pub(crate) struct Axis {
     pub(crate) spread: Spread,
     /// Whether a linear axis starts at zero. It should, wherever lengths are compared.
     pub(crate) from_zero: bool,
+    /// Values that a line across the plot marks, with what stands on it.
+    pub(crate) levels: Vec<(f64, String)>,
 }
 
 impl Axis {
     /// A linear axis that starts at zero.
     pub(crate) fn linear(label: impl Into<String>, unit: Unit) -> Self {
-        Self { label: label.into(), unit, spread: Spread::Linear, from_zero: true }
+        let levels = Vec::new();
+        Self { label: label.into(), unit, spread: Spread::Linear, from_zero: true, levels }
     }
 
     /// A logarithmic axis.
     pub(crate) fn logarithmic(label: impl Into<String>, unit: Unit) -> Self {
-        Self { label: label.into(), unit, spread: Spread::Logarithmic, from_zero: false }
+        Self { spread: Spread::Logarithmic, from_zero: false, ..Self::linear(label, unit) }
+    }
+
+    /// A logarithmic axis of counts whose ticks are powers of two.
+    pub(crate) fn binary(label: impl Into<String>) -> Self {
+        Self { spread: Spread::Binary, ..Self::logarithmic(label, Unit::Count) }
+    }
+
+    /// The same with lines across the plot.
+    pub(crate) fn with_levels(self, levels: Vec<(f64, String)>) -> Self {
+        Self { levels, ..self }
+    }
+
+    /// A value of this axis as tables show it.
+    pub(crate) fn value(&self, value: f64) -> String {
+        match self.spread {
+            Spread::Binary => power_of_two(value).unwrap_or_else(|| figure(value, self.unit)),
+            _ => figure(value, self.unit),
+        }
     }
 
     /// An axis of quantiles.
     pub(crate) fn quantile(label: impl Into<String>) -> Self {
-        Self { label: label.into(), unit: Unit::Index, spread: Spread::Quantile, from_zero: false }
+        Self { spread: Spread::Quantile, ..Self::logarithmic(label, Unit::Index) }
     }
 }
 
@@ -90,6 +113,7 @@ impl Scale {
         match axis.spread {
             Spread::Linear => scale.fit_linear(axis.from_zero, wanted),
             Spread::Logarithmic => scale.fit_logarithmic(wanted),
+            Spread::Binary => scale.fit_binary(wanted),
             Spread::Quantile => scale.fit_quantile(),
         }
         scale
@@ -99,7 +123,7 @@ impl Scale {
     pub(crate) fn position(&self, value: f64) -> f64 {
         let position = match self.spread {
             Spread::Linear => (value - self.low) / (self.high - self.low),
-            Spread::Logarithmic | Spread::Quantile => {
+            Spread::Logarithmic | Spread::Binary | Spread::Quantile => {
                 (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
             }
         };
@@ -215,6 +239,22 @@ impl Scale {
         }
     }
 
+    fn fit_binary(&mut self, wanted: usize) {
+        // Beyond these nothing is counted.
+        let exponent = |value: f64| value.log2().clamp(-1000.0, 1000.0);
+        let (from, mut to) = (exponent(self.low).floor(), exponent(self.high).ceil());
+        if to <= from {
+            to = from + 1.0;
+        }
+        (self.low, self.high) = (from.exp2(), to.exp2());
+        let stride = ((to - from) / wanted.max(2) as f64).ceil().max(1.0);
+        let count = ((to - from) / stride).floor() as usize;
+        self.ticks = (0..=count)
+            .map(|step| (from + step as f64 * stride).exp2())
+            .map(|value| Tick { value, label: power_of_two(value).unwrap_or_default() })
+            .collect();
+    }
+
     fn fit_quantile(&mut self) {
         self.low = 1.0;
         self.high = self.high.max(10.0);
@@ -235,6 +275,22 @@ impl Scale {
             nines += 1;
         }
     }
+}
+
+/// A power of two as `2` with a raised exponent; nothing if the value is none.
+pub(crate) fn power_of_two(value: f64) -> Option<String> {
+    let exponent = value.log2();
+    if exponent.fract() != 0.0 || !(-999.0..=999.0).contains(&exponent) {
+        return None;
+    }
+    let raised = |digit: char| match digit {
+        '-' => '\u{207b}',
+        '1' => '\u{b9}',
+        '2' => '\u{b2}',
+        '3' => '\u{b3}',
+        digit => char::from_u32(0x2070 + digit.to_digit(10).unwrap_or(0)).unwrap_or(digit),
+    };
+    Some(format!("2{}", (exponent as i32).to_string().chars().map(raised).collect::<String>()))
 }
 
 /// The suffix of units that an axis never changes.
@@ -324,6 +380,15 @@ mod tests {
     }
 
     #[test]
+    fn binary_ticks_are_powers_of_two() {
+        let axis = Axis::binary("entries");
+        assert_eq!(labels(&axis, &[1.0, 16.0]), ["2⁰", "2¹", "2²", "2³", "2⁴"]);
+        let wide = labels(&axis, &[1.0, 4_194_304.0]);
+        assert_eq!(wide, ["2⁰", "2⁴", "2⁸", "2¹²", "2¹⁶", "2²⁰"]);
+        assert_eq!((axis.value(1_048_576.0), axis.value(1000.0)), ("2²⁰".into(), "1.00 k".into()));
+    }
+
+    #[test]
     fn each_nine_takes_the_same_room() {
         let scale = Scale::fit(&Axis::quantile("percentile"), [1.0, 1e4].into_iter(), 6);
         let labels: Vec<_> = scale.ticks().iter().map(|t| t.label.as_str()).collect();
@@ -337,6 +402,7 @@ mod tests {
             Axis::linear("x", Unit::Count),
             Axis::logarithmic("x", Unit::Count),
             Axis::quantile("x"),
+            Axis::binary("x"),
         ] {
             for values in [vec![], vec![0.0], vec![7.0], vec![f64::NAN, f64::INFINITY], vec![-3.0]]
             {

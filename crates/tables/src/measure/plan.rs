@@ -57,6 +57,8 @@ pub struct Selection {
     pub parameter_bytes: Vec<usize>,
     /// Numbers of cores.
     pub cores: Vec<usize>,
+    /// What the program asks of its table; designs that do not honour it are not offered.
+    pub asks: Requirements,
 }
 
 impl Selection {
@@ -78,6 +80,7 @@ impl Selection {
             key_bits: key_bits.to_vec(),
             parameter_bytes: parameter_bytes.to_vec(),
             cores: cores.to_vec(),
+            asks: Requirements::default(),
         };
         let one_core: Vec<usize> = cores.iter().copied().min().into_iter().collect();
         let replicas = Self {
@@ -180,7 +183,7 @@ impl Plan {
                             let synchronisation = sharing.of(cores);
                             let design = Design { storage, synchronisation, entry_lock, update };
                             let case = Case { design, operation, layout, cores };
-                            match refusal(&case, sharing) {
+                            match refusal(&case, sharing, selection.asks) {
                                 Some(reason) => self.not_offered.push(reason),
                                 None if seen.insert(case) => self.cases.push(case),
                                 None => {}
@@ -194,11 +197,11 @@ impl Plan {
 }
 
 /// Why a case cannot be, if so.
-fn refusal(case: &Case, sharing: Sharing) -> Option<NotOffered> {
+fn refusal(case: &Case, sharing: Sharing, asks: Requirements) -> Option<NotOffered> {
     let Case { design, layout, cores, .. } = case;
     let name = Name { sharing, lock: design.entry_lock, update: design.update };
     let refused = |what: String, reason: String| Some(NotOffered { what, reason });
-    if let Err(error) = design.check(Requirements::default()) {
+    if let Err(error) = design.check(asks) {
         return refused(name.to_string(), error.to_string());
     }
     if design.update == UpdateMethod::Digest && *cores > 1 {
@@ -251,6 +254,7 @@ mod tests {
             key_bits: vec![1, 32],
             parameter_bytes: vec![4],
             cores: vec![1, 2],
+            asks: Requirements::default(),
         }
     }
 
@@ -288,6 +292,14 @@ mod tests {
         }
         assert_eq!(combinations, 48);
         assert!(plan.not_offered.iter().any(|not| not.what == "16 entries with keys of 1 bits"));
+    }
+
+    #[test]
+    fn designs_that_a_program_cannot_use_are_not_offered() {
+        let asks = Requirements { reference_parameters: true, ..Requirements::default() };
+        let plan = Plan::new(&[Selection { asks, ..everything() }]).unwrap();
+        assert!(plan.cases.iter().all(|case| case.design.check(asks).is_ok()));
+        assert!(plan.not_offered.iter().any(|not| not.reason.contains("reference parameter")));
     }
 
     #[test]

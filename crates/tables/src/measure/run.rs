@@ -196,12 +196,16 @@ fn on<R: Send>(core: usize, run: impl FnOnce() -> R + Send) -> Option<R> {
     })
 }
 
-/// Half of each cache, so that a chase stays inside, and memory well beyond the last.
+/// Half of each cache, so that a chase stays inside, of the last a quarter, as others share it; and memory well beyond.
 fn levels(caches: &[Cache]) -> Vec<(String, usize)> {
-    let half = |cache: &Cache| (format!("L{}", cache.level), cache.bytes / 2);
-    let mut levels: Vec<_> = caches.iter().map(half).collect();
-    let last = caches.iter().map(|cache| cache.bytes).max().unwrap_or(32 << 20);
-    levels.push(("memory".to_owned(), (last * 8).clamp(256 << 20, 1 << 30)));
+    let last = caches.iter().map(|cache| cache.level).max().unwrap_or(0);
+    let part = |cache: &Cache| {
+        let share = if cache.level == last { 4 } else { 2 };
+        (format!("L{}", cache.level), cache.bytes / share)
+    };
+    let mut levels: Vec<_> = caches.iter().map(part).collect();
+    let largest = caches.iter().map(|cache| cache.bytes).max().unwrap_or(32 << 20);
+    levels.push(("memory".to_owned(), (largest * 8).clamp(256 << 20, 1 << 30)));
     levels
 }
 
@@ -257,6 +261,7 @@ mod tests {
             key_bits: vec![32],
             parameter_bytes: vec![4],
             cores: vec![1],
+            asks: crate::Requirements::default(),
         }
     }
 
@@ -296,7 +301,7 @@ mod tests {
     fn the_last_latency_is_that_of_memory_beyond_every_cache() {
         let caches = [Cache { level: 1, bytes: 32 << 10 }, Cache { level: 3, bytes: 64 << 20 }];
         let levels = levels(&caches);
-        let expected = [("L1", 16 << 10), ("L3", 32 << 20), ("memory", 512 << 20)];
+        let expected = [("L1", 16 << 10), ("L3", 16 << 20), ("memory", 512 << 20)];
         assert_eq!(levels, expected.map(|(name, bytes)| (name.to_owned(), bytes)));
     }
 

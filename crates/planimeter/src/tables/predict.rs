@@ -1,4 +1,4 @@
-//! `planimeter tables`: what table designs take in memory and in caches, and which one fits.
+//! `planimeter tables --predict`: what table designs take in memory and in caches, and which one fits.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,115 +6,28 @@ use std::process::ExitCode;
 
 use ::tables::machine::caches;
 use ::tables::{Design, EntryLock, Fill, Layout, Model, Requirements, Storage, Wait};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::ArgMatches;
 use p4lang::ir::{Action, MatchKind, Program, Table, TableId};
 
+use super::arguments;
 use crate::failure::Failure;
 use crate::program;
 
 /// Entries of a table whose program does not say how many, as p4c has it.
 const DEFAULT_SIZE: usize = 1024;
 
-const ABOUT: &str = "Predict memory and cache fit of table designs, and recommend one";
-
-const LONG_ABOUT: &str = "\
-Predict memory and cache fit of table designs, and recommend one.
-
-For a table of the given key, parameters and size, or for each table of a P4 program: the bytes that \
-original, dynamic, static and inline storage take at the given fill, how many entries fit each cache \
-of this machine, from which fill static storage takes less than dynamic, and which design to use, \
-with the reason. The equations are 1 to 5 of Simon et al., ANCS 2021; the tests of the crate `tables` \
-check them against the bytes that tables allocate.
-
-Nothing is measured here. How fast the designs are on this machine is said by:
-  cargo bench -p tables --bench updates";
-
-const EXAMPLES: &str = "\
-Examples:
-  The table of the paper's evaluation, in its cache:
-    planimeter tables --predict --key-bits 32 --parameter-bytes 9 --size 1M --cache 15M
-
-  Each table of a program:
-    planimeter tables --predict programs/heavy_hitter.p4
-
-  Packets of flows on different cores write the same entries:
-    planimeter tables --predict programs/entry_update.p4 --shared";
-
-pub(crate) fn command() -> Command {
-    let number = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
-    Command::new("tables")
-        .about(ABOUT)
-        .long_about(LONG_ABOUT)
-        .after_long_help(EXAMPLES)
-        .arg(
-            Arg::new("program")
-                .value_name("PROGRAM")
-                .value_parser(value_parser!(PathBuf))
-                .conflicts_with_all(["key-bits", "parameter-bytes", "size"])
-                .help("P4_16 source, or BMv2 JSON: every table of it"),
-        )
-        .arg(
-            Arg::new("predict")
-                .long("predict")
-                .action(ArgAction::SetTrue)
-                .required(true)
-                .help("Predict; nothing is measured"),
-        )
-        .arg(
-            number("key-bits", "BITS", "Width of the key")
-                .required_unless_present("program")
-                .value_parser(value_parser!(u32)),
-        )
-        .arg(
-            number("parameter-bytes", "BYTES", "Parameters of the action with most")
-                .required_unless_present("program")
-                .value_parser(value_parser!(usize)),
-        )
-        .arg(
-            number("size", "ENTRIES", "Declared size, such as 1024 or 1M (2^20)")
-                .required_unless_present("program")
-                .value_parser(binary),
-        )
-        .arg(number("fill", "PERCENT", "Share of the size that is filled").default_value("100"))
-        .arg(
-            number("cache", "BYTES", "A cache, such as 15M, in place of this machine's")
-                .value_parser(binary),
-        )
-        .arg(
-            number("cores", "COUNT", "Cores that run the program; this machine's by default")
-                .value_parser(value_parser!(usize)),
-        )
-        .arg(
-            Arg::new("shared")
-                .long("shared")
-                .action(ArgAction::SetTrue)
-                .help("Packets on different cores write the same entry, and no write may be lost"),
-        )
-        .arg(
-            Arg::new("references")
-                .long("references")
-                .action(ArgAction::SetTrue)
-                .conflicts_with("program")
-                .help("Packets write entries: action parameters are references (@__ref)"),
-        )
-        .args(program::arguments())
-}
-
-pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let question = Question {
-        fill: fill(matches)?,
+        fill: arguments::fill(matches)?,
         caches: caches_of(matches),
-        cores: matches.get_one("cores").copied().unwrap_or_else(|| ::probe::host::cpus() as usize),
+        cores: arguments::cores(matches)?
+            .and_then(|cores| cores.into_iter().max())
+            .unwrap_or_else(|| ::probe::host::cpus() as usize),
         shared: matches.get_flag("shared"),
     };
-    if question.cores == 0 {
-        return Err(Failure::input("--cores 0: at least one core runs the program"));
-    }
     let subjects = match matches.get_one::<PathBuf>("program") {
         Some(path) => of_program(path, &program::load(path, matches)?)?,
-        None => vec![given(matches)?],
+        None => given(matches)?,
     };
     let text: Vec<String> = subjects.iter().map(|subject| question.answer(subject)).collect();
     println!("{}", text.join("\n\n"));
@@ -122,11 +35,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// A table that is asked about.
-struct Subject {
-    name: String,
+pub(super) struct Subject {
+    pub(super) name: String,
     /// `None` for tables that no storage design is for, with the reason.
-    layout: Result<Layout, String>,
-    asks: Requirements,
+    pub(super) layout: Result<Layout, String>,
+    pub(super) asks: Requirements,
 }
 
 /// What is the same for all tables.
@@ -248,20 +161,34 @@ impl Question {
     }
 }
 
-/// The table that the flags describe.
-fn given(matches: &ArgMatches) -> Result<Subject, Failure> {
-    let get = |name: &str| matches.get_one::<usize>(name).copied().unwrap_or_default();
-    let bits = matches.get_one::<u32>("key-bits").copied().unwrap_or_default();
-    let layout = Layout::new(bits, get("parameter-bytes"), get("size")).map_err(Failure::input)?;
+/// The tables that the flags describe.
+fn given(matches: &ArgMatches) -> Result<Vec<Subject>, Failure> {
+    let missing = |flag: &str| {
+        Failure::input(format!(
+            "--predict needs {flag} as well, or a program whose tables have it: planimeter tables --predict --help"
+        ))
+    };
+    let key_bits = arguments::key_bits(matches)?.ok_or_else(|| missing("--key-bits"))?;
+    let bytes = arguments::parameter_bytes(matches)?.ok_or_else(|| missing("--parameter-bytes"))?;
+    let sizes = arguments::sizes(matches)?.ok_or_else(|| missing("--size"))?;
     let asks = Requirements {
         reference_parameters: matches.get_flag("references"),
         ..Requirements::default()
     };
-    Ok(Subject { name: "table".to_owned(), layout: Ok(layout), asks })
+    let mut subjects = Vec::new();
+    for &size in &sizes {
+        for &bits in &key_bits {
+            for &bytes in &bytes {
+                let layout = Layout::new(bits, bytes, size).map_err(Failure::input)?;
+                subjects.push(Subject { name: "table".to_owned(), layout: Ok(layout), asks });
+            }
+        }
+    }
+    Ok(subjects)
 }
 
 /// Every table of a program.
-fn of_program(path: &Path, program: &Program) -> Result<Vec<Subject>, Failure> {
+pub(super) fn of_program(path: &Path, program: &Program) -> Result<Vec<Subject>, Failure> {
     if program.tables.is_empty() {
         return Err(Failure::input(format!("{} has no tables", path.display())));
     }
@@ -310,41 +237,11 @@ fn layout(program: &Program, table: &Table) -> Result<Layout, String> {
         .map_err(|error| error.to_string())
 }
 
-fn fill(matches: &ArgMatches) -> Result<Fill, Failure> {
-    let text = matches.get_one::<String>("fill").map_or("100", String::as_str);
-    text.trim_end_matches('%')
-        .trim()
-        .parse::<f64>()
-        .ok()
-        .and_then(|percent| Fill::new(percent / 100.0))
-        .ok_or_else(|| {
-            Failure::input(format!("--fill {text}: a percentage from 0 to 100 is wanted"))
-        })
-}
-
 fn caches_of(matches: &ArgMatches) -> Vec<(String, usize)> {
     match matches.get_one::<usize>("cache") {
         Some(bytes) => vec![("cache".to_owned(), *bytes)],
         None => caches().iter().map(|cache| (format!("L{}", cache.level), cache.bytes)).collect(),
     }
-}
-
-/// A number with an ending of powers of 1024: `64k`, `15M`, `15MiB`, `1G`.
-fn binary(text: &str) -> Result<usize, String> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, ending) = text.split_at(digits);
-    let unit = match ending.trim_end_matches("iB").trim_end_matches('B') {
-        "" => 1,
-        "k" | "K" => 1 << 10,
-        "M" => 1 << 20,
-        "G" => 1 << 30,
-        _ => return Err(format!("{text:?} is no number such as 1024, 64k or 15M")),
-    };
-    number
-        .parse::<usize>()
-        .ok()
-        .and_then(|number| number.checked_mul(unit))
-        .ok_or_else(|| format!("{text:?} is no number such as 1024, 64k or 15M"))
 }
 
 /// Digits in groups of three.
@@ -363,15 +260,6 @@ fn grouped(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_have_binary_endings() {
-        assert_eq!(binary("15M"), Ok(15 << 20));
-        assert_eq!(binary("15MiB"), Ok(15 << 20));
-        assert_eq!(binary("64k"), Ok(64 << 10));
-        assert_eq!(binary("7"), Ok(7));
-        assert!(binary("x").is_err() && binary("").is_err() && binary("99999999999999G").is_err());
-    }
 
     #[test]
     fn digits_are_grouped() {

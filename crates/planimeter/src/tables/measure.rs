@@ -1,0 +1,240 @@
+//! `planimeter tables`: from arguments to a plan, its run, and what is left of it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use ::tables::measure::{
+    Case, Findings, Operation, Plan, Progress, Selection, Settings, run as measure, survey,
+};
+use ::tables::{EntryLock, Requirements, Storage, UpdateMethod, machine};
+use clap::ArgMatches;
+use indicatif::{ProgressBar, ProgressStyle};
+use report::{RunDirectory, designs};
+
+use super::arguments::{self, all_sharings};
+use super::predict;
+use super::threshold::Threshold;
+use crate::failure::Failure;
+use crate::probe::layout;
+use crate::{interrupt, program};
+
+/// How long memory is chased at each level.
+const CHASE: Duration = Duration::from_millis(150);
+
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let settings = settings(matches)?;
+    let thresholds = Threshold::all(matches)?;
+    let plan = plan(matches, &settings)?;
+    if matches.get_flag("list") {
+        list(&plan);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if plan.cases.is_empty() {
+        let reason = plan.not_offered.first().map_or("", |not| not.reason.as_str());
+        return Err(Failure::input(format!("no combination of these is offered: {reason}")));
+    }
+    let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
+    let directory = RunDirectory::create_for(given, "tables").map_err(Failure::input)?;
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let started_at = report::timestamp(SystemTime::now());
+    let began = Instant::now();
+    let findings = findings(&plan, &settings, &interrupt, matches.get_flag("quiet"));
+    let command: Vec<String> = std::env::args().collect();
+    let run = designs::Run {
+        findings: &findings,
+        command: &command,
+        started_at: &started_at,
+        elapsed_s: began.elapsed().as_secs_f64(),
+        host: &::probe::host::facts(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    if matches.get_flag("json") {
+        print!("{}", designs::to_json(&run));
+    } else {
+        print!("{}", designs::table(&run, layout()));
+    }
+    directory.write_designs(&run).map_err(Failure::run)?;
+    if !matches.get_flag("json") {
+        println!("\nReport: {}", directory.path().join("report.html").display());
+    }
+    verdict(&findings, &thresholds)
+}
+
+/// 1 if a threshold broke, a promise broke, or nothing was measured.
+fn verdict(findings: &Findings, thresholds: &[Threshold]) -> Result<ExitCode, Failure> {
+    if findings.measured.is_empty() {
+        let reason = match findings.not_offered.last() {
+            Some(not) if !findings.interrupted => {
+                // Too large for this machine is a mistake of the one who asked.
+                return Err(Failure::input(format!("nothing could be measured: {}", not.reason)));
+            }
+            _ => "interrupted before the first turn",
+        };
+        return Err(Failure::run(format!("nothing was measured: {reason}")));
+    }
+    let mut failed = findings.broken_promises().count() > 0;
+    for threshold in thresholds {
+        for broken in threshold.broken(findings) {
+            failed = true;
+            eprintln!("planimeter: {broken}");
+        }
+    }
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
+    let quick = matches.get_flag("quick");
+    let time = matches
+        .get_one::<Duration>("time")
+        .copied()
+        .unwrap_or(Duration::from_millis(if quick { 5 } else { 20 }));
+    if time < Duration::from_micros(100) {
+        return Err(Failure::input("--time: a turn of less than 100us measures the clock"));
+    }
+    let number = |name: &str| matches.get_one::<usize>(name).copied();
+    Ok(Settings {
+        time,
+        warm_up: matches.get_one::<Duration>("warm-up").copied().unwrap_or(time / 2),
+        repetitions: number("repetitions").unwrap_or(if quick { 3 } else { 5 }),
+        batch: number("batch").unwrap_or(32),
+        fill: arguments::fill(matches)?.share(),
+        seed: matches.get_one::<u64>("seed").copied().unwrap_or(1),
+        cores: machine::cores().map_err(Failure::run)?,
+        announce: matches.get_flag("prefetch-next"),
+    })
+}
+
+/// What is to be measured.
+fn plan(matches: &ArgMatches, settings: &Settings) -> Result<Plan, Failure> {
+    let all = settings.cores.len();
+    let cores = match arguments::cores(matches)? {
+        Some(cores) => cores,
+        None if all > 1 => vec![1, all],
+        None => vec![1],
+    };
+    if let Some(&most) = cores.iter().find(|&&cores| cores > all) {
+        return Err(Failure::input(format!(
+            "--cores {most}: this process may use {all}, and a thread without a core of its own measures nothing"
+        )));
+    }
+    let powers = |from: u32, to: u32, step: usize| -> Vec<usize> {
+        (from..=to).step_by(step).map(|bits| 1 << bits).collect()
+    };
+    let sizes = arguments::sizes(matches)?.unwrap_or_else(|| {
+        match (matches.get_flag("quick"), matches.get_flag("full")) {
+            (true, _) => vec![1 << 8, 1 << 16, 1 << 20],
+            (_, true) => powers(0, 22, 1),
+            _ => powers(0, 20, 4),
+        }
+    });
+    let mut key_bits = arguments::key_bits(matches)?.unwrap_or_else(|| vec![32]);
+    let mut parameter_bytes = arguments::parameter_bytes(matches)?.unwrap_or_else(|| vec![4]);
+    let shapes: Vec<(Vec<usize>, Vec<u32>, Vec<usize>, Requirements)> =
+        match matches.get_one::<PathBuf>("program") {
+            None => {
+                let (bits, bytes) =
+                    (std::mem::take(&mut key_bits), std::mem::take(&mut parameter_bytes));
+                vec![(sizes, bits, bytes, Requirements::default())]
+            }
+            Some(path) => predict::of_program(path, &program::load(path, matches)?)?
+                .into_iter()
+                .filter_map(|subject| match subject.layout {
+                    Ok(layout) => Some((
+                        vec![layout.size()],
+                        vec![layout.key_bits()],
+                        vec![layout.parameter_bytes()],
+                        subject.asks,
+                    )),
+                    Err(reason) => {
+                        eprintln!("planimeter: {} is left out: {reason}", subject.name);
+                        None
+                    }
+                })
+                .collect(),
+        };
+    let mut selections = Vec::new();
+    for (sizes, key_bits, parameter_bytes, asks) in shapes {
+        if !arguments::chooses(matches) && !matches.get_flag("full") {
+            let paper = Selection::paper(&sizes, &cores, &key_bits, &parameter_bytes);
+            selections.extend(paper.into_iter().map(|one| Selection { asks, ..one }));
+            continue;
+        }
+        let full = matches.get_flag("full");
+        let both = vec![EntryLock::None, EntryLock::PerEntry];
+        let methods = vec![UpdateMethod::Pointer, UpdateMethod::Change, UpdateMethod::Digest];
+        let either = |full: bool, all: Vec<_>, one| if full { all } else { vec![one] };
+        selections.push(Selection {
+            storages: arguments::storages(matches)?.unwrap_or_else(|| Storage::ALL.to_vec()),
+            sharings: arguments::sharings(matches)?.unwrap_or_else(all_sharings),
+            locks: arguments::locks(matches)?
+                .unwrap_or_else(|| if full { both } else { vec![EntryLock::None] }),
+            updates: arguments::updates(matches)?
+                .unwrap_or_else(|| if full { methods } else { vec![UpdateMethod::Pointer] }),
+            operations: arguments::operations(matches)?.unwrap_or_else(|| {
+                either(full, vec![Operation::Update, Operation::Read], Operation::Update)
+            }),
+            sizes,
+            key_bits,
+            parameter_bytes,
+            cores: cores.clone(),
+            asks,
+        });
+    }
+    Plan::new(&selections).map_err(Failure::input)
+}
+
+/// What would be measured.
+fn list(plan: &Plan) {
+    for case in &plan.cases {
+        println!("{}", name(case));
+    }
+    for not in &plan.not_offered {
+        println!("not offered: {}: {}", not.what, not.reason);
+    }
+    println!("{} cases", plan.cases.len());
+}
+
+fn name(case: &Case) -> String {
+    let Case { design, operation, layout, cores } = case;
+    let operation = if *operation == Operation::Read { ", read only" } else { "" };
+    format!(
+        "{design}{operation}, {} entries, key {} bits, parameters {} B, {cores} {}",
+        layout.size(),
+        layout.key_bits(),
+        layout.parameter_bytes(),
+        if *cores == 1 { "core" } else { "cores" }
+    )
+}
+
+/// Measures, with a line that moves.
+fn findings(plan: &Plan, settings: &Settings, interrupt: &AtomicBool, quiet: bool) -> Findings {
+    let total = (plan.cases.len() * settings.repetitions) as u64;
+    let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(total) };
+    if let Ok(style) = ProgressStyle::with_template("{bar:20} {pos}/{len} {eta} {wide_msg}") {
+        bar.set_style(style);
+    }
+    let mut show = |event: Progress<'_>| match event {
+        Progress::Chasing(bytes) => {
+            bar.set_message(format!("latency of memory, {} KiB", bytes >> 10));
+            bar.tick();
+        }
+        Progress::Filling(case) => {
+            bar.set_message(format!("filling {}", name(case)));
+            bar.tick();
+        }
+        Progress::Turn { done, case, rate, .. } => {
+            bar.set_position(done as u64);
+            bar.set_message(format!("{:.3} M/s {}", rate / 1e6, name(case)));
+        }
+        _ => {}
+    };
+    let machine = survey(&settings.cores, CHASE, interrupt, &mut show);
+    let findings = measure(plan, settings, machine, interrupt, &mut show);
+    bar.finish_and_clear();
+    if interrupt.load(Ordering::Relaxed) {
+        eprintln!("planimeter: interrupted; what was measured so far follows");
+    }
+    findings
+}

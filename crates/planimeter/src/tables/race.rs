@@ -1,0 +1,55 @@
+//! `planimeter tables --lost-updates`: the paper's data race, counted.
+
+use std::process::ExitCode;
+
+use ::tables::measure::{Race, race};
+use ::tables::{EntryLock, Storage, machine};
+use clap::ArgMatches;
+
+use super::arguments;
+use crate::failure::Failure;
+use crate::interrupt;
+
+/// Entries of the table, of which one gets half of the updates.
+const ENTRIES: u32 = 64;
+
+pub(super) fn run(matches: &ArgMatches, updates: u64) -> Result<ExitCode, Failure> {
+    let available = machine::cores().map_err(Failure::run)?;
+    let wanted = match arguments::cores(matches)? {
+        Some(cores) => cores.into_iter().max().unwrap_or(2),
+        None => available.len().max(2),
+    };
+    // Threads beyond the cores take turns on them, which loses updates as well.
+    let cores: Vec<usize> = available.iter().copied().cycle().take(wanted).collect();
+    let seed = matches.get_one::<u64>("seed").copied().unwrap_or(1);
+    let storages = arguments::storages(matches)?.unwrap_or_else(|| Storage::ALL.to_vec());
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    println!(
+        "{updates} updates by {wanted} threads on {} cores, {ENTRIES} entries, half of the updates to one; seed {seed}\n",
+        available.len().min(wanted)
+    );
+    println!("  {:<10}{:>8}{:>16}{:>16}{:>12}", "storage", "lock", "updates", "lost", "share");
+    let mut held = true;
+    for storage in storages {
+        for lock in [EntryLock::None, EntryLock::PerEntry] {
+            let race = race(storage, lock, ENTRIES, updates, seed, &cores, &interrupt)
+                .map_err(Failure::input)?;
+            let Race { updates: made, lost, .. } = race;
+            let share = lost as f64 / made.max(1) as f64 * 100.0;
+            let name = if lock == EntryLock::None { "off" } else { "on" };
+            let storage = storage.to_string();
+            println!("  {storage:<10}{name:>8}{made:>16}{lost:>16}{share:>10.4} %");
+            held &= lock == EntryLock::None || lost == 0;
+            if made < updates {
+                println!("\nPARTIAL: interrupted after {made} of {updates} updates");
+                return Ok(ExitCode::from(u8::from(!held)));
+            }
+        }
+    }
+    if !held {
+        println!(
+            "\nUpdates are missing under entry locks: a defect of Planimeter, please report it"
+        );
+    }
+    Ok(ExitCode::from(u8::from(!held)))
+}

@@ -1,0 +1,279 @@
+//! A comparison of table designs: terminal tables, `report.html`, `result.json`, `cases.csv`.
+//!
+//! Input is [`tables::measure::Findings`]; nothing here measures. What all forms share is here: the names of designs,
+//! estimates with their confidence, and the answer to the question that the run was made for.
+
+mod json;
+mod page;
+mod plots;
+mod terminal;
+
+use ::tables::measure::{Case, Findings, Measured, Operation};
+use ::tables::{EntryLock, Placement, Synchronisation, UpdateMethod, Wait};
+use hdrhistogram::Histogram;
+use probe::metrics::Unit;
+use probe::outcome::{Estimate, HostFacts};
+
+use crate::format::{estimate, figure};
+use crate::plot::power_of_two;
+
+pub use json::{SCHEMA, to_csv, to_json};
+pub use page::document;
+pub use terminal::table;
+
+/// A run of `planimeter tables`, as far as a reader must know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// What was found.
+    pub findings: &'a Findings,
+    /// The command line.
+    pub command: &'a [String],
+    /// When it began, RFC 3339.
+    pub started_at: &'a str,
+    /// How long it took.
+    pub elapsed_s: f64,
+    /// Where.
+    pub host: &'a HostFacts,
+    /// Version of the program.
+    pub version: &'a str,
+}
+
+/// Synchronisation and lock in a few words.
+pub(crate) fn sharing(case: &Case) -> String {
+    let name = match case.design.synchronisation {
+        Synchronisation::Optimistic => "optimistic".to_owned(),
+        Synchronisation::Sharded { placement: Placement::ByKey, .. } => "sharded".to_owned(),
+        Synchronisation::Sharded { placement: Placement::Replicated, .. } => {
+            "replicated".to_owned()
+        }
+        Synchronisation::DoubleBuffer { wait: Wait::Quiescent } => "double-buffer".to_owned(),
+        Synchronisation::DoubleBuffer { wait: Wait::Fixed(time) } => {
+            format!("double-buffer {} us", time.as_micros())
+        }
+    };
+    match case.design.entry_lock {
+        EntryLock::None => name,
+        EntryLock::PerEntry => format!("{name}, lock"),
+    }
+}
+
+/// What packets do, and how.
+pub(crate) fn method(case: &Case) -> &'static str {
+    match (case.operation, case.design.update) {
+        (Operation::Read, _) => "read",
+        (Operation::Update, UpdateMethod::Pointer) => "pointer",
+        (Operation::Update, UpdateMethod::Change) => "change",
+        (Operation::Update, UpdateMethod::Digest) => "digest",
+    }
+}
+
+/// A design as the paper writes it: storage/synchronisation.
+pub(crate) fn design(case: &Case) -> String {
+    format!("{}/{}", case.design.storage, sharing(case))
+}
+
+/// `2²⁰`, or the number where it is no power of two.
+pub(crate) fn size(entries: usize) -> String {
+    power_of_two(entries as f64).unwrap_or_else(|| crate::format::whole(entries as u64))
+}
+
+/// `1 core`, `2 cores`.
+pub(crate) fn cores(count: usize) -> String {
+    crate::format::plural(count as u64, "core", "cores")
+}
+
+pub(crate) fn rate(one: &Measured) -> Option<Estimate> {
+    Estimate::of(&one.rates())
+}
+
+/// Seconds of one core for each operation.
+pub(crate) fn cost(one: &Measured) -> Option<Estimate> {
+    let seconds: Vec<f64> = one.costs().into_iter().map(|nanoseconds| nanoseconds / 1e9).collect();
+    Estimate::of(&seconds)
+}
+
+pub(crate) fn misses(one: &Measured) -> Option<Estimate> {
+    Estimate::of(&one.misses())
+}
+
+/// A percentile of single operations, or a dash where there are too few samples.
+pub(crate) fn percentile(nanoseconds: Option<f64>) -> String {
+    nanoseconds.map_or_else(|| "–".to_owned(), |time| figure(time / 1e9, Unit::Seconds))
+}
+
+/// Lost updates: a number, or a dash where the entries cannot tell.
+pub(crate) fn lost(one: &Measured) -> String {
+    one.lost.map_or_else(|| "–".to_owned(), |lost| figure(lost as f64, Unit::Count))
+}
+
+/// The combinations that are not offered, those with one reason together.
+pub(crate) fn not_offered(findings: &Findings) -> Vec<(String, String)> {
+    let mut grouped: Vec<(Vec<&str>, &str)> = Vec::new();
+    for combination in &findings.not_offered {
+        match grouped.iter_mut().find(|(_, reason)| *reason == combination.reason) {
+            Some((names, _)) => names.push(&combination.what),
+            None => grouped.push((vec![&combination.what], &combination.reason)),
+        }
+    }
+    let line = |(names, reason): (Vec<&str>, &str)| {
+        let mut shown = names[..names.len().min(6)].join("; ");
+        if names.len() > 6 {
+            shown.push_str(&format!("; and {} more", names.len() - 6));
+        }
+        (shown, reason.to_owned())
+    };
+    grouped.into_iter().map(line).collect()
+}
+
+/// Keys and parameters of the run's tables, in order, each once.
+pub(crate) fn shapes(findings: &Findings) -> Vec<(u32, usize)> {
+    crate::describe::distinct(findings.measured.iter().map(shape))
+}
+
+pub(crate) fn shape(one: &Measured) -> (u32, usize) {
+    (one.case.layout.key_bits(), one.case.layout.parameter_bytes())
+}
+
+/// A shape in words.
+pub(crate) fn shape_name((bits, bytes): (u32, usize)) -> String {
+    format!("keys of {bits} bits, parameters of {bytes} B")
+}
+
+/// What the run says to the question "which design should my program use", for its largest table: sentences that a
+/// figure stands behind.
+pub(crate) fn answers(findings: &Findings) -> Vec<String> {
+    let mut answers = Vec::new();
+    for shape_of in shapes(findings) {
+        let of_shape =
+            |one: &&Measured| shape(one) == shape_of && one.case.operation == Operation::Update;
+        let largest =
+            findings.measured.iter().filter(of_shape).map(|one| one.case.layout.size()).max();
+        let Some(largest) = largest else { continue };
+        let candidates: Vec<&Measured> = findings
+            .measured
+            .iter()
+            .filter(of_shape)
+            .filter(|one| one.case.layout.size() == largest)
+            .collect();
+        let best = |wanted: &dyn Fn(&Case) -> bool| {
+            let rates = candidates
+                .iter()
+                .filter(|one| wanted(&one.case))
+                .filter_map(|one| Some((*one, rate(one)?)));
+            rates.max_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean))
+        };
+        let say = |intent: String, found: Option<(&Measured, Estimate)>| {
+            let (one, rate) = found?;
+            let ns = cost(one).map_or_else(String::new, |cost| {
+                format!(", {} of a core for each", estimate(&cost, Unit::Seconds))
+            });
+            Some(format!(
+                "{intent}: {}, {}{ns}",
+                design(&one.case),
+                estimate(&rate, Unit::PerSecond)
+            ))
+        };
+        let place = if shapes(findings).len() > 1 {
+            format!("{} entries, {}", size(largest), shape_name(shape_of))
+        } else {
+            format!("{} entries", size(largest))
+        };
+        for count in crate::describe::distinct(candidates.iter().map(|one| one.case.cores)) {
+            let alone = |case: &Case| {
+                case.cores == count
+                    && (count == 1
+                        || !is_shared(case)
+                        || case.design.entry_lock == EntryLock::PerEntry)
+            };
+            let place = format!("{place}, {}", cores(count));
+            if count == 1 {
+                answers.extend(say(format!("Fastest, {place}"), best(&alone)));
+                continue;
+            }
+            let sharded = |case: &Case| case.cores == count && !is_shared(case);
+            let shared = |case: &Case| alone(case) && is_shared(case);
+            answers.extend(say(format!("Flows that stay on their core, {place}"), best(&sharded)));
+            answers.extend(say(
+                format!("Entries that all cores write and none may lose, {place}"),
+                best(&shared),
+            ));
+        }
+    }
+    answers
+}
+
+fn is_shared(case: &Case) -> bool {
+    !matches!(case.design.synchronisation, Synchronisation::Sharded { .. })
+}
+
+/// What a reader must know about all figures: clocks, pages, pinning, counters.
+pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let shares = findings.measured.iter().flat_map(|one| &one.turns);
+    let working = findings
+        .measured
+        .iter()
+        .filter(|one| !one.case.waits())
+        .flat_map(|one| &one.turns)
+        .map(|turn| turn.share)
+        .fold(f64::INFINITY, f64::min);
+    if working < 0.95 {
+        remarks.push(format!(
+            "Other processes took cores away: in the worst turn threads had theirs for {} of the time. Rates of designs \
+             that never wait are per second of processor time and leave that out; latencies and cache contents do not. \
+             Measure again on a quiet machine before you publish.",
+            figure(working, Unit::Fraction)
+        ));
+    }
+    if shares.count() > 0 && findings.measured.iter().any(|one| one.case.waits()) {
+        remarks.push(
+            "Rates of change through two replicas and of digest are by the wall clock, as waiting is what they do; all \
+             others are per second of processor time."
+                .to_owned(),
+        );
+    }
+    let machine = &findings.machine;
+    if let Err(reason) = &machine.counters {
+        remarks.push(format!("Cache misses: not counted, {reason}."));
+    }
+    if let Err(reason) = &machine.pinned {
+        remarks.push(format!("Threads are not pinned: {reason}."));
+    }
+    remarks.push(format!(
+        "Latency: one update alone, from its call until the table has it. Reading the clock costs {} ns, which is \
+         subtracted, and it steps by {} ns.",
+        machine.clock.cost, machine.clock.step
+    ));
+    let large: Vec<_> =
+        findings.measured.iter().filter(|one| one.memory.total() >= 4 << 20).collect();
+    if !large.is_empty() {
+        let refused = large.iter().filter(|one| one.memory.pages == ::tables::Pages::Base).count();
+        remarks.push(match refused {
+            0 => "Huge pages: asked for by madvise for every table of 2 MiB and more, and accepted by the kernel; \
+                  entries of original and dynamic storage are allocated one by one and lie on base pages."
+                .to_owned(),
+            refused => format!("Huge pages: refused by the kernel for {refused} tables; they lie on base pages."),
+        });
+    }
+    remarks
+}
+
+/// Numbers of cases from 1, what they are, and the times of their single operations as histograms in nanoseconds.
+pub(crate) fn histograms<'a>(
+    run: &Run<'a>,
+) -> impl Iterator<Item = (usize, String, Histogram<u64>)> + use<'a> {
+    run.findings.measured.iter().enumerate().filter_map(|(position, one)| {
+        let mut histogram = Histogram::new(3).ok()?;
+        for &time in one.single.sorted() {
+            histogram.saturating_record(u64::from(time));
+        }
+        let what = format!(
+            "single operations of {}, {}, {} entries, {}",
+            design(&one.case),
+            method(&one.case),
+            one.case.layout.size(),
+            cores(one.case.cores)
+        );
+        Some((position + 1, what, histogram))
+    })
+}

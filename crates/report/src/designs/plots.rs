@@ -1,0 +1,277 @@
+//! The plots of a comparison: cost against size beside what memory costs, and the paper's Fig. 4, 5 and 6.
+
+use ::tables::measure::{Case, Findings, Measured, Operation};
+use ::tables::{EntryLock, Model, Storage, Synchronisation, UpdateMethod};
+use probe::metrics::Unit;
+use probe::outcome::Estimate;
+
+use super::{Run, cores, cost, design, misses, rate, shape, shape_name, shapes, size};
+use crate::describe::distinct;
+use crate::format::{estimate, figure};
+use crate::html::figure::{Data, Figure};
+use crate::plot::{Axis, Line, Mark, Plot, Point, Style};
+
+/// Combinations of key and parameter sizes that get plots of their own.
+const SHAPES: usize = 4;
+
+/// All plots that the cases are enough for.
+pub(super) fn figures(run: &Run<'_>) -> Vec<Figure> {
+    let findings = run.findings;
+    let shapes = shapes(findings);
+    let several = shapes.len() > 1;
+    let mut figures = Vec::new();
+    for &shape_of in shapes.iter().take(SHAPES) {
+        let of_shape: Vec<&Measured> = findings
+            .measured
+            .iter()
+            .filter(|one| shape(one) == shape_of && !one.case.waits())
+            .collect();
+        if distinct(of_shape.iter().map(|one| one.case.layout.size())).len() < 2 {
+            continue;
+        }
+        let place = if several { format!(", {}", shape_name(shape_of)) } else { String::new() };
+        let draw = Drawing { findings, measured: &of_shape, place };
+        figures.push(draw.cost());
+        figures.push(draw.storages());
+        figures.extend(draw.misses());
+        figures.extend(draw.cores());
+        figures.push(draw.locks());
+    }
+    figures
+}
+
+struct Drawing<'a> {
+    findings: &'a Findings,
+    measured: &'a [&'a Measured],
+    place: String,
+}
+
+/// What a point shows.
+type Value = fn(&Measured) -> Option<Estimate>;
+
+impl Drawing<'_> {
+    /// Nanoseconds of a core for each operation against size, with the latencies of the machine.
+    fn cost(&self) -> Figure {
+        let one_core = |case: &Case| {
+            case.cores == 1
+                && case.operation == Operation::Update
+                && case.design.update == UpdateMethod::Pointer
+                && case.design.entry_lock == EntryLock::None
+        };
+        let levels = self
+            .findings
+            .machine
+            .latencies
+            .iter()
+            .map(|(name, latency)| {
+                let seconds = latency.nanoseconds / 1e9;
+                (seconds, format!("{name} {}", figure(seconds, Unit::Seconds)))
+            })
+            .collect();
+        let axis =
+            Axis::logarithmic("time of a core for an update", Unit::Seconds).with_levels(levels);
+        let plot = self.plot(
+            "Cost of an update against table size, one core",
+            "How long a core is busy with an update, by storage and synchronisation, as tables grow. Level lines are the \
+             machine's measured latencies of one dependent access.",
+            axis,
+            self.lines(&one_core, cost, Unit::Seconds, &|case| (design(case), hue(case), false)),
+        );
+        Figure {
+            plot,
+            remark: "Without locks, in place. Level lines: one dependent access to each memory, by a pointer chase on the same \
+                     core. A design below the line of the memory that its table fills overlaps its misses; one above pays for \
+                     several of them, or for none that overlap."
+                .to_owned(),
+            data: Data::Points,
+        }
+    }
+
+    /// The paper's Fig. 4: storages and replicas on one core, with the sizes that the cache holds.
+    fn storages(&self) -> Figure {
+        let wanted = |case: &Case| case.cores == 1 && case.design.entry_lock == EntryLock::None;
+        let name = |case: &Case| {
+            let read = case.operation == Operation::Read;
+            let name = if read { format!("{}, read", design(case)) } else { design(case) };
+            (name, hue(case), read)
+        };
+        let axis = Axis::linear("operations per second", Unit::PerSecond);
+        let lines = self.lines(&wanted, rate, Unit::PerSecond, &name);
+        let mut plot = self.plot(
+            "Throughput by storage design and replicas, one core (Fig. 4 of the paper)",
+            "Updates per second against table size on one core. Upright marks say how many entries the last cache holds by \
+             the memory model of each storage.",
+            axis,
+            lines,
+        );
+        let mut remark = String::from(
+            "Without locks. Dashed: read only, as two replicas do not update in place.",
+        );
+        if let (Some(cache), Some(one)) =
+            (self.findings.machine.caches.last(), self.measured.first())
+        {
+            let model = Model::new(one.case.layout);
+            let largest = self.measured.iter().map(|one| one.case.layout.size()).max().unwrap_or(0);
+            for storage in Storage::ALL {
+                let entries = model.entries_in_cache(storage, cache.bytes);
+                if entries > 0 && entries <= largest {
+                    plot.marks.push(Mark { x: entries as f64, label: storage.to_string() });
+                }
+            }
+            remark.push_str(&format!(
+                " Upright: as many entries fill the L{} of {} by equations 1, 3 and 5 and, for inline, by what it reserves.",
+                cache.level,
+                figure(cache.bytes as f64, Unit::Bytes)
+            ));
+        }
+        Figure { plot, remark, data: Data::Points }
+    }
+
+    /// Cache misses for each operation, where they were counted.
+    fn misses(&self) -> Option<Figure> {
+        self.findings.machine.counters.as_ref().ok()?;
+        let wanted = |case: &Case| {
+            case.cores == 1
+                && case.design.entry_lock == EntryLock::None
+                && case.operation == Operation::Update
+        };
+        let lines =
+            self.lines(&wanted, misses, Unit::Count, &|case| (design(case), hue(case), false));
+        let plot = self.plot(
+            "Misses of the last cache for each update, one core (Fig. 4 of the paper)",
+            "Misses of the last cache for each update against table size.",
+            Axis::linear("misses for each update", Unit::Index),
+            lines,
+        );
+        let remark = "From the processor's counters, user space only. Lines fetched ahead may not count as misses.";
+        Some(Figure { plot, remark: remark.to_owned(), data: Data::Points })
+    }
+
+    /// The paper's Fig. 5: what designs achieve on all cores.
+    fn cores(&self) -> Option<Figure> {
+        let most = self.measured.iter().map(|one| one.case.cores).max().filter(|&most| most > 1)?;
+        let wanted = |case: &Case| {
+            case.cores == most
+                && case.operation == Operation::Update
+                && case.design.entry_lock == EntryLock::None
+        };
+        let lines = self.lines(&wanted, rate, Unit::PerSecond, &|case| {
+            (design(case), hue(case), !is_sharded(case))
+        });
+        let plot = self.plot(
+            &format!("Achievable throughput of designs on {} (Fig. 5 of the paper)", cores(most)),
+            "Updates per second of all cores together against table size.",
+            Axis::linear("updates per second, all cores", Unit::PerSecond),
+            lines,
+        );
+        let remark = "Without locks. Solid: a table for each core. Dashed: one table, all cores draw from all entries, and of \
+                      two updates at once one may be lost.";
+        Some(Figure { plot, remark: remark.to_owned(), data: Data::Points })
+    }
+
+    /// The paper's Fig. 6: with locks and without.
+    fn locks(&self) -> Figure {
+        let storages = distinct(self.measured.iter().map(|one| one.case.design.storage));
+        // The paper's best and ours, or whatever was asked for.
+        let both = [Storage::Static, Storage::Inline];
+        let shown: Vec<Storage> = if both.iter().all(|storage| storages.contains(storage)) {
+            both.to_vec()
+        } else {
+            storages.into_iter().take(2).collect()
+        };
+        let counts = distinct(self.measured.iter().map(|one| one.case.cores));
+        let wanted = |case: &Case| {
+            shown.contains(&case.design.storage)
+                && case.design.synchronisation == Synchronisation::Optimistic
+                && case.operation == Operation::Update
+        };
+        let name = |case: &Case| {
+            let locked = case.design.entry_lock == EntryLock::PerEntry;
+            let synced = if locked { "synced" } else { "unsynced" };
+            let storage =
+                shown.iter().position(|storage| *storage == case.design.storage).unwrap_or(0);
+            let count = counts.iter().position(|count| *count == case.cores).unwrap_or(0);
+            let name = format!("{}, {}, {synced}", case.design.storage, cores(case.cores));
+            (name, storage * counts.len() + count, locked)
+        };
+        let lines = self.lines(&wanted, rate, Unit::PerSecond, &name);
+        let plot = self.plot(
+            "With and without entry locks (Fig. 6 of the paper)",
+            "Updates per second against table size with a lock in each entry (dashed) and without.",
+            Axis::linear("updates per second, all cores", Unit::PerSecond),
+            lines,
+        );
+        Figure {
+            plot,
+            remark:
+                "One table, optimistic readers. Synced: an action holds its entry's lock (dashed)."
+                    .to_owned(),
+            data: Data::Points,
+        }
+    }
+
+    /// A line for each name, in the order of the cases.
+    fn lines(
+        &self,
+        wanted: &dyn Fn(&Case) -> bool,
+        value: Value,
+        unit: Unit,
+        name: &dyn Fn(&Case) -> (String, usize, bool),
+    ) -> Vec<Line> {
+        let chosen = || self.measured.iter().filter(|one| wanted(&one.case));
+        let names = distinct(chosen().map(|one| name(&one.case)));
+        let line = |(text, hue, dashed): (String, usize, bool)| {
+            let own = chosen().filter(|one| name(&one.case) == (text.clone(), hue, dashed));
+            let mut points: Vec<Point> = own
+                .filter_map(|one| {
+                    let found = value(one)?;
+                    let entries = one.case.layout.size();
+                    Some(Point {
+                        x: entries as f64,
+                        y: found.mean,
+                        interval: found.ci95,
+                        tip: Some(format!(
+                            "{text}, {} entries: {}",
+                            size(entries),
+                            estimate(&found, unit)
+                        )),
+                    })
+                })
+                .collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            let style = Style::series(hue);
+            Line::new(text, points, if dashed { style.hollow() } else { style.filled() })
+        };
+        names.into_iter().map(line).collect()
+    }
+
+    fn plot(&self, title: &str, description: &str, y: Axis, lines: Vec<Line>) -> Plot {
+        Plot {
+            title: format!("{title}{}", self.place),
+            description: description.to_owned(),
+            x: Axis::binary("entries"),
+            y,
+            lines,
+            areas: Vec::new(),
+            span: None,
+            marks: Vec::new(),
+            keys: Vec::new(),
+        }
+    }
+}
+
+fn is_sharded(case: &Case) -> bool {
+    matches!(case.design.synchronisation, Synchronisation::Sharded { .. })
+}
+
+/// A colour for each storage, and other ones where it is sharded or has two replicas.
+fn hue(case: &Case) -> usize {
+    let storage =
+        Storage::ALL.iter().position(|storage| *storage == case.design.storage).unwrap_or(0);
+    storage
+        + match case.design.synchronisation {
+            Synchronisation::Optimistic => 0,
+            Synchronisation::Sharded { .. } => 4,
+            Synchronisation::DoubleBuffer { .. } => 8,
+        }
+}

@@ -1,0 +1,243 @@
+//! What stands on the terminal at the end: rates by size, then the largest table in detail.
+
+use ::tables::measure::{Findings, Measured};
+use probe::metrics::Unit;
+
+use super::{
+    Run, answers, cores, cost, lost, method, misses, not_offered, percentile, rate, remarks, shape,
+    shape_name, shapes, sharing, size,
+};
+use crate::describe::distinct;
+use crate::format::{duration, estimate, figure, printable};
+use crate::terminal::{Cell, Column, Grid, Layout, Paint};
+
+/// Cases of which each gets a line with everything; of more, only those of the largest size.
+const DETAILS: usize = 24;
+/// Sizes that fit beside each other.
+const SIZES: usize = 7;
+
+/// The comparison as text that fits the terminal. Ends with a newline.
+#[must_use]
+pub fn table(run: &Run<'_>, layout: Layout) -> String {
+    let findings = run.findings;
+    let settings = &findings.settings;
+    let mut out = layout.paragraph("", "Table designs", Paint::Strong);
+    let effort = format!(
+        "{} turns of {} each, calls of {} keys drawn uniformly, seed {}; {}, took {}",
+        settings.repetitions,
+        duration(settings.time.as_secs_f64()),
+        settings.batch,
+        settings.seed,
+        printable(run.started_at),
+        duration(run.elapsed_s),
+    );
+    out.push_str(&layout.paragraph("", &effort, Paint::Plain));
+    out.push_str(&layout.paragraph("", &latencies(findings), Paint::Plain));
+    out.push_str(&incomplete(findings, layout));
+    for one in findings.broken_promises() {
+        let text = format!(
+            "{} of {} updates are missing in {}, {}, {}: a defect of Planimeter, please report it",
+            lost(one),
+            one.updates,
+            super::design(&one.case),
+            method(&one.case),
+            cores(one.case.cores)
+        );
+        out.push_str(&layout.paragraph("LOST  ", &text, Paint::Bad));
+    }
+    for shape_of in shapes(findings) {
+        let of_shape: Vec<&Measured> =
+            findings.measured.iter().filter(|one| shape(one) == shape_of).collect();
+        out.push_str(&by_size(&of_shape, shape_of, layout));
+        out.push_str(&in_detail(&of_shape, shape_of, findings, layout));
+    }
+    let answers = answers(findings);
+    if !answers.is_empty() {
+        out.push_str(&layout.heading("Which one"));
+        for answer in answers {
+            out.push_str(&layout.paragraph("  - ", &answer, Paint::Plain));
+        }
+    }
+    let refused = not_offered(findings);
+    if !refused.is_empty() {
+        out.push_str(&layout.heading("Not offered"));
+        for (what, reason) in refused {
+            out.push_str(&layout.paragraph("  - ", &format!("{what}: {reason}"), Paint::Plain));
+        }
+    }
+    out.push_str(&layout.heading("Notes"));
+    for remark in remarks(findings) {
+        out.push_str(&layout.paragraph("  - ", &remark, Paint::Plain));
+    }
+    out
+}
+
+/// What the machine's memory costs.
+fn latencies(findings: &Findings) -> String {
+    let levels: Vec<String> = findings
+        .machine
+        .latencies
+        .iter()
+        .map(|(name, latency)| format!("{name} {:.1} ns", latency.nanoseconds))
+        .collect();
+    if levels.is_empty() {
+        return "dependent access: not measured".to_owned();
+    }
+    format!("dependent access: {}", levels.join(", "))
+}
+
+fn incomplete(findings: &Findings, layout: Layout) -> String {
+    if !findings.interrupted {
+        return String::new();
+    }
+    let fewer = |one: &&Measured| one.turns.len() < findings.settings.repetitions;
+    let text = format!(
+        "interrupted: {} cases were not measured, and {} have fewer turns than asked for",
+        findings.unfinished.len(),
+        findings.measured.iter().filter(fewer).count()
+    );
+    layout.paragraph("PARTIAL  ", &text, Paint::Bad)
+}
+
+/// A row for each design, a column for each size.
+fn by_size(measured: &[&Measured], shape_of: (u32, usize), layout: Layout) -> String {
+    let sizes = distinct(measured.iter().map(|one| one.case.layout.size()));
+    if sizes.len() < 2 {
+        return String::new();
+    }
+    let mut out =
+        layout.heading(&format!("Million operations per second, {}", shape_name(shape_of)));
+    for sizes in sizes.chunks(SIZES) {
+        let mut columns = vec![
+            Column::left("storage").indent(2),
+            Column::left("sharing"),
+            Column::left("method"),
+            Column::right("cores"),
+        ];
+        columns.extend(sizes.iter().map(|&entries| Column::right(size(entries))));
+        columns.push(Column::right("±").rank(1));
+        let mut grid = Grid::new(columns);
+        let key = |one: &Measured| {
+            (one.case.design.storage, sharing(&one.case), method(&one.case), one.case.cores)
+        };
+        for row in distinct(measured.iter().map(|one| key(one))) {
+            let mut widest = None;
+            let mut cells = vec![
+                Cell::new(row.0.to_string()),
+                Cell::new(row.1.clone()),
+                Cell::new(row.2),
+                Cell::new(row.3.to_string()),
+            ];
+            let mut any = false;
+            for &entries in sizes {
+                let one = measured
+                    .iter()
+                    .find(|one| key(one) == row && one.case.layout.size() == entries);
+                let found = one.and_then(|one| rate(one));
+                any |= found.is_some();
+                if let Some(found) = &found {
+                    let share = found.ci95.map(|half| half / found.mean);
+                    widest =
+                        widest.into_iter().chain(share).fold(None, |most: Option<f64>, share| {
+                            Some(most.map_or(share, |most| most.max(share)))
+                        });
+                }
+                cells.push(Cell::new(found.map_or_else(String::new, |found| millions(found.mean))));
+            }
+            cells.push(Cell::new(
+                widest.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0)),
+            ));
+            if any {
+                grid.row(cells);
+            }
+        }
+        out.push_str(&grid.render(layout));
+    }
+    out.push_str(&layout.paragraph(
+        "  ",
+        "Means; the last column is half of the widest 95 % confidence interval of the row.",
+        Paint::Faint,
+    ));
+    out
+}
+
+/// Three significant digits of millions.
+fn millions(rate: f64) -> String {
+    let millions = rate / 1e6;
+    match millions {
+        100.0.. => format!("{millions:.0}"),
+        10.0.. => format!("{millions:.1}"),
+        0.1.. => format!("{millions:.2}"),
+        _ => format!("{millions:.4}"),
+    }
+}
+
+/// A row for each case with everything that is known of it.
+fn in_detail(
+    measured: &[&Measured],
+    shape_of: (u32, usize),
+    findings: &Findings,
+    layout: Layout,
+) -> String {
+    let mut sizes = distinct(measured.iter().map(|one| one.case.layout.size()));
+    if measured.len() > DETAILS {
+        sizes.drain(..sizes.len().saturating_sub(1));
+    }
+    let mut out = String::new();
+    for entries in sizes {
+        out.push_str(&layout.heading(&format!(
+            "{} entries, {}",
+            size(entries),
+            shape_name(shape_of)
+        )));
+        let mut grid = Grid::new(vec![
+            Column::left("storage").indent(2),
+            Column::left("sharing"),
+            Column::left("method"),
+            Column::right("cores").rank(1),
+            Column::right("rate"),
+            Column::right("ns/op"),
+            Column::right("p50"),
+            Column::right("p99"),
+            Column::right("p99.9").rank(3),
+            Column::right("misses").rank(4),
+            Column::right("lost").rank(2),
+        ]);
+        for one in measured.iter().filter(|one| one.case.layout.size() == entries) {
+            let Some(rate) = rate(one) else { continue };
+            let cost = cost(one).map_or_else(|| "–".to_owned(), |cost| nanoseconds(cost.mean));
+            let misses = match misses(one) {
+                Some(misses) => figure(misses.mean, Unit::Count),
+                None if findings.machine.counters.is_err() => "n/a".to_owned(),
+                None => "–".to_owned(),
+            };
+            let paint = if one.broke_its_promise() { Paint::Bad } else { Paint::Plain };
+            grid.row(vec![
+                Cell::new(one.case.design.storage.to_string()),
+                Cell::new(sharing(&one.case)),
+                Cell::new(method(&one.case)),
+                Cell::new(one.case.cores.to_string()),
+                Cell::new(estimate(&rate, Unit::PerSecond)),
+                Cell::new(cost),
+                Cell::new(percentile(one.single.at(0.5))),
+                Cell::new(percentile(one.single.at(0.99))),
+                Cell::new(percentile(one.single.at(0.999))),
+                Cell::new(misses),
+                Cell::painted(lost(one), paint),
+            ]);
+        }
+        out.push_str(&grid.render(layout));
+    }
+    out
+}
+
+/// Nanoseconds with three digits.
+fn nanoseconds(seconds: f64) -> String {
+    let nanoseconds = seconds * 1e9;
+    match nanoseconds {
+        10_000.0.. => format!("{:.0} k", nanoseconds / 1e3),
+        100.0.. => format!("{nanoseconds:.0}"),
+        10.0.. => format!("{nanoseconds:.1}"),
+        _ => format!("{nanoseconds:.2}"),
+    }
+}
