@@ -154,7 +154,7 @@ impl RunDirectory {
     /// See [`WriteError`]. What could be written stays.
     pub fn write_designs(&self, run: &designs::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
-        let texts: [(&str, fn(&designs::Run<'_>) -> String); 3] = [
+        let texts: [(&str, DesignsWriter); 3] = [
             ("result.json", designs::to_json),
             ("cases.csv", designs::to_csv),
             ("report.html", designs::document),
@@ -234,6 +234,7 @@ impl RunDirectory {
     }
 }
 
+type DesignsWriter = fn(&designs::Run<'_>) -> String;
 type CsvWriter = fn(&mut dyn Write, &RunResult) -> io::Result<()>;
 
 /// Files written so far, and those that failed.

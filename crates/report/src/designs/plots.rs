@@ -24,7 +24,7 @@ pub(super) fn figures(run: &Run<'_>) -> Vec<Figure> {
         let of_shape: Vec<&Measured> = findings
             .measured
             .iter()
-            .filter(|one| shape(one) == shape_of && !one.case.waits())
+            .filter(|one| shape(one) == shape_of && is_plotted(&one.case))
             .collect();
         if distinct(of_shape.iter().map(|one| one.case.layout.size())).len() < 2 {
             continue;
@@ -258,6 +258,11 @@ impl Drawing<'_> {
             keys: Vec::new(),
         }
     }
+}
+
+/// Whether it is a design of tables; update methods have a table of their own.
+fn is_plotted(case: &Case) -> bool {
+    case.operation == Operation::Read || case.design.update == UpdateMethod::Pointer
 }
 
 fn is_sharded(case: &Case) -> bool {
