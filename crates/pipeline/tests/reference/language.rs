@@ -129,8 +129,8 @@ fn section_8_18_elements_beyond_the_stack_are_not_there() {
 #[test]
 fn arrays_hold_what_structs_hold() {
     // The working draft of the specification; 1.2.4 has stacks of headers only.
-    let declarations = "struct P { bit<8> x; bit<8> y; }";
-    let body = "P[3] pairs; bit<8>[3] numbers = { 5, 6, 7 };
+    let declarations = "struct Pair { bit<8> x; bit<8> y; }";
+    let body = "Pair[3] pairs; bit<8>[3] numbers = { 5, 6, 7 };
         bit<8> i = h.r.p + 1; pairs[i].y = 4; pairs[2] = { 8, 9 }; numbers[i] = numbers[i] + 10;
         h.r.a = pairs[1].x; h.r.b = pairs[1].y; h.r.c = pairs[2].x + pairs[i + 1].y;
         h.r.d = numbers[1]; for (bit<8> n in numbers) { h.r.e = h.r.e + n; }
