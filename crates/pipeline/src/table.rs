@@ -127,6 +127,8 @@ pub(crate) struct TableState {
     indexed: bool,
     pub(crate) default_action: ActionCall,
     pub(crate) initial_default: ActionCall,
+    /// Runs for an entry whose group has no member that can be used.
+    pub(crate) empty_group_action: Option<ActionCall>,
     pub(crate) ageing: Ageing,
     direct_shape: Vec<(ExternId, Direct)>,
     size: Option<u64>,
@@ -151,6 +153,10 @@ impl TableState {
             })
             .collect::<Option<Vec<_>>>()?;
         let default_action = entry::from_program(layout, table, &table.default_action)?;
+        let empty_group_action = match &table.empty_group_action {
+            Some(call) => Some(entry::from_program(layout, table, call)?),
+            None => None,
+        };
         let needs_priority = keys.iter().any(|key| {
             matches!(key.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
         });
@@ -182,6 +188,7 @@ impl TableState {
             needs_priority,
             indexed,
             initial_default: default_action.clone(),
+            empty_group_action,
             default_action,
             ageing,
             direct_shape,

@@ -325,6 +325,7 @@ impl Loader<'_> {
             direct_externs,
             idle_timeout: table.support_timeout.then(|| "NOTIFY_CONTROL".to_owned()),
             add_on_miss: false,
+            empty_group_action: None,
             storage: TableStorage::default(),
             properties: Vec::new(),
             location,

@@ -124,6 +124,10 @@ pub struct Table {
     pub default_action: ActionCall,
     /// The control plane may not change the default action.
     pub default_action_is_const: bool,
+    /// What runs for an entry whose group has no member that can be used (`psa_empty_group_action`);
+    /// nothing without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub empty_group_action: Option<ActionCall>,
     /// Entries in the source, highest precedence first as written.
     pub entries: Vec<Entry>,
     /// The control plane may not change the entries.

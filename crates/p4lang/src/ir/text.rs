@@ -359,6 +359,9 @@ impl<'p> Printer<'p> {
                 if table.default_action_is_const { "const " } else { "" },
                 printer.action_call(table, &table.default_action)
             );
+            if let Some(call) = &table.empty_group_action {
+                line!(printer, "empty_group_action = {}", printer.action_call(table, call));
+            }
             if let Some(size) = table.size {
                 line!(printer, "size = {size}");
             }

@@ -277,6 +277,9 @@ impl<'p> Validator<'p> {
             self.arguments(&reference.arguments, &directions)?;
         }
         self.action_call(table, &table.default_action)?;
+        if let Some(call) = &table.empty_group_action {
+            self.action_call(table, call)?;
+        }
         for entry in &table.entries {
             self.demand(
                 entry.key_sets.len() == table.keys.len(),

@@ -45,6 +45,7 @@ impl<'a> Lowering<'a> {
             direct_externs: Vec::new(),
             idle_timeout: None,
             add_on_miss: false,
+            empty_group_action: None,
             storage: storage(facts),
             properties: Vec::new(),
             location,
@@ -58,7 +59,9 @@ impl<'a> Lowering<'a> {
                 TablePropertyKind::Entries(list) => {
                     entries = Some(self.entries(table, list, facts, &types));
                 }
-                TablePropertyKind::Value(value) => self.property(id, &name, property, value),
+                TablePropertyKind::Value(value) => {
+                    self.property(id, &name, property, value, facts);
+                }
                 TablePropertyKind::Key(_) | TablePropertyKind::Actions(_) => {}
             }
         }
@@ -380,7 +383,15 @@ impl<'a> Lowering<'a> {
         table_name: &str,
         property: &'a TableProperty,
         value: &'a ast::Expression,
+        facts: &'a TableFacts,
     ) {
+        if matches!(property.name.as_str(), "psa_empty_group_action" | "pna_empty_group_action") {
+            let call = self.named_action(value, facts);
+            if let Some(known) = self.program.tables.get_mut(table.index()) {
+                known.empty_group_action = call;
+            }
+            return;
+        }
         let role = match property.name.as_str() {
             "default_action" | "largest_priority_wins" | "priority_delta" => return,
             "implementation" | "psa_implementation" | "pna_implementation" => {
@@ -434,6 +445,33 @@ impl<'a> Lowering<'a> {
             "add_on_miss" => known.add_on_miss = constant == Constant::Bool(true),
             name => known.properties.push((name.to_owned(), as_value)),
         }
+    }
+
+    /// One of the table's actions, by name, with constants for what the control plane gives otherwise.
+    fn named_action(
+        &mut self,
+        value: &'a ast::Expression,
+        facts: &'a TableFacts,
+    ) -> Option<ir::ActionCall> {
+        let (callee, given) = match &value.kind {
+            ExpressionKind::Call { callee, arguments, .. } => (&callee.kind, arguments.as_slice()),
+            kind => (kind, &[][..]),
+        };
+        let ExpressionKind::Path(path) = callee else { return None };
+        let position = facts.actions.iter().position(|known| {
+            self.declaration(known.action)
+                .is_some_and(|declaration| declaration.name.text == path.name.text)
+        })?;
+        let (parameters, types) = self.action_parameters(facts.actions.get(position)?.action);
+        let mut arguments = Vec::new();
+        for ((parameter, ty), argument) in parameters.iter().zip(&types).zip(given) {
+            if parameter.direction == ast::Direction::None {
+                arguments.push(self.known_value(&argument.value, ty)?);
+            }
+        }
+        let wanted = parameters.iter().filter(|one| one.direction == ast::Direction::None).count();
+        let position = u32::try_from(position).ok()?;
+        (arguments.len() == wanted).then_some(ir::ActionCall { position, arguments })
     }
 
     fn extern_property(

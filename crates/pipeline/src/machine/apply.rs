@@ -19,6 +19,8 @@ enum Source {
     Entry(EntryHandle),
     Member(ExternId, u32),
     OneShot(EntryHandle, usize),
+    /// In the program; nothing is written back.
+    Program,
 }
 
 impl Machine<'_> {
@@ -62,7 +64,14 @@ impl Machine<'_> {
             self.event(|_| Event::Miss { table: table.name.clone() });
         }
         let chosen = match found {
-            Some(handle) => self.entry_action(table, id, handle)?,
+            Some(handle) => match self.entry_action(table, id, handle)? {
+                Some(found) => Some(found),
+                None => {
+                    let state = self.state.tables.get(id.index());
+                    let call = state.and_then(|state| state.empty_group_action.clone());
+                    call.map(|call| (call, Source::Program))
+                }
+            },
             None => self
                 .state
                 .tables
@@ -287,6 +296,7 @@ impl Machine<'_> {
         let state = self.state.tables.get_mut(id.index()).ok_or_else(|| damaged("table"))?;
         // The action may have removed its own entry only by expiry, which takes effect later.
         let call = match source {
+            Source::Program => None,
             Source::Default => Some(&mut state.default_action),
             Source::Entry(handle) => {
                 state.get_mut(handle).and_then(|stored| match &mut stored.entry.action {

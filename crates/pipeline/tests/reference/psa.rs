@@ -1,8 +1,11 @@
 //! PSA: packet paths, metadata of each of them, and externs.
 
-use super::support::{add_exact, load, outputs, outputs_at, packet};
+use super::support::{add_exact, exact, load, outputs, outputs_at, packet};
 use p4lang::bits::Bits;
-use pipeline::{CloneSession, CounterValue, MeterConfig, Replica, Switch};
+use pipeline::{
+    CloneSession, CounterValue, EntryAction, FieldMatch, Group, MeterConfig, Replica, Switch,
+    TableEntry,
+};
 use std::time::Duration;
 
 /// Parts of a PSA program with one header of four bytes; each deparser passes one byte of metadata on.
@@ -252,4 +255,25 @@ fn psa_switch_forgets_the_port_of_a_resubmitted_packet() {
     assert_eq!(packet(&mut switch, 5, &[9; 4])[0], 5);
     switch.follow_psa_switch(true);
     assert_eq!(packet(&mut switch, 5, &[9; 4])[0], 0);
+}
+
+/// PSA specification, section 7.11.
+#[test]
+fn an_empty_group_runs_the_action_that_the_table_names() {
+    let locals = "ActionSelector(PSA_HashAlgorithm_t.CRC32, 8, 8) selector;
+        action set(bit<8> v) { h.r.b = v; }
+        table t { key = { h.r.a: exact; h.r.d: selector; } actions = { NoAction; set; }
+            psa_implementation = selector; psa_empty_group_action = set(8w77); }";
+    let ingress = "send_to_port(o, (PortId_t) 1);
+        switch (t.apply().action_run) { set: { h.r.c = 1; } default: { h.r.c = 2; } }";
+    let mut switch = Psa { locals, ingress, ..Psa::default() }.load();
+    assert_eq!(packet(&mut switch, 0, &[9, 0, 0, 0]), [9, 0, 2, 0], "no entry");
+    let table = switch.table_named("t").expect("table");
+    let selector = switch.extern_named("selector").expect("selector");
+    switch.add_group(selector, 1, Group::default()).expect("group");
+    let matches = vec![exact(9), FieldMatch::Any];
+    let entry =
+        TableEntry { matches, priority: 0, action: EntryAction::Group(1), idle_timeout: None };
+    switch.add_entry(table, entry, Duration::ZERO).expect("entry");
+    assert_eq!(packet(&mut switch, 0, &[9, 0, 0, 0]), [9, 77, 1, 0]);
 }
