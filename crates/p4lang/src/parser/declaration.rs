@@ -113,6 +113,7 @@ impl Parser<'_> {
         let id = self.declaration_id();
         let ty = self.type_reference()?;
         let name = self.name("the name of the field")?;
+        let ty = self.sizes_behind_name(ty)?;
         let span = self.since(start);
         self.semicolon("a field")?;
         Ok(StructField { id, span, annotations, ty, name })

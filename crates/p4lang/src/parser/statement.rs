@@ -235,6 +235,7 @@ impl Parser<'_> {
             return Ok(Declaration { id, span: self.since(start), annotations, name, kind });
         }
         let name = self.name("a name after the type")?;
+        let ty = self.sizes_behind_name(ty)?;
         let initial =
             if self.take(TokenKind::Assign) { Some(self.any_expression()?) } else { None };
         self.scopes.declare_name(&name, self.symbols, Binding::Value);

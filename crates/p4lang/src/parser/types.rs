@@ -93,6 +93,24 @@ impl Parser<'_> {
         Ok(ty)
     }
 
+    /// `[size]` behind the name of a variable or field, as in C: p4c takes it beside `type[size] name`.
+    pub(super) fn sizes_behind_name(&mut self, mut ty: Type) -> Parse<Type> {
+        let mut sizes = Vec::new();
+        let depth = self.depth;
+        while self.take(TokenKind::LeftBracket) {
+            self.deeper()?;
+            sizes.push(self.any_expression()?);
+            self.expect(TokenKind::RightBracket)?;
+        }
+        self.depth = depth;
+        // The first one is the outermost.
+        while let Some(size) = sizes.pop() {
+            let span = ty.span;
+            ty = self.ty(span, TypeKind::Stack { element: Box::new(ty), size: Box::new(size) });
+        }
+        Ok(ty)
+    }
+
     fn simple(&mut self, kind: TypeKind) -> TypeKind {
         self.advance();
         kind

@@ -840,6 +840,11 @@ fn arrays_of_other_things_than_headers_are_no_stacks() {
     super::accepts(&statements(
         "S[2] a; a[1].x = 3; v = a[v].x; bit<8>[2] b = {1, 2}; for (bit<8> x in b) { v = v + x; }",
     ));
+    super::accepts(&statements("bit<8> a[2][3]; a[1][2] = 1; H b[2]; b[0] = hdr.hs[1];"));
+    super::accepts(&program(
+        "struct X { bit<8> a[4]; } control C(inout X x) { apply { x.a[3] = x.a[0]; } }",
+    ));
+    refuses(&statements("bit<8> a[2][3]; a[2][1] = 1;"), "out-of-range");
     refuses(&statements("bit<8>[4] a; a.push_front(1);"), "no-such-field");
     refuses(
         &parser("bit<8>[4] a;", "state start { a.next = 1; transition accept; }"),
