@@ -408,3 +408,30 @@ control Inner(inout headers_t hdr) {
     let counter = info.direct_counters[0].preamble.as_ref().unwrap();
     assert_eq!((counter.name.as_str(), counter.id), ("acls", 325_583_051));
 }
+
+#[test]
+fn each_call_of_digest_with_nameless_data_is_a_digest() {
+    let apply = "digest<tuple<bit<16>>>(1, { hdr.h.a }); digest<h_t>(1, hdr.h);
+        digest<tuple<bit<16>>>(2, { hdr.h.a }); digest<h_t>(2, hdr.h); digest(3, hdr.h.b);";
+    let info = generate(&v1model(TYPES, START, "", apply));
+    let names: Vec<_> =
+        info.digests.iter().map(|digest| digest.preamble.as_ref().unwrap().name.as_str()).collect();
+    assert_eq!(names, ["digest_0", "h_t", "digest_1", "digest_2"]);
+}
+
+#[test]
+fn the_name_annotation_of_a_control_is_no_part_of_other_names() {
+    let control = "control Sub(inout headers_t hdr) { @name(\"u\") action a() { }
+    table t { key = { hdr.h.a: exact; } actions = { a; } } apply { t.apply(); } }";
+    let source = v1model(
+        &format!("{TYPES} @name(\"S\") {control}"),
+        START,
+        "Sub() s; @name(\"v\") Sub() w;",
+        "s.apply(hdr); w.apply(hdr); Sub.apply(hdr);",
+    )
+    .replace("control I(", "@name(\"ingress\") control I(");
+    let info = generate(&source);
+    let names: Vec<_> =
+        info.tables.iter().map(|table| table.preamble.as_ref().unwrap().name.as_str()).collect();
+    assert_eq!(names, ["I.Sub.t", "I.s.t", "I.v.t"]);
+}

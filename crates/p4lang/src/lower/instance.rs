@@ -166,9 +166,8 @@ impl<'a> Lowering<'a> {
         {
             let object = self.concrete(object);
             let name = object.named().map_or_else(String::new, |named| {
-                self.declaration(named.declaration).map_or_else(String::new, |declaration| {
-                    names::local_name(&declaration.annotations, declaration.name.as_str())
-                })
+                self.declaration(named.declaration)
+                    .map_or_else(String::new, |declaration| declaration.name.as_str().to_owned())
             });
             let name = names::qualified(&self.scope.prefix.clone(), &name);
             return self
@@ -204,12 +203,13 @@ impl<'a> Lowering<'a> {
         let instance = checked.instance(declaration.id)?;
         let local = names::local_name(&declaration.annotations, declaration.name.as_str());
         let object = self.concrete(&instance.ty);
-        // At top level, parsers and controls are named after their types: the package binds them.
+        // At top level, parsers and controls are named after their types: the package binds them. As in p4c, an
+        // annotation of the type is no part of what is in it.
         let at_top = self.checked.index.parent(declaration.id).is_none();
         let name = match (&object, at_top) {
             (Type::Parser(named) | Type::Control(named), true) => {
                 let of = self.declaration(named.declaration)?;
-                names::qualified("", &names::local_name(&of.annotations, of.name.as_str()))
+                of.name.as_str().to_owned()
             }
             _ => names::qualified(&self.scope.prefix, &local),
         };

@@ -25,8 +25,6 @@ mod symbols;
 mod tests;
 mod types;
 
-use std::collections::BTreeMap;
-
 use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::WriteRequest;
 
@@ -152,19 +150,19 @@ pub enum P4InfoError {
 /// # Errors
 /// All faults that were found, in the order of the program.
 pub fn generate(program: &Program) -> Result<P4Info, Vec<P4InfoError>> {
-    let Prepared { reach, symbols, digest_names, errors } = prepare(program)?;
+    let Prepared { reach, symbols, digests, errors } = prepare(program)?;
     let mut builder = Builder {
         program,
         symbols: &symbols,
         types: TypeCollector::new(program),
         info: P4Info::default(),
         errors,
-        digest_names,
+        digests,
     };
     builder.actions(&reach);
     builder.tables(&reach);
     builder.instances();
-    builder.digest_calls(&reach);
+    builder.digest_calls();
     builder.controller_headers();
     builder.value_sets();
     let Builder { types, mut info, mut errors, .. } = builder;
@@ -187,7 +185,7 @@ pub fn entries(program: &Program) -> Result<WriteRequest, Vec<P4InfoError>> {
 struct Prepared {
     reach: Reach,
     symbols: Symbols,
-    digest_names: BTreeMap<TypeId, String>,
+    digests: Vec<(TypeId, String)>,
     errors: Vec<P4InfoError>,
 }
 
@@ -225,19 +223,17 @@ fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
             names.add(Kind::ControllerHeader, name, &composite.annotations, &mut errors);
         }
     }
-    let digest_names = digest_names(program, &reach);
-    for ty in &reach.digests {
-        if let Some(name) = digest_names.get(ty) {
-            names.add(Kind::Digest, name, &[], &mut errors);
-        }
+    let digests = digests(program, &reach);
+    for (_, name) in &digests {
+        names.add(Kind::Digest, name, &[], &mut errors);
     }
-    Ok(Prepared { reach, symbols: names.finish(), digest_names, errors })
+    Ok(Prepared { reach, symbols: names.finish(), digests, errors })
 }
 
-/// A digest of v1model has the name of its data's type; data without a name is numbered.
-fn digest_names(program: &Program, reach: &Reach) -> BTreeMap<TypeId, String> {
+/// Digests of v1model. One has the name of its data's type; each call with data without a name is one, numbered.
+fn digests(program: &Program, reach: &Reach) -> Vec<(TypeId, String)> {
     let mut unnamed = 0_usize;
-    let mut names = BTreeMap::new();
+    let mut digests: Vec<(TypeId, String)> = Vec::new();
     for ty in &reach.digests {
         let name = match program.types.composite(*ty) {
             Some(composite) if composite.kind != CompositeKind::Tuple => {
@@ -248,9 +244,11 @@ fn digest_names(program: &Program, reach: &Reach) -> BTreeMap<TypeId, String> {
                 format!("digest_{}", unnamed - 1)
             }
         };
-        names.insert(*ty, name);
+        if digests.iter().all(|(_, other)| *other != name) {
+            digests.push((*ty, name));
+        }
     }
-    names
+    digests
 }
 
 /// p4c leaves an empty `type_info` behind whenever it looked for a type.

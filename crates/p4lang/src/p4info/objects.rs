@@ -1,7 +1,5 @@
 //! Tables, actions and instances of externs, one after the other, as P4Info has them.
 
-use std::collections::BTreeMap;
-
 use num_traits::ToPrimitive;
 use p4runtime::proto::config::{
     Action, ActionProfile, ActionRef, ControllerPacketMetadata, Counter, CounterSpec, Digest,
@@ -30,8 +28,8 @@ pub(super) struct Builder<'p> {
     pub(super) types: TypeCollector<'p>,
     pub(super) info: P4Info,
     pub(super) errors: Vec<P4InfoError>,
-    /// Names of digests of v1model whose data has no name of its own.
-    pub(super) digest_names: BTreeMap<ir::TypeId, String>,
+    /// Digests of v1model: the type of the data, and the name.
+    pub(super) digests: Vec<(ir::TypeId, String)>,
 }
 
 impl<'p> Builder<'p> {
@@ -439,14 +437,13 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Digests of v1model: one for each type of data.
-    pub(super) fn digest_calls(&mut self, reach: &Reach) {
-        for ty in &reach.digests {
-            let Some(name) = self.digest_names.get(ty).cloned() else { continue };
+    /// Digests of v1model.
+    pub(super) fn digest_calls(&mut self) {
+        for (ty, name) in std::mem::take(&mut self.digests) {
             let id = self.symbols.id(Kind::Digest, &name);
             let alias = self.symbols.alias(&name);
             let preamble = preamble(id, &name, alias, &[], &[], &mut self.errors);
-            let type_spec = Some(self.types.specify(*ty, None, &mut self.errors));
+            let type_spec = Some(self.types.specify(ty, None, &mut self.errors));
             self.info.digests.push(Digest { preamble: Some(preamble), type_spec });
         }
     }

@@ -22,7 +22,7 @@ pub(super) struct Reach {
     pub(super) actions: Vec<ActionId>,
     /// Those of them that no table names: p4c takes their parameters away.
     pub(super) called_only: BTreeSet<ActionId>,
-    /// Types that `digest` of v1model is called with.
+    /// The types that `digest` of v1model is called with, one for each call.
     pub(super) digests: Vec<TypeId>,
     /// Whether any extern function is called in a control or in an action.
     pub(super) calls_extern_functions: bool,
@@ -98,11 +98,7 @@ fn one_control(
 impl Reach {
     fn take(&mut self, walk: Walk<'_>) {
         self.calls_extern_functions |= walk.calls_extern_functions;
-        for digest in walk.digests {
-            if !self.digests.contains(&digest) {
-                self.digests.push(digest);
-            }
-        }
+        self.digests.extend(walk.digests);
     }
 }
 
