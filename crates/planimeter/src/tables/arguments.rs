@@ -77,6 +77,7 @@ Examples:
 
 const COLUMNS: &str = "\
 Columns:
+  on       cores
   rate     operations per second, all cores together, mean over turns and 95 % confidence interval
   ns/op    nanoseconds of one core for each operation
   p50 ...  latency of one update alone, from its call until the table has it, clock cost subtracted

@@ -48,7 +48,7 @@ pub(crate) fn sharing(case: &Case) -> String {
         }
         Synchronisation::DoubleBuffer { wait: Wait::Quiescent } => "double-buffer".to_owned(),
         Synchronisation::DoubleBuffer { wait: Wait::Fixed(time) } => {
-            format!("double-buffer {} us", time.as_micros())
+            format!("double-buffer {}us", time.as_micros())
         }
     };
     match case.design.entry_lock {

@@ -191,17 +191,17 @@ fn in_detail(
             shape_name(shape_of)
         )));
         let mut grid = Grid::new(vec![
-            Column::left("storage").indent(2),
+            Column::left("storage"),
             Column::left("sharing"),
             Column::left("method"),
-            Column::right("cores").rank(1),
+            Column::right("on"),
             Column::right("rate"),
-            Column::right("ns/op"),
+            Column::right("ns/op").rank(2),
             Column::right("p50"),
-            Column::right("p99"),
-            Column::right("p99.9").rank(3),
-            Column::right("misses").rank(4),
-            Column::right("lost").rank(2),
+            Column::right("p99").rank(1),
+            Column::right("p99.9").rank(4),
+            Column::right("misses").rank(5),
+            Column::right("lost").rank(3),
         ]);
         for one in measured.iter().filter(|one| one.case.layout.size() == entries) {
             let Some(rate) = rate(one) else { continue };

@@ -1,0 +1,173 @@
+//! `planimeter tables` as it is typed.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn tables(arguments: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(env!("CARGO_BIN_EXE_planimeter"))
+        .current_dir(root)
+        .env("COLUMNS", "100")
+        .arg("tables")
+        .args(arguments)
+        .output()
+        .expect("the command runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// One line, status 2, and what to do about it.
+#[test]
+fn wrong_input_is_one_line_that_says_what_to_do() {
+    let small = ["--storage", "inline", "--sync", "optimistic", "--cores", "1"];
+    for (arguments, words) in [
+        (&["--size", "0"][..], "size 0 holds no entry"),
+        (&["--size", "2^40"], "larger than 268435456"),
+        (&["--size", "many"], "--size many"),
+        (&["--key-bits", "0"], "0 bits tells no entries apart"),
+        (&["--key-bits", "5000"], "wider than 4096"),
+        (&["--parameter-bytes", "4097"], "more than 4096 (one page)"),
+        (&["--size", "2^28", "--parameter-bytes", "4096"], "bytes and"),
+        (&["--size", "2^20", "--key-bits", "8"], "only 256 such keys"),
+        (&["--lock", "on", "--sync", "sharded"], "a shard has one worker"),
+        (&["--cores", "0"], "--cores 0"),
+        (&["--cores", "4000"], "--cores 4000"),
+        (&["--fill", "150"], "--fill 150"),
+        (&["--batch", "513"], "1 to 512"),
+        (&["--time", "1ns"], "--time"),
+        (&["--threshold", "speed > 3"], "is no metric"),
+        (&["--storage", "fast"], "original, dynamic, static, inline or all"),
+    ] {
+        // What is given last wins, or is added; either way the fault is in it.
+        let mut all: Vec<&str> = Vec::new();
+        for pair in small.chunks(2).filter(|pair| !arguments.contains(&pair[0])) {
+            all.extend(pair);
+        }
+        all.extend(arguments);
+        // Where the run would begin, it must end before anything is written.
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run");
+        let path = path.to_string_lossy();
+        all.extend(["-o", &path, "--quiet"]);
+        let output = tables(&all);
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(words), "{arguments:?}: {error}");
+        assert!(!error.contains("panicked"), "{error}");
+    }
+}
+
+/// Every combination is either measured or has a reason.
+#[test]
+fn what_is_not_offered_is_listed_with_its_reason() {
+    let output = tables(&["--full", "--size", "16", "--cores", "1", "--list"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let refused = text.lines().filter(|line| line.starts_with("not offered: ")).count();
+    assert!(refused >= 5, "{text}");
+    assert!(text.contains("sharded/locked/pointer: a shard has one worker"), "{text}");
+    assert!(text.contains("original/double-buffer, 200 us/unlocked/change"), "{text}");
+}
+
+#[test]
+fn a_program_brings_its_tables_and_what_it_asks_of_them() {
+    let output = tables(&["programs/entry_update.p4", "--list", "--cores", "1"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(text.contains("inline/optimistic/unlocked/pointer"), "{text}");
+    assert!(text.contains("reference parameter"), "{text}");
+}
+
+/// A short run from end to end: wide keys, a page of parameters, thresholds, files.
+#[test]
+fn a_run_leaves_a_directory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run");
+    let output = tables(&[
+        "--storage",
+        "inline,static",
+        "--sync",
+        "optimistic",
+        "--size",
+        "4,16",
+        "--cores",
+        "1",
+        "--key-bits",
+        "2048",
+        "--parameter-bytes",
+        "4,4096",
+        "--time",
+        "1ms",
+        "--repetitions",
+        "2",
+        "--seed",
+        "5",
+        "-t",
+        "lost == 0",
+        "-t",
+        "rate > 100G",
+        "-o",
+        &path.to_string_lossy(),
+    ]);
+    let (text, error) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(1), "the second threshold cannot hold: {error}");
+    assert_eq!(error.matches("threshold rate > 100G does not hold").count(), 8, "{error}");
+    assert!(!error.contains("lost == 0"), "{error}");
+    assert!(
+        text.contains("seed 5") && text.contains("keys of 2048 bits, parameters of 4096 B"),
+        "{text}"
+    );
+    for name in ["result.json", "report.html", "cases.csv", "histograms/case-001_single.hgrm"] {
+        let length = std::fs::metadata(path.join(name)).map(|file| file.len());
+        assert!(length.is_ok_and(|length| length > 100), "{name}");
+    }
+    let again = tables(&["--size", "4", "-o", &path.to_string_lossy()]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(stderr(&again).contains("is not empty"), "{}", stderr(&again));
+}
+
+/// With locks no update is lost; how many are without depends on the machine.
+#[test]
+fn lost_updates_are_counted() {
+    let output = tables(&["--lost-updates", "20k", "--storage", "inline,dynamic", "--seed", "3"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
+    let locked: Vec<&str> = text
+        .lines()
+        .filter(|line| line.split_whitespace().nth(1) == Some("on"))
+        .filter_map(|line| line.split_whitespace().nth(3))
+        .collect();
+    assert_eq!(locked, ["0", "0"], "{text}");
+    let wrong = tables(&["--lost-updates", "5G"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(stderr(&wrong).contains("more than an entry can count"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn a_prediction_needs_no_measurement() {
+    let output = tables(&[
+        "--predict",
+        "--key-bits",
+        "32",
+        "--parameter-bytes",
+        "9",
+        "--size",
+        "1M",
+        "--cache",
+        "15M",
+    ]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for entries in ["178,734", "196,608", "491,520"] {
+        assert!(text.contains(entries), "{text}");
+    }
+    let incomplete = tables(&["--predict", "--key-bits", "32"]);
+    assert_eq!(incomplete.status.code(), Some(2));
+    assert!(stderr(&incomplete).contains("--parameter-bytes"), "{}", stderr(&incomplete));
+}
