@@ -5,9 +5,9 @@
 //! recursion follows the paths backwards, so it ends if nobody's cross traffic depends on itself.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::cache::{Answers, Question};
 use super::model::{FlowId, Multiplexing, Network, Priority, ServerId};
@@ -15,7 +15,7 @@ use super::pmoo::{self, Crossing, RateLatency};
 use super::sets::{difference, intersection, without};
 use super::settings::{ArrivalBound, FlowOfInterest, Settings};
 use super::{AnalysisError, operations};
-use crate::{Curve, Rational};
+use crate::{Curve, Extended, Rational};
 
 /// Questions within questions, at most. Threads that analyse have a stack for that.
 const DEEPEST: usize = 20_000;
@@ -30,6 +30,10 @@ pub(crate) struct Common<'n> {
     pub(crate) settings: Settings,
     /// Whether some server serves by priority.
     priorities: bool,
+    /// Whether all servers serve in arbitrary order.
+    pub(crate) arbitrary: bool,
+    /// For each flow, the servers to which a way leads off its path, if it has been asked for.
+    off_path: Vec<OnceLock<HashSet<ServerId>>>,
     answers: Known,
 }
 
@@ -37,20 +41,80 @@ impl<'n> Common<'n> {
     pub(crate) fn new(network: &'n Network, settings: Settings) -> Self {
         let by_priority = |server| settings.multiplexing_at(server) == Multiplexing::StaticPriority;
         let priorities = network.servers().any(|(_, server)| by_priority(server));
-        Self { network, settings, priorities, answers: Answers::default() }
+        let in_any_order = |server| settings.multiplexing_at(server) == Multiplexing::Arbitrary;
+        let arbitrary = network.servers().all(|(_, server)| in_any_order(server));
+        let off_path = network.flows().map(|_| OnceLock::new()).collect();
+        Self { network, settings, priorities, arbitrary, off_path, answers: Answers::default() }
     }
 
     /// The flow that cross traffic is bounded without, if there is one by convention.
     pub(crate) fn lowest(&self, flow: FlowId) -> Option<FlowId> {
-        let excluded = self.settings.flow_of_interest == FlowOfInterest::LowestPriority;
-        // With priorities, the file says which flow has the lowest.
-        (excluded && !self.priorities).then_some(flow)
+        let excluded = match self.settings.flow_of_interest {
+            // With priorities, the file says which flow has the lowest.
+            FlowOfInterest::LowestPriority => !self.priorities,
+            FlowOfInterest::LowestPriorityWhereProven => self.arbitrary && !self.returns(flow),
+            FlowOfInterest::Interferes => false,
+        };
+        excluded.then_some(flow)
+    }
+
+    /// Servers to which a way leads off the path of a flow.
+    fn off_path(&self, flow: FlowId) -> Option<&HashSet<ServerId>> {
+        let off_path = self.off_path.get(flow.index())?;
+        Some(off_path.get_or_init(|| self.network.off_path(flow)))
+    }
+
+    /// Whether a way leads off the path of a flow and back to it.
+    pub(crate) fn returns(&self, flow: FlowId) -> bool {
+        let path = &self.network.flow(flow).path;
+        self.off_path(flow).is_none_or(|off| path.iter().any(|server| off.contains(server)))
+    }
+
+    /// Whether flows that come from a server may have been bounded without `lowest` somewhere.
+    ///
+    /// Where no way leads back to its path, it must be at that server. Otherwise DNC goes on to
+    /// leave it out on the way back, as far as flows go that it has left it out for: those that
+    /// met it or, where whole tandems are taken, those that met others that did.
+    fn left_out(&self, lowest: FlowId, from: ServerId, flows: &[FlowId]) -> bool {
+        let network = self.network;
+        if network.position(lowest, from).is_some() {
+            return true;
+        }
+        if !self.returns(lowest) {
+            return false;
+        }
+        let tandems = |method: &ArrivalBound| {
+            use ArrivalBound as By;
+            matches!(method, By::AggregatePmoo | By::AggregateTandemMatching)
+        };
+        if self.settings.arrival_bounds.iter().any(tandems) {
+            return self.off_path(lowest).is_some_and(|off| off.contains(&from));
+        }
+        let path = &network.flow(lowest).path;
+        flows.iter().any(|id| {
+            let here = network.position(*id, from);
+            path.iter().any(|server| {
+                let met = network.position(*id, *server);
+                met.is_some() && met <= here
+            })
+        })
     }
 
     /// The order of service at a server.
     pub(crate) fn multiplexing(&self, server: ServerId) -> Multiplexing {
         self.settings.multiplexing_at(self.network.server(server))
     }
+}
+
+/// The flow without which the cross traffic of a tandem is bounded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Without {
+    /// With all flows.
+    Nobody,
+    /// Without that one as long as cross traffic comes along its path.
+    AlongItsPath(Option<FlowId>),
+    /// Without that one wherever it comes from.
+    Wherever(Option<FlowId>),
 }
 
 /// What is left over for some flows at one server.
@@ -136,7 +200,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         lowest: Option<FlowId>,
     ) -> Result<Arc<Curve>, AnalysisError> {
         // A flow that never comes near the path cannot disturb; the answer then serves everybody.
-        let lowest = lowest.filter(|flow| self.network().position(*flow, from).is_some());
+        let lowest = lowest.filter(|lowest| self.common.left_out(*lowest, from, &flows));
         let question = Question { from, to, flows: flows.into(), alone: None };
         if let Some(curve) = self.answers(lowest, |answers| answers.arrivals.get(&question)) {
             return Ok(curve);
@@ -194,6 +258,14 @@ impl<'c, 'n> Bounder<'c, 'n> {
             let passed = operations::convolution(&arrival, most)?;
             let behind = operations::deconvolution(&passed, &self.service(question.from, false)?)?;
             curve = operations::minimum(&curve, &behind)?;
+        }
+        if self.common.settings.cap_bursts && server.strict {
+            let arrival = self.arrival(question.from, flows, lowest)?;
+            let service = self.service(question.from, false)?;
+            let all = self.arrival(question.from, network.flows_at(question.from), None)?;
+            if let Extended::Finite(backlog) = operations::vertical_deviation(&all, &service)? {
+                curve = operations::minimum(&curve, &capped(&arrival, &backlog)?)?;
+            }
         }
         for shaping in server.shaping.iter().chain(network.link(question.from, question.to)) {
             let mut shaping = shaping.clone();
@@ -328,9 +400,19 @@ impl<'c, 'n> Bounder<'c, 'n> {
             }
             By::AggregatePmoo | By::SegregatedPmoo => {
                 // As DNC does it: over several servers, cross traffic is bounded with all flows.
-                let meets = lowest.filter(|_| tandem.len() == 1);
-                let left = self.pmoo(tandem, flows, lowest, meets, false)?;
-                output_of_any(arrival, &left.services)
+                let without = match (tandem.len(), method) {
+                    (1, By::AggregatePmoo) => Without::Wherever(lowest),
+                    _ => Without::Nobody,
+                };
+                let left = self.pmoo(tandem, flows, lowest, without, false)?;
+                // All hold with respect to the same backlogged period, so their maximum does.
+                let service = operations::maximum_of(&left.services)?;
+                Ok(operations::deconvolution(arrival, &service)?)
+            }
+            By::AggregateTandemMatching if tandem.len() == 1 => {
+                let left = self.pmoo(tandem, flows, lowest, Without::Wherever(lowest), false)?;
+                let service = operations::maximum_of(&left.services)?;
+                Ok(operations::deconvolution(arrival, &service)?)
             }
             By::AggregateTandemMatching | By::SegregatedTandemMatching => {
                 let services = self.tandem_matching(tandem, flows, lowest, false)?;
@@ -523,14 +605,14 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok((service.unwrap_or_else(Curve::zero), steps))
     }
 
-    /// Left-over service of a tandem at once. `lowest` takes nothing away; `meets` is the flow
-    /// that cross traffic along its path is bounded without.
+    /// Left-over service of a tandem at once. `lowest` takes nothing away; cross traffic is bounded
+    /// `without` some flow.
     pub(crate) fn pmoo(
         &self,
         tandem: &[ServerId],
         flows: &[FlowId],
         lowest: Option<FlowId>,
-        meets: Option<FlowId>,
+        without_flow: Without,
         to_the_end: bool,
     ) -> Result<Tandem, AnalysisError> {
         let network = self.network();
@@ -577,9 +659,10 @@ impl<'c, 'n> Bounder<'c, 'n> {
         for ((first, last), mut flows) in stays {
             flows.sort_unstable();
             let (Some(server), Some(end)) = (tandem.get(first), tandem.get(last)) else { continue };
-            let arrival = match meets {
-                Some(_) => self.cross_traffic(*server, &flows, meets)?,
-                None => self.arrival(*server, &flows, None)?,
+            let arrival = match without_flow {
+                Without::Nobody => self.arrival(*server, &flows, None)?,
+                Without::AlongItsPath(flow) => self.cross_traffic(*server, &flows, flow)?,
+                Without::Wherever(flow) => self.arrival(*server, &flows, flow)?,
             };
             crossings.push(Crossing { first, last, buckets: pmoo::token_buckets(&arrival) });
             arrivals.push((*server, *end, arrival));
@@ -612,7 +695,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
                     continue;
                 }
                 let last = to_the_end && end == tandem.len();
-                let left = self.pmoo(part, flows, lowest, lowest, last)?;
+                let without = Without::AlongItsPath(lowest);
+                let left = self.pmoo(part, flows, lowest, without, last)?;
                 for service in &left.services {
                     found.extend(before.iter().map(|before| RateLatency {
                         rate: before.rate.clone().min(service.rate.clone()),
@@ -624,6 +708,21 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
         Ok(best.pop().unwrap_or_default())
     }
+}
+
+/// Arrivals behind a strict server in which never more than the backlog waits.
+///
+/// Let all that waits have come since u. What leaves of the flows in (s, t] is at most what they
+/// brought in (u, t] less what was served of them in (u, s], which is the service less what others
+/// brought in (u, s]. That is the backlog at s, as it is bounded, and what they brought in (s, t],
+/// where their burst counts already.
+fn capped(arrival: &Curve, backlog: &Rational) -> Result<Curve, AnalysisError> {
+    let buckets = pmoo::token_buckets(arrival);
+    let Some(burst) = buckets.first().map(|bucket| bucket.burst.clone()) else {
+        return Ok(super::affine::unbounded());
+    };
+    let raised = buckets.into_iter().map(|bucket| (bucket.burst - &burst + backlog, bucket.rate));
+    Ok(Curve::token_buckets(raised).unwrap_or_else(|_| super::affine::unbounded()))
 }
 
 /// The smallest output over several service curves that all hold.

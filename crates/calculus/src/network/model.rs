@@ -499,6 +499,30 @@ impl Network {
         self.flow(flow).path.get(position.checked_sub(1)?).copied()
     }
 
+    /// Servers to which flows go on from one server, in ascending order.
+    pub(crate) fn successors(&self, server: ServerId) -> impl Iterator<Item = ServerId> {
+        let all = (server, ServerId(0))..=(server, ServerId(u32::MAX));
+        self.turns.range(all).map(|((_, to), _)| *to)
+    }
+
+    /// Servers that data may come to which met a flow at a server of its path, other than along
+    /// that path.
+    pub(crate) fn off_path(&self, flow: FlowId) -> HashSet<ServerId> {
+        let path = &self.flow(flow).path;
+        let mut reached = HashSet::new();
+        let mut open: Vec<ServerId> = Vec::new();
+        for (index, server) in path.iter().enumerate() {
+            let along = path.get(index + 1).copied();
+            open.extend(self.successors(*server).filter(|next| Some(*next) != along));
+        }
+        while let Some(server) = open.pop() {
+            if reached.insert(server) {
+                open.extend(self.successors(server));
+            }
+        }
+        reached
+    }
+
     /// Size of the largest packet that a server may meet.
     pub fn maximum_packet(&self, server: ServerId) -> Rational {
         let sizes = self.flows_at(server).iter().map(|flow| &self.flow(*flow).maximum_packet);

@@ -11,15 +11,20 @@ use super::model::{Multiplexing, Server};
 /// Whether cross traffic, while it is bounded on the path that it shares with the flow of
 /// interest, meets that flow.
 ///
-/// Without the flow of interest the bounds are smaller. For arbitrary multiplexing that is sound:
-/// the scheduler that is worst for a flow serves it last everywhere, so that it does not disturb
-/// anybody (Schmitt, Zdarsky, Fidler, "Delay bounds under arbitrary multiplexing", INFOCOM 2008).
-/// For FIFO nobody has proven it, though DNC does it; [`super::Analysis::Best`] never relies on it.
+/// Without the flow of interest the bounds are smaller. For arbitrary multiplexing that is sound on
+/// a path that nothing leaves and comes back to: the scheduler that is worst for a flow serves it
+/// last everywhere, so that it does not disturb anybody (Schmitt, Zdarsky, Fidler, "Delay bounds
+/// under arbitrary multiplexing", INFOCOM 2008). For FIFO, and where cross traffic leaves the path
+/// and rejoins it, nobody has proven it, though DNC does it; [`super::Analysis::Best`] never relies
+/// on it there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FlowOfInterest {
-    /// It has the lowest priority and disturbs no cross traffic.
+    /// It has the lowest priority and disturbs no cross traffic; wherever DNC assumes it.
     #[default]
     LowestPriority,
+    /// The same where that is proven: all servers serve in arbitrary order, and no way leads off
+    /// the path and back. Otherwise it interferes.
+    LowestPriorityWhereProven,
     /// It interferes as any other flow does.
     Interferes,
 }
@@ -28,6 +33,7 @@ impl fmt::Display for FlowOfInterest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::LowestPriority => "without the flow of interest",
+            Self::LowestPriorityWhereProven => "without the flow of interest where proven",
             Self::Interferes => "with the flow of interest",
         })
     }
@@ -108,6 +114,10 @@ pub struct Settings {
     pub flow_of_interest: FlowOfInterest,
     /// How arrivals are bounded; with several, the smallest bound at every point of time is taken.
     pub arrival_bounds: Vec<ArrivalBound>,
+    /// Whether what comes from a server is also bounded by a burst of no more than the backlog of
+    /// that server (DNC's "server backlog arrival bound"; Bondorf, Schmitt, "Improving cross-traffic
+    /// bounds in feed-forward networks: there is a job for everyone", MMB 2016).
+    pub cap_bursts: bool,
     /// Threads; 0 takes one for each core.
     pub threads: usize,
 }
@@ -118,6 +128,7 @@ impl Default for Settings {
             multiplexing: None,
             flow_of_interest: FlowOfInterest::default(),
             arrival_bounds: vec![ArrivalBound::default()],
+            cap_bursts: false,
             threads: 0,
         }
     }
@@ -137,6 +148,11 @@ impl Settings {
     /// The same with that way to bound arrivals.
     pub fn bounding_arrivals(self, method: ArrivalBound) -> Self {
         Self { arrival_bounds: vec![method], ..self }
+    }
+
+    /// The same with bursts that are no more than the backlog of the server they come from.
+    pub fn capping_bursts(self) -> Self {
+        Self { cap_bursts: true, ..self }
     }
 
     /// The order of service at a server.

@@ -1,6 +1,7 @@
 //! Networks against exact answers that were published, closed forms and laws.
 
 mod closed_forms;
+mod conventions;
 mod delays;
 mod linear;
 mod published;

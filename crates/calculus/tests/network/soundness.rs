@@ -79,10 +79,16 @@ fn check(network: &Network) -> Result<(), TestCaseError> {
         let settings = Settings { threads: 1, ..Settings::default().multiplexed(order) };
         let runs: Vec<_> =
             network.flows().map(|(id, _)| simulate(network, id, &settings)).collect();
-        for role in [FlowOfInterest::LowestPriority, FlowOfInterest::Interferes] {
+        for role in [
+            FlowOfInterest::LowestPriority,
+            FlowOfInterest::LowestPriorityWhereProven,
+            FlowOfInterest::Interferes,
+        ] {
             for method in ArrivalBound::ALL {
                 let settings =
                     settings.clone().with_flow_of_interest(role).bounding_arrivals(method);
+                let settings =
+                    Settings { cap_bursts: role != FlowOfInterest::Interferes, ..settings };
                 let analyser = Analyser::new(network, settings);
                 for (id, flow) in network.flows() {
                     let Some(run) = &runs[id.index()] else { continue };

@@ -164,12 +164,24 @@ pub(crate) fn command() -> Command {
                 .long("flow-of-interest")
                 .value_name("ROLE")
                 .default_value("lowest-priority")
-                .value_parser(["lowest-priority", "interferes"])
+                .value_parser(["lowest-priority", "lowest-priority-where-proven", "interferes"])
                 .help("Whether cross traffic meets the flow of interest while it is bounded")
                 .long_help(
                     "Whether cross traffic meets the flow of interest while it is bounded. With \
-                     lowest-priority it does not, as in DNC: proven for arbitrary multiplexing \
-                     only, and best uses it for that only. With interferes it does, as in panco",
+                     lowest-priority it does not, as in DNC: proven only for arbitrary \
+                     multiplexing and paths that no traffic leaves and comes back to. With \
+                     lowest-priority-where-proven it does not there, as in best. With interferes \
+                     it does, as in panco",
+                ),
+        )
+        .arg(
+            Arg::new("cap-bursts")
+                .long("cap-bursts")
+                .action(ArgAction::SetTrue)
+                .help("Cap bursts of cross traffic by the backlog of the server they come from")
+                .long_help(
+                    "Cap bursts of cross traffic by the backlog of the server they come from, as \
+                     DNC does with its 'server backlog arrival bound'. Always on in best",
                 ),
         )
         .arg(
@@ -251,9 +263,11 @@ pub(super) fn settings(matches: &ArgMatches) -> Settings {
         },
         flow_of_interest: match text("flow-of-interest") {
             Some("interferes") => FlowOfInterest::Interferes,
+            Some("lowest-priority-where-proven") => FlowOfInterest::LowestPriorityWhereProven,
             _ => FlowOfInterest::LowestPriority,
         },
         arrival_bounds: methods,
+        cap_bursts: matches.get_flag("cap-bursts"),
         threads: matches.get_one::<u16>("threads").copied().unwrap_or(0).into(),
     }
 }

@@ -60,6 +60,7 @@ pub fn to_json(bounds: &Bounds<'_>) -> String {
         "flow-of-interest": bounds.settings.flow_of_interest.to_string(),
         "arrival-bounds": bounds.settings.arrival_bounds.iter()
             .map(|method| method.name()).collect::<Vec<_>>(),
+        "capped-bursts": bounds.settings.cap_bursts,
         "flows": flows,
         "servers": servers,
         "contradictions": bounds.contradictions(),
@@ -89,6 +90,9 @@ fn source(bounds: &Bounds<'_>, source: &Source) -> Value {
         "analysis": source.analysis.name(),
         "multiplexing": source.settings.multiplexing.map(|order| order.to_string()),
         "flow-of-interest": source.settings.flow_of_interest.to_string(),
+        "arrival-bounds": source.settings.arrival_bounds.iter()
+            .map(|method| method.name()).collect::<Vec<_>>(),
+        "capped-bursts": source.settings.cap_bursts,
         "proven": source.proven,
         "services": source.derivation.services().iter().map(curve).collect::<Vec<_>>(),
         "steps": steps,

@@ -86,8 +86,9 @@ fn conventions(bounds: &Bounds<'_>) -> String {
     }
     let methods: Vec<&str> =
         bounds.settings.arrival_bounds.iter().map(|method| method.name()).collect();
+    let capped = if bounds.settings.cap_bursts { ", bursts capped by backlogs" } else { "" };
     format!(
-        "{multiplexing}; cross traffic bounded by {}, {}",
+        "{multiplexing}; cross traffic bounded by {}, {}{capped}",
         methods.join(" and "),
         bounds.settings.flow_of_interest
     )
@@ -224,9 +225,9 @@ fn notes(bounds: &Bounds<'_>) -> Vec<(String, Paint)> {
     let unproven = sources.filter(|source| !source.proven).count();
     if unproven > 0 {
         let text = format!(
-            "cross traffic is bounded {}, as DNC does; that is proven for arbitrary multiplexing \
-             only, which is not the order of service here. --flow-of-interest interferes gives \
-             bounds that are proven.",
+            "cross traffic is bounded {}, as DNC does; that is proven only where servers serve in \
+             any order and nothing leaves the path of the flow and comes back. --flow-of-interest \
+             lowest-priority-where-proven gives bounds that are proven.",
             FlowOfInterest::LowestPriority
         );
         notes.push((text, Paint::Warn));

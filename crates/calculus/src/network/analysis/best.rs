@@ -19,6 +19,7 @@ pub(super) fn candidates<'n>(
     let strict = network.servers().all(|(_, server)| server.strict);
     let with = |settings: Settings, methods: &[ArrivalBound]| Settings {
         arrival_bounds: methods.to_vec(),
+        cap_bursts: true,
         ..settings
     };
     let mut first = vec![Analysis::TfaPlusPlus];
@@ -45,7 +46,7 @@ pub(super) fn candidates<'n>(
         if strict {
             // What holds in any order of service holds in every order.
             let any = settings.clone().multiplexed(Multiplexing::Arbitrary);
-            let any = any.with_flow_of_interest(FlowOfInterest::LowestPriority);
+            let any = any.with_flow_of_interest(FlowOfInterest::LowestPriorityWhereProven);
             let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
             if all(Multiplexing::Arbitrary) {
                 analyses.push(Analysis::Tfa);

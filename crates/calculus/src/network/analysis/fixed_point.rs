@@ -244,7 +244,7 @@ impl Delays {
         };
         let output = operations::advanced(&flow.arrival, &delay)?;
         let derivation = Derivation { steps, services: Vec::new() };
-        let source = source(common, Analysis::TfaPlusPlus, derivation);
+        let source = source(common, Analysis::TfaPlusPlus, id, derivation);
         Ok(FlowBound {
             flow: id,
             delay,

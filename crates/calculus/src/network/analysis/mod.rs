@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::arrival::{Bounder, Common};
 use super::derivation::Derivation;
-use super::model::{FlowId, Multiplexing, Network, ServerId};
+use super::model::{FlowId, Network, ServerId};
 use super::settings::{FlowOfInterest, Settings};
 use crate::{AlgebraError, Curve, Extended};
 
@@ -306,25 +306,26 @@ impl<'n> Analyser<'n> {
 }
 
 /// Where a bound of one analysis comes from.
-fn source(common: &Common<'_>, analysis: Analysis, derivation: Derivation) -> Arc<Source> {
-    let arbitrary = || {
-        let mut servers = common.network.servers();
-        servers.all(|(id, _)| common.multiplexing(id) == Multiplexing::Arbitrary)
-    };
+fn source(
+    common: &Common<'_>,
+    analysis: Analysis,
+    flow: FlowId,
+    derivation: Derivation,
+) -> Arc<Source> {
     // Whole-path analyses bound cross traffic with the flow of interest in any case, except for
     // the parts of tandem matching. Total flow analysis knows no flow of interest.
     let of_interest = matches!(analysis, Analysis::Sfa | Analysis::TandemMatching);
     // A cross flow that is bounded alone is a flow of interest meanwhile.
     let segregates = common.settings.arrival_bounds.iter().any(|method| method.segregates())
-        && !matches!(analysis, Analysis::TfaPlusPlus | Analysis::SinkTree);
-    let excludes = (of_interest || segregates)
-        && common.settings.flow_of_interest == FlowOfInterest::LowestPriority;
-    Arc::new(Source {
-        analysis,
-        settings: common.settings.clone(),
-        proven: !excludes || arbitrary(),
-        derivation,
-    })
+        && matches!(
+            analysis,
+            Analysis::Tfa | Analysis::Sfa | Analysis::Pmoo | Analysis::TandemMatching
+        );
+    let mut left_out = common.network.flows().map(|(id, _)| id);
+    let proven = common.settings.flow_of_interest != FlowOfInterest::LowestPriority
+        || !of_interest && !segregates
+        || common.arbitrary && !left_out.any(|id| (segregates || id == flow) && common.returns(id));
+    Arc::new(Source { analysis, settings: common.settings.clone(), proven, derivation })
 }
 
 /// Servers up to which any stack will do.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Analysis, AnalysisError, FlowBound, source};
-use crate::network::arrival::Bounder;
+use crate::network::arrival::{Bounder, Without};
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::FlowId;
 use crate::network::operations;
@@ -12,7 +12,7 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let common = bounder.common;
     let of_interest = common.network.flow(flow);
     let lowest = common.lowest(flow);
-    let left = bounder.pmoo(&of_interest.path, &[flow], lowest, None, true)?;
+    let left = bounder.pmoo(&of_interest.path, &[flow], lowest, Without::Nobody, true)?;
     // All hold with respect to the same backlogged period, so their maximum does.
     let service = operations::maximum_of(&left.services)?;
     let delay = operations::horizontal_deviation(&of_interest.arrival, &service)?;
@@ -23,7 +23,8 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
         crossings: left.crossings,
         service: service.clone(),
     }];
-    let source = source(common, Analysis::Pmoo, Derivation { steps, services: vec![service] });
+    let source =
+        source(common, Analysis::Pmoo, flow, Derivation { steps, services: vec![service] });
     Ok(FlowBound {
         flow,
         delay,

@@ -16,7 +16,7 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let backlog = operations::vertical_deviation(&of_interest.arrival, &service)?;
     let output = bounder.behind_last(flow, &service)?;
     let steps = steps.into_iter().map(Step::LeftOver).collect();
-    let source = source(common, Analysis::Sfa, Derivation { steps, services: vec![service] });
+    let source = source(common, Analysis::Sfa, flow, Derivation { steps, services: vec![service] });
     Ok(FlowBound {
         flow,
         delay,

@@ -75,7 +75,7 @@ pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, Analys
     };
     let output = operations::advanced(&flow.arrival, &delay)?;
     let derivation = Derivation { steps, services: vec![service] };
-    let source = source(common, Analysis::SinkTree, derivation);
+    let source = source(common, Analysis::SinkTree, id, derivation);
     Ok(FlowBound {
         flow: id,
         delay,

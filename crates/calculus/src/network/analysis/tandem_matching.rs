@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{Analysis, AnalysisError, FlowBound, source};
-use crate::network::arrival::Bounder;
+use crate::network::arrival::{Bounder, Without};
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::FlowId;
 use crate::network::{affine, operations};
@@ -19,7 +19,8 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let services = bounder.tandem_matching(&of_interest.path, &[flow], lowest, true)?;
     // Several token buckets and rate-latency curves give several curves for the uncut path, whose
     // maximum holds.
-    let whole = bounder.pmoo(&of_interest.path, &[flow], lowest, lowest, true)?;
+    let without = Without::AlongItsPath(lowest);
+    let whole = bounder.pmoo(&of_interest.path, &[flow], lowest, without, true)?;
     let mut candidates = vec![operations::maximum_of(&whole.services)?];
     for service in services {
         let service = operations::maximum_of(&[service])?;
@@ -50,7 +51,7 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
         })
         .collect();
     let derivation = Derivation { steps, services: curves };
-    let source = source(common, Analysis::TandemMatching, derivation);
+    let source = source(common, Analysis::TandemMatching, flow, derivation);
     Ok(FlowBound {
         flow,
         delay,

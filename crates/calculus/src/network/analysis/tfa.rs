@@ -50,7 +50,7 @@ pub(super) fn bound(
         });
     }
     let output = operations::advanced(&network.flow(flow).arrival, &delay)?;
-    let source = source(common, Analysis::Tfa, Derivation { steps, services: Vec::new() });
+    let source = source(common, Analysis::Tfa, flow, Derivation { steps, services: Vec::new() });
     Ok(FlowBound {
         flow,
         delay,

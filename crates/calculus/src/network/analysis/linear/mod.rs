@@ -83,7 +83,7 @@ pub(super) fn bound(
     }
     let delays = tandem.stages.iter().map(|stage| (stage.server, stage.delay.clone())).collect();
     let steps = vec![Step::Program { crossings, delays, variables, rows, optimal }];
-    let source = source(common, analysis, Derivation { steps, services: Vec::new() });
+    let source = source(common, analysis, id, Derivation { steps, services: Vec::new() });
     Ok(FlowBound {
         flow: id,
         delay,
