@@ -5,7 +5,7 @@
 //! recursion follows the paths backwards, so it ends if nobody's cross traffic depends on itself.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -32,8 +32,11 @@ pub(crate) struct Common<'n> {
     priorities: bool,
     /// Whether all servers serve in arbitrary order.
     pub(crate) arbitrary: bool,
-    /// For each flow, the servers to which a way leads off its path, if it has been asked for.
-    off_path: Vec<OnceLock<HashSet<ServerId>>>,
+    /// The place of each server in the order of all, if it has been asked for.
+    rank: OnceLock<Vec<usize>>,
+    /// For each flow, the servers by which something may come back to its path, if they have been
+    /// asked for.
+    off_path: Vec<OnceLock<Vec<ServerId>>>,
     answers: Known,
 }
 
@@ -44,7 +47,15 @@ impl<'n> Common<'n> {
         let in_any_order = |server| settings.multiplexing_at(server) == Multiplexing::Arbitrary;
         let arbitrary = network.servers().all(|(_, server)| in_any_order(server));
         let off_path = network.flows().map(|_| OnceLock::new()).collect();
-        Self { network, settings, priorities, arbitrary, off_path, answers: Answers::default() }
+        Self {
+            network,
+            settings,
+            priorities,
+            arbitrary,
+            rank: OnceLock::new(),
+            off_path,
+            answers: Answers::default(),
+        }
     }
 
     /// The flow that cross traffic is bounded without, if there is one by convention.
@@ -58,16 +69,24 @@ impl<'n> Common<'n> {
         excluded.then_some(flow)
     }
 
-    /// Servers to which a way leads off the path of a flow.
-    fn off_path(&self, flow: FlowId) -> Option<&HashSet<ServerId>> {
-        let off_path = self.off_path.get(flow.index())?;
-        Some(off_path.get_or_init(|| self.network.off_path(flow)))
+    /// Servers by which something may come back to the path of a flow, in ascending order.
+    fn off_path(&self, flow: FlowId) -> &[ServerId] {
+        let rank = self.rank.get_or_init(|| {
+            let mut rank = vec![0; self.network.servers().len()];
+            for (place, server) in self.network.order().unwrap_or_default().iter().enumerate() {
+                rank[server.index()] = place;
+            }
+            rank
+        });
+        let off_path = self.off_path.get(flow.index());
+        off_path.map_or(&[], |off| off.get_or_init(|| self.network.off_path(flow, rank)))
     }
 
     /// Whether a way leads off the path of a flow and back to it.
     pub(crate) fn returns(&self, flow: FlowId) -> bool {
+        let off_path = self.off_path(flow);
         let path = &self.network.flow(flow).path;
-        self.off_path(flow).is_none_or(|off| path.iter().any(|server| off.contains(server)))
+        path.iter().any(|server| off_path.binary_search(server).is_ok())
     }
 
     /// Whether flows that come from a server may have been bounded without `lowest` somewhere.
@@ -88,7 +107,7 @@ impl<'n> Common<'n> {
             matches!(method, By::AggregatePmoo | By::AggregateTandemMatching)
         };
         if self.settings.arrival_bounds.iter().any(tandems) {
-            return self.off_path(lowest).is_some_and(|off| off.contains(&from));
+            return self.off_path(lowest).binary_search(&from).is_ok();
         }
         let path = &network.flow(lowest).path;
         flows.iter().any(|id| {

@@ -321,6 +321,10 @@ impl NetworkBuilder {
                 }
             }
         }
+        let mut successors = vec![Vec::new(); self.servers.len()];
+        for (from, to) in turns.keys() {
+            successors[from.index()].push(*to);
+        }
         let mut links = BTreeMap::new();
         for link in self.links {
             let name = |id: ServerId| match self.servers.get(id.index()) {
@@ -344,6 +348,7 @@ impl NetworkBuilder {
             flows: self.flows,
             links,
             turns,
+            successors,
             crossing,
             positions,
             time_unit: self.time_unit.unwrap_or_else(|| Unit::base("s")),
@@ -421,6 +426,8 @@ pub struct Network {
     flows: Vec<Flow>,
     links: BTreeMap<(ServerId, ServerId), Curve>,
     turns: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
+    /// Servers to which flows go on from each server, in ascending order.
+    successors: Vec<Vec<ServerId>>,
     crossing: Vec<Vec<FlowId>>,
     positions: HashMap<(FlowId, ServerId), usize>,
     time_unit: Unit,
@@ -499,28 +506,36 @@ impl Network {
         self.flow(flow).path.get(position.checked_sub(1)?).copied()
     }
 
-    /// Servers to which flows go on from one server, in ascending order.
-    pub(crate) fn successors(&self, server: ServerId) -> impl Iterator<Item = ServerId> {
-        let all = (server, ServerId(0))..=(server, ServerId(u32::MAX));
-        self.turns.range(all).map(|((_, to), _)| *to)
-    }
-
-    /// Servers that data may come to which met a flow at a server of its path, other than along
-    /// that path.
-    pub(crate) fn off_path(&self, flow: FlowId) -> HashSet<ServerId> {
+    /// Servers, in ascending order, to which a way leads off the path of a flow, as far as they
+    /// come before its last server in the order of all servers (a server's place is its `rank`).
+    /// What comes back to the path comes by these.
+    pub(crate) fn off_path(&self, flow: FlowId, rank: &[usize]) -> Vec<ServerId> {
         let path = &self.flow(flow).path;
-        let mut reached = HashSet::new();
-        let mut open: Vec<ServerId> = Vec::new();
+        let place = |server: ServerId| rank.get(server.index()).copied().unwrap_or(0);
+        let end = path.last().map_or(0, |last| place(*last));
+        let mut reached = vec![false; self.servers.len()];
+        let mut open = Vec::new();
+        let mut found = Vec::new();
+        let mut visit = |next: ServerId, open: &mut Vec<ServerId>| {
+            if place(next) <= end && !reached[next.index()] {
+                reached[next.index()] = true;
+                open.push(next);
+                found.push(next);
+            }
+        };
         for (index, server) in path.iter().enumerate() {
-            let along = path.get(index + 1).copied();
-            open.extend(self.successors(*server).filter(|next| Some(*next) != along));
-        }
-        while let Some(server) = open.pop() {
-            if reached.insert(server) {
-                open.extend(self.successors(server));
+            let along = path.get(index + 1);
+            for next in self.successors[server.index()].iter().filter(|next| Some(*next) != along) {
+                visit(*next, &mut open);
             }
         }
-        reached
+        while let Some(server) = open.pop() {
+            for next in &self.successors[server.index()] {
+                visit(*next, &mut open);
+            }
+        }
+        found.sort_unstable();
+        found
     }
 
     /// Size of the largest packet that a server may meet.
@@ -532,17 +547,15 @@ impl Network {
     /// Servers so ordered that every flow visits them in that order, or the servers of a cycle.
     pub fn order(&self) -> Result<Vec<ServerId>, Vec<ServerId>> {
         let mut incoming = vec![0_usize; self.servers.len()];
-        let mut successors = vec![Vec::new(); self.servers.len()];
-        for (from, to) in self.turns.keys() {
+        for to in self.successors.iter().flatten() {
             incoming[to.index()] += 1;
-            successors[from.index()].push(*to);
         }
         let mut ready: Vec<_> =
             (0..self.servers.len()).rev().filter(|index| incoming[*index] == 0).collect();
         let mut order = Vec::with_capacity(self.servers.len());
         while let Some(index) = ready.pop() {
             order.push(ServerId::new(index));
-            for next in &successors[index] {
+            for next in &self.successors[index] {
                 incoming[next.index()] -= 1;
                 if incoming[next.index()] == 0 {
                     ready.push(next.index());
