@@ -208,6 +208,15 @@ impl<'program> Checker<'program, '_> {
         };
         let matched = self.match_arguments(&signature, &[], arguments, &infos, span)?;
         let object = matched.return_type.clone();
+        let open = |argument: &Type| argument.any(&mut |part| *part == Type::Any);
+        if given && object.named().is_some_and(|named| named.arguments.iter().any(open)) {
+            self.error(
+                "type-arguments",
+                type_span,
+                format!("nothing tells what `_` stands for in `{}`", self.out.show(&object)),
+            );
+            return None;
+        }
         Some(Call {
             callee: Callee::Constructor { object: object.clone(), constructor },
             type_arguments: object

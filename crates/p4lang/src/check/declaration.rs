@@ -243,6 +243,7 @@ impl<'program> Checker<'program, '_> {
                 | Type::Integer
                 | Type::Void
                 | Type::MatchKind
+                | Type::List(_)
         );
         if self.scopes.len() == 1 {
             self.error(
@@ -264,6 +265,8 @@ impl<'program> Checker<'program, '_> {
                 Type::String => {
                     diagnostic.note("strings exist at compile time only: declare a constant")
                 }
+                Type::List(_) => diagnostic
+                    .note("lists exist at compile time only: declare a constant, or a tuple"),
                 Type::Void | Type::MatchKind => diagnostic,
                 _ => diagnostic.note("an instance is declared with parentheses: `T(...) name;`"),
             };

@@ -985,3 +985,17 @@ fn controls_are_no_arguments_of_functions() {
         "type-mismatch",
     );
 }
+
+#[test]
+fn what_is_left_open_must_be_told_by_something() {
+    refuses(&control("register<_>(8) r;", ""), "type-arguments");
+    super::accepts(&program(
+        "control CT<T>(inout T x); package PKG<T>(CT<T> c); control X(inout bit<8> x) { apply {} } PKG<_>(X()) main;",
+    ));
+}
+
+#[test]
+fn lists_are_constants() {
+    super::accepts(&program("const list<bit<8>> k = { 1, 2 };"));
+    refuses(&statements("list<bit<8>> k = { 1, 2 };"), "type-not-allowed");
+}
