@@ -206,7 +206,7 @@ impl Machine<'_> {
     /// The value that argument `position` has before the call.
     pub(crate) fn input(&self, call: &Call<'_>, position: usize) -> Result<Value, Stop> {
         match call.arguments.get(position) {
-            Some(Argument::In(expression)) => self.evaluate(expression),
+            Some(Argument::In(value) | Argument::Saved { value, .. }) => self.evaluate(value),
             Some(Argument::InOut(place) | Argument::Out(place)) => {
                 let type_id = self.place_type(place);
                 let place = self.resolve(place)?;
@@ -254,6 +254,7 @@ impl Machine<'_> {
         let type_id = match call.arguments.get(position) {
             Some(Argument::In(expression)) => Some(expression.type_id),
             Some(Argument::InOut(place) | Argument::Out(place)) => self.place_type(place),
+            Some(Argument::Saved { value, .. }) => Some(value.type_id),
             _ => None,
         };
         let value = self.input(call, position)?;
@@ -269,7 +270,7 @@ impl Machine<'_> {
         value: Value,
     ) -> Result<(), Stop> {
         match call.arguments.get(position) {
-            Some(Argument::Out(place) | Argument::InOut(place)) => {
+            Some(Argument::Out(place) | Argument::InOut(place) | Argument::Saved { place, .. }) => {
                 let place = self.resolve(place)?;
                 self.write_as(&place, value)
             }
@@ -308,7 +309,7 @@ impl Machine<'_> {
         let mut data = Vec::new();
         match call.arguments.get(position) {
             Some(Argument::In(expression)) => self.append_data(expression, &mut data, &mut 8)?,
-            Some(Argument::InOut(_)) => {
+            Some(Argument::InOut(_) | Argument::Saved { .. }) => {
                 self.input(call, position)?.emit(&mut data, &mut 8);
             }
             _ => return Err(damaged("argument of an extern")),

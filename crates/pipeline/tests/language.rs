@@ -101,6 +101,13 @@ fn arguments_are_copied_in_and_out() {
     let f = "void f(inout bit<8> x, inout bit<8> y) { x = 5; y = y + x; }";
     assert_eq!(fields(f, "", "f(h.h.a, h.h.b);"), [5, 7, 3, 4]);
     assert_eq!(fields(f, "", "f(h.h.a, h.h.a);"), [6, 2, 3, 4]);
+    // The value of an argument is that from before the arguments after it.
+    let later = format!("{f} bit<8> g(inout bit<8> z) {{ z = 9; return 1; }}
+        void keep(inout bit<8> x, in bit<8> y) {{ }} void add(inout bit<8> x, in bit<8> y) {{ x = x + y; }}");
+    assert_eq!(fields(&later, "", "keep(h.h.a, g(h.h.a));"), [1, 2, 3, 4]);
+    assert_eq!(fields(&later, "", "add(h.h.a, g(h.h.a));"), [2, 2, 3, 4]);
+    let leaving = "action stop(inout bit<8> x, in bit<8> y) { x = x + y; exit; }";
+    assert_eq!(fields(&later, leaving, "stop(h.h.a, g(h.h.a)); h.h.b = 7;"), [2, 2, 3, 4]);
     let out = "void f(out bit<8> x, in bit<8> y) { x = y; }";
     assert_eq!(fields(out, "", "f(h.h.a, h.h.a + 1);"), [2, 2, 3, 4]);
     let global = "action a(inout bit<8> x) { x = 7; h.h.b = h.h.a; }";

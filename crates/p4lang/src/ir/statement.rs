@@ -192,6 +192,14 @@ pub enum Argument {
     Out(Place),
     /// Both.
     InOut(Place),
+    /// Both, with the value that the place had before a later argument was evaluated, which may
+    /// change it (P4_16 specification, section 6.8).
+    Saved {
+        /// Written after the call.
+        place: Place,
+        /// What the parameter is at first.
+        value: Expression,
+    },
     /// An extern instance.
     Extern(ExternId),
     /// An optional parameter without argument, or `_` for an out parameter.

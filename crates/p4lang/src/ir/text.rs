@@ -663,6 +663,9 @@ impl<'p> Printer<'p> {
                 Argument::In(value) => self.expression(value),
                 Argument::Out(place) => format!("out {}", self.place(place)),
                 Argument::InOut(place) => format!("inout {}", self.place(place)),
+                Argument::Saved { place, value } => {
+                    format!("inout {} from {}", self.place(place), self.expression(value))
+                }
                 Argument::Extern(id) => self.extern_name(*id),
                 Argument::Absent => "_".to_owned(),
             })

@@ -488,6 +488,10 @@ impl<'p> Validator<'p> {
                         Argument::Out(place) | Argument::InOut(place) => {
                             self.place(place)?;
                         }
+                        Argument::Saved { place, value } => {
+                            self.place(place)?;
+                            self.expression(value)?;
+                        }
                         Argument::Extern(id) => {
                             self.demand(id.index() < program.externs.len(), "no such extern")?;
                         }
@@ -575,6 +579,14 @@ impl<'p> Validator<'p> {
                         self.program.types.find(*type_id) == Some(ty),
                         "an argument of another type",
                     )?;
+                }
+                (Argument::Saved { place, value }, Direction::InOut) => {
+                    let ty = self.place(place)?;
+                    self.demand(
+                        self.program.types.find(*type_id) == Some(ty),
+                        "an argument of another type",
+                    )?;
+                    self.of_type(value, Some(*type_id))?;
                 }
                 (Argument::Absent, Direction::Out) => {}
                 _ => return self.fail("an argument of another direction"),

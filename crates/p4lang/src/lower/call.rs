@@ -131,8 +131,14 @@ impl<'a> Lowering<'a> {
                         match self.target(value) {
                             Some(place) => {
                                 let place = self.fixed(place);
+                                let later = last_effect.is_some_and(|last| position < last);
                                 if direction == ast::Direction::Out {
                                     Argument::Out(place)
+                                } else if later && ty != Type::Unknown {
+                                    let type_id = self.type_id(&ty);
+                                    let kind = ir::ExpressionKind::Read(place.clone());
+                                    let value = self.kept(Expression { type_id, kind });
+                                    Argument::Saved { place, value }
                                 } else {
                                     Argument::InOut(place)
                                 }

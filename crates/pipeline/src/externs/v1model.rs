@@ -83,7 +83,9 @@ impl Machine<'_> {
     /// `egress_spec` becomes the drop port, `mcast_grp` zero.
     fn mark_to_drop(&mut self, call: &Call<'_>) -> Result<(), Stop> {
         match call.arguments.first() {
-            Some(Argument::InOut(place) | Argument::Out(place)) => self.mark_place(place),
+            Some(Argument::InOut(place) | Argument::Out(place) | Argument::Saved { place, .. }) => {
+                self.mark_place(place)
+            }
             // The older form means the packet's metadata, wherever it was handed down to.
             _ => {
                 let variables = &self.layout.program.variables;
@@ -128,7 +130,7 @@ impl Machine<'_> {
                 ExpressionKind::Read(place) => Some(place),
                 _ => None,
             },
-            Some(Argument::InOut(place)) => Some(place),
+            Some(Argument::InOut(place) | Argument::Saved { place, .. }) => Some(place),
             _ => None,
         };
         if let Some(place) = place {

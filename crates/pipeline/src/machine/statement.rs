@@ -279,6 +279,10 @@ impl Machine<'_> {
                     outputs.push((formal.variable, place));
                     value
                 }
+                Argument::Saved { place, value } => {
+                    outputs.push((formal.variable, self.resolve(place)?));
+                    self.evaluate(value)?
+                }
                 Argument::Out(place) => {
                     outputs.push((formal.variable, self.resolve(place)?));
                     self.initial(formal.type_id)?
