@@ -66,8 +66,28 @@ impl Macros {
 }
 
 impl Preprocessor<'_> {
+    /// The switch that programs are for is BMv2's, and says so as p4c-bm2-ss does; unless `-D` names another.
+    fn define_target(&mut self) {
+        if self.options.defines.iter().any(|define| define.starts_with("__TARGET_")) {
+            return;
+        }
+        let body = Token {
+            kind: TokenKind::Number,
+            space_before: true,
+            line_start: false,
+            no_expand: false,
+            symbol: self.symbols.intern("1"),
+            span: Span::nowhere(),
+        };
+        let definition =
+            Macro { parameters: None, variadic: false, body: vec![body], span: Span::nowhere() };
+        let name = self.symbols.intern("__TARGET_BMV2__");
+        self.macros.insert(name, definition);
+    }
+
     /// Obeys `-D` and `-U`.
     pub(super) fn define_from_command_line(&mut self) {
+        self.define_target();
         let lines = self.options.defines.iter().map(|define| match define.split_once('=') {
             Some((name, value)) => format!("{name} {value}"),
             // As every C compiler has it.
@@ -127,6 +147,7 @@ impl Preprocessor<'_> {
         let definition = Macro { parameters, variadic, body: body.to_vec(), span: name.span };
         if let Some(before) = self.macros.get(name.symbol)
             && !before.same_as(&definition)
+            && before.span != Span::nowhere()
         {
             let text = self.symbols.text(name.symbol);
             self.diagnostics.push(

@@ -42,7 +42,8 @@ const MOST_TOKENS: usize = if cfg!(test) { 1 << 17 } else { 4 << 20 };
 pub struct Options {
     /// `-I`: where `#include` looks before the built-in files.
     pub include_directories: Vec<PathBuf>,
-    /// `-D NAME`, `-D NAME=value`: as written behind `-D`.
+    /// `-D NAME`, `-D NAME=value`: as written behind `-D`. Without a name that starts with `__TARGET_` among them,
+    /// `__TARGET_BMV2__` is 1.
     pub defines: Vec<String>,
     /// `-U NAME`: taken back after the defines.
     pub undefines: Vec<String>,

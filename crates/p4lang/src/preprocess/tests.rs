@@ -22,6 +22,22 @@ fn messages(text: &str) -> String {
 }
 
 #[test]
+fn the_target_is_defined() {
+    assert_eq!(run("#ifdef __TARGET_BMV2__\nx __TARGET_BMV2__\n#endif"), "x 1");
+    assert_eq!(run("#define __TARGET_BMV2__\n#if defined(__TARGET_BMV2__)\nx\n#endif"), "x");
+    let with = |defines: &[&str], undefines: &[&str]| {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let options =
+            Options { defines: owned(defines), undefines: owned(undefines), ..Options::default() };
+        let text = "#if __TARGET_BMV2__\nbmv2\n#else\nother\n#endif";
+        run_with(&MemoryFiles::new(), &options, text).0
+    };
+    assert_eq!(with(&[], &["__TARGET_BMV2__"]), "other");
+    assert_eq!(with(&["__TARGET_DPDK__"], &[]), "other");
+    assert_eq!(with(&["X=1"], &[]), "bmv2");
+}
+
+#[test]
 fn macros_without_arguments() {
     assert_eq!(run("#define A 1 + B\n#define B 2\nA A"), "1 + 2 1 + 2");
     assert_eq!(run("#define A\nx A y"), "x y");
