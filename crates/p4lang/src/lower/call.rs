@@ -2,7 +2,7 @@
 
 use super::{Entity, FunctionKey, Lowering, Scope};
 use crate::ast::{self, DeclarationKind, ExpressionKind};
-use crate::check::{BoundArgument, Builtin, Call, Callee, Type};
+use crate::check::{BoundArgument, Builtin, Call, Callee, Constant, Type};
 use crate::ir::{self, Argument, Expression, Place, StatementKind, Value};
 use crate::source::Span;
 
@@ -216,6 +216,7 @@ impl<'a> Lowering<'a> {
                 objects.push((parameter.id, object));
             }
         }
+        let constants = self.constant_arguments(facts, given, &prototype.parameters);
         let arguments = self.arguments(facts, given, &prototype.parameters);
         let type_arguments: Vec<Type> =
             facts.type_arguments.iter().map(|ty| self.concrete(ty)).collect();
@@ -223,11 +224,14 @@ impl<'a> Lowering<'a> {
             declaration: id,
             type_arguments,
             objects: objects.iter().map(|(_, object)| *object).collect(),
+            constants: if constants.is_empty() { String::new() } else { format!("{constants:?}") },
             instance,
         };
         let function = match self.functions.get(&key) {
             Some(known) => *known,
             None => {
+                let mut scope = scope.unwrap_or_default();
+                scope.environment.values.extend(constants);
                 let new = self.function(declaration, &key, &objects, scope);
                 self.functions.insert(key, new);
                 new
@@ -238,14 +242,37 @@ impl<'a> Lowering<'a> {
         read
     }
 
+    /// Values of the parameters of types that exist at compile time only: the function is made for these.
+    fn constant_arguments(
+        &mut self,
+        facts: &Call,
+        given: &'a [ast::Argument],
+        parameters: &'a [ast::Parameter],
+    ) -> Vec<(ast::DeclarationId, Constant)> {
+        let mut constants = Vec::new();
+        for (position, (bound, parameter)) in facts.arguments.iter().zip(parameters).enumerate() {
+            let ty = facts.parameter_types.get(position).map(|ty| self.concrete(ty));
+            if !matches!(ty, Some(Type::Integer | Type::String)) {
+                continue;
+            }
+            let value = match bound {
+                BoundArgument::Given(position) => given.get(*position).map(|given| &given.value),
+                _ => parameter.default.as_ref(),
+            };
+            if let Some(value) = value.and_then(|value| self.evaluate(value)) {
+                constants.push((parameter.id, value));
+            }
+        }
+        constants
+    }
+
     fn function(
         &mut self,
         declaration: &'a ast::Declaration,
         key: &FunctionKey,
         objects: &[(ast::DeclarationId, Entity)],
-        scope: Option<Scope>,
+        mut scope: Scope,
     ) -> ir::FunctionId {
-        let mut scope = scope.unwrap_or_default();
         scope.this = key.instance.or(scope.this);
         let (function, _) =
             self.within(scope, |lowering| lowering.function_body(declaration, key, objects));

@@ -87,6 +87,8 @@ struct FunctionKey {
     type_arguments: Vec<Type>,
     /// Extern objects among the arguments.
     objects: Vec<Entity>,
+    /// Arguments that have no representation at run time (`int`, `string`), as text.
+    constants: String,
     /// For functions in the block of an instance.
     instance: Option<ir::ExternId>,
 }

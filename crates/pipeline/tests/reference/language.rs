@@ -127,6 +127,14 @@ fn section_8_18_elements_beyond_the_stack_are_not_there() {
 }
 
 #[test]
+fn section_10_functions_of_constants() {
+    let declarations =
+        "bit<8> scaled(int by, in bit<8> x, int more = 1) { return x * (bit<8>)by + more; }";
+    let body = "h.r.a = scaled(3, h.r.p + 2); h.r.b = scaled(5, 2, 7); h.r.c = scaled(3, 1); h.r.d = scaled(more = 2, by = 4, x = 1);";
+    assert_eq!(registers(declarations, "", body)[..4], [7, 17, 4, 6]);
+}
+
+#[test]
 fn arrays_hold_what_structs_hold() {
     // The working draft of the specification; 1.2.4 has stacks of headers only.
     let declarations = "struct Pair { bit<8> x; bit<8> y; }";
