@@ -1,5 +1,6 @@
 //! The reference interpreter on programs in P4 text, one small program per rule.
 
+mod calls;
 mod depth;
 mod language;
 mod parsers;
