@@ -119,6 +119,19 @@ impl<'n> Common<'n> {
         })
     }
 
+    /// The minimum service of a server for what follows it, or for delays behind the last.
+    ///
+    /// A packetizer holds back up to a packet; that does not delay the end of a packet at the last
+    /// server (Le Boudec, Thiran, "Network Calculus", theorem 1.7.1).
+    pub(crate) fn service(&self, server: ServerId, last: bool) -> Result<Curve, AnalysisError> {
+        let model = self.network.server(server);
+        let packet = self.network.maximum_packet(server);
+        if last || !model.packetizer || !packet.is_positive() {
+            return Ok(model.service.clone());
+        }
+        Ok(operations::lowered(&model.service, &packet)?)
+    }
+
     /// The order of service at a server.
     pub(crate) fn multiplexing(&self, server: ServerId) -> Multiplexing {
         self.settings.multiplexing_at(self.network.server(server))
@@ -440,17 +453,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
     }
 
-    /// The minimum service of a server for what follows it, or for delays behind the last.
-    ///
-    /// A packetizer holds back up to a packet; that does not delay the end of a packet at the last
-    /// server (Le Boudec, Thiran, "Network Calculus", theorem 1.7.1).
     fn service(&self, server: ServerId, last: bool) -> Result<Curve, AnalysisError> {
-        let Some(packet) = Some(self.network().maximum_packet(server)).filter(|packet| {
-            packet.is_positive() && !last && self.network().server(server).packetizer
-        }) else {
-            return Ok(self.network().server(server).service.clone());
-        };
-        Ok(operations::lowered(&self.network().server(server).service, &packet)?)
+        self.common.service(server, last)
     }
 
     pub(crate) fn strict(&self, server: ServerId) -> Result<(), AnalysisError> {

@@ -33,6 +33,11 @@ pub(crate) fn networks(skip: bool) -> impl Strategy<Value = Network> {
 }
 
 fn build(servers: &[ServerShape], flows: &[FlowShape], skip: bool) -> Network {
+    build_with(servers, flows, skip, false)
+}
+
+/// With `packets`, data leave servers in packets that are as large as bursts allow.
+fn build_with(servers: &[ServerShape], flows: &[FlowShape], skip: bool, packets: bool) -> Network {
     let paths: Vec<Vec<usize>> = flows
         .iter()
         .enumerate()
@@ -57,14 +62,21 @@ fn build(servers: &[ServerShape], flows: &[FlowShape], skip: bool) -> Network {
                 .sum();
             let rate = Rational::from(load + i64::from(*beyond) + 1);
             let service = Curve::rate_latency(rate, Rational::ratio(i64::from(*latency), 2));
-            builder.server(Server::new(format!("s{index}"), service.expect("a curve")))
+            let server = Server::new(format!("s{index}"), service.expect("a curve"));
+            builder.server(Server { packetizer: packets, ..server })
         })
         .collect();
     for (index, (flow, path)) in flows.iter().zip(&paths).enumerate() {
         let buckets = flow.0.iter().map(|(burst, rate)| (i64::from(*burst), i64::from(*rate)));
         let arrival = Curve::token_buckets(buckets).expect("a curve");
         let path = path.iter().map(|server| ids[*server]).collect();
-        let flow = Flow::new(format!("f{index}"), path, arrival);
+        let mut flow = Flow::new(format!("f{index}"), path, arrival);
+        if packets {
+            // A half, a third or all of the burst.
+            let burst = flow.arrival.right_limit_at(&Rational::ZERO).into_finite();
+            let parts = Rational::from(1 + i64::from(flows[index].3));
+            flow.maximum_packet = burst.expect("finite") / parts;
+        }
         builder.flow(flow.prioritised(Priority(flows[index].3.into())));
     }
     builder.build().expect("a network")
@@ -136,6 +148,22 @@ proptest! {
     #[test]
     fn no_bound_is_below_a_run_where_paths_part_and_meet(network in networks(true)) {
         check(&network)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+
+    #[test]
+    fn no_bound_is_below_a_run_in_packets(
+        servers in prop::collection::vec((0_u8..6, 0_u8..8), 1..5),
+        flows in prop::collection::vec(
+            (prop::collection::vec((1_u8..9, 0_u8..6), 1..3), 0_usize..4, 1_usize..5, 0_u8..3),
+            1..6,
+        ),
+        skip in any::<bool>(),
+    ) {
+        check(&build_with(&servers, &flows, skip, true))?;
     }
 }
 

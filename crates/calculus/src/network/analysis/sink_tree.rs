@@ -41,10 +41,10 @@ pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, Analys
     let mut rest: Option<Curve> = None;
     let mut steps = Vec::new();
     for (index, (server, flows, arrival)) in joining.iter().enumerate().rev() {
-        let service = &network.server(*server).service;
+        let service = common.service(*server, index + 1 == joining.len())?;
         let mut together = match &rest {
-            None => service.clone(),
-            Some(rest) => operations::convolution(service, rest)?,
+            None => service,
+            Some(rest) => operations::convolution(&service, rest)?,
         };
         if index > 0 && !flows.is_empty() {
             let times =
@@ -95,7 +95,8 @@ fn exits(
     let mut servers = Vec::with_capacity(joining.len());
     for (server, _, arrival) in joining {
         let bucket = pmoo::token_buckets(arrival).pop()?;
-        let service = pmoo::rate_latencies(&common.network.server(*server).service).pop()?;
+        let last = servers.len() + 1 == joining.len();
+        let service = pmoo::rate_latencies(&common.service(*server, last).ok()?).pop()?;
         servers.push((service.rate.into_finite()?, service.latency, bucket));
     }
     let mut exits = Vec::with_capacity(servers.len());
@@ -139,7 +140,7 @@ fn joined(
     // All that was at the server before comes here, whole.
     for before in links {
         let there = joined(common, before, network.flows_at(before))?;
-        let behind = operations::deconvolution(&there, &network.server(before).service)?;
+        let behind = operations::deconvolution(&there, &common.service(before, false)?)?;
         total = operations::sum(&total, &behind)?;
     }
     Ok(Arc::new(total))

@@ -8,6 +8,9 @@
 //! this) is wrong, and whoever asked must be told.
 //!
 //! Other flows may also send nothing, which is used where all of a network would be too much.
+//!
+//! Networks with packetizers run twice: with packets so small that nothing is held back, and, if
+//! all servers are FIFO and packetize, with packets as large as they may be.
 
 mod process;
 mod server;
@@ -56,9 +59,11 @@ enum Strategy {
 pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
     let scene = Scene::of(network, flow, settings)?;
     let mut worst: Option<Trajectory> = None;
-    for strategy in [Strategy::Together, Strategy::WithTheFirst, Strategy::WithTheLast] {
+    let strategies = [Strategy::Together, Strategy::WithTheFirst, Strategy::WithTheLast];
+    let sizes = if scene.sends_packets() { &[false, true][..] } else { &[false] };
+    for (strategy, packets) in strategies.iter().flat_map(|s| sizes.iter().map(move |p| (s, p))) {
         for reversed in [false, true] {
-            let Some(found) = scene.run(strategy, reversed) else { continue };
+            let Some(found) = scene.run(*strategy, reversed, *packets) else { continue };
             worst = Some(match worst {
                 None => found,
                 Some(worst) => Trajectory {
@@ -152,8 +157,27 @@ impl<'n> Scene<'n> {
         Some(Self { network, settings, flow, flows, order, lasting })
     }
 
-    /// One run.
-    fn run(&self, strategy: Strategy, reversed: bool) -> Option<Trajectory> {
+    /// Whether there are packets that are held back until they are whole, and the servers serve them
+    /// one after the other.
+    fn sends_packets(&self) -> bool {
+        let in_turn = |server: &ServerId| {
+            let model = self.network.server(*server);
+            let fifo = self.settings.multiplexing_at(model) == Multiplexing::Fifo;
+            model.packetizer && fifo
+        };
+        // A packet comes at once, which a concave curve with that burst allows.
+        let whole = |id: &FlowId| {
+            let flow = self.network.flow(*id);
+            let burst = flow.arrival.right_limit_at(&Rational::ZERO);
+            flow.maximum_packet.is_positive()
+                && burst >= Extended::from(&flow.maximum_packet)
+                && flow.arrival.is_concave()
+        };
+        self.order.iter().all(in_turn) && self.flows.iter().all(whole)
+    }
+
+    /// One run, with packets as large as they may be or without any.
+    fn run(&self, strategy: Strategy, reversed: bool, packets: bool) -> Option<Trajectory> {
         let network = self.network;
         let path = &network.flow(self.flow).path;
         let burst =
@@ -163,7 +187,7 @@ impl<'n> Scene<'n> {
         if !matches!(strategy, Strategy::Together) {
             // Where the flow of interest is when depends on who joined before.
             for (index, server) in path.iter().enumerate().skip(1) {
-                let run = self.through(&offsets, reversed, Some(*server))?;
+                let run = self.through(&offsets, reversed, packets, Some(*server))?;
                 let before = path.get(index - 1)?;
                 let arriving = run.get(&(self.flow, *before))?;
                 let when = match strategy {
@@ -183,21 +207,27 @@ impl<'n> Scene<'n> {
                 }
             }
         }
-        let run = self.through(&offsets, reversed, None)?;
-        let sent = self.source(self.flow, offsets.get(&self.flow)?)?;
+        let run = self.through(&offsets, reversed, packets, None)?;
+        let sent = self.source(self.flow, offsets.get(&self.flow)?, packets)?;
         let left = run.get(&(self.flow, *path.last()?))?;
         let mut offsets: Vec<_> = offsets.into_iter().collect();
         offsets.sort();
         Some(Trajectory {
             flow: self.flow,
-            delay: sent.delay_to(left),
+            // A packet is there when its last bit is, and what has left of it does not wait.
+            delay: match packets {
+                true => sent.delay_to(&left.packetised(&network.flow(self.flow).maximum_packet)?),
+                false => sent.delay_to(left),
+            },
             backlog: sent.backlog_to(left),
             offsets,
         })
     }
 
-    fn source(&self, id: FlowId, offset: &Rational) -> Option<Process> {
-        Process::greedy(&self.network.flow(id).arrival, offset, &self.lasting)
+    fn source(&self, id: FlowId, offset: &Rational, packets: bool) -> Option<Process> {
+        let flow = self.network.flow(id);
+        let fluid = Process::greedy(&flow.arrival, offset, &self.lasting)?;
+        if packets { fluid.packetised(&flow.maximum_packet) } else { Some(fluid) }
     }
 
     /// The first server of the path of interest that a flow visits.
@@ -211,6 +241,7 @@ impl<'n> Scene<'n> {
         &self,
         offsets: &HashMap<FlowId, Rational>,
         reversed: bool,
+        packets: bool,
         until: Option<ServerId>,
     ) -> Option<HashMap<(FlowId, ServerId), Process>> {
         let network = self.network;
@@ -234,7 +265,7 @@ impl<'n> Scene<'n> {
             let mut arrivals = Vec::with_capacity(here.len());
             for id in &here {
                 let arrival = match network.predecessor(*id, *server) {
-                    None => self.source(*id, offsets.get(id)?)?,
+                    None => self.source(*id, offsets.get(id)?, packets)?,
                     Some(before) => left.get(&(*id, before)).cloned()?,
                 };
                 arrivals.push(arrival);
@@ -243,7 +274,17 @@ impl<'n> Scene<'n> {
                 return None;
             }
             let groups = self.groups(*server, &here);
-            let departures = server::serve(&arrivals, &groups, &network.server(*server).service)?;
+            let mut departures =
+                server::serve(&arrivals, &groups, &network.server(*server).service)?;
+            if packets {
+                // A packetizer passes packets on to the next server; behind the last, bits count.
+                for (id, departure) in here.iter().zip(&mut departures) {
+                    let flow = network.flow(*id);
+                    if flow.path.last() != Some(server) {
+                        *departure = departure.packetised(&flow.maximum_packet)?;
+                    }
+                }
+            }
             self.check_shaping(*server, &here, &departures)?;
             left.extend(here.iter().map(|id| (*id, *server)).zip(departures));
         }

@@ -3,6 +3,9 @@
 
 use crate::{Curve, Extended, Rational};
 
+/// Packets of a flow in a run, at most.
+const PACKETS: i64 = 100;
+
 /// A time, the values right before and right after it, and the slope up to the next knot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Knot {
@@ -40,6 +43,24 @@ impl Process {
         }
         process.go(&(from + lasting), &Rational::ZERO);
         Some(process)
+    }
+
+    /// The same in whole packets of a size, each when all of it has passed; what is left at the end
+    /// is a smaller one. None if that are more than [`PACKETS`].
+    pub(super) fn packetised(&self, size: &Rational) -> Option<Self> {
+        let total = self.total();
+        let count = total.checked_div(size)?.floor();
+        if count > Rational::from(PACKETS) {
+            return None;
+        }
+        let mut packets = Self::default();
+        let mut passed = Rational::ZERO;
+        while passed < total {
+            let next = (&passed + size).min(total.clone());
+            packets.jump(&self.times_of(&next).0?, &(&next - &passed));
+            passed = next;
+        }
+        Some(packets)
     }
 
     /// The value right after the last knot, prolonged to a time that is not before it.
