@@ -3,7 +3,7 @@
 use calculus::network::format::read;
 use calculus::network::{
     Analyser, Analysis, AnalysisError, Flow, Format, Multiplexing, Network, NetworkBuilder,
-    Priority, Server, Settings,
+    Priority, Server, Settings, simulate,
 };
 use calculus::{Curve, Extended, Rational};
 
@@ -282,4 +282,36 @@ fn curves_of_any_shape_have_bounds_above_their_runs() {
         }
     }
     assert!(compared >= 50, "only {compared} bounds were compared");
+}
+
+#[test]
+fn a_sink_tree_takes_the_bucket_that_counts() {
+    // f1 is min(TB(1, 4), TB(9, 1)): its peak counts. The burst 2 of f0 comes to s1 at the rate 10,
+    // up to 1/5; by then 2 + 1 + 4/5 have come, and RL(5, 1) has served that at 1 + 19/25.
+    let peaked = Curve::token_buckets([(1, 4), (9, 1)]).expect("a curve");
+    let flows = [(tb("2", "1"), [0, 1].as_slice()), (peaked, [1].as_slice())];
+    let network = network(&[rl("10", "0"), rl("5", "1")], &flows);
+    let found = bound(&network, "f0", Analysis::SinkTree, Multiplexing::Fifo);
+    assert_eq!(found.delay, number("44/25"));
+    let settings = Settings::default().multiplexed(Multiplexing::Fifo);
+    let run = simulate(&network, found.flow, &settings).expect("a run");
+    assert_eq!(Extended::from(run.delay), found.delay, "it happens");
+}
+
+#[test]
+fn a_sink_tree_holds_packets_back() {
+    // The packet of 1 comes over s0 at 1/2 and over s1, as its last bit counts, at 3/2.
+    let mut builder = NetworkBuilder::new("packets");
+    let packet = |name: &str, service| Server { packetizer: true, ..Server::new(name, service) };
+    let path =
+        vec![builder.server(packet("a", rl("2", "0"))), builder.server(packet("b", rl("1", "0")))];
+    let mut flow = Flow::new("f", path, tb("1", "0"));
+    flow.maximum_packet = rational("1");
+    let id = builder.flow(flow);
+    let network = builder.build().expect("a network");
+    let found = bound(&network, "f", Analysis::SinkTree, Multiplexing::Fifo);
+    assert_eq!(found.delay, number("3/2"));
+    let settings = Settings::default().multiplexed(Multiplexing::Fifo);
+    let run = simulate(&network, id, &settings).expect("a run");
+    assert_eq!(Extended::from(run.delay), found.delay, "it happens");
 }

@@ -10,9 +10,10 @@
 //! long the last of the burst of interest is in the rest of the system. For token buckets and
 //! rate-latency curves that is known: a burst that joins is passed on at a rate that each server
 //! which cannot pass on all that comes together reduces in proportion, and the delay is the sum of
-//! latencies and of bursts over these rates. The result is the exact worst case (Lenzini, Martorini,
+//! latencies and of bursts over these rates. The result is the exact worst case then (Lenzini, Martorini,
 //! Mingozzi, Stea, "Tight end-to-end per-flow delay bounds in FIFO multiplexing sink-tree networks",
-//! Performance Evaluation 63, 2006).
+//! Performance Evaluation 63, 2006). Curves of several segments are taken apart into token buckets
+//! and rate-latency curves for these parameters; the smallest bound of all choices counts.
 
 use std::sync::Arc;
 
@@ -20,8 +21,12 @@ use super::{Analysis, AnalysisError, FlowBound, source};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::{FlowId, Multiplexing, ServerId};
-use crate::network::{operations, pmoo};
+use crate::network::operations;
+use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Rational};
+
+/// Choices of token buckets and rate-latency curves that are tried.
+const CHOICES: usize = 64;
 
 pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, AnalysisError> {
     let network = common.network;
@@ -36,38 +41,17 @@ pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, Analys
         let arrival = joined(common, *server, &flows)?;
         joining.push((*server, flows, arrival));
     }
-    let exits = exits(common, &joining);
-    // What the servers from one on to the root leave over for all that came before it.
-    let mut rest: Option<Curve> = None;
-    let mut steps = Vec::new();
-    for (index, (server, flows, arrival)) in joining.iter().enumerate().rev() {
-        let service = common.service(*server, index + 1 == joining.len())?;
-        let mut together = match &rest {
-            None => service,
-            Some(rest) => operations::convolution(&service, rest)?,
-        };
-        if index > 0 && !flows.is_empty() {
-            let times =
-                exits.as_ref().and_then(|exits| Some((exits.last()?, exits.get(index - 1)?)));
-            together = match times {
-                Some((end, entry)) => {
-                    operations::fifo_left_over_at(&together, arrival, &(end - entry))?
-                }
-                None => operations::fifo_left_over(&together, arrival)?,
-            };
-        }
-        steps.push(Step::Joining {
-            server: *server,
-            cross: flows.clone(),
-            arrival: Arc::clone(arrival),
-            service: together.clone(),
-        });
-        rest = Some(together);
-    }
-    steps.reverse();
-    let service = rest.unwrap_or_else(Curve::zero);
     let aggregate = joining.first().map_or_else(Curve::zero, |(_, _, arrival)| (**arrival).clone());
-    let delay = operations::horizontal_deviation(&aggregate, &service)?;
+    let mut best: Option<(Extended, Vec<Step>, Curve)> = None;
+    for exits in exits(common, &joining) {
+        let (service, steps) = left_over(common, &joining, exits.as_deref())?;
+        let delay = operations::horizontal_deviation(&aggregate, &service)?;
+        if best.as_ref().is_none_or(|(least, ..)| delay < *least) {
+            best = Some((delay, steps, service));
+        }
+    }
+    let (delay, steps, service) =
+        best.unwrap_or((Extended::PositiveInfinity, Vec::new(), Curve::zero()));
     // What is inside arrived no longer ago than the delay.
     let backlog = match &delay {
         Extended::Finite(delay) => flow.arrival.right_limit_at(delay),
@@ -86,34 +70,107 @@ pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, Analys
     })
 }
 
-/// When the last of the first burst leaves each server, if all bursts come when they hurt. Curves
-/// count as one token bucket or one rate-latency curve, the ones of the long run.
-fn exits(
+/// What joins at each server of the path: who, and their arrivals.
+type Joining = (ServerId, Vec<FlowId>, Arc<Curve>);
+
+/// What the path leaves over for the aggregate that starts it, from the root backwards. `exits` is
+/// when a burst that starts there leaves each server; without it, thetas are those of single servers.
+fn left_over(
     common: &Common<'_>,
-    joining: &[(ServerId, Vec<FlowId>, Arc<Curve>)],
-) -> Option<Vec<Rational>> {
-    let mut servers = Vec::with_capacity(joining.len());
-    for (server, _, arrival) in joining {
-        let bucket = pmoo::token_buckets(arrival).pop()?;
-        let last = servers.len() + 1 == joining.len();
-        let service = pmoo::rate_latencies(&common.service(*server, last).ok()?).pop()?;
-        servers.push((service.rate.into_finite()?, service.latency, bucket));
+    joining: &[Joining],
+    exits: Option<&[Rational]>,
+) -> Result<(Curve, Vec<Step>), AnalysisError> {
+    // What the servers from one on to the root leave over for all that came before it.
+    let mut rest: Option<Curve> = None;
+    let mut steps = Vec::new();
+    for (index, (server, flows, arrival)) in joining.iter().enumerate().rev() {
+        let service = common.service(*server, index + 1 == joining.len())?;
+        let mut together = match &rest {
+            None => service,
+            Some(rest) => operations::convolution(&service, rest)?,
+        };
+        if index > 0 && !flows.is_empty() {
+            let times = exits.and_then(|exits| Some((exits.last()?, exits.get(index - 1)?)));
+            together = match times {
+                Some((end, entry)) => {
+                    operations::fifo_left_over_at(&together, arrival, &(end - entry))?
+                }
+                None => operations::fifo_left_over(&together, arrival)?,
+            };
+        }
+        steps.push(Step::Joining {
+            server: *server,
+            cross: flows.clone(),
+            arrival: Arc::clone(arrival),
+            service: together.clone(),
+        });
+        rest = Some(together);
     }
-    let mut exits = Vec::with_capacity(servers.len());
-    for end in 1..=servers.len() {
-        let servers = servers.get(..end)?;
+    steps.reverse();
+    Ok((rest.unwrap_or_else(Curve::zero), steps))
+}
+
+/// When the last of the first burst leaves each server, if all bursts come when they hurt: for each
+/// choice of one token bucket out of each arrival curve and of one rate-latency curve out of each
+/// service curve, up to [`CHOICES`]; those of the long run first. None where a choice is overloaded.
+fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>> {
+    let mut parts = Vec::with_capacity(joining.len());
+    for (index, (server, _, arrival)) in joining.iter().enumerate() {
+        let service = common.service(*server, index + 1 == joining.len());
+        let mut services = service.map_or_else(|_| Vec::new(), |s| pmoo::rate_latencies(&s));
+        let mut buckets = pmoo::token_buckets(arrival);
+        services.reverse();
+        buckets.reverse();
+        parts.push((services, buckets));
+    }
+    let sizes: Vec<usize> =
+        parts.iter().flat_map(|(services, buckets)| [services.len(), buckets.len()]).collect();
+    let product = |count: usize, size: &usize| count.saturating_mul((*size).max(1));
+    let count = sizes.iter().fold(1, product);
+    let longest = sizes.iter().copied().max().unwrap_or(1);
+    // Too many: all go from the long run to the short one in step.
+    let all = count <= CHOICES;
+    let tried = if all { count } else { longest.min(CHOICES) };
+    let mut found = Vec::with_capacity(tried);
+    for choice in 0..tried {
+        let mut number = choice;
+        let mut digit = |size: usize| {
+            let size = size.max(1);
+            let digit = if all { number % size } else { number.min(size - 1) };
+            if all {
+                number /= size;
+            }
+            digit
+        };
+        let mut chosen = Vec::with_capacity(parts.len());
+        for (services, buckets) in &parts {
+            let service = services.get(digit(services.len()));
+            chosen.extend(service.zip(buckets.get(digit(buckets.len()))));
+        }
+        found.push((chosen.len() == parts.len()).then(|| exits_of(&chosen)).flatten());
+    }
+    found
+}
+
+/// The same for one rate-latency curve and one token bucket at each server.
+fn exits_of(chosen: &[(&RateLatency, &TokenBucket)]) -> Option<Vec<Rational>> {
+    let mut exits = Vec::with_capacity(chosen.len());
+    for end in 1..=chosen.len() {
+        let servers = chosen.get(..end)?;
         let mut exit = Rational::ZERO;
-        for (index, (rate, latency, bucket)) in servers.iter().enumerate() {
+        for (index, (service, bucket)) in servers.iter().enumerate() {
             // The rate of the burst, and of all that comes together with it.
+            let rate = service.rate.finite()?;
             let (mut clearing, mut together) = (rate.clone(), rate.clone());
-            for (limit, _, joining) in servers.iter().skip(index + 1) {
+            for (limit, joining) in servers.iter().skip(index + 1) {
+                let limit = limit.rate.finite()?;
                 together += &joining.rate;
                 if together > *limit {
                     clearing = clearing * limit / &together;
                     together = limit.clone();
                 }
             }
-            exit += latency;
+            exit += &service.latency;
             exit += &bucket.burst.checked_div(&clearing)?;
         }
         exits.push(exit);
