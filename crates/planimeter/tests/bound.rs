@@ -56,6 +56,29 @@ fn numbers_are_those_of_the_literature() {
 }
 
 #[test]
+fn conventions_have_flags_and_are_named() {
+    let file = "examples/networks/rejoining.toml";
+    for (arguments, delay, proven) in [
+        (["--flow-of-interest", "lowest-priority"], "653/64", false),
+        (["--arrival-bound", "aggregate-pmoo"], "81/8", false),
+        (["--flow-of-interest", "lowest-priority-where-proven"], "175/16", true),
+        (["--flow-of-interest", "interferes"], "175/16", true),
+    ] {
+        let mut all = vec![file, "--json", "--flow", "f0", "-a", "sfa", "--cap-bursts"];
+        all.extend(arguments);
+        let output = bound(&all);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let found = &json["flows"][0]["bounds"][0];
+        assert_eq!(found["delay"]["exact"], delay, "{arguments:?}");
+        assert_eq!(found["delay-by"]["proven"], proven, "{arguments:?}");
+        assert_eq!(found["delay-by"]["capped-bursts"], true);
+    }
+    let output = bound(&[file, "--flow", "f0", "-a", "sfa"]);
+    assert!(stdout(&output).contains("nothing leaves the path"), "{}", stdout(&output));
+}
+
+#[test]
 fn what_is_wrong_is_one_line_and_2() {
     let scratch = tempfile::tempdir().expect("a folder");
     let file = |name: &str, text: &str| {
@@ -106,6 +129,14 @@ fn overload_is_1_and_drawings_are_files() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stdout(&output).contains("server 'a' is overloaded, at 200.0 %"));
     assert!(folder.join("000-f_g.svg").is_file());
+    std::fs::write(
+        &path,
+        "[[server]]\nname = \"a\"\nservice = { rate = 3 }\n\
+         [[flow]]\nname = \"f\"\npath = [\"a\"]\narrival = { rate = 3.001 }\n",
+    )
+    .expect("a file");
+    let output = bound(&[&path.to_string_lossy()]);
+    assert!(stdout(&output).contains("server 'a' is overloaded, at 100.03 %"));
     let program = scratch.path().join("false.mppg");
     std::fs::write(&program, "assert(1 = 2)\n").expect("a file");
     assert_eq!(bound(&[&program.to_string_lossy()]).status.code(), Some(1));

@@ -66,10 +66,15 @@ impl Bounds<'_> {
     pub fn overloads(&self) -> Vec<String> {
         let over = self.loads.iter().filter(|load| load.is_over());
         over.map(|load| {
+            let percent = 100.0 * load.ratio();
+            // As many digits as it takes to see that it is more than all.
+            let visible =
+                |digits: &usize| format!("{percent:.digits$}") != format!("{:.digits$}", 100.0);
+            let digits = (1..9).find(visible).unwrap_or(9);
             format!(
-                "server '{}' is overloaded, at {:.1} %: nothing that passes it can be bounded",
+                "server '{}' is overloaded, at {percent:.digits$} %: nothing that passes it can be \
+                 bounded",
                 self.network.server(load.server).name,
-                100.0 * load.ratio()
             )
         })
         .collect()
