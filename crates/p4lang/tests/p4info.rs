@@ -435,3 +435,17 @@ fn the_name_annotation_of_a_control_is_no_part_of_other_names() {
         info.tables.iter().map(|table| table.preamble.as_ref().unwrap().name.as_str()).collect();
     assert_eq!(names, ["I.Sub.t", "I.s.t", "I.v.t"]);
 }
+
+#[test]
+fn a_value_set_of_an_enumeration_has_a_field_for_each_member() {
+    let types = format!("{TYPES} enum bit<8> kind_t {{ A = 1, B = 2 }}");
+    let parser = "    value_set<kind_t>(5) kinds;
+    state start { packet.extract(hdr.h); transition select((kind_t) hdr.h.b) { kinds: accept; default: accept; } }";
+    let info = generate(&v1model(&types, parser, "", ""));
+    let fields: Vec<_> = info.value_sets[0]
+        .r#match
+        .iter()
+        .map(|field| (field.id, field.name.as_str(), field.bitwidth))
+        .collect();
+    assert_eq!(fields, [(1, "A", 8), (2, "B", 8)]);
+}

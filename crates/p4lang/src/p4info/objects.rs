@@ -16,7 +16,7 @@ use super::symbols::{Kind, Symbols};
 use super::types::{TypeCollector, flatten};
 use crate::ir::{
     self, Annotation, CompositeKind, ExternInstance, MatchKind, Program, TableImplementation, Type,
-    Value,
+    UserTypeKind, Value,
 };
 
 /// `size` of tables that do not say.
@@ -505,11 +505,28 @@ impl<'p> Builder<'p> {
     }
 
     fn value_set_fields(&mut self, set: &'p ir::ValueSet) -> Vec<MatchField> {
+        let exact = Some(match_field::Match::MatchType(match_field::MatchType::Exact.into()));
+        // p4c has a field for each member of a serializable enumeration.
+        if let Some(UserTypeKind::SerializableEnum { members, .. }) = set
+            .user_type
+            .and_then(|id| self.program.types.user_types.get(id.index()))
+            .map(|user_type| &user_type.kind)
+        {
+            let bitwidth = self.types.control_plane_width(set.type_id, None);
+            let fields = (1_u32..).zip(members).map(|(id, (name, _))| MatchField {
+                id,
+                name: name.clone(),
+                bitwidth,
+                r#match: exact.clone(),
+                ..Default::default()
+            });
+            return fields.collect();
+        }
         let Some(composite) = self.program.types.composite(set.type_id) else {
             return vec![MatchField {
                 id: 1,
                 bitwidth: self.types.control_plane_width(set.type_id, None),
-                r#match: Some(match_field::Match::MatchType(match_field::MatchType::Exact.into())),
+                r#match: exact,
                 ..Default::default()
             }];
         };
