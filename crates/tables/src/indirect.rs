@@ -29,6 +29,7 @@ use crate::bucket::{Buckets, Effect, Found, Full};
 use crate::design::EntryLock;
 use crate::direct::Direct;
 use crate::entry::Position;
+use crate::hash;
 use crate::layout::Layout;
 use crate::quiescence::{Limbo, Reclaim, relax};
 use crate::region::{LINE, Pages, Region, prefetch};
@@ -183,6 +184,15 @@ impl Indirect {
     #[inline(always)]
     pub(crate) fn prefetch(&self, hash: u64) {
         self.index.prefetch(hash);
+    }
+
+    /// Hashes keys that lie one behind the other and asks the cache for their index buckets.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, seed: u64, width: usize, keys: &[u8], hashes: &mut [u64]) {
+        for (hash, key) in hashes.iter_mut().zip(keys.chunks_exact(width)) {
+            *hash = hash::bytes(key, seed);
+            self.prefetch(*hash);
+        }
     }
 
     /// Asks the cache for the record that `hash` leads to, once its index bucket is there; its number. The tag alone

@@ -92,6 +92,9 @@ impl<'a> Hit<'a> {
     }
 }
 
+/// The hashes of a batch's first keys, whose buckets are on their way.
+pub(crate) struct Ahead([u64; BATCH]);
+
 /// What an action asked for beyond its entry's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Aftermath {
@@ -202,6 +205,26 @@ impl Store {
             Body::Inline(inline) => inline.prefetch_batch(self.seed, width, keys),
             Body::Indirect(_) => keys.chunks_exact(width).for_each(|key| self.prefetch(key)),
         }
+    }
+
+    /// Hashes the first keys of a batch and asks the cache for their buckets. The result is for [`Store::batch`] with the
+    /// same keys.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, keys: &[u8]) -> Ahead {
+        let mut hashes = [0; BATCH];
+        match &self.body {
+            Body::Inline(inline) => inline.ahead(&self.layout, self.seed, keys, &mut hashes),
+            Body::Indirect(indirect) => {
+                let width = self.layout.key_bytes();
+                let first = &keys[..keys.len().min(BATCH * width)];
+                if width == 4 {
+                    indirect.ahead(self.seed, 4, first, &mut hashes);
+                } else {
+                    indirect.ahead(self.seed, width, first, &mut hashes);
+                }
+            }
+        }
+        Ahead(hashes)
     }
 
     /// Reads the entry with this key, parameters into `parameters`.
@@ -339,27 +362,37 @@ impl Store {
     }
 
     /// Looks up keys that lie one behind the other, and lets the visitor change what they match.
-    /// `WRITE`: the visitor may write; otherwise entries are read without their lock.
+    /// `WRITE`: the visitor may write; otherwise entries are read without their lock. `ahead` is what
+    /// [`Store::ahead`] said of these keys.
     #[inline(always)]
     pub(crate) fn batch<const ALONE: bool, const WRITE: bool>(
         &self,
+        ahead: Ahead,
         keys: &[u8],
         scratch: &mut [u8],
         visitor: &mut impl Visitor,
     ) {
         match &self.body {
             Body::Inline(inline) => {
-                inline.batch::<ALONE, WRITE>(&self.layout, self.seed, self.lock, keys, visitor);
+                let Ahead(ahead) = ahead;
+                inline.batch::<ALONE, WRITE>(
+                    &self.layout,
+                    self.seed,
+                    self.lock,
+                    ahead,
+                    keys,
+                    visitor,
+                );
             }
             // With the widths known to the compiler, keys and parameters are words and not copies.
             Body::Indirect(indirect) => {
                 match (self.layout.key_bytes(), self.layout.parameter_bytes()) {
-                    (4, 4) => {
-                        self.batch_indirect::<ALONE, WRITE, 4, 4>(indirect, keys, scratch, visitor)
-                    }
-                    _ => {
-                        self.batch_indirect::<ALONE, WRITE, 0, 0>(indirect, keys, scratch, visitor)
-                    }
+                    (4, 4) => self.batch_indirect::<ALONE, WRITE, 4, 4>(
+                        indirect, ahead, keys, scratch, visitor,
+                    ),
+                    _ => self.batch_indirect::<ALONE, WRITE, 0, 0>(
+                        indirect, ahead, keys, scratch, visitor,
+                    ),
                 }
             }
         }
@@ -369,6 +402,7 @@ impl Store {
     fn batch_indirect<const ALONE: bool, const WRITE: bool, const K: usize, const V: usize>(
         &self,
         indirect: &Indirect,
+        ahead: Ahead,
         keys: &[u8],
         scratch: &mut [u8],
         visitor: &mut impl Visitor,
@@ -377,11 +411,10 @@ impl Store {
         let length = if V > 0 { V } else { self.layout.parameter_bytes() };
         let scratch = &mut scratch[..length];
         let mut base = 0;
+        let Ahead(mut hashes) = ahead;
         for batch in keys.chunks(BATCH * width) {
-            let mut hashes = [0; BATCH];
-            for (hash, key) in hashes.iter_mut().zip(batch.chunks_exact(width)) {
-                *hash = hash::bytes(key, self.seed);
-                indirect.prefetch(*hash);
+            if base > 0 {
+                indirect.ahead(self.seed, width, batch, &mut hashes);
             }
             let mut records = [None; BATCH];
             for (record, hash) in records.iter_mut().zip(&hashes[..batch.len() / width]) {

@@ -23,7 +23,7 @@ use crate::meter::DirectMeters;
 use crate::quiescence::{Domain, Reclaim, Seat};
 use crate::region::Pages;
 use crate::store::Store;
-use crate::unit::{NewEntry, Pair, Unit, Units, lock_shard};
+use crate::unit::{NewEntry, Pair, Shard, Unit, Units, lock_shard};
 use crate::worker::Worker;
 
 /// An exact-match table. Clones are the same table.
@@ -144,7 +144,7 @@ impl Table {
             }
             Synchronisation::Sharded { shards, placement } => {
                 let shard = memory::shard_layout(&layout, shards, placement);
-                let unit = |_| unit(shard).map(Mutex::new);
+                let unit = |_| unit(shard).map(Shard::new);
                 Units::Shards((0..shards).map(unit).collect::<Result<_, TableError>>()?)
             }
         };
@@ -234,9 +234,8 @@ impl Table {
         let control = self.control();
         let inserted = match &self.inner.units {
             Units::Shards(shards) if self.inner.is_replicated() => {
-                let insert = |shard: &Mutex<Unit>| {
-                    lock_shard(shard).insert::<true>(control.reclaim(), entry, now)
-                };
+                let insert =
+                    |shard: &Shard| lock_shard(shard).insert::<true>(control.reclaim(), entry, now);
                 let mut result = Ok(());
                 for (index, shard) in shards.iter().enumerate() {
                     if let Err(full) = insert(shard) {

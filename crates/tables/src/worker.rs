@@ -104,16 +104,18 @@ impl Worker {
         let in_place = inner.design.update == UpdateMethod::Pointer;
         match &inner.units {
             Units::One(unit) if in_place => {
+                let ahead = unit.store.ahead(keys);
                 let _pin = Pin::new(&inner.domain, seat);
                 let reclaim = Reclaim { domain: &inner.domain, seat: Some(seat) };
                 let mut visitor = InPlace::<'_, false, _> { inner, unit, reclaim, now, actions };
-                unit.store.batch::<false, true>(keys, scratch, &mut visitor);
+                unit.store.batch::<false, true>(ahead, keys, scratch, &mut visitor);
             }
             Units::Shards(shards) if in_place => {
+                let ahead = shards[*shard].ahead(keys);
                 let unit = &*lock_shard(&shards[*shard]);
                 let reclaim = Reclaim { domain: &inner.domain, seat: None };
                 let mut visitor = InPlace::<'_, true, _> { inner, unit, reclaim, now, actions };
-                unit.store.batch::<true, true>(keys, scratch, &mut visitor);
+                unit.store.batch::<true, true>(ahead, keys, scratch, &mut visitor);
             }
             _ => self.apply_each(keys, now, actions),
         }
@@ -183,15 +185,19 @@ impl Worker {
         let mut visitor = Look { visit };
         match &inner.units {
             Units::One(unit) => {
+                let ahead = unit.store.ahead(keys);
                 let _pin = Pin::new(&inner.domain, seat);
-                unit.store.batch::<false, false>(keys, scratch, &mut visitor);
+                unit.store.batch::<false, false>(ahead, keys, scratch, &mut visitor);
             }
             Units::Two(pair) => {
                 let _pin = Pin::new(&inner.domain, seat);
-                pair.active().batch::<false, false>(keys, scratch, &mut visitor);
+                let active = pair.active();
+                active.batch::<false, false>(active.ahead(keys), keys, scratch, &mut visitor);
             }
             Units::Shards(shards) => {
-                lock_shard(&shards[*shard]).store.batch::<true, false>(keys, scratch, &mut visitor);
+                let ahead = shards[*shard].ahead(keys);
+                let unit = &*lock_shard(&shards[*shard]);
+                unit.store.batch::<true, false>(ahead, keys, scratch, &mut visitor);
             }
         }
         Ok(())

@@ -423,7 +423,7 @@ pub(super) fn decimal(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is no count such as 100000, 100M or 1e8");
     let count = number.parse::<f64>().map_err(|_| wrong())? * unit;
     // Up to here every whole number is exact.
-    if count >= 1.0 && count < 9e15 && count.fract() == 0.0 {
+    if (1.0..9e15).contains(&count) && count.fract() == 0.0 {
         Ok(count as u64)
     } else {
         Err(wrong())

@@ -106,6 +106,9 @@ fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     })
 }
 
+/// Sizes, widths of keys and bytes of parameters of tables, and what is asked of them.
+type Wanted = (Vec<usize>, Vec<u32>, Vec<usize>, Requirements);
+
 /// What is to be measured.
 fn plan(matches: &ArgMatches, settings: &Settings) -> Result<Plan, Failure> {
     let all = settings.cores.len();
@@ -131,7 +134,7 @@ fn plan(matches: &ArgMatches, settings: &Settings) -> Result<Plan, Failure> {
     });
     let mut key_bits = arguments::key_bits(matches)?.unwrap_or_else(|| vec![32]);
     let mut parameter_bytes = arguments::parameter_bytes(matches)?.unwrap_or_else(|| vec![4]);
-    let shapes: Vec<(Vec<usize>, Vec<u32>, Vec<usize>, Requirements)> =
+    let shapes: Vec<Wanted> =
         match matches.get_one::<PathBuf>("program") {
             None => {
                 let (bits, bytes) =

@@ -175,19 +175,26 @@ impl Inline {
         })
     }
 
+    /// Hashes the first keys of a batch and asks the cache for their buckets.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, layout: &Layout, seed: u64, keys: &[u8], hashes: &mut [u64; BATCH]) {
+        with!(self, buckets => ahead(buckets, layout, seed, keys, hashes));
+    }
+
     #[inline(always)]
     pub(crate) fn batch<const ALONE: bool, const WRITE: bool>(
         &self,
         layout: &Layout,
         seed: u64,
         lock: EntryLock,
+        ahead: [u64; BATCH],
         keys: &[u8],
         visitor: &mut impl Visitor,
     ) {
         with!(self, buckets => if lock == EntryLock::PerEntry && !ALONE {
-            batch::<ALONE, WRITE, true, _, _>(buckets, layout, seed, keys, visitor);
+            batch::<ALONE, WRITE, true, _, _>(buckets, layout, seed, ahead, keys, visitor);
         } else {
-            batch::<ALONE, WRITE, false, _, _>(buckets, layout, seed, keys, visitor);
+            batch::<ALONE, WRITE, false, _, _>(buckets, layout, seed, ahead, keys, visitor);
         });
     }
 }
@@ -197,20 +204,39 @@ fn hash_for<const K: usize, const V: usize>(_: &Buckets<K, V>, key: &[u8], seed:
     hash::fixed::<K>(&widen(key), seed)
 }
 
+#[inline(always)]
+fn ahead<const K: usize, const V: usize>(
+    buckets: &Buckets<K, V>,
+    layout: &Layout,
+    seed: u64,
+    keys: &[u8],
+    hashes: &mut [u64; BATCH],
+) {
+    let mut fetch = |width: usize| {
+        for (hash, key) in hashes.iter_mut().zip(keys.chunks_exact(width)) {
+            *hash = hash_for(buckets, key, seed);
+            buckets.prefetch(*hash);
+        }
+    };
+    // With the width known to the compiler, a key is one load.
+    if layout.key_bytes() == K { fetch(K) } else { fetch(layout.key_bytes()) }
+}
+
 /// The loop over a batch for one shape.
 fn batch<const ALONE: bool, const WRITE: bool, const LOCK: bool, const K: usize, const V: usize>(
     buckets: &Buckets<K, V>,
     layout: &Layout,
     seed: u64,
+    ahead: [u64; BATCH],
     keys: &[u8],
     visitor: &mut impl Visitor,
 ) {
     // With the width known to the compiler, a key is one load.
     if layout.key_bytes() == K && layout.parameter_bytes() == V {
-        run::<ALONE, WRITE, LOCK, K, V>(buckets, layout, seed, keys, K, V, visitor);
+        run::<ALONE, WRITE, LOCK, K, V>(buckets, layout, seed, ahead, keys, (K, V), visitor);
     } else {
-        let (width, length) = (layout.key_bytes(), layout.parameter_bytes());
-        run::<ALONE, WRITE, LOCK, K, V>(buckets, layout, seed, keys, width, length, visitor);
+        let widths = (layout.key_bytes(), layout.parameter_bytes());
+        run::<ALONE, WRITE, LOCK, K, V>(buckets, layout, seed, ahead, keys, widths, visitor);
     }
 }
 
@@ -219,13 +245,12 @@ fn run<const ALONE: bool, const WRITE: bool, const LOCK: bool, const K: usize, c
     buckets: &Buckets<K, V>,
     layout: &Layout,
     seed: u64,
+    // The hashes of the keys from here to a batch further on, whose buckets are on their way.
+    mut ahead: [u64; BATCH],
     keys: &[u8],
-    width: usize,
-    length: usize,
+    (width, length): (usize, usize),
     visitor: &mut impl Visitor,
 ) {
-    // The hashes of the keys from here to a batch further on, whose buckets are on their way.
-    let mut ahead = [0; BATCH];
     let fetch = |key: &[u8]| {
         let hash = hash::fixed::<K>(&widen(key), seed);
         buckets.prefetch(hash);
@@ -253,9 +278,6 @@ fn run<const ALONE: bool, const WRITE: bool, const LOCK: bool, const K: usize, c
         }
     };
     let (first, rest) = keys.split_at(keys.len().min(BATCH * width));
-    for (hash, key) in ahead.iter_mut().zip(first.chunks_exact(width)) {
-        *hash = fetch(key);
-    }
     // As long as there are keys to come, one is fetched for each that is done.
     let behind = keys.len() - first.len();
     for (index, (key, next)) in
