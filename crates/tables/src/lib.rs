@@ -37,6 +37,7 @@ mod design;
 mod digest;
 mod direct;
 mod entry;
+mod exclusive;
 mod hash;
 #[allow(unsafe_code, reason = "entries are reached through addresses, and allocated one by one")]
 mod indirect;
@@ -53,6 +54,7 @@ mod quiescence;
 mod region;
 mod selector;
 mod store;
+mod sync;
 mod table;
 mod unit;
 mod worker;

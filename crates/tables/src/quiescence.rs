@@ -5,9 +5,8 @@
 //! when every pinned worker has seen it, and what was unlinked two epochs ago is out of everybody's reach. A writer
 //! can also wait for that point instead of sleeping ([`Domain::synchronise`]).
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-
 use crate::design::MAX_WORKERS;
+use crate::sync::{AtomicBool, AtomicU64, Ordering, fence, spin_loop, yield_now};
 
 /// One worker's announcement, alone in its pair of cache lines (processors fetch lines in pairs).
 #[repr(align(128))]
@@ -175,7 +174,7 @@ impl Drop for Pin<'_> {
 #[inline]
 pub(crate) fn relax(spins: &mut u32) {
     *spins += 1;
-    if spins.is_multiple_of(64) { std::thread::yield_now() } else { std::hint::spin_loop() }
+    if spins.is_multiple_of(64) { yield_now() } else { spin_loop() }
 }
 
 /// What was unlinked and waits to be out of reach, oldest first.
@@ -215,7 +214,7 @@ impl Limbo {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

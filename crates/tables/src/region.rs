@@ -6,8 +6,9 @@
 
 use std::alloc;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
@@ -112,12 +113,48 @@ impl Region {
         unsafe { &*self.at(offset).cast::<AtomicU64>() }
     }
 
+    /// The line with this number.
+    #[inline(always)]
+    pub(crate) fn line(&self, index: usize) -> Words<'_> {
+        debug_assert!((index + 1) * LINE <= self.bytes);
+        Words { start: self.at(index * LINE), region: PhantomData }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     pub(crate) fn pages(&self) -> Pages {
         self.pages
+    }
+}
+
+/// A line of a region as atomic words. Each place in it is used with one width only.
+#[derive(Clone, Copy)]
+pub(crate) struct Words<'a> {
+    start: *mut u8,
+    region: PhantomData<&'a Region>,
+}
+
+impl<'a> Words<'a> {
+    #[inline(always)]
+    pub(crate) fn address(self) -> *const u8 {
+        self.start
+    }
+
+    #[inline(always)]
+    pub(crate) fn word32(self, offset: usize) -> &'a AtomicU32 {
+        debug_assert!(offset.is_multiple_of(4) && offset < LINE);
+        // SAFETY: callers give the offset of a 4-byte field (checked in debug builds): inside the line, which is alive
+        // for 'a, aligned, initialised, and reached only as this atomic.
+        unsafe { &*self.start.add(offset).cast::<AtomicU32>() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn word64(self, offset: usize) -> &'a AtomicU64 {
+        debug_assert!(offset.is_multiple_of(8) && offset < LINE);
+        // SAFETY: as above, for an 8-byte field.
+        unsafe { &*self.start.add(offset).cast::<AtomicU64>() }
     }
 }
 

@@ -3,8 +3,7 @@
 //! A unit is a store with the ages of its entries. All changes to entries as such (insert, modify, delete, expire) are
 //! here, in one form for each kind of synchronisation; the worker's batch loops and the control plane both use them.
 
-use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::ageing::Ageing;
@@ -12,7 +11,8 @@ use crate::bucket::{Effect, Full};
 use crate::design::Wait;
 use crate::direct::Direct;
 use crate::entry::{ExpiryProfile, Position, Tick};
-use crate::quiescence::{Reclaim, relax};
+use crate::exclusive::{Exclusive, Held};
+use crate::quiescence::Reclaim;
 use crate::store::{Ahead, Store};
 
 /// An entry to be written.
@@ -223,52 +223,20 @@ pub(crate) enum Units {
 }
 
 /// A unit that one thread at a time uses.
-///
-/// Its lock is released by a plain store and not by an exchange as a mutex's, and fetching ahead needs no lock at all:
-/// so the processor begins to fetch a batch's buckets while it still works on the end of the batch before.
-pub(crate) struct Shard {
-    unit: Unit,
-    held: AtomicBool,
-}
+pub(crate) type Shard = Exclusive<Unit>;
 
 impl Shard {
-    pub(crate) fn new(unit: Unit) -> Self {
-        Self { unit, held: AtomicBool::new(false) }
-    }
-
     /// Fetches ahead what a batch of keys needs first. Where buckets lie never changes, so that whoever holds the shard
     /// meanwhile is not disturbed.
     #[inline(always)]
     pub(crate) fn ahead(&self, keys: &[u8]) -> Ahead {
-        self.unit.store.ahead(keys)
+        self.shared().store.ahead(keys)
     }
 }
 
-/// A shard for the time of a batch or of one change. Letting go hands what was written to whoever comes next.
-pub(crate) struct HeldShard<'a>(&'a Shard);
-
+/// A shard for the time of a batch or of one change.
 #[inline(always)]
-pub(crate) fn lock_shard(shard: &Shard) -> HeldShard<'_> {
-    let mut spins = 0;
-    while shard.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
-        relax(&mut spins);
-    }
-    HeldShard(shard)
-}
-
-impl Deref for HeldShard<'_> {
-    type Target = Unit;
-
-    #[inline(always)]
-    fn deref(&self) -> &Unit {
-        &self.0.unit
-    }
-}
-
-impl Drop for HeldShard<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // Also after a panic: all access to a store is atomic and its changes are whole, so there is nothing to mend.
-        self.0.held.store(false, Ordering::Release);
-    }
+pub(crate) fn lock_shard(shard: &Shard) -> Held<'_, Unit> {
+    // All access to a store is atomic and its changes are whole; an action that panicked leaves nothing to mend.
+    shard.hold()
 }

@@ -1,9 +1,8 @@
 //! One bucket: where its parts lie, and how they are read and written while other threads do the same.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-
 use crate::quiescence::relax;
-use crate::region::LINE;
+use crate::region::{LINE, Region, Words};
+use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Number of entries in a line, for keys of `key` and values of `value` bytes.
 pub(crate) const fn slots(key: usize, value: usize) -> usize {
@@ -89,8 +88,7 @@ impl Header {
 /// the lifetime says, and reached only by atomics.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a, const K: usize, const V: usize> {
-    start: *mut u8,
-    region: std::marker::PhantomData<&'a crate::region::Region>,
+    words: Words<'a>,
 }
 
 impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
@@ -100,19 +98,18 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
     const VALUES: usize = values_offset(K, V, Self::SLOTS);
 
     #[inline(always)]
-    pub(super) fn new(region: &'a crate::region::Region, index: usize) -> Self {
-        Self { start: region.at(index * LINE), region: std::marker::PhantomData }
+    pub(super) fn new(region: &'a Region, index: usize) -> Self {
+        Self { words: region.line(index) }
     }
 
     #[inline(always)]
     pub(super) fn address(self) -> *const u8 {
-        self.start
+        self.words.address()
     }
 
     #[inline(always)]
     fn header(self) -> &'a AtomicU64 {
-        // SAFETY: the first eight bytes of the line, aligned, reached only as this atomic, alive for 'a.
-        unsafe { &*self.start.cast::<AtomicU64>() }
+        self.words.word64(0)
     }
 
     /// The header as it is, perhaps locked.
@@ -186,26 +183,14 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
     }
 
     #[inline(always)]
-    fn word32(self, offset: usize) -> &'a AtomicU32 {
-        // SAFETY: `offset` is that of a 4-byte field: inside the line, aligned, reached only as this atomic.
-        unsafe { &*self.start.add(offset).cast::<AtomicU32>() }
-    }
-
-    #[inline(always)]
-    fn word64(self, offset: usize) -> &'a AtomicU64 {
-        // SAFETY: `offset` is that of an 8-byte field: inside the line, aligned, reached only as this atomic.
-        unsafe { &*self.start.add(offset).cast::<AtomicU64>() }
-    }
-
-    #[inline(always)]
     fn load<const B: usize>(self, offset: usize) -> [u8; B] {
         let mut bytes = [0; B];
         if B == 4 {
-            bytes.copy_from_slice(&self.word32(offset).load(Ordering::Relaxed).to_ne_bytes());
+            bytes.copy_from_slice(&self.words.word32(offset).load(Ordering::Relaxed).to_ne_bytes());
         } else {
             for (index, word) in bytes.chunks_exact_mut(8).enumerate() {
                 word.copy_from_slice(
-                    &self.word64(offset + 8 * index).load(Ordering::Relaxed).to_ne_bytes(),
+                    &self.words.word64(offset + 8 * index).load(Ordering::Relaxed).to_ne_bytes(),
                 );
             }
         }
@@ -216,11 +201,13 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
     fn store<const B: usize>(self, offset: usize, bytes: &[u8; B]) {
         if B == 4 {
             if let Some(word) = bytes.first_chunk::<4>() {
-                self.word32(offset).store(u32::from_ne_bytes(*word), Ordering::Relaxed);
+                self.words.word32(offset).store(u32::from_ne_bytes(*word), Ordering::Relaxed);
             }
         } else {
             for (index, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
-                self.word64(offset + 8 * index).store(u64::from_ne_bytes(*word), Ordering::Relaxed);
+                self.words
+                    .word64(offset + 8 * index)
+                    .store(u64::from_ne_bytes(*word), Ordering::Relaxed);
             }
         }
     }
@@ -248,7 +235,7 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
     /// A bit for each slot whose key bytes equal `key`, occupied or not.
     #[inline(always)]
     pub(super) fn matches(self, key: &[u8; K]) -> u32 {
-        #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
+        #[cfg(all(target_arch = "x86_64", not(miri), not(loom), not(feature = "portable")))]
         if K == 4
             && Self::SLOTS == 7
             && let Some(bytes) = key.first_chunk::<4>()
@@ -263,7 +250,7 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
     }
 
     /// Seven keys of four bytes against one, in two vector comparisons.
-    #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
+    #[cfg(all(target_arch = "x86_64", not(miri), not(loom), not(feature = "portable")))]
     #[inline(always)]
     fn matches_seven(self, key: u32) -> u32 {
         use std::arch::{asm, x86_64::*};
@@ -274,7 +261,7 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
             asm!(
                 "movdqu {low}, [{line} + 8]",
                 "movdqu {high}, [{line} + 24]",
-                line = in(reg) self.start,
+                line = in(reg) self.words.address(),
                 low = out(xmm_reg) low,
                 high = out(xmm_reg) high,
                 options(pure, readonly, nostack, preserves_flags),
@@ -329,10 +316,9 @@ impl<const K: usize, const V: usize> Drop for Held<'_, K, V> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::region::Region;
 
     #[test]
     fn a_line_holds_what_the_documentation_says() {

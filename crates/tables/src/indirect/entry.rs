@@ -3,10 +3,9 @@
 //! The head word holds the action and the first four bytes of the parameters or, with a lock, the lock and the
 //! action. The other parameters are words behind it.
 
-use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
-
 use crate::quiescence::relax;
+use crate::sync::{AtomicU64, Ordering, fence};
+use std::marker::PhantomData;
 
 /// What the words of an entry mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

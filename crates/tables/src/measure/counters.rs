@@ -75,7 +75,7 @@ impl CacheMisses {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
 

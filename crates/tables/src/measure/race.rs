@@ -124,7 +124,7 @@ pub fn race(
     Ok(Race { storage, lock, updates, lost: updates.saturating_sub(arrived) })
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
 

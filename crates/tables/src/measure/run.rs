@@ -216,7 +216,7 @@ impl Findings {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
     use crate::design::{EntryLock, Storage, UpdateMethod, Wait};

@@ -1,0 +1,89 @@
+//! Every interleaving of small models, by the model checker loom, over the protocol's own source files.
+//!
+//!     RUSTFLAGS="--cfg loom" cargo test -p tables --test models
+//!
+//! The files below are those of the crate, compiled against loom's atomics: bucket locks and versions, entry locks,
+//! quiescence, exclusive shards. Each promise comes with a model in which the protocol is left out, and there loom must
+//! find the failure: so the check can fail.
+
+#[cfg(not(loom))]
+#[test]
+fn models_need_a_model_checker() {
+    eprintln!("SKIPPED: every interleaving is explored only with RUSTFLAGS=\"--cfg loom\"");
+}
+
+#[cfg(loom)]
+mod sync {
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use loom::thread::yield_now;
+
+    /// Whoever spins waits for somebody, who must run.
+    pub(crate) fn spin_loop() {
+        yield_now();
+    }
+}
+
+#[cfg(loom)]
+mod design {
+    /// Enough for the models.
+    pub(crate) const MAX_WORKERS: usize = 2;
+}
+
+/// One line of memory in loom's words.
+#[cfg(loom)]
+mod region {
+    use crate::sync::{AtomicU32, AtomicU64};
+
+    pub(crate) const LINE: usize = 64;
+
+    pub(crate) struct Region {
+        words: [AtomicU64; LINE / 8],
+        halves: [AtomicU32; LINE / 4],
+    }
+
+    impl Region {
+        pub(crate) fn new() -> Self {
+            Self { words: Default::default(), halves: Default::default() }
+        }
+
+        pub(crate) fn line(&self, index: usize) -> Words<'_> {
+            assert_eq!(index, 0, "a model has one line");
+            Words(self)
+        }
+    }
+
+    #[derive(Clone, Copy)]
+    pub(crate) struct Words<'a>(&'a Region);
+
+    impl<'a> Words<'a> {
+        pub(crate) fn address(self) -> *const u8 {
+            std::ptr::from_ref(self.0).cast()
+        }
+
+        pub(crate) fn word32(self, offset: usize) -> &'a AtomicU32 {
+            &self.0.halves[offset / 4]
+        }
+
+        pub(crate) fn word64(self, offset: usize) -> &'a AtomicU64 {
+            &self.0.words[offset / 8]
+        }
+    }
+}
+
+#[cfg(loom)]
+#[path = "../src/exclusive.rs"]
+#[allow(dead_code, reason = "models use a part of each file")]
+mod exclusive;
+#[cfg(loom)]
+#[path = "../src/quiescence.rs"]
+#[allow(dead_code, reason = "models use a part of each file")]
+mod quiescence;
+
+#[cfg(loom)]
+#[path = "models/protocol.rs"]
+#[allow(
+    dead_code,
+    unsafe_code,
+    reason = "models use a part of each file; entries lie at addresses"
+)]
+mod protocol;

@@ -1,0 +1,271 @@
+//! The models and what loom must find.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize as Count, Ordering as Std};
+
+use loom::thread;
+
+use super::entry::{Entry, Form};
+use super::line::Line;
+use crate::exclusive::Exclusive;
+use crate::quiescence::Domain;
+use crate::region::Region;
+use crate::sync::{AtomicU64, Ordering};
+
+/// All interleavings with up to three preemptions, which is where such bugs are (Musuvathi and Qadeer 2007).
+fn explore(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+/// How many of all interleavings end as `happens` says.
+fn count(happens: impl Fn() -> bool + Send + Sync + 'static) -> usize {
+    let found = Arc::new(Count::new(0));
+    let counter = Arc::clone(&found);
+    explore(move || {
+        counter.fetch_add(usize::from(happens()), Std::Relaxed);
+    });
+    found.load(Std::Relaxed)
+}
+
+/// A bucket whose key and value change together while another thread reads; whether it accepted a mixture.
+fn bucket_is_torn(checks: bool) -> bool {
+    let region = Arc::new(Region::new());
+    let write = |region: &Region, number: u64| {
+        let line = Line::<'_, 8, 8>::new(region, 0);
+        let mut held = line.lock();
+        line.set_key(0, &number.to_ne_bytes());
+        line.set_value(0, &number.to_ne_bytes());
+        held.change(Line::<'_, 8, 8>::with_action(held.header(), 0, 1));
+    };
+    write(&region, 1);
+    let writer = {
+        let region = Arc::clone(&region);
+        thread::spawn(move || write(&region, 2))
+    };
+    let line = Line::<'_, 8, 8>::new(&region, 0);
+    let header = line.begin();
+    let (key, value) = (line.key(0), line.value(0));
+    let torn = (!checks || line.is_still(header)) && key != value;
+    writer.join().unwrap();
+    torn
+}
+
+#[test]
+fn a_reader_of_a_bucket_accepts_no_mixture() {
+    assert_eq!(count(|| bucket_is_torn(true)), 0);
+    assert!(
+        count(|| bucket_is_torn(false)) > 0,
+        "without its check the reader must be seen to fail"
+    );
+}
+
+/// Two threads add one to the value of a bucket under its lock.
+#[test]
+fn a_bucket_lock_loses_no_update() {
+    explore(|| {
+        let region = Arc::new(Region::new());
+        let add = |region: &Region| {
+            let line = Line::<'_, 8, 8>::new(region, 0);
+            let mut held = line.lock();
+            let value = u64::from_ne_bytes(line.value(0)) + 1;
+            line.set_value(0, &value.to_ne_bytes());
+            held.change(held.header());
+        };
+        let other = {
+            let region = Arc::clone(&region);
+            thread::spawn(move || add(&region))
+        };
+        add(&region);
+        other.join().unwrap();
+        assert_eq!(Line::<'_, 8, 8>::new(&region, 0).value(0), 2_u64.to_ne_bytes());
+    });
+}
+
+/// An entry in loom's words: the head, and two words behind it.
+struct Memory {
+    head: AtomicU64,
+    tail: [AtomicU64; 2],
+}
+
+impl Memory {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { head: AtomicU64::new(0), tail: Default::default() })
+    }
+
+    fn entry(&self) -> Entry<'_> {
+        let tail = self.tail.as_ptr().cast_mut().cast();
+        // SAFETY: two words lie there, alive and initialised as long as `self`.
+        unsafe { Entry::new(&self.head, tail) }
+    }
+}
+
+fn both(parameters: &[u8; 16]) -> (u64, u64) {
+    let (first, second) = parameters.split_at(8);
+    let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
+    (word(first), word(second))
+}
+
+/// Two threads add one to both words of an entry, and a reader looks: under the entry's lock, or without.
+fn entry_lost_an_update(locked: bool) -> bool {
+    let memory = Memory::new();
+    let add = move |memory: &Memory| {
+        let entry = memory.entry();
+        let mut parameters = [0; 16];
+        let next = |parameters: &mut [u8; 16]| {
+            let (first, second) = both(parameters);
+            parameters[..8].copy_from_slice(&(first + 1).to_ne_bytes());
+            parameters[8..].copy_from_slice(&(second + 1).to_ne_bytes());
+        };
+        if locked {
+            let mut held = entry.lock();
+            held.read(&mut parameters);
+            next(&mut parameters);
+            held.write(0, &parameters);
+        } else {
+            entry.read(Form::Locked, &mut parameters);
+            next(&mut parameters);
+            entry.write(Form::Locked, 0, &parameters);
+        }
+    };
+    let other = {
+        let memory = Arc::clone(&memory);
+        thread::spawn(move || add(&memory))
+    };
+    add(&memory);
+    other.join().unwrap();
+    let mut parameters = [0; 16];
+    memory.entry().read(Form::Locked, &mut parameters);
+    both(&parameters) != (2, 2)
+}
+
+#[test]
+fn an_entry_lock_loses_no_update() {
+    assert_eq!(count(|| entry_lost_an_update(true)), 0);
+    assert!(count(|| entry_lost_an_update(false)) > 0, "the paper's data race must be seen");
+}
+
+#[test]
+fn a_reader_of_a_locked_entry_accepts_no_mixture() {
+    explore(|| {
+        let memory = Memory::new();
+        let writer = {
+            let memory = Arc::clone(&memory);
+            thread::spawn(move || {
+                let mut held = memory.entry().lock();
+                let mut parameters = [0; 16];
+                parameters[..8].copy_from_slice(&7_u64.to_ne_bytes());
+                parameters[8..].copy_from_slice(&7_u64.to_ne_bytes());
+                held.write(7, &parameters);
+            })
+        };
+        let mut parameters = [0; 16];
+        let action = memory.entry().read_whole(&mut parameters);
+        assert!(matches!((action, both(&parameters)), (0, (0, 0)) | (7, (7, 7))));
+        writer.join().unwrap();
+    });
+}
+
+/// A record is unlinked and used again while a pinned worker may have found it; whether the worker read what it became.
+fn reader_met_reused_memory(waits: bool) -> bool {
+    const REUSED: u64 = 9;
+    let shared =
+        Arc::new((Domain::new(), AtomicU64::new(0), [AtomicU64::new(1), AtomicU64::new(1)]));
+    let writer = {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || {
+            let (domain, index, records) = &*shared;
+            index.store(1, Ordering::Release);
+            if waits {
+                domain.synchronise(None);
+            }
+            records[0].store(REUSED, Ordering::Relaxed);
+        })
+    };
+    let (domain, index, records) = &*shared;
+    let seat = domain.join().unwrap();
+    domain.pin(&seat);
+    let found = index.load(Ordering::Acquire) as usize;
+    let read = records[found].load(Ordering::Relaxed);
+    domain.unpin(&seat);
+    writer.join().unwrap();
+    read == REUSED
+}
+
+#[test]
+fn a_record_is_used_again_only_when_nobody_sees_it() {
+    assert_eq!(count(|| reader_met_reused_memory(true)), 0);
+    assert!(
+        count(|| reader_met_reused_memory(false)) > 0,
+        "without the wait the reader must be seen to fail"
+    );
+}
+
+/// A change through two replicas: write to the passive one, swap, wait, write to the other. Whether a worker read a
+/// replica in the middle of being written.
+fn reader_met_half_a_change(waits: bool) -> bool {
+    let replica = || [AtomicU64::new(1), AtomicU64::new(1)];
+    let shared = Arc::new((Domain::new(), AtomicU64::new(0), [replica(), replica()]));
+    let writer = {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || {
+            let (domain, active, replicas) = &*shared;
+            let write = |replica: &[AtomicU64; 2]| {
+                for word in replica {
+                    word.store(2, Ordering::Relaxed);
+                }
+            };
+            write(&replicas[1]);
+            active.store(1, Ordering::SeqCst);
+            if waits {
+                domain.synchronise(None);
+            }
+            write(&replicas[0]);
+        })
+    };
+    let (domain, active, replicas) = &*shared;
+    let seat = domain.join().unwrap();
+    domain.pin(&seat);
+    let replica = &replicas[active.load(Ordering::Acquire) as usize];
+    let read = [replica[0].load(Ordering::Relaxed), replica[1].load(Ordering::Relaxed)];
+    domain.unpin(&seat);
+    writer.join().unwrap();
+    read[0] != read[1]
+}
+
+#[test]
+fn a_double_buffer_with_quiescence_shows_no_half_change() {
+    assert_eq!(count(|| reader_met_half_a_change(true)), 0);
+    assert!(
+        count(|| reader_met_half_a_change(false)) > 0,
+        "without the wait the reader must be seen to fail"
+    );
+}
+
+/// A worker's batch and a change of the control plane on one shard.
+fn shard_lost_an_update(holds: bool) -> bool {
+    let shard = Arc::new(Exclusive::new(AtomicU64::new(0)));
+    let add = move |shard: &Exclusive<AtomicU64>| {
+        let held = holds.then(|| shard.hold());
+        let value = shard.shared().load(Ordering::Relaxed);
+        shard.shared().store(value + 1, Ordering::Relaxed);
+        drop(held);
+    };
+    let other = {
+        let shard = Arc::clone(&shard);
+        thread::spawn(move || add(&shard))
+    };
+    add(&shard);
+    other.join().unwrap();
+    shard.shared().load(Ordering::Relaxed) != 2
+}
+
+#[test]
+fn a_shard_is_handed_over_whole() {
+    assert_eq!(count(|| shard_lost_an_update(true)), 0);
+    assert!(
+        count(|| shard_lost_an_update(false)) > 0,
+        "without holding it an update must be seen to be lost"
+    );
+}

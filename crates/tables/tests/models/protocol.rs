@@ -1,0 +1,16 @@
+//! The crate's files that reach shared memory, and the models over them.
+
+#[path = "../../src/indirect/entry.rs"]
+mod entry;
+#[path = "../../src/bucket/line.rs"]
+mod line;
+
+/// As in the crate.
+fn padded(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_ne_bytes(word)
+}
+
+#[path = "explored.rs"]
+mod explored;
