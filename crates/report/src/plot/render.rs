@@ -91,6 +91,15 @@ impl Plot {
             [p.y - half, p.y, p.y + half]
         });
         let floor = match self.y.from_zero {
+            // What cannot be negative is not drawn so because its interval is wide.
+            true if self
+                .lines
+                .iter()
+                .flat_map(|l| &l.points)
+                .all(|p| p.y.is_nan() || p.y >= 0.0) =>
+            {
+                0.0
+            }
             true => f64::NEG_INFINITY,
             // A wide interval must not stretch a logarithmic axis by many decades.
             false => self.least_y() / 3.0,
@@ -530,6 +539,14 @@ mod tests {
         assert_eq!(path.matches('V').count(), 1, "{path}");
         let without = plot(vec![line("a", vec![Point::new(2.0, 5.0)])]).svg("p");
         assert!(!without.contains("interval"));
+    }
+
+    #[test]
+    fn a_wide_interval_does_not_pull_the_axis_below_zero() {
+        let wide = |y| vec![Point { interval: Some(50.0), ..Point::new(1.0, y) }];
+        let least = |y| plot(vec![line("a", wide(y))]).y_values().fold(f64::INFINITY, f64::min);
+        assert_eq!(least(5.0), 5.0, "its end is cut off");
+        assert_eq!(least(-5.0), -55.0);
     }
 
     #[test]
