@@ -359,6 +359,9 @@ impl<'program> Checker<'program, '_> {
             );
             return false;
         }
+        if matches!(direction, Direction::Out | Direction::InOut) {
+            self.writes(&argument.value);
+        }
         match direction {
             Direction::Out | Direction::InOut if !info.place => {
                 self.report(

@@ -21,6 +21,8 @@ pub(super) struct Checker<'program, 'run> {
     pub(super) inferred: Vec<Option<Type>>,
     /// Declarations that something refers to.
     pub(super) used: HashSet<DeclarationId>,
+    /// Declarations that an assignment, an `out` argument or a method may write.
+    pub(super) written: HashSet<DeclarationId>,
     /// Expressions whose value is known once constructor parameters are.
     pub(super) known: HashSet<ExpressionId>,
     /// Members of all `match_kind` declarations.
@@ -104,6 +106,7 @@ impl<'program, 'run> Checker<'program, 'run> {
             context: Context::default(),
             inferred: Vec::new(),
             used: HashSet::new(),
+            written: HashSet::new(),
             known: HashSet::new(),
             match_kinds: HashMap::new(),
             error_members: HashMap::new(),
@@ -341,6 +344,14 @@ impl<'program, 'run> Checker<'program, 'run> {
     pub(super) fn set_declared_type(&mut self, id: DeclarationId, ty: Type) {
         if let Some(place) = self.out.declared_types.get_mut(id.index()) {
             *place = ty;
+        }
+    }
+
+    /// Notes that a place is written.
+    pub(super) fn writes(&mut self, place: &Expression) {
+        let root = super::whole_program::root(place);
+        if let Some(super::Resolution::Declaration(id)) = self.out.resolution(root.id) {
+            self.written.insert(*id);
         }
     }
 

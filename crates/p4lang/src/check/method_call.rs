@@ -18,6 +18,7 @@ impl<'program> Checker<'program, '_> {
         arguments: &[Argument],
     ) -> Info {
         let info = self.expression(base);
+        self.writes(base);
         let object = match &info.ty {
             Type::Unknown => {
                 self.argument_infos(arguments);

@@ -131,6 +131,7 @@ impl<'program> Checker<'program, '_> {
         span: Span,
     ) {
         let place = self.expression(target);
+        self.writes(target);
         if !place.place && !place.ty.is_unknown() {
             self.not_assignable(target, &place);
             self.expression(value);

@@ -3,7 +3,7 @@
 //! Looked at are the variables of blocks and the `out` parameters of functions, actions and controls, as wholes: a
 //! variable counts as set once any part of it is, so that no correct program is warned of. Headers start invalid
 //! and stacks of them too: they are left out. In parsers, where states run in any order, and for variables of
-//! controls, which actions may set, nothing is said.
+//! controls, which actions may set, only what nothing ever sets is said (`whole_program`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,7 +80,7 @@ fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
 }
 
 /// Whether a variable of this type has a value that must be set: it holds something beside headers.
-fn holds_values(ty: &Type, depth: u32) -> bool {
+pub(super) fn holds_values(ty: &Type, depth: u32) -> bool {
     match ty {
         Type::Bits { width, .. } => *width > 0,
         Type::Bool | Type::Error | Type::Enum(_) | Type::SerializableEnum(_) | Type::NewType(_) => {

@@ -22,6 +22,7 @@ impl Checker<'_, '_> {
         }
         if !self.diagnostics.has_errors() {
             self.unused();
+            self.never_written();
             let found = super::uninitialized::warnings(&self.out);
             for diagnostic in found {
                 self.warn(diagnostic);
@@ -122,6 +123,29 @@ impl Checker<'_, '_> {
                         .note("instantiate the package of the architecture: `V1Switch(...) main;`"),
                     );
                 }
+            }
+        }
+    }
+
+    /// Warns of variables beside the tables, actions or states that are read although nothing writes them. Those
+    /// inside of bodies are followed more closely (`uninitialized`).
+    fn never_written(&mut self) {
+        let program = self.out.program;
+        let locals = program.declarations.iter().flat_map(|declaration| match &declaration.kind {
+            DeclarationKind::Control(control) => control.locals.as_slice(),
+            DeclarationKind::Parser(parser) => parser.locals.as_slice(),
+            _ => &[],
+        });
+        for local in locals {
+            let uninitialized =
+                matches!(local.kind, DeclarationKind::Variable { initial: None, .. })
+                    && super::uninitialized::holds_values(self.out.declared_type(local.id), 0);
+            if uninitialized && self.used.contains(&local.id) && !self.written.contains(&local.id) {
+                self.warn(Diagnostic::warning(
+                    "uninitialized",
+                    local.name.span,
+                    format!("`{}` is read, but nothing gives it a value", local.name),
+                ));
             }
         }
     }

@@ -999,3 +999,17 @@ fn lists_are_constants() {
     super::accepts(&program("const list<bit<8>> k = { 1, 2 };"));
     refuses(&statements("list<bit<8>> k = { 1, 2 };"), "type-not-allowed");
 }
+
+#[test]
+fn locals_that_nothing_sets_are_warned_of() {
+    warns(&control("bit<8> u;", "m.m = u;"), "uninitialized");
+    warns(&parser("bit<8> u;", "state start { m.m = u; transition accept; }"), "uninitialized");
+    let quiet = |text: &str| {
+        let (warnings, shown) = super::diagnostics_of(text, crate::diagnostic::Severity::Warning);
+        assert!(warnings.iter().all(|(kind, _)| *kind != "uninitialized"), "{shown}");
+    };
+    quiet(&control("bit<8> u; action a() { u = 1; }", "a(); m.m = u;"));
+    quiet(&control("bit<8> u; register<bit<8>>(1) r;", "r.read(u, 0); m.m = u;"));
+    quiet(&control("H h;", "m.m = h.a;"));
+    quiet(&parser("H h;", "state start { p.extract(h); m.m = h.a; transition accept; }"));
+}
