@@ -225,7 +225,7 @@ impl<'program> Checker<'program, '_> {
             };
             let no_data = signature.style == Style::Function
                 && matches!(info.ty, Type::Set(_) | Type::Parser(_) | Type::Control(_));
-            if !info.ty.is_value() || no_data {
+            if !info.ty.is_value() || no_data || info.ty == Type::Void {
                 self.report(
                     Diagnostic::error(
                         "type-mismatch",

@@ -979,6 +979,10 @@ fn new_types_are_cast_by_one_step() {
 #[test]
 fn controls_are_no_arguments_of_functions() {
     refuses(
+        &program("void f() {} extern void g<T>(in T x); control X() { apply { g(f()); } }"),
+        "type-mismatch",
+    );
+    refuses(
         &program(
             "control K() { apply {} } extern void f<T>(in T x); control X() { K() k; apply { f(k); } }",
         ),
