@@ -340,9 +340,18 @@ impl Lexer {
 
     /// The next token; [`TokenKind::End`] at the end, again and again.
     pub(crate) fn next(&mut self, symbols: &mut Interner) -> Token {
+        self.next_anywhere(true, symbols)
+    }
+
+    /// As [`Lexer::next`], in text that a conditional leaves out: as in C, strings end with the line.
+    pub(crate) fn next_left_out(&mut self, symbols: &mut Interner) -> Token {
+        self.next_anywhere(false, symbols)
+    }
+
+    fn next_anywhere(&mut self, multiline: bool, symbols: &mut Interner) -> Token {
         let first = self.at == 0;
         match self.skip_blank(false) {
-            Ok((space, line)) => self.token(space, line || first, true, symbols),
+            Ok((space, line)) => self.token(space, line || first, multiline, symbols),
             Err(span) => self.unterminated_comment(span, symbols),
         }
     }

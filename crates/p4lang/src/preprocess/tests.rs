@@ -139,6 +139,8 @@ fn conditions() {
     assert_eq!(run("#define X\n#define HAS defined(X) && !defined Y\n#if HAS\na\n#endif"), "a");
     // What is skipped need not be P4, nor sound.
     assert_eq!(run("#if 0\n don't \" #else x\n#unknown\n /* #else */\n#endif\nx"), "x");
+    assert_eq!(run("#if 0\n a \" b\n#else\nx\n#endif\n\"y\""), "x \"y\"");
+    assert_eq!(run("#ifdef A\n@a(\"b\n#if 1\nc // d\n#endif\n\")\n#else\nx\n#endif"), "x");
 }
 
 #[test]
