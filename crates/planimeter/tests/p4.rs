@@ -224,9 +224,10 @@ fn a_script_that_fails_is_1_and_shows_the_difference() {
 #[test]
 fn a_script_that_is_wrong_is_2() {
     let scratch = scratch();
-    for (script, message) in
-        [("packet 1 0\nsend 1 00\n", "half a byte"), ("add nothing a:1 b()\n", "no table nothing")]
-    {
+    for (script, message) in [
+        ("packet 1 0\nsend 1 00\n", "`send` is no statement"),
+        ("add nothing a:1 b()\n", "no table nothing"),
+    ] {
         let script = file(&scratch, "wrong.stf", script);
         let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
         assert_eq!(output.status.code(), Some(2));
