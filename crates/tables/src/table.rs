@@ -1,20 +1,17 @@
 //! A table and what the control plane does with it. The data plane uses a [`Worker`] for each thread.
 
+mod error;
+mod inner;
+
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use thiserror::Error;
-
-use crate::bucket::Full;
 use crate::counter::DirectCounters;
-use crate::design::{
-    Design, DesignError, Placement, Requirements, Storage, Synchronisation, UpdateMethod,
-};
+use crate::design::{Design, Requirements, Storage, Synchronisation, UpdateMethod};
 use crate::digest::DigestSender;
 use crate::direct::Direct;
 use crate::entry::{ActionId, ExpiryProfile, Position, Tick};
-use crate::hash;
 use crate::indirect::Parts;
 use crate::layout::Layout;
 use crate::machine;
@@ -25,6 +22,7 @@ use crate::region::Pages;
 use crate::store::Store;
 use crate::unit::{NewEntry, Pair, Shard, Unit, Units, lock_shard};
 use crate::worker::Worker;
+pub use error::{EntryError, TableError, WorkerError};
 
 /// An exact-match table. Clones are the same table.
 #[derive(Clone)]
@@ -429,256 +427,5 @@ impl Control<'_> {
 impl Drop for Control<'_> {
     fn drop(&mut self) {
         self.inner.domain.unpin(&self.seat);
-    }
-}
-
-impl Inner {
-    pub(crate) fn is_replicated(&self) -> bool {
-        matches!(
-            self.design.synchronisation,
-            Synchronisation::Sharded { placement: Placement::Replicated, .. }
-        )
-    }
-
-    pub(crate) fn shard_of(&self, key: &[u8]) -> usize {
-        match &self.units {
-            Units::Shards(shards) => {
-                let hash = hash::bytes(key, hash::DEFAULT_SEED.rotate_left(32));
-                (((hash >> 32) * shards.len() as u64) >> 32) as usize
-            }
-            _ => 0,
-        }
-    }
-
-    /// Parameters at full length, if key, action and parameters fit the layout.
-    pub(crate) fn check(
-        &self,
-        key: &[u8],
-        action: ActionId,
-        parameters: &[u8],
-    ) -> Result<Vec<u8>, EntryError> {
-        let layout = &self.layout;
-        if key.len() != layout.key_bytes() {
-            return Err(EntryError::KeyBytes { given: key.len(), expected: layout.key_bytes() });
-        }
-        let spare = (layout.key_bytes() * 8) as u32 - layout.key_bits();
-        if key.first().is_some_and(|first| first.leading_zeros() < spare) {
-            return Err(EntryError::KeyBits { bits: layout.key_bits() });
-        }
-        if action.0 >= layout.actions() {
-            return Err(EntryError::Action { action: action.0, actions: layout.actions() });
-        }
-        if parameters.len() > layout.parameter_bytes() {
-            return Err(EntryError::Parameters {
-                given: parameters.len(),
-                most: layout.parameter_bytes(),
-            });
-        }
-        let mut full = parameters.to_vec();
-        full.resize(layout.parameter_bytes(), 0);
-        Ok(full)
-    }
-
-    pub(crate) fn insert(
-        &self,
-        reclaim: Reclaim<'_>,
-        shard: usize,
-        entry: NewEntry<'_>,
-        now: Tick,
-    ) -> Result<(), Full> {
-        match &self.units {
-            Units::One(unit) => unit.insert::<false>(reclaim, entry, now),
-            Units::Two(pair) => pair.insert(reclaim, entry, now),
-            Units::Shards(shards) => lock_shard(&shards[shard]).insert::<true>(reclaim, entry, now),
-        }
-    }
-
-    pub(crate) fn modify(
-        &self,
-        reclaim: Reclaim<'_>,
-        shard: usize,
-        key: &[u8],
-        action: u16,
-        parameters: &[u8],
-    ) -> bool {
-        match &self.units {
-            Units::One(unit) => unit.modify::<false>(key, action, parameters),
-            Units::Two(pair) => pair.modify(reclaim, key, action, parameters),
-            Units::Shards(shards) => {
-                lock_shard(&shards[shard]).modify::<true>(key, action, parameters)
-            }
-        }
-    }
-
-    pub(crate) fn remove(&self, reclaim: Reclaim<'_>, shard: usize, key: &[u8]) -> bool {
-        match &self.units {
-            Units::One(unit) => unit.remove(reclaim, key),
-            Units::Two(pair) => pair.remove(reclaim, key),
-            Units::Shards(shards) => lock_shard(&shards[shard]).remove(reclaim, key),
-        }
-    }
-
-    fn direct(&self, shard: usize) -> Option<Arc<Direct>> {
-        match &self.units {
-            Units::One(unit) => (shard == 0).then(|| Arc::clone(&unit.direct)),
-            Units::Two(pair) => (shard == 0).then(|| Arc::clone(&pair.direct)),
-            Units::Shards(shards) => {
-                shards.get(shard).map(|shard| Arc::clone(&lock_shard(shard).direct))
-            }
-        }
-    }
-
-    fn read(&self, shard: usize, key: &[u8]) -> Option<Entry> {
-        let mut parameters = vec![0; self.layout.parameter_bytes()];
-        let (action, position) = match &self.units {
-            Units::One(unit) => unit.store.read::<false>(key, &mut parameters)?,
-            Units::Two(pair) => pair.active().read::<false>(key, &mut parameters)?,
-            Units::Shards(shards) => {
-                lock_shard(&shards[shard]).store.read::<true>(key, &mut parameters)?
-            }
-        };
-        Some(Entry {
-            key: key.to_vec(),
-            action: ActionId(action),
-            parameters,
-            position: Position(position),
-        })
-    }
-
-    /// Deletes what has expired in one shard; the keys.
-    pub(crate) fn expire(&self, reclaim: Reclaim<'_>, shard: usize, now: Tick) -> Vec<Vec<u8>> {
-        let mut key = vec![0; self.layout.key_bytes()];
-        let mut scratch = vec![0; self.layout.parameter_bytes()];
-        let mut keys = Vec::new();
-        // The key is read at the position and looked up again: if something else lies there by now, it stays.
-        let mut expire =
-            |store: &Store, position: Position, remove: &mut dyn FnMut(&[u8]) -> bool| {
-                if store.key_at(position.0, &mut key)
-                    && store
-                        .read::<false>(&key, &mut scratch)
-                        .is_some_and(|(_, found)| found == position.0)
-                    && remove(&key)
-                {
-                    keys.push(key.clone());
-                }
-            };
-        match &self.units {
-            Units::One(unit) => {
-                for position in unit.ageing.iter().flat_map(|ageing| ageing.expired(now)) {
-                    expire(&unit.store, position, &mut |key| unit.remove(reclaim, key));
-                }
-            }
-            Units::Two(pair) => {
-                for position in pair.ageing.iter().flat_map(|ageing| ageing.expired(now)) {
-                    expire(pair.active(), position, &mut |key| pair.remove(reclaim, key));
-                }
-            }
-            Units::Shards(shards) => {
-                let unit = lock_shard(&shards[shard]);
-                for position in unit.ageing.iter().flat_map(|ageing| ageing.expired(now)) {
-                    expire(&unit.store, position, &mut |key| unit.remove(reclaim, key));
-                }
-            }
-        }
-        keys
-    }
-}
-
-/// Why a table was not made.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum TableError {
-    /// The design does not honour what is asked.
-    #[error(transparent)]
-    Design(#[from] DesignError),
-    /// The table does not fit.
-    #[error(
-        "the table needs {needs} bytes and {available} are available: make it smaller or choose a storage design with smaller entries"
-    )]
-    Memory {
-        /// Bytes for a full table.
-        needs: usize,
-        /// Bytes that the system has.
-        available: usize,
-    },
-    /// No place for the control plane.
-    #[error("the table has no place left for a worker")]
-    Workers,
-}
-
-/// Why a thread got no worker.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum WorkerError {
-    /// All places are taken.
-    #[error("the table has as many workers as it can; drop one first")]
-    TooMany,
-    /// The table has fewer shards.
-    #[error("there is no shard {shard}: the table has {shards}, counted from 0")]
-    NoSuchShard {
-        /// The shard asked for.
-        shard: usize,
-        /// How many there are.
-        shards: usize,
-    },
-    /// Digests would go nowhere.
-    #[error("update method digest needs a controller; start one for the table first")]
-    NoController,
-}
-
-/// Why an entry was not inserted, modified or deleted.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum EntryError {
-    /// Inserting what is there.
-    #[error("an entry with this key exists; modify it instead")]
-    Exists,
-    /// Inserting into a full table.
-    #[error("the table is full with {size} entries; delete one first or declare a larger size")]
-    Full {
-        /// The declared size.
-        size: usize,
-    },
-    /// Changing or deleting what is not there.
-    #[error("no entry has this key; insert it first")]
-    NotFound,
-    /// A key of another length.
-    #[error("the key has {given} bytes and the table's keys have {expected}")]
-    KeyBytes {
-        /// Length of the key.
-        given: usize,
-        /// Length of the table's keys.
-        expected: usize,
-    },
-    /// A key with bits beyond its width.
-    #[error("the key does not fit {bits} bits; the bits in front must be zero")]
-    KeyBits {
-        /// Width of the table's keys.
-        bits: u32,
-    },
-    /// An action that the table does not have.
-    #[error("there is no action {action}: the table has {actions}, counted from 0")]
-    Action {
-        /// The action given.
-        action: u16,
-        /// How many there are.
-        actions: u16,
-    },
-    /// Parameters that do not fit.
-    #[error("{given} bytes of parameters are more than the table's {most}")]
-    Parameters {
-        /// Bytes given.
-        given: usize,
-        /// Bytes that fit.
-        most: usize,
-    },
-}
-
-impl EntryError {
-    pub(crate) fn from_full(full: Full, size: usize) -> Self {
-        match full {
-            Full::Exists => Self::Exists,
-            Full::Full => Self::Full { size },
-        }
     }
 }
