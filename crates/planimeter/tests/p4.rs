@@ -233,6 +233,14 @@ fn a_script_that_is_wrong_is_2() {
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
     }
+    // What p4c's runner does not notice is told, and refused only if that is wanted.
+    let script = file(&scratch, "half.stf", "packet 1 0\nexpect 1 00\n");
+    let output = planimeter(&["stf", &program("entry_update.p4"), &script]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("note: without effect: the packet has half a byte"));
+    let output = planimeter(&["stf", "--strict", &program("entry_update.p4"), &script]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("half a byte"), "{}", text(&output.stderr));
 }
 
 #[test]
