@@ -35,6 +35,14 @@ pub(crate) enum Step {
     },
     /// What a server and all behind it leave over for those that came before.
     Joining { server: ServerId, cross: Vec<FlowId>, arrival: Arc<Curve>, service: Curve },
+    /// What a part of a FIFO path leaves over by cross traffic of exactly that part.
+    Nested {
+        first: ServerId,
+        last: ServerId,
+        cross: Vec<FlowId>,
+        arrival: Arc<Curve>,
+        service: Curve,
+    },
     /// A linear program of a path: what shares parts of it, the delays of its servers, its size,
     /// and whether the bound is its exact optimum.
     Program {
@@ -126,6 +134,14 @@ impl Derivation {
                         "linear program of {variables} variables and {rows} constraints: {how}"
                     ));
                 }
+                Step::Nested { first, last, cross, arrival, service } => lines.push(format!(
+                    "{} to {}: {} with {} leave over {}",
+                    server(first),
+                    server(last),
+                    flows(cross),
+                    describe::curve(arrival),
+                    describe::curve(service),
+                )),
                 Step::Joining { server: at, cross, arrival, service } => lines.push(format!(
                     "{}: {} with {}; from here to the end {}",
                     server(at),

@@ -178,7 +178,7 @@ pub(super) fn advanced(alpha: &Curve, delay: &Extended) -> Result<Curve, Algebra
 }
 
 /// When a server has served more than the burst of an arrival curve at the latest.
-fn time_to_serve(beta: &Curve, cross: &Curve) -> Result<Option<Rational>, AlgebraError> {
+pub(super) fn time_to_serve(beta: &Curve, cross: &Curve) -> Result<Option<Rational>, AlgebraError> {
     let burst = match cross.right_limit_at(&Rational::ZERO) {
         Extended::Finite(burst) => burst,
         _ => return Ok(None),

@@ -315,3 +315,46 @@ fn a_sink_tree_holds_packets_back() {
     let run = simulate(&network, id, &settings).expect("a run");
     assert_eq!(Extended::from(run.delay), found.delay, "it happens");
 }
+
+#[test]
+fn ludb_finds_the_best_theta() {
+    // The burst 2 of f0 comes to s1 at the rate 10, up to 1/5; by then 2 + 1 + 4/5 have come, and
+    // RL(5, 1) has served that at 1 + 19/25. The search ends in steps of 2^-13.
+    let flows = [(tb("2", "1"), [0, 1].as_slice()), (tb("1", "4"), [1].as_slice())];
+    let network = network(&[rl("10", "0"), rl("5", "1")], &flows);
+    let exact = bound(&network, "f0", Analysis::SinkTree, Multiplexing::Fifo).delay;
+    assert_eq!(exact, number("44/25"));
+    let found = bound(&network, "f0", Analysis::Ludb, Multiplexing::Fifo).delay;
+    let close = number("1.7602");
+    assert!(found >= exact && found <= close, "{found}");
+}
+
+#[test]
+fn ludb_takes_nested_flows_inside_out_and_cuts_what_overlaps() {
+    let servers = [rl("10", "1"), rl("10", "1"), rl("10", "1")];
+    let flows = [
+        (tb("2", "1"), [0, 1, 2].as_slice()),
+        (tb("3", "2"), [0, 1].as_slice()),
+        (tb("4", "1"), [1].as_slice()),
+    ];
+    let nested = network(&servers, &flows);
+    let found = bound(&nested, "f0", Analysis::Ludb, Multiplexing::Fifo);
+    let lines = found.delay_by.derivation.lines(&nested);
+    assert!(lines[0].starts_with("s1 to s1: f2 with"), "{lines:?}");
+    assert!(lines[1].starts_with("s0 to s1: f1 with"), "{lines:?}");
+    // From the inside: RL(9, 1 + 4/10), with s0 RL(9, 12/5), less f1 RL(7, 12/5 + 3/9), with s2
+    // another 1, and 2/7 for the burst, if all thetas are the first ones; the best are better.
+    let first = ["7/5", "1", "1/3", "1", "2/7"].iter().map(|part| rational(part)).sum::<Rational>();
+    assert!(found.delay < Extended::from(first), "{}", found.delay);
+    let overlapping = [
+        (tb("2", "1"), [0, 1, 2].as_slice()),
+        (tb("3", "2"), [0, 1].as_slice()),
+        (tb("4", "1"), [1, 2].as_slice()),
+    ];
+    let overlapping = network(&servers, &overlapping);
+    let found = bound(&overlapping, "f0", Analysis::Ludb, Multiplexing::Fifo);
+    assert_eq!(found.delay_by.derivation.lines(&overlapping).len(), 4, "one is cut in two");
+    for better in [Analysis::Elp, Analysis::Plp] {
+        assert!(bound(&overlapping, "f0", better, Multiplexing::Fifo).delay <= found.delay);
+    }
+}

@@ -106,8 +106,11 @@ fn check(network: &Network) -> Result<(), TestCaseError> {
                     let Some(run) = &runs[id.index()] else { continue };
                     for analysis in Analysis::ALL {
                         // Linear programs are solved once: they do not depend on these choices.
-                        let program = matches!(analysis, Analysis::Plp | Analysis::Elp);
-                        if program && method != ArrivalBound::ALL[0] {
+                        let program =
+                            matches!(analysis, Analysis::Ludb | Analysis::Plp | Analysis::Elp);
+                        let first = role == FlowOfInterest::LowestPriority
+                            && method == ArrivalBound::ALL[0];
+                        if program && !first {
                             continue;
                         }
                         let found = match analyser.bound(id, analysis) {

@@ -35,6 +35,7 @@ Analyses:
   pmoo       pay multiplexing only once: what the whole path leaves over; any order of service
   tma        tandem matching: pmoo over the best parts of the path; any order of service
   sink-tree  FIFO networks in which all flows go to one root; exact for token buckets
+  ludb       FIFO paths: left-over curves of nested flows with the best parameters; overlaps are cut
   plp        linear program for FIFO paths, of polynomial size; also for cyclic networks
   elp        the same with all times: for paths of up to 6 servers, and close to the worst case
   all        all of these side by side, those left out that do not apply

@@ -23,9 +23,9 @@ pub(super) fn candidates<'n>(
         ..settings
     };
     let mut first = vec![Analysis::TfaPlusPlus];
-    // A linear program takes milliseconds: for networks of which one has patience for all flows.
+    // Linear programs and searches take milliseconds: for networks of which one has patience for all flows.
     if network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>() <= PROGRAMMED {
-        first.extend([Analysis::Plp, Analysis::Elp]);
+        first.extend([Analysis::Ludb, Analysis::Plp, Analysis::Elp]);
     }
     let mut candidates = vec![(settings.clone(), first)];
     if network.order().is_ok() {

@@ -275,7 +275,7 @@ impl Delays {
 }
 
 /// A power of two that is at most the number and more than half of it.
-fn power_of_two_below(number: &Rational) -> Rational {
+pub(super) fn power_of_two_below(number: &Rational) -> Rational {
     let (one, two) = (Rational::ONE, Rational::from(2));
     let mut power = one;
     while power > *number {

@@ -7,6 +7,7 @@
 mod best;
 mod fixed_point;
 mod linear;
+mod ludb;
 mod pmoo;
 mod sfa;
 mod sink_tree;
@@ -44,6 +45,9 @@ pub enum Analysis {
     /// For FIFO networks in which all flows go to one root; exact for rate-latency service and
     /// token buckets.
     SinkTree,
+    /// Least upper delay bound for FIFO paths: nested left-over curves with the best parameters;
+    /// also for cyclic networks.
+    Ludb,
     /// A linear program of polynomial size for FIFO paths, with the delays of
     /// [`Analysis::TfaPlusPlus`] as further constraints; also for cyclic networks.
     Plp,
@@ -55,13 +59,14 @@ pub enum Analysis {
 
 impl Analysis {
     /// All analyses.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Tfa,
         Self::Sfa,
         Self::Pmoo,
         Self::TandemMatching,
         Self::TfaPlusPlus,
         Self::SinkTree,
+        Self::Ludb,
         Self::Plp,
         Self::Elp,
         Self::Best,
@@ -76,6 +81,7 @@ impl Analysis {
             Self::TandemMatching => "tma",
             Self::TfaPlusPlus => "tfa++",
             Self::SinkTree => "sink-tree",
+            Self::Ludb => "ludb",
             Self::Plp => "plp",
             Self::Elp => "elp",
             Self::Best => "best",
@@ -117,8 +123,8 @@ pub enum AnalysisError {
     /// The network is no sink tree.
     #[error("no sink tree: {0}; use another analysis")]
     NotSinkTree(String),
-    /// No linear program describes the path of the flow.
-    #[error("no linear program: {0}; use another analysis")]
+    /// No linear program, and no nest of cross flows, describes the path of the flow.
+    #[error("no program for a FIFO path: {0}; use another analysis")]
     NoProgram(String),
     /// The settings name no way to bound arrivals.
     #[error("no method to bound arrivals is set; name at least one")]
@@ -272,7 +278,7 @@ impl<'n> Analyser<'n> {
     pub(super) fn feed_forward(&self, analysis: Analysis) -> Result<(), AnalysisError> {
         if matches!(
             analysis,
-            Analysis::TfaPlusPlus | Analysis::Plp | Analysis::Elp | Analysis::Best
+            Analysis::TfaPlusPlus | Analysis::Ludb | Analysis::Plp | Analysis::Elp | Analysis::Best
         ) {
             return Ok(());
         }
@@ -292,6 +298,7 @@ impl<'n> Analyser<'n> {
             Analysis::TandemMatching => tandem_matching::bound(&bounder, flow),
             Analysis::TfaPlusPlus => self.delays()?.bound(&self.common, flow),
             Analysis::SinkTree => sink_tree::bound(&self.common, flow),
+            Analysis::Ludb => ludb::bound(&self.common, self.delays()?, flow),
             Analysis::Plp | Analysis::Elp => {
                 linear::bound(&self.common, self.delays()?, flow, analysis)
             }

@@ -31,7 +31,7 @@ use crate::network::derivation::{Derivation, Step};
 use crate::network::model::FlowId;
 use crate::network::operations;
 use dates::Choice;
-use tandem::Tandem;
+pub(super) use tandem::Tandem;
 
 /// Servers on a path up to which all times are taken: there are twice as many with each.
 const LONGEST: usize = 6;

@@ -18,11 +18,11 @@ const ALL_PAIRS: usize = 12;
 
 /// A server of the path.
 #[derive(Debug)]
-pub(super) struct Stage {
-    pub(super) server: ServerId,
+pub(in crate::network::analysis) struct Stage {
+    pub(in crate::network::analysis) server: ServerId,
     services: Vec<RateLatency>,
     /// Total flow analysis: nothing stays longer.
-    pub(super) delay: Extended,
+    pub(in crate::network::analysis) delay: Extended,
     /// Nothing is behind for longer.
     period: Extended,
     /// What shapes the traffic that comes from the server before.
@@ -31,13 +31,13 @@ pub(super) struct Stage {
 
 /// Flows that share the same servers of the path and come over one link.
 #[derive(Debug)]
-pub(super) struct Class {
-    pub(super) first: usize,
-    pub(super) last: usize,
+pub(in crate::network::analysis) struct Class {
+    pub(in crate::network::analysis) first: usize,
+    pub(in crate::network::analysis) last: usize,
     /// The server that they come from, which is not on the path.
     from: Option<ServerId>,
-    pub(super) flows: Vec<FlowId>,
-    pub(super) arrival: Curve,
+    pub(in crate::network::analysis) flows: Vec<FlowId>,
+    pub(in crate::network::analysis) arrival: Curve,
 }
 
 /// Side links that shape: the server that they lead to, the server they come from, the shape.
@@ -45,9 +45,9 @@ type Side = (usize, ServerId, Vec<TokenBucket>);
 
 /// A tandem. The flow of interest is in the class over all of it.
 #[derive(Debug)]
-pub(super) struct Tandem {
-    pub(super) stages: Vec<Stage>,
-    pub(super) classes: Vec<Class>,
+pub(in crate::network::analysis) struct Tandem {
+    pub(in crate::network::analysis) stages: Vec<Stage>,
+    pub(in crate::network::analysis) classes: Vec<Class>,
     sides: Vec<Side>,
     /// Times and data are divided by these, so that numbers are of one size.
     time: Rational,
@@ -56,7 +56,7 @@ pub(super) struct Tandem {
 
 impl Tandem {
     /// The path of a flow, given delays at all servers.
-    pub(super) fn of(
+    pub(in crate::network::analysis) fn of(
         common: &Common<'_>,
         delays: &Delays,
         flow: FlowId,

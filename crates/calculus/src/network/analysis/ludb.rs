@@ -1,0 +1,275 @@
+//! Least upper delay bound for FIFO paths ("LUDB"): left-over service curves inside out, with the
+//! best parameters theta.
+//!
+//! Cross flows of which any two share no server of the path, or one all of those of the other, are
+//! nested. What a flow that holds others finds on its servers is their service, convolved, with that
+//! left over by the flows inside; the FIFO left-over curve of that flow, for any theta, is in turn
+//! what is left over for the flow around it (Lenzini, Mingozzi, Stea, "A methodology for computing
+//! end-to-end delay bounds in FIFO-multiplexing tandems", Performance Evaluation 65, 2008). All that
+//! goes all the way is one aggregate. Where two flows overlap, one of them is cut there and comes to
+//! the rest of its servers as a new flow, delayed as total flow analysis says; either the one that
+//! begins first is always cut or the other.
+//!
+//! Every choice of thetas gives a bound, so they are searched for: from the time that it takes to
+//! serve the burst of the flow on, in steps that become smaller. What is found is a bound, and mostly
+//! the least one but for some digits; it need not be the least.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::fixed_point::{Delays, power_of_two_below};
+use super::linear::Tandem;
+use super::{Analysis, AnalysisError, FlowBound, source};
+use crate::network::arrival::Common;
+use crate::network::derivation::{Derivation, Step};
+use crate::network::model::{FlowId, ServerId};
+use crate::network::operations;
+use crate::{Curve, Extended, Rational};
+
+/// Servers of a path, and cross flows on it (alike ones are one), up to which parameters are
+/// searched for.
+const LONGEST: usize = 16;
+const MOST: usize = 32;
+/// How often the step of the search is halved, and how often all parameters are tried with a step.
+const HALVINGS: usize = 14;
+const ROUNDS: usize = 6;
+
+/// Cross traffic of a part of the path: its flows, and their arrivals together.
+type Crossing = (Vec<FlowId>, Curve);
+
+/// Parts of the path by their first and last servers.
+type Crossings = BTreeMap<(usize, usize), Crossing>;
+
+/// Cross traffic with what is nested in it.
+#[derive(Debug)]
+struct Node {
+    first: usize,
+    last: usize,
+    crossing: Crossing,
+    inside: Vec<usize>,
+}
+
+pub(super) fn bound(
+    common: &Common<'_>,
+    delays: &Delays,
+    id: FlowId,
+) -> Result<FlowBound, AnalysisError> {
+    let tandem = Tandem::of(common, delays, id)?;
+    let count = tandem.stages.len();
+    if count > LONGEST {
+        let why = format!("the path has {count} servers, ludb takes up to {LONGEST}");
+        return Err(AnalysisError::NoProgram(why));
+    }
+    let servers: Vec<ServerId> = tandem.stages.iter().map(|stage| stage.server).collect();
+    let waits: Vec<Extended> = tandem.stages.iter().map(|stage| stage.delay.clone()).collect();
+    let mut crossings = Crossings::new();
+    for class in &tandem.classes {
+        add(&mut crossings, (class.first, class.last), &class.flows, &class.arrival)?;
+    }
+    let whole = (0, count.saturating_sub(1));
+    let (_, aggregate) = crossings.remove(&whole).unwrap_or_else(nothing);
+    let mut best: Option<(Extended, Path<'_, '_>, Vec<Rational>)> = None;
+    for earlier in [false, true] {
+        let nested = nested(crossings.clone(), &waits, earlier)?;
+        if nested.len() > MOST {
+            let why = format!("{} flows cross the path, ludb takes up to {MOST}", nested.len());
+            return Err(AnalysisError::NoProgram(why));
+        }
+        let path = Path::of(common, &servers, nested);
+        let (delay, offsets) = path.search(&aggregate)?;
+        if best.as_ref().is_none_or(|(least, ..)| delay < *least) {
+            best = Some((delay, path, offsets));
+        }
+    }
+    let Some((delay, path, offsets)) = best else { return Err(AnalysisError::NoArrivalBound) };
+    let mut steps = Vec::new();
+    let service = path.service(&offsets, &mut steps)?;
+    let flow = common.network.flow(id);
+    // What is inside arrived no longer ago than the delay.
+    let backlog = match &delay {
+        Extended::Finite(delay) => flow.arrival.right_limit_at(delay),
+        infinite => infinite.clone(),
+    };
+    let output = operations::advanced(&flow.arrival, &delay)?;
+    let derivation = Derivation { steps, services: vec![service] };
+    let source = source(common, Analysis::Ludb, id, derivation);
+    Ok(FlowBound {
+        flow: id,
+        delay,
+        backlog,
+        output,
+        delay_by: Arc::clone(&source),
+        backlog_by: source,
+    })
+}
+
+fn nothing() -> Crossing {
+    (Vec::new(), Curve::zero())
+}
+
+/// Adds cross traffic to a part of the path.
+fn add(
+    crossings: &mut Crossings,
+    part: (usize, usize),
+    flows: &[FlowId],
+    arrival: &Curve,
+) -> Result<(), AnalysisError> {
+    let (known, sum) = crossings.entry(part).or_insert_with(nothing);
+    known.extend_from_slice(flows);
+    *sum = operations::sum(sum, arrival)?;
+    Ok(())
+}
+
+/// Cuts what overlaps: the one that begins `earlier`, or the other.
+fn nested(
+    mut crossings: Crossings,
+    waits: &[Extended],
+    earlier: bool,
+) -> Result<Crossings, AnalysisError> {
+    loop {
+        let overlap = crossings.keys().find_map(|(first, last)| {
+            let later = crossings.keys().find(|(a, b)| first < a && a <= last && last < b)?;
+            Some(((*first, *last), *later))
+        });
+        let Some(((first, last), (begin, end))) = overlap else { return Ok(crossings) };
+        // The part that is cut, and where the rest begins.
+        let (part, rest) = if earlier { ((first, last), begin) } else { ((begin, end), last + 1) };
+        let Some((flows, arrival)) = crossings.remove(&part) else { return Ok(crossings) };
+        let mut delay = Extended::ZERO;
+        for wait in waits.iter().take(rest).skip(part.0) {
+            delay = delay.checked_add(wait).unwrap_or(Extended::PositiveInfinity);
+        }
+        let behind = operations::advanced(&arrival, &delay)?;
+        add(&mut crossings, (part.0, rest - 1), &flows, &arrival)?;
+        add(&mut crossings, (rest, part.1), &flows, &behind)?;
+    }
+}
+
+/// A path whose cross traffic is nested.
+struct Path<'c, 'n> {
+    common: &'c Common<'n>,
+    servers: Vec<ServerId>,
+    /// Those inside come before those around them.
+    nodes: Vec<Node>,
+    /// Those around which there are no others.
+    outermost: Vec<usize>,
+}
+
+impl<'c, 'n> Path<'c, 'n> {
+    fn of(common: &'c Common<'n>, servers: &[ServerId], crossings: Crossings) -> Self {
+        let mut parts: Vec<_> = crossings.into_iter().collect();
+        // Short ones first; of the nodes so far, those that lie within and have nobody around them.
+        parts.sort_by_key(|((first, last), _)| (last - first, *first));
+        let mut nodes: Vec<Node> = Vec::with_capacity(parts.len());
+        let mut outermost: Vec<usize> = Vec::new();
+        for ((first, last), crossing) in parts {
+            let within = |index: &usize| {
+                nodes.get(*index).is_some_and(|node| first <= node.first && node.last <= last)
+            };
+            let (inside, outside): (Vec<usize>, Vec<usize>) =
+                outermost.iter().copied().partition(within);
+            outermost = outside;
+            outermost.push(nodes.len());
+            nodes.push(Node { first, last, crossing, inside });
+        }
+        Self { common, servers: servers.to_vec(), nodes, outermost }
+    }
+
+    /// What the servers of a part give to all that is not inside, given what is left over there.
+    fn around(
+        &self,
+        (first, last): (usize, usize),
+        inside: &[usize],
+        left: &[Curve],
+    ) -> Result<Curve, AnalysisError> {
+        let mut together: Option<Curve> = None;
+        let mut join = |curve: &Curve| {
+            together = Some(match together.take() {
+                None => curve.clone(),
+                Some(before) => operations::convolution(&before, curve)?,
+            });
+            Ok::<_, AnalysisError>(())
+        };
+        for (place, server) in self.servers.iter().enumerate().take(last + 1).skip(first) {
+            let holder = inside.iter().filter_map(|index| Some((self.nodes.get(*index)?, *index)));
+            let mut holder = holder.filter(|(node, _)| node.first <= place && place <= node.last);
+            match holder.next() {
+                None => join(&self.common.network.server(*server).service)?,
+                Some((node, index)) if node.first == place => match left.get(index) {
+                    Some(curve) => join(curve)?,
+                    None => join(&Curve::zero())?,
+                },
+                Some(_) => {}
+            }
+        }
+        Ok(together.unwrap_or_else(Curve::zero))
+    }
+
+    /// What is left over all the way. Offsets add to the thetas.
+    fn service(&self, offsets: &[Rational], steps: &mut Vec<Step>) -> Result<Curve, AnalysisError> {
+        let mut left: Vec<Curve> = Vec::with_capacity(self.nodes.len());
+        for (node, offset) in self.nodes.iter().zip(offsets) {
+            let service = self.around((node.first, node.last), &node.inside, &left)?;
+            let arrival = &node.crossing.1;
+            let curve = match operations::time_to_serve(&service, arrival)? {
+                None => Curve::zero(),
+                Some(time) => operations::fifo_left_over_at(&service, arrival, &(&time + offset))?,
+            };
+            if let (Some(first), Some(last)) =
+                (self.servers.get(node.first), self.servers.get(node.last))
+            {
+                steps.push(Step::Nested {
+                    first: *first,
+                    last: *last,
+                    cross: node.crossing.0.clone(),
+                    arrival: Arc::new(arrival.clone()),
+                    service: curve.clone(),
+                });
+            }
+            left.push(curve);
+        }
+        self.around((0, self.servers.len().saturating_sub(1)), &self.outermost, &left)
+    }
+
+    fn delay(&self, aggregate: &Curve, offsets: &[Rational]) -> Result<Extended, AnalysisError> {
+        let service = self.service(offsets, &mut Vec::new())?;
+        Ok(operations::horizontal_deviation(aggregate, &service)?)
+    }
+
+    /// Offsets from which no step leads to a smaller delay, and that delay.
+    fn search(&self, aggregate: &Curve) -> Result<(Extended, Vec<Rational>), AnalysisError> {
+        let mut offsets = vec![Rational::ZERO; self.nodes.len()];
+        let mut least = self.delay(aggregate, &offsets)?;
+        let delay = match least.finite() {
+            Some(delay) if delay.is_positive() => delay,
+            _ => return Ok((least, offsets)),
+        };
+        let mut step = power_of_two_below(delay);
+        for _ in 0..HALVINGS {
+            for _ in 0..ROUNDS {
+                let mut better = false;
+                for place in 0..offsets.len() {
+                    let Some(now) = offsets.get(place).cloned() else { continue };
+                    for tried in [&now + &step, &now - &step] {
+                        if tried.is_negative() {
+                            continue;
+                        }
+                        offsets[place] = tried.clone();
+                        let found = self.delay(aggregate, &offsets)?;
+                        if found < least {
+                            least = found;
+                            better = true;
+                            break;
+                        }
+                        offsets[place] = now.clone();
+                    }
+                }
+                if !better {
+                    break;
+                }
+            }
+            step = step / Rational::from(2);
+        }
+        Ok((least, offsets))
+    }
+}
