@@ -209,6 +209,12 @@ fn is_shared(case: &Case) -> bool {
 /// What a reader must know about all figures: clocks, pages, pinning, counters.
 pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
     let mut remarks = Vec::new();
+    if cfg!(debug_assertions) {
+        remarks.push(
+            "This Planimeter was built without optimisation: no figure says anything about tables. Build it with --release."
+                .to_owned(),
+        );
+    }
     let shares = findings.measured.iter().flat_map(|one| &one.turns);
     let working = findings
         .measured
