@@ -134,29 +134,28 @@ fn plan(matches: &ArgMatches, settings: &Settings) -> Result<Plan, Failure> {
     });
     let mut key_bits = arguments::key_bits(matches)?.unwrap_or_else(|| vec![32]);
     let mut parameter_bytes = arguments::parameter_bytes(matches)?.unwrap_or_else(|| vec![4]);
-    let shapes: Vec<Wanted> =
-        match matches.get_one::<PathBuf>("program") {
-            None => {
-                let (bits, bytes) =
-                    (std::mem::take(&mut key_bits), std::mem::take(&mut parameter_bytes));
-                vec![(sizes, bits, bytes, Requirements::default())]
-            }
-            Some(path) => predict::of_program(path, &program::load(path, matches)?)?
-                .into_iter()
-                .filter_map(|subject| match subject.layout {
-                    Ok(layout) => Some((
-                        vec![layout.size()],
-                        vec![layout.key_bits()],
-                        vec![layout.parameter_bytes()],
-                        subject.asks,
-                    )),
-                    Err(reason) => {
-                        eprintln!("planimeter: {} is left out: {reason}", subject.name);
-                        None
-                    }
-                })
-                .collect(),
-        };
+    let shapes: Vec<Wanted> = match matches.get_one::<PathBuf>("program") {
+        None => {
+            let (bits, bytes) =
+                (std::mem::take(&mut key_bits), std::mem::take(&mut parameter_bytes));
+            vec![(sizes, bits, bytes, Requirements::default())]
+        }
+        Some(path) => predict::of_program(path, &program::load(path, matches)?)?
+            .into_iter()
+            .filter_map(|subject| match subject.layout {
+                Ok(layout) => Some((
+                    vec![layout.size()],
+                    vec![layout.key_bits()],
+                    vec![layout.parameter_bytes()],
+                    subject.asks,
+                )),
+                Err(reason) => {
+                    eprintln!("planimeter: {} is left out: {reason}", subject.name);
+                    None
+                }
+            })
+            .collect(),
+    };
     let mut selections = Vec::new();
     for (sizes, key_bits, parameter_bytes, asks) in shapes {
         if !arguments::chooses(matches) && !matches.get_flag("full") {
