@@ -1,6 +1,7 @@
 //! Facts about the host that runs the probe.
 
 use std::fs;
+use std::time::Duration;
 
 use crate::outcome::HostFacts;
 
@@ -38,6 +39,22 @@ fn value_of(file: &str, key: &str) -> Option<String> {
     })
 }
 
+/// Processor time since boot that a hypervisor gave to others while this machine had work for it,
+/// of all cores together (`steal`, see proc_stat(5)); zero on a machine of its own.
+pub(crate) fn stolen() -> Duration {
+    fs::read_to_string("/proc/stat").ok().and_then(|text| stolen_ticks(&text)).map_or(
+        Duration::ZERO,
+        |ticks| {
+            Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+        },
+    )
+}
+
+fn stolen_ticks(stat: &str) -> Option<u64> {
+    let cpu = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    cpu.split_whitespace().nth(7)?.parse().ok()
+}
+
 /// Raises the limit of open files as far as it may be raised, since every emulated switch needs
 /// one or two. Returns the limit then in force.
 pub fn raise_file_limit() -> u64 {
@@ -61,6 +78,14 @@ pub fn raise_file_limit() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn stolen_time_is_the_eighth_number() {
+        let stat = "cpu  10 20 30 40 50 60 70 80 90 100\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
+        assert_eq!(super::stolen_ticks(stat), Some(80));
+        assert_eq!(super::stolen_ticks("cpu  10 20 30 40\n"), None, "kernels before 2.6.11");
+        assert_eq!(super::stolen_ticks(""), None);
+    }
+
     #[test]
     fn facts_of_this_host_are_read() {
         let facts = super::facts();

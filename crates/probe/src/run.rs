@@ -95,6 +95,7 @@ pub fn run(
     let config = &config;
     let mut runner = Runner {
         started: Instant::now(),
+        stolen: host::stolen(),
         result: empty_result(config, &context),
         config,
         context,
@@ -141,6 +142,8 @@ struct Runner<'a> {
     context: RunContext,
     watcher: &'a mut dyn Watcher,
     started: Instant,
+    /// Processor time that a hypervisor had withheld before.
+    stolen: Duration,
     result: RunResult,
     trials: u32,
     planned: Option<u32>,
@@ -280,6 +283,15 @@ impl Runner<'_> {
             .flat_map(|point| thresholds::evaluate(thresholds, point))
             .collect();
         self.result.elapsed_s = self.started.elapsed().as_secs_f64();
+        let stolen = host::stolen().saturating_sub(self.stolen).as_secs_f64();
+        // Where a hundredth is missing in pauses, a hundredth of the packets is late.
+        if stolen >= self.result.elapsed_s / 1000.0 {
+            self.result.notes.push(format!(
+                "The hypervisor withheld {stolen:.2} s of processor time from this machine during \
+                 the {:.0} s of the run (steal): what waited then was late, on either side.",
+                self.result.elapsed_s
+            ));
+        }
         self.result.completion = completion(&self.result, self.is_interrupted());
         self.result
     }
