@@ -23,6 +23,11 @@ pub(crate) use arguments::command;
 const REPORT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    if let Some(parent) = matches.get_one::<u32>("parent")
+        && !ends_with(*parent)
+    {
+        return Ok(ExitCode::SUCCESS);
+    }
     let switches_named =
         ["device", "devices", "first-port"].into_iter().find(|name| given(matches, name));
     match (text(matches, "protocol"), switches_named) {
@@ -32,6 +37,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         ))),
         (_, None) => listen(matches),
     }
+}
+
+/// Lets this process end when its parent does, however that comes about. `false` if the parent has
+/// ended already.
+fn ends_with(parent: u32) -> bool {
+    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    getppid().is_some_and(|now| now.as_raw_nonzero().get().cast_unsigned() == parent)
 }
 
 /// Runs an OpenFlow controller.

@@ -64,6 +64,8 @@ fn start(application: &str, arguments: &[String]) -> Result<(Child, String), Fai
     let program = std::env::current_exe().map_err(Failure::run)?;
     let mut process = Command::new(program)
         .args(["controller", "--application", application])
+        // Dropping it is not all: this process may be killed.
+        .args(["--parent", &std::process::id().to_string()])
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

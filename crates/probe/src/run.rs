@@ -3,10 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 use std::time::{Duration, Instant, SystemTime};
+
+use rustix::process::{Pid, Signal};
 
 use crate::config::{Config, Mode, PlanKind, ProcessSelector, Protocol};
 use crate::cores::{NoPrecedence, Precedence};
@@ -254,6 +257,8 @@ impl Runner<'_> {
         let failed = |outcome: String| RunError::Between { command: command.clone(), outcome };
         let mut child = Command::new("sh")
             .args(["-c", command])
+            // So that what it starts can be ended with it.
+            .process_group(0)
             .spawn()
             .map_err(|error| failed(format!("could not be started: {error}")))?;
         loop {
@@ -261,7 +266,8 @@ impl Runner<'_> {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => return Err(failed(format!("ended with {status}"))),
                 None if self.is_interrupted() => {
-                    let _ = child.kill();
+                    let group = Pid::from_child(&child);
+                    let _ = rustix::process::kill_process_group(group, Signal::KILL);
                     let _ = child.wait();
                     return Ok(());
                 }

@@ -80,7 +80,7 @@ pub(crate) fn command() -> Command {
         .args(tls_arguments())
 }
 
-fn general() -> [Arg; 5] {
+fn general() -> [Arg; 6] {
     [
         Arg::new("application")
             .short('a')
@@ -108,6 +108,12 @@ fn general() -> [Arg; 5] {
             .value_parser(value_parser!(u16))
             .default_value("10")
             .help("How long a rule stays without a packet that matches; 0 for ever"),
+        // For the controllers that planimeter itself starts.
+        Arg::new("parent")
+            .long("parent")
+            .value_name("PID")
+            .value_parser(value_parser!(u32))
+            .hide(true),
         Arg::new("verbose")
             .short('v')
             .long("verbose")

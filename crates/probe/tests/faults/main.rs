@@ -295,11 +295,14 @@ fn the_rates_of_an_interrupted_trial_are_over_the_time_that_was_measured() {
 fn an_interrupt_ends_the_command_between_trials() {
     let peer = Peer::start(Behaviour::Answer { copies: 1 });
     let address = peer.address().to_string();
+    // Found again by its argument, and not last, so that every shell makes it a child.
+    let sleep = format!("sleep 3600.{}", std::process::id());
+    let between = format!("{sleep}; true");
     let result = run::interrupted_after_a_trial(&[
         ("controller.address", &address),
         ("switches.count", "1"),
         ("plan.repetitions", "2"),
-        ("plan.between", "sleep 3600"),
+        ("plan.between", &between),
         ("timing.settle", "0s"),
         ("timing.warmup", "0s"),
         ("timing.measure", "100ms"),
@@ -308,6 +311,11 @@ fn an_interrupt_ends_the_command_between_trials() {
     assert!(matches!(result.completion, Completion::Partial { .. }), "{:?}", result.completion);
     let trials: usize = result.points.iter().map(|point| point.trials.len()).sum();
     assert_eq!(trials, 1);
+    let left = std::fs::read_dir("/proc").expect("processes").flatten().find(|process| {
+        let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).replace('\0', " ").contains(&sleep)
+    });
+    assert!(left.is_none(), "{left:?} was left behind");
 }
 
 #[test]
