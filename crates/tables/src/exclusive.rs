@@ -9,6 +9,10 @@ use crate::quiescence::relax;
 use crate::sync::{AtomicBool, Ordering};
 
 /// A value that is sound to share and that one thread at a time has for itself.
+///
+/// It shares no cache line with its neighbours, and none with the line beside it that processors fetch along:
+/// otherwise each core would take the other's line away once per batch.
+#[repr(align(128))]
 pub(crate) struct Exclusive<T> {
     value: T,
     held: AtomicBool,

@@ -131,7 +131,7 @@ pub(crate) fn flip(worker: &mut Worker, keys: &[u8], mask: u32) -> u64 {
     sum
 }
 
-struct Hashbrown(hashbrown::HashMap<u32, u32>);
+pub(crate) struct Hashbrown(pub(crate) hashbrown::HashMap<u32, u32>);
 
 impl Contender for Hashbrown {
     fn name(&self) -> &str {

@@ -1,13 +1,27 @@
 //! One core against several: what sharing costs and sharding saves.
+//!
+//! Two controls share nothing by construction: a loop of arithmetic, and a map of its own for each core. What they fail
+//! to gain, the machine does not have (processors that are threads of one core, a clock that falls, a common cache or
+//! memory bus), and no table can.
 
+use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
 
-use tables::{Design, EntryLock, Storage, machine};
+use tables::{Design, EntryLock, Storage, Synchronisation, Table, machine};
 
-use super::contenders::{filled, flip};
+use super::contenders::{Contender, Hashbrown, filled, flip};
 use super::statistics::Estimate;
 use super::{MASK, OPERATIONS, random_keys};
+
+/// Passes over the keys in one repetition, after one that warms the core's caches up.
+const PASSES: usize = 8;
+
+/// A pass over the keys of one core.
+type Pass<'a> = Box<dyn FnMut() + 'a>;
+
+/// Makes the pass of a core, on the thread that runs it.
+type Passes<'a> = &'a (dyn Fn(usize) -> Pass<'a> + Sync);
 
 /// Updates per second of one core and of `wanted` cores, in turns.
 pub(crate) fn scale(bits: u32, repetitions: usize, available: &[usize], wanted: usize) {
@@ -17,78 +31,99 @@ pub(crate) fn scale(bits: u32, repetitions: usize, available: &[usize], wanted: 
         return;
     }
     println!(
-        "2^{bits} entries, M updates/s of all cores together, {repetitions} repetitions, 95 % confidence"
+        "2^{bits} entries, M updates/s of all cores together, {repetitions} repetitions of {PASSES} passes, 95 % confidence"
     );
+    let size = 1_u32 << bits;
+    let together = size * cores.len() as u32;
+    compare("control: arithmetic, no memory", repetitions, cores, &|_| Box::new(calculate));
+    compare("control: hashbrown, a map for each core", repetitions, cores, &|core| {
+        let mut map = Hashbrown((0..size).map(|key| (key, key)).collect());
+        let keys = random_keys(bits, OPERATIONS, core as u64 + 7);
+        Box::new(move || {
+            black_box(map.update(&keys, MASK));
+        })
+    });
+    // The same program on more cores: each has its part of the entries.
+    let (whole, parts) =
+        (filled(Design::sharded(1), size), filled(Design::sharded(cores.len()), size));
+    let (all_keys, part_keys) = (own_keys(&whole, size, 1), own_keys(&parts, size, cores.len()));
+    for call in [32, 256] {
+        let name = format!("inline, sharded, 2^n entries in all, bulk {call}");
+        let one: Passes<'_> = &|_| pass(&whole, &all_keys[0], 0, call);
+        let all: Passes<'_> = &|core| pass(&parts, &part_keys[core], core, call);
+        compare_two(&name, repetitions, cores, one, all);
+    }
+    // A program that grows with its cores: together they need more of a cache that they share.
+    let grown = filled(Design::sharded(cores.len()), together);
+    let keys = own_keys(&grown, together, cores.len());
+    for call in [32, 256] {
+        let name = format!("inline, sharded, 2^n entries for each core, bulk {call}");
+        compare(&name, repetitions, cores, &|core| pass(&grown, &keys[core], core, call));
+    }
     let locked = Design::shared(Storage::Inline);
-    let designs = [
-        ("inline, sharded, 2^n entries for each core", Design::sharded(cores.len())),
-        ("inline, optimistic, locked, shared keys", locked),
-        (
-            "inline, optimistic, unlocked, shared keys",
-            Design { entry_lock: EntryLock::None, ..locked },
-        ),
-        ("static, optimistic, locked, shared keys", Design::shared(Storage::Static)),
-    ];
-    for (name, design) in designs {
-        let mut one = Vec::new();
-        let mut all = Vec::new();
-        // A sharded table as large as all the cores' entries together; each core draws from its own.
-        let sharded = design.storage == Storage::Inline
-            && design.entry_lock == EntryLock::None
-            && name.contains("sharded");
-        let size = if sharded { cores.len() as u32 } else { 1 } << bits;
+    for design in
+        [locked, Design { entry_lock: EntryLock::None, ..locked }, Design::shared(Storage::Static)]
+    {
+        let lock = design.entry_lock;
+        let name = format!("{}, optimistic, {lock}, shared keys, bulk 32", design.storage);
         let table = filled(design, size);
-        let keys: Vec<Vec<[u8; 4]>> = (0..cores.len())
-            .map(|core| {
-                let pool: Vec<u32> = (0..size)
-                    .filter(|key| !sharded || table.shard_of(&key.to_be_bytes()) == core)
-                    .collect();
-                let draws = random_keys(32, OPERATIONS, core as u64 + 7);
-                let pick = |draw: u32| pool[((u64::from(draw) * pool.len() as u64) >> 32) as usize];
-                draws.into_iter().map(|draw| pick(draw).to_be_bytes()).collect()
-            })
-            .collect();
-        for repetition in 0..=repetitions {
-            let rates = [run(&table, &keys[..1], &cores[..1]), run(&table, &keys, cores)];
-            if repetition > 0 {
-                one.push(rates[0]);
-                all.push(rates[1]);
-            }
-        }
-        let ratio = Estimate::of_ratio(&all, &one);
-        println!(
-            "  {name:44} 1 core {}, {} cores {}, ratio {ratio}, best {:.2}",
-            Estimate::of(&one),
-            cores.len(),
-            Estimate::of(&all),
-            ratio.best
-        );
+        let keys = own_keys(&table, size, cores.len());
+        compare(&name, repetitions, cores, &|core| pass(&table, &keys[core], core, 32));
     }
     println!();
 }
 
-/// Runs each core's keys on it at the same time; M updates/s of all together, over the time of the slowest.
-fn run(table: &tables::Table, keys: &[Vec<[u8; 4]>], cores: &[usize]) -> f64 {
-    let start = Barrier::new(cores.len());
+fn compare<'a>(name: &str, repetitions: usize, cores: &[usize], passes: Passes<'a>) {
+    compare_two(name, repetitions, cores, passes, passes);
+}
+
+/// Each core alone with `single`, then all at once with `passes`, as often as asked; one line.
+fn compare_two<'a>(
+    name: &str,
+    repetitions: usize,
+    cores: &[usize],
+    single: Passes<'a>,
+    passes: Passes<'a>,
+) {
+    let (mut one, mut all) = (Vec::new(), Vec::new());
+    for repetition in 0..=repetitions {
+        // Cores differ: the least biased "one core" is the mean of each.
+        let alone: f64 = (0..cores.len()).map(|core| run(&[core], cores, single)).sum::<f64>()
+            / cores.len() as f64;
+        let every: Vec<usize> = (0..cores.len()).collect();
+        let rate = run(&every, cores, passes);
+        if repetition > 0 {
+            one.push(alone);
+            all.push(rate);
+        }
+    }
+    let ratio = Estimate::of_ratio(&all, &one);
+    println!(
+        "  {name:52} 1 core {}, {} cores {}, ratio {ratio}, best {:.2}",
+        Estimate::of(&one),
+        cores.len(),
+        Estimate::of(&all),
+        ratio.best
+    );
+}
+
+/// Runs the passes of these cores at the same time; M updates/s of all together, over the time of the slowest.
+fn run(chosen: &[usize], cores: &[usize], passes: Passes<'_>) -> f64 {
+    let start = Barrier::new(chosen.len());
     let times: Vec<f64> = thread::scope(|scope| {
-        let threads: Vec<_> = keys
+        let threads: Vec<_> = chosen
             .iter()
-            .zip(cores)
-            .enumerate()
-            .map(|(shard, (keys, &core))| {
-                let start = &start;
+            .map(|&index| {
+                let (start, core) = (&start, cores[index]);
                 scope.spawn(move || {
                     if let Err(error) = machine::pin_to(core) {
                         eprintln!("NOT PINNED: {error}");
                     }
-                    let mut worker = table
-                        .worker_of_shard(shard % table.shards())
-                        .expect("a worker for each core");
+                    let mut pass = passes(index);
+                    pass();
                     start.wait();
                     let begin = machine::thread_time();
-                    for batch in keys.chunks(32) {
-                        flip(&mut worker, batch.as_flattened(), MASK);
-                    }
+                    (0..PASSES).for_each(|_| pass());
                     (machine::thread_time() - begin).as_secs_f64()
                 })
             })
@@ -96,5 +131,40 @@ fn run(table: &tables::Table, keys: &[Vec<[u8; 4]>], cores: &[usize]) -> f64 {
         threads.into_iter().map(|thread| thread.join().expect("a worker thread")).collect()
     });
     let slowest = times.into_iter().fold(0.0, f64::max);
-    (keys.len() * OPERATIONS) as f64 / slowest / 1e6
+    (chosen.len() * PASSES * OPERATIONS) as f64 / slowest / 1e6
+}
+
+/// For each core, random keys of its shard; of the whole table where it has no shards.
+fn own_keys(table: &Table, size: u32, cores: usize) -> Vec<Vec<[u8; 4]>> {
+    let sharded = matches!(table.design().synchronisation, Synchronisation::Sharded { .. });
+    (0..cores)
+        .map(|core| {
+            let pool: Vec<u32> = (0..size)
+                .filter(|key| !sharded || table.shard_of(&key.to_be_bytes()) == core)
+                .collect();
+            let draws = random_keys(32, OPERATIONS, core as u64 + 7);
+            let pick = |draw: u32| pool[((u64::from(draw) * pool.len() as u64) >> 32) as usize];
+            draws.into_iter().map(|draw| pick(draw).to_be_bytes()).collect()
+        })
+        .collect()
+}
+
+fn pass<'a>(table: &'a Table, keys: &'a [[u8; 4]], core: usize, call: usize) -> Pass<'a> {
+    let mut worker = table.worker_of_shard(core % table.shards()).expect("a worker for each core");
+    Box::new(move || {
+        for batch in keys.chunks(call) {
+            black_box(flip(&mut worker, batch.as_flattened(), MASK));
+        }
+    })
+}
+
+/// Six independent chains of arithmetic, three operations of each for an update, which fill a core's units.
+fn calculate() {
+    let mut chains = black_box([1_u64, 2, 3, 4, 5, 6]);
+    for _ in 0..OPERATIONS {
+        for chain in &mut chains {
+            *chain = (*chain ^ chain.rotate_left(7)).wrapping_add(MASK.into());
+        }
+    }
+    black_box(chains);
 }
