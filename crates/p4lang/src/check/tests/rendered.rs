@@ -1,6 +1,6 @@
 //! Messages as users see them.
 
-use super::refused::switch;
+use super::refused::architecture::switch;
 use super::{control, diagnostics_of, parser, program, statements};
 use crate::diagnostic::Severity;
 

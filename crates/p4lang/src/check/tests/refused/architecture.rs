@@ -1,0 +1,76 @@
+//! Whole programs: `main`, and what an architecture attaches to tables.
+
+use super::super::{accepts, program, refuses, warns};
+
+#[test]
+fn main_is_a_package_whose_parts_fit() {
+    let parts = "
+parser P(packet_in p, out Headers hdr, inout Meta m, inout standard_metadata_t sm) { state start { transition accept; } }
+control VC(inout Headers hdr, inout Meta m) { apply {} }
+control I(inout Headers hdr, inout Meta m, inout standard_metadata_t sm) { apply {} }
+control Wrong(inout Headers hdr, inout H m, inout standard_metadata_t sm) { apply {} }
+control Directed(inout Headers hdr, in Meta m, inout standard_metadata_t sm) { apply {} }
+control D(packet_out p, in Headers hdr) { apply {} }
+";
+    let main = |arguments: &str| program(&format!("{parts} V1Switch({arguments}) main;"));
+    accepts(&main("P(), VC(), I(), I(), VC(), D()"));
+    refuses(&main("P(), VC(), Wrong(), I(), VC(), D()"), "type-mismatch");
+    refuses(&main("P(), VC(), Directed(), I(), VC(), D()"), "type-mismatch");
+    refuses(&main("P(), VC(), I(), I(), VC()"), "arguments");
+    refuses(&main("P(), VC(), I(), I(), D(), VC()"), "type-mismatch");
+    refuses(&main("VC(), VC(), I(), I(), VC(), D()"), "type-mismatch");
+    refuses(&program("const bit<8> main = 1;"), "no-main");
+    warns(&program(parts), "no-main");
+}
+
+/// A program for v1model with this ingress control and this control for checksums.
+pub(in crate::check::tests) fn switch(ingress: &str, verify: &str) -> String {
+    program(&format!(
+        "parser Pa(packet_in p, out Headers hdr, inout Meta m, inout standard_metadata_t sm) {{ state start {{ transition accept; }} }}\n\
+         control VC(inout Headers hdr, inout Meta m) {{ apply {{ {verify} }} }}\n\
+         control UC(inout Headers hdr, inout Meta m) {{ apply {{ }} }}\n\
+         control I(inout Headers hdr, inout Meta m, inout standard_metadata_t sm) {{\n{ingress}\n}}\n\
+         control E(inout Headers hdr, inout Meta m, inout standard_metadata_t sm) {{ apply {{ }} }}\n\
+         control D(packet_out p, in Headers hdr) {{ apply {{ }} }}\n\
+         V1Switch(Pa(), VC(), I(), E(), UC(), D()) main;"
+    ))
+}
+
+#[test]
+fn tables_of_a_switch_attach_what_fits() {
+    let table = |name: &str, key: &str, property: &str| {
+        format!("table {name} {{ key = {{ {key} }} actions = {{ NoAction; }} {property} }}")
+    };
+    let one = |object: &str, property: &str| {
+        switch(
+            &format!("{object} x; {} apply {{ t.apply(); }}", table("t", "m.m: exact;", property)),
+            "",
+        )
+    };
+    let counter = "direct_counter(CounterType.packets)";
+    accepts(&one(counter, "counters = x;"));
+    accepts(&one(counter, "counters = direct_counter(CounterType.bytes);"));
+    accepts(&one("action_profile(4)", "implementation = x;"));
+    refuses(&one("counter(1, CounterType.packets)", "counters = x;"), "type-mismatch");
+    refuses(&one(counter, "meters = x;"), "type-mismatch");
+    refuses(&one(counter, "implementation = x;"), "type-mismatch");
+    let two = |object: &str, property: &str, keys: [&str; 2]| {
+        let (t, u) = (table("t", keys[0], property), table("u", keys[1], property));
+        switch(&format!("{object} x; {t} {u} apply {{ t.apply(); u.apply(); }}"), "")
+    };
+    refuses(&two(counter, "counters = x;", ["m.m: exact;"; 2]), "attached-twice");
+    let selector = "action_selector(HashAlgorithm.crc16, 8, 8)";
+    let keys = ["m.m: exact; m.w: selector;", "m.s.x: lpm; m.w: selector;"];
+    accepts(&two(selector, "implementation = x;", keys));
+    let keys = ["m.m: exact; m.w: selector;", "m.m: exact; m.m: selector;"];
+    refuses(&two(selector, "implementation = x;", keys), "selector");
+    refuses(&two(counter, "", ["m.m: lpm; m.w: lpm;", ""]), "match-kind");
+}
+
+#[test]
+fn checksum_controls_have_no_branches() {
+    let call = "verify_checksum(hdr.h.isValid(), { hdr.h.a }, hdr.h.b, HashAlgorithm.csum16);";
+    accepts(&switch("apply {}", call));
+    accepts(&switch("apply {}", &format!("{{ {call} return; }}")));
+    refuses(&switch("apply {}", &format!("if (hdr.h.isValid()) {{ {call} }}")), "misplaced");
+}

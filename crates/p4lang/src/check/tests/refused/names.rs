@@ -1,0 +1,105 @@
+//! Names: declared before use, once, and not hidden.
+
+use super::super::{accepts, control, parser, program, refuses, statements, warns};
+
+#[test]
+fn names_are_declared_before_they_are_used() {
+    refuses(&statements("z = 1;"), "undeclared-name");
+    refuses(
+        &statements("log_msg(\"x\", z); random(z, 0, 1); digest(1, { z, v });"),
+        "undeclared-name",
+    );
+    refuses(&statements("v = vv;"), "undeclared-name");
+    refuses(&program("const Later c = 1; typedef bit<8> Later;"), "undeclared-name");
+    refuses(&program("struct X { Missing m; }"), "undeclared-name");
+    refuses(&statements("v = m.none;"), "no-such-field");
+    refuses(&statements("q = m.er == error.None;"), "no-such-field");
+    refuses(&statements("q = m.su == Suits.Spades;"), "no-such-field");
+    refuses(&program("const bit<8> c = 1; const c d = 1;"), "not-a-type");
+    refuses(
+        &control("table t { key = { m.m: fuzzy; } actions = { NoAction; } }", ""),
+        "undeclared-name",
+    );
+    refuses(&statements("hdr.h.isvalid();"), "no-such-field");
+    refuses(&control("register<bit<8>>(4) r;", "r.reed(m.m, 0);"), "no-such-field");
+}
+
+#[test]
+fn a_name_is_declared_once() {
+    refuses(&statements("bit<8> x; bit<8> x;"), "duplicate");
+    refuses(&program("const bit<8> c = 1; const bit<8> c = 2;"), "duplicate");
+    refuses(&program("struct X { bit<8> a; bit<8> a; }"), "duplicate");
+    refuses(&program("enum X { A, A }"), "duplicate");
+    refuses(&program("error { NoMatch }"), "duplicate");
+    refuses(&program("match_kind { exact }"), "duplicate");
+    refuses(&program("void f(in bit<8> x) {} void f(in bit<8> x) {}"), "duplicate");
+    refuses(&program("void f(in bit<8> x, in bit<8> x) {}"), "duplicate");
+    refuses(&control("action a() {} action a() {}", ""), "duplicate");
+    refuses(
+        &parser("", "state start { transition accept; } state start { transition accept; }"),
+        "duplicate",
+    );
+    refuses(&control("table t { actions = { NoAction; } size = 1; size = 2; }", ""), "duplicate");
+    refuses(&control("action a() {} table t { actions = { a; a; } }", ""), "duplicate");
+}
+
+#[test]
+fn parameters_are_not_hidden_by_locals() {
+    refuses(&statements("bit<8> ro;"), "shadowing");
+    refuses(&control("action a(bit<8> x) { bit<8> x = 1; }", ""), "shadowing");
+    warns(&control("bit<8> m = 1;", "m = 2;"), "shadowing");
+    warns(&statements("{ bit<8> v = 2; v = 3; }"), "shadowing");
+}
+
+#[test]
+fn the_control_plane_knows_everything_by_its_own_name() {
+    refuses(&control("@name(\"x\") action a() {} @name(\"x\") action b() {}", ""), "duplicate");
+    refuses(
+        &control(
+            "table t { key = { m.m: exact @name(\"k\"); m.w: exact @name(\"k\"); } actions = { NoAction; } }",
+            "",
+        ),
+        "duplicate",
+    );
+    refuses(
+        &program(
+            "@name(\"C.x\") action b() {} control C() { @name(\"x\") action a() {} apply {} }",
+        ),
+        "duplicate",
+    );
+    accepts(&control(
+        "@name(\"x\") action a() {} @name(\"x\") table t { actions = { a; NoAction; } }",
+        "",
+    ));
+}
+
+#[test]
+fn given_names_clash_with_own_names() {
+    let two = |one: &str, other: &str| control(&format!("{one} {other}"), "");
+    let table = |name: &str| format!("table {name} {{ actions = {{ NoAction; }} }}");
+    accepts(&two(&format!("@name(\"x\") {}", table("t")), &table("u")));
+    accepts(&two("@name(\"u\") action t() {}", &table("u")));
+    refuses(&two(&format!("@name(\"u\") {}", table("t")), &table("u")), "duplicate");
+    refuses(&two("@name(\"u\") action t() {}", "action u() {}"), "duplicate");
+    refuses(
+        &(program("action top() {} control X() { @name(\".top\") action a() {} apply {} }")),
+        "duplicate",
+    );
+}
+
+#[test]
+fn states_and_locals_have_different_names() {
+    refuses(
+        &parser(
+            "bit<8> next;",
+            "state start { transition next; } state next { transition accept; }",
+        ),
+        "duplicate",
+    );
+}
+
+#[test]
+fn what_is_never_used_is_said() {
+    warns(&control("action a() {}", ""), "unused");
+    warns(&control("table t { actions = { NoAction; } }", ""), "unused");
+}

@@ -1,0 +1,67 @@
+//! Parsers: states, `select`, what is extracted and emitted.
+
+use super::super::{parser, program, refuses, warns};
+
+#[test]
+fn parsers_start_and_end() {
+    refuses(&parser("", "state begin { transition accept; }"), "no-start");
+    refuses(&parser("", "state start { transition next; }"), "undeclared-name");
+    refuses(
+        &parser("", "state start { transition other; } state other { transition start; }"),
+        "no-accept",
+    );
+    refuses(&parser("", "state start { transition accept; } state accept { }"), "reserved-name");
+    refuses(&parser("", "state start { transition accept; } state reject { }"), "reserved-name");
+    warns(&parser("", "state start { }"), "transition");
+    warns(
+        &parser("", "state start { transition accept; } state lost { transition accept; }"),
+        "unreachable",
+    );
+}
+
+#[test]
+fn select_looks_at_data_and_key_sets_fit() {
+    let select = |text: &str| {
+        parser("value_set<bit<8>>(4) vs;", &format!("state start {{ transition select{text} }}"))
+    };
+    refuses(&select("(m.s) { default: accept; }"), "type-mismatch");
+    refuses(&select("(5) { default: accept; }"), "type-mismatch");
+    refuses(&select("(m.er) { error.NoMatch: accept; }"), "type-mismatch");
+    refuses(&select("(m.p) { 5: accept; }"), "type-mismatch");
+    refuses(&select("(m.m) { (1, 2): accept; }"), "wrong-count");
+    refuses(&select("(m.m, m.w) { 1: accept; }"), "wrong-count");
+    refuses(&select("(m.m) { true: accept; }"), "type-mismatch");
+    refuses(&select("(m.m) { 16w1: accept; }"), "type-mismatch");
+    refuses(&select("(m.w) { vs: accept; }"), "type-mismatch");
+    refuses(&select("(m.m) { 16w1 &&& 16w3: accept; }"), "type-mismatch");
+    refuses(&select("(m.m) { 8w1 &&& 16w3: accept; }"), "bad-operand");
+    refuses(&select("(m.flag) { true &&& false: accept; }"), "bad-operand");
+    warns(&select("(m.m) { default: accept; 1: reject; }"), "unreachable");
+    refuses(
+        &parser("value_set<error>(4) vs;", "state start { transition accept; }"),
+        "type-not-allowed",
+    );
+}
+
+#[test]
+fn packets_are_read_and_written_in_headers() {
+    refuses(&parser("", "state start { p.extract(m.s); transition accept; }"), "type-mismatch");
+    refuses(&parser("", "state start { p.extract(hdr.v); transition accept; }"), "arguments");
+    refuses(&parser("", "state start { p.extract(hdr.h, 32); transition accept; }"), "arguments");
+    refuses(
+        &parser("", "state start { V x = p.lookahead<V>(); transition accept; }"),
+        "type-not-allowed",
+    );
+    refuses(
+        &parser("", "state start { m.m = p.lookahead(); transition accept; }"),
+        "type-arguments",
+    );
+    refuses(
+        &program("control X(packet_out p, in Meta m) { apply { p.emit(m.m); } }"),
+        "type-mismatch",
+    );
+    refuses(
+        &program("control X(packet_out p, in Meta m) { apply { p.emit(m.s); } }"),
+        "type-mismatch",
+    );
+}

@@ -1,0 +1,65 @@
+//! Statements: where they may stand, `switch`, `return`, assertions, annotations.
+
+use super::super::{accepts, control, parser, program, refuses, statements, warns};
+
+#[test]
+fn statements_stand_where_they_may() {
+    refuses(&parser("", "state start { return; transition accept; }"), "syntax");
+    refuses(&program("void f() { exit; }"), "misplaced");
+    refuses(&statements("break;"), "misplaced");
+    refuses(&statements("continue;"), "misplaced");
+    refuses(&statements("return 1;"), "return");
+    refuses(&program("void f() { return 1; }"), "return");
+    refuses(&program("bit<8> f() { return; }"), "return");
+    refuses(&program("bit<8> f() { return true; }"), "type-mismatch");
+    refuses(&program("bit<8> f(in bool b) { if (b) { return 1; } }"), "missing-return");
+    refuses(&program("bit<8> f(in bool b) { }"), "missing-return");
+    refuses(&statements("if (v) { }"), "type-mismatch");
+    refuses(&statements("verify(q, error.NoMatch);"), "misplaced");
+    refuses(&statements("register<bit<8>>(3) r;"), "misplaced");
+    refuses(&control("action a() { register<bit<8>>(3) r; }", ""), "misplaced");
+    refuses(&statements("v = this.v;"), "misplaced");
+}
+
+#[test]
+fn switches_have_labels_that_fit() {
+    refuses(&statements("switch (q) { true: {} }"), "type-mismatch");
+    refuses(&statements("switch (v) { 1: {} 1: {} }"), "duplicate");
+    refuses(&statements("switch (v) { default: {} default: {} }"), "duplicate");
+    refuses(&statements("switch (v) { 16w1: {} }"), "type-mismatch");
+    refuses(&statements("switch (v) { v: {} }"), "not-constant");
+    refuses(&statements("switch (m.su) { E8.A: {} }"), "type-mismatch");
+    let table = "action a() {} action b() {} table t { actions = { a; } default_action = a; }";
+    refuses(&control(table, "switch (t.apply().action_run) { b: {} }"), "undeclared-name");
+    refuses(&control(table, "switch (t.apply().action_run) { a: {} a: {} }"), "duplicate");
+    refuses(&control(table, "if (t.apply().action_run == a) {}"), "misplaced");
+    refuses(&control(table, "bool h = t.apply().hits;"), "no-such-field");
+    refuses(&control(table, "t.apply(1);"), "arguments");
+    refuses(&control(table, "if (t.apply()) {}"), "type-mismatch");
+}
+
+#[test]
+fn static_assertions_hold() {
+    accepts(&program("const bool c = static_assert(1 + 1 == 2, \"sum\");"));
+    refuses(&program("const bool c = static_assert(1 + 1 == 3, \"sum\");"), "static-assert");
+}
+
+#[test]
+fn branches_are_statements() {
+    refuses(&statements("if (q) bit<8> x;"), "syntax");
+    refuses(&statements("if (q) v = 1; else const bit<8> c = 1;"), "syntax");
+    accepts(&statements("if (q) { bit<8> x; } else if (v == 1) ; else hdr.h.setInvalid();"));
+}
+
+#[test]
+fn annotations_hold_constants() {
+    refuses(&program("@a[1, { 2 }] const bit<8> c = 1;"), "annotation");
+    refuses(&program("@a[k = 8w1] const bit<8> c = 1;"), "annotation");
+    refuses(&program("@a[k = 1, k = 2] const bit<8> c = 1;"), "duplicate");
+    refuses(&program("@a[1] @a[2] const bit<8> c = 1;"), "duplicate");
+    refuses(&program("@a[1] @a(2) const bit<8> c = 1;"), "duplicate");
+    refuses(&program("@a(1) @a[2] const bit<8> c = 1;"), "duplicate");
+    accepts(&program("@a(1) @a(2) const bit<8> c = 1;"));
+    refuses(&program("@name(1) const bit<8> c = 1;"), "annotation");
+    warns(&statements("mark_to_drop();"), "deprecated");
+}
