@@ -12,7 +12,6 @@ mod place;
 mod statement;
 
 use crate::error::RunError;
-use crate::externs::ChecksumState;
 use crate::layout::Layout;
 use crate::state::State;
 use crate::table::EntryHandle;
@@ -24,7 +23,6 @@ use p4lang::ir::{
     TableId, VariableId,
 };
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::time::Duration;
 
 /// Statements that one packet may run.
@@ -123,7 +121,6 @@ pub(crate) struct Machine<'p> {
     pub(crate) received_length: u64,
     pub(crate) effects: Effects,
     pub(crate) lookups: Vec<Lookup>,
-    pub(crate) checksums: HashMap<ExternId, ChecksumState>,
     in_parser: bool,
     /// Bytes by which headers that became valid or invalid change the packet.
     length_change: i64,
@@ -151,7 +148,6 @@ impl<'p> Machine<'p> {
             received_length: 0,
             effects: Effects::default(),
             lookups: Vec::new(),
-            checksums: HashMap::new(),
             in_parser: false,
             length_change: 0,
             steps: 0,
@@ -203,7 +199,7 @@ impl<'p> Machine<'p> {
         let parser = layout.program.parsers.get(id.index()).ok_or(RunError::Malformed("parser"))?;
         self.event(|_| Event::Block { name: parser.name.clone() });
         self.copy_in(&parser.parameters, arguments)?;
-        self.checksums.clear();
+        self.clear_checksums();
         self.in_parser = true;
         let outcome = self.parse(parser);
         self.in_parser = false;
@@ -230,7 +226,7 @@ impl<'p> Machine<'p> {
             layout.program.controls.get(id.index()).ok_or(RunError::Malformed("control"))?;
         self.event(|_| Event::Block { name: control.name.clone() });
         self.copy_in(&control.parameters, arguments)?;
-        self.checksums.clear();
+        self.clear_checksums();
         match self.block(&control.body) {
             Ok(_) => {}
             Err(Stop::Reject(_)) => return Err(RunError::Malformed("parser error in a control")),
@@ -240,10 +236,20 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
+    /// A checksum begins anew in each parser and control (PSA specification, section 7.7). psa_switch makes
+    /// one object for all packets.
+    fn clear_checksums(&mut self) {
+        if !self.state.follows_psa_switch {
+            self.state.checksums.clear();
+        }
+    }
+
     fn copy_in(&mut self, parameters: &[Parameter], arguments: &[Value]) -> Result<(), RunError> {
         for (parameter, argument) in parameters.iter().zip(arguments) {
             let value = match parameter.direction {
                 Direction::In | Direction::InOut => argument.clone(),
+                // As in psa_switch, where the caller says what an `out` parameter holds at first.
+                Direction::Out if self.state.follows_psa_switch => argument.clone(),
                 Direction::Out => self.initial(parameter.type_id)?,
             };
             self.set_variable(parameter.variable, value)?;

@@ -1,15 +1,15 @@
 //! What a switch remembers from packet to packet.
 
 use crate::error::LoadError;
-use crate::externs::ExternState;
 use crate::externs::hash::CustomCrcs;
+use crate::externs::{ChecksumState, ExternState};
 use crate::layout::Layout;
 use crate::table::{FieldMatch, TableState};
 use crate::value::Value;
 use p4lang::ir::{Architecture, ExternId, TypeId};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 /// A message that a program sent to the control plane.
@@ -47,11 +47,17 @@ pub struct CloneSession {
     pub packet_length: Option<u64>,
 }
 
+/// The clone session that PSA has from the start (PSA specification, section 6.8).
+pub(crate) const PSA_CLONE_SESSION_TO_CPU: u32 = 0;
+const PSA_PORT_CPU: u32 = 0xffff_fffd;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) tables: Vec<TableState>,
     pub(crate) externs: Vec<ExternState>,
+    /// What checksum units were given; an instance that is not here is as after `clear`.
+    pub(crate) checksums: HashMap<ExternId, ChecksumState>,
     /// By value set and member: one match per field.
     pub(crate) value_sets: Vec<Vec<Vec<FieldMatch>>>,
     pub(crate) custom_crcs: CustomCrcs,
@@ -92,6 +98,7 @@ impl State {
         Ok(Self {
             tables,
             externs,
+            checksums: HashMap::new(),
             value_sets: vec![Vec::new(); program.value_sets.len()],
             custom_crcs: CustomCrcs::default(),
             digests: Vec::new(),
@@ -99,13 +106,24 @@ impl State {
             ports_down: BTreeSet::new(),
             host_ports: BTreeSet::new(),
             multicast_groups: BTreeMap::new(),
-            clone_sessions: BTreeMap::new(),
+            clone_sessions: match program.architecture {
+                Architecture::Psa => {
+                    BTreeMap::from([(PSA_CLONE_SESSION_TO_CPU, Self::clone_session_to_cpu())])
+                }
+                _ => BTreeMap::new(),
+            },
             flow_ids: 0,
             priority_queues: 1,
             follows_psa_switch: false,
             counts_every_hit: program.architecture == Architecture::V1model,
             random: ChaCha8Rng::seed_from_u64(seed),
         })
+    }
+
+    /// One copy to the CPU port.
+    pub(crate) fn clone_session_to_cpu() -> CloneSession {
+        let replicas = vec![Replica { port: PSA_PORT_CPU, instance: 0 }];
+        CloneSession { replicas, ..CloneSession::default() }
     }
 
     /// A number between both, ends included; `low` if the range is empty.

@@ -24,6 +24,12 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryHandle(pub u64);
 
+impl EntryHandle {
+    /// The default entry, which a packet hits that finds no other. It has counters and meters of its own where
+    /// the architecture gives it some (PSA specification, sections 7.9 and 7.10).
+    pub const DEFAULT: Self = Self(0);
+}
+
 /// What a counter counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterValue {
@@ -82,20 +88,6 @@ impl Stored {
         self.restarted = now;
         self.notified = false;
     }
-
-    pub(crate) fn counter(&mut self, instance: ExternId) -> Option<&mut CounterValue> {
-        self.direct.iter_mut().find_map(|(id, direct)| match direct {
-            Direct::Counter(value) if *id == instance => Some(value),
-            _ => None,
-        })
-    }
-
-    pub(crate) fn meter(&mut self, instance: ExternId) -> Option<&mut Meter> {
-        self.direct.iter_mut().find_map(|(id, direct)| match direct {
-            Direct::Meter(meter) if *id == instance => Some(meter),
-            _ => None,
-        })
-    }
 }
 
 /// What becomes of entries that no packet hits for their timeout.
@@ -131,6 +123,8 @@ pub(crate) struct TableState {
     pub(crate) empty_group_action: Option<ActionCall>,
     pub(crate) ageing: Ageing,
     direct_shape: Vec<(ExternId, Direct)>,
+    /// Of the default entry.
+    default_direct: Vec<(ExternId, Direct)>,
     size: Option<u64>,
     entries: BTreeMap<EntryHandle, Stored>,
     index: HashMap<(Vec<FieldMatch>, u32), EntryHandle>,
@@ -191,6 +185,7 @@ impl TableState {
             empty_group_action,
             default_action,
             ageing,
+            default_direct: direct_shape.clone(),
             direct_shape,
             size: table.size,
             entries: BTreeMap::new(),
@@ -330,6 +325,32 @@ impl TableState {
 
     pub(crate) fn get_mut(&mut self, handle: EntryHandle) -> Option<&mut Stored> {
         self.entries.get_mut(&handle)
+    }
+
+    /// Counters and meters of an entry, [`EntryHandle::DEFAULT`] too.
+    fn direct(&mut self, handle: EntryHandle) -> Option<&mut Vec<(ExternId, Direct)>> {
+        if handle == EntryHandle::DEFAULT {
+            return Some(&mut self.default_direct);
+        }
+        self.entries.get_mut(&handle).map(|stored| &mut stored.direct)
+    }
+
+    pub(crate) fn counter(
+        &mut self,
+        handle: EntryHandle,
+        instance: ExternId,
+    ) -> Option<&mut CounterValue> {
+        self.direct(handle)?.iter_mut().find_map(|(id, direct)| match direct {
+            Direct::Counter(value) if *id == instance => Some(value),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn meter(&mut self, handle: EntryHandle, instance: ExternId) -> Option<&mut Meter> {
+        self.direct(handle)?.iter_mut().find_map(|(id, direct)| match direct {
+            Direct::Meter(meter) if *id == instance => Some(meter),
+            _ => None,
+        })
     }
 
     /// All entries, oldest first.

@@ -3,8 +3,12 @@
 //!
 //! PSA leaves open what user-defined metadata hold at first. As in BMv2's psa_switch
 //! (`targets/psa_switch/psa_switch.cpp`), those of egress are what ingress left if both have one type
-//! and the packet comes unicast or multicast, and zero otherwise.
+//! and the packet comes unicast or multicast, and zero otherwise. What else psa_switch does in a way of its own
+//! (see [`crate::Switch::follow_psa_switch`]) is marked by `follows`.
 
+mod shared;
+
+use self::shared::Shared;
 use super::{
     Bound, Output, PSA_PORT_RECIRCULATE, PassBudget, bound_control, bound_parser, drop_packet,
     microseconds, output,
@@ -12,6 +16,7 @@ use super::{
 use crate::error::{LoadError, RunError};
 use crate::layout::Layout;
 use crate::machine::Machine;
+use crate::state::{CloneSession, Replica};
 use crate::trace::Event;
 use crate::value::Value;
 use p4lang::ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
@@ -41,6 +46,8 @@ struct Ingress {
     path: &'static str,
     resubmitted: Value,
     recirculated: Value,
+    /// Bytes for counters and meters.
+    counted_length: u64,
     generation: u32,
 }
 
@@ -55,6 +62,10 @@ struct Egress {
     normal: Value,
     cloned_at_ingress: Value,
     cloned_at_egress: Value,
+    /// All of the four, where psa_switch is followed.
+    shared: Shared,
+    /// Bytes for counters and meters.
+    counted_length: u64,
     generation: u32,
 }
 
@@ -88,6 +99,7 @@ impl Blocks {
             path: "NORMAL",
             resubmitted: initial(machine, parser, 3)?,
             recirculated: initial(machine, parser, 4)?,
+            counted_length: packet.len() as u64,
             generation: 0,
         };
         let mut queue = VecDeque::from([Pass::Ingress(first)]);
@@ -114,24 +126,26 @@ impl Blocks {
         pass: Ingress,
         queue: &mut VecDeque<Pass>,
     ) -> Result<(), RunError> {
-        let Ingress { packet, port, path, resubmitted, recirculated, generation } = pass;
+        let Ingress { packet, port, path, counted_length, generation, .. } = pass;
         let length = packet.len();
         machine.event(|_| Event::Pass { pipeline: "ingress", port, length, path });
-        machine.begin_pass(length as u64)?;
+        machine.begin_pass(counted_length)?;
         let Pipeline { parser, control, deparser } = &self.ingress;
         let layout = machine.layout;
-        let forgets_port = machine.state.follows_psa_switch && path == "RESUBMIT";
+        let follows = machine.state.follows_psa_switch;
+        let mut shared = Shared::default();
+        // psa_switch forgets the port of a resubmitted packet.
+        let shown_port = if follows && path == "RESUBMIT" { 0 } else { u128::from(port) };
         let path = path_number(layout, path);
 
-        // psa_switch forgets the port; see `Switch::follow_psa_switch`.
-        let shown_port = if forgets_port { 0 } else { u128::from(port) };
         let mut input = Fields::new(machine, &parser.types, 2)?;
         input.set("ingress_port", shown_port).set("packet_path", path);
         let headers = initial(machine, &parser.types, 0)?;
         let metadata = initial(machine, &parser.types, 1)?;
         machine.load_packet(packet.clone());
-        let mut arguments = [headers, metadata, input.value, resubmitted, recirculated];
+        let mut arguments = [headers, metadata, input.value, pass.resubmitted, pass.recirculated];
         let outcome = machine.run_parser(parser.id, &mut arguments)?;
+        shared.take(machine, &arguments, &parser.types, &[1])?;
         let [headers, metadata, ..] = arguments;
 
         let mut input = Fields::new(machine, &control.types, 2)?;
@@ -145,6 +159,7 @@ impl Blocks {
         let type_id = output.type_id;
         let mut arguments = [headers, metadata, input.value, output.value];
         machine.run_control(control.id, &mut arguments)?;
+        shared.take(machine, &arguments, &control.types, &[1])?;
         let [headers, metadata, _, decisions] = arguments;
         let number = |field: &str| number(layout, &decisions, type_id, field);
         let (dropped, resubmit) = (number("drop") != 0, number("resubmit") != 0);
@@ -152,17 +167,22 @@ impl Blocks {
         let class_of_service = number("class_of_service");
         let (group, destination) = (number("multicast_group"), number("egress_port"));
 
-        let same_type = control.types.get(1) == self.egress.parser.types.get(1);
-        let kept = same_type.then(|| metadata.clone());
         let mut arguments = [
             initial(machine, &deparser.types, 0)?,
             initial(machine, &deparser.types, 1)?,
             initial(machine, &deparser.types, 2)?,
             headers,
-            metadata,
+            metadata.clone(),
             decisions,
         ];
-        machine.run_control(deparser.id, &mut arguments)?;
+        // In psa_switch, a packet that does not go on is not deparsed.
+        if !follows {
+            machine.run_control(deparser.id, &mut arguments)?;
+        } else if !dropped && !resubmit {
+            shared.fill(&mut arguments, &deparser.types, &[0, 1, 2])?;
+            machine.run_control(deparser.id, &mut arguments)?;
+            shared.take(machine, &arguments, &deparser.types, &[0, 1, 2])?;
+        }
         let [cloned_meta, resubmit_meta, normal_meta, ..] = arguments;
         let mut modified = machine.take_emitted();
         modified.extend_from_slice(machine.payload());
@@ -176,48 +196,58 @@ impl Blocks {
                 pass.port = replica.port;
                 pass.instance = replica.instance;
                 pass.class_of_service = u128::from(config.class_of_service);
-                pass.cloned_at_ingress.clone_from(&cloned_meta);
+                if follows {
+                    pass.counted_length = counted_length;
+                } else {
+                    pass.cloned_at_ingress.clone_from(&cloned_meta);
+                }
                 pass.generation += 1;
                 queue.push_back(Pass::Egress(pass));
             }
         }
         if dropped {
             drop_packet(machine, "at the end of ingress");
-        } else if resubmit {
+            return Ok(());
+        }
+        if resubmit {
             machine.event(|_| Event::Copy { kind: "resubmit" });
-            let recirculated = initial(machine, &parser.types, 4)?;
+            let cleared = initial(machine, &parser.types, 3)?;
             queue.push_back(Pass::Ingress(Ingress {
                 packet,
                 port,
                 path: "RESUBMIT",
-                resubmitted: resubmit_meta,
-                recirculated,
+                resubmitted: if follows { cleared } else { resubmit_meta },
+                recirculated: initial(machine, &parser.types, 4)?,
+                counted_length,
                 generation: generation + 1,
             }));
-        } else if group != 0 {
-            let replicas = machine.state.replicas(group as u32).to_vec();
-            if replicas.is_empty() {
-                drop_packet(machine, "the multicast group has no members");
-            }
-            for replica in replicas {
-                let path = "NORMAL_MULTICAST";
-                let mut pass = self.egress_pass(machine, modified.clone(), path, generation)?;
-                pass.port = replica.port;
-                pass.instance = replica.instance;
-                pass.class_of_service = class_of_service;
-                pass.normal.clone_from(&normal_meta);
-                if let Some(kept) = &kept {
-                    pass.metadata.clone_from(kept);
-                }
-                queue.push_back(Pass::Egress(pass));
-            }
+            return Ok(());
+        }
+        let multicast = group != 0;
+        let replicas = if multicast {
+            machine.state.replicas(group as u32).to_vec()
         } else {
-            let mut pass = self.egress_pass(machine, modified, "NORMAL_UNICAST", generation)?;
-            pass.port = destination as u32;
+            vec![Replica { port: destination as u32, instance: 0 }]
+        };
+        if replicas.is_empty() {
+            drop_packet(machine, "the multicast group has no members");
+        }
+        let path = if multicast { "NORMAL_MULTICAST" } else { "NORMAL_UNICAST" };
+        let shared = shared.without_headers();
+        let stays = control.types.get(1) == self.egress.parser.types.get(1);
+        for replica in replicas {
+            let mut pass = self.egress_pass(machine, modified.clone(), path, generation)?;
+            pass.port = replica.port;
+            pass.instance = replica.instance;
             pass.class_of_service = class_of_service;
-            pass.normal = normal_meta;
-            if let Some(kept) = kept {
-                pass.metadata = kept;
+            if follows {
+                pass.counted_length = counted_length;
+                pass.shared = shared.clone();
+            } else {
+                pass.normal.clone_from(&normal_meta);
+                if stays {
+                    pass.metadata.clone_from(&metadata);
+                }
             }
             queue.push_back(Pass::Egress(pass));
         }
@@ -233,7 +263,6 @@ impl Blocks {
     ) -> Result<Egress, RunError> {
         let types = &self.egress.parser.types;
         Ok(Egress {
-            packet,
             port: 0,
             path,
             instance: 0,
@@ -242,6 +271,9 @@ impl Blocks {
             normal: initial(machine, types, 3)?,
             cloned_at_ingress: initial(machine, types, 4)?,
             cloned_at_egress: initial(machine, types, 5)?,
+            shared: Shared::default(),
+            counted_length: packet.len() as u64,
+            packet,
             generation,
         })
     }
@@ -253,12 +285,13 @@ impl Blocks {
         queue: &mut VecDeque<Pass>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let Egress { packet, port, path, generation, .. } = pass;
+        let Egress { packet, port, path, mut shared, counted_length, generation, .. } = pass;
         let length = packet.len();
         machine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
-        machine.begin_pass(length as u64)?;
+        machine.begin_pass(counted_length)?;
         let Pipeline { parser, control, deparser } = &self.egress;
         let layout = machine.layout;
+        let follows = machine.state.follows_psa_switch;
         let path = path_number(layout, path);
 
         let mut input = Fields::new(machine, &parser.types, 2)?;
@@ -269,7 +302,9 @@ impl Blocks {
         let (normal, at_ingress) = (pass.normal, pass.cloned_at_ingress);
         let mut arguments =
             [headers, metadata, input.value, normal, at_ingress, pass.cloned_at_egress];
+        shared.fill(&mut arguments, &parser.types, &[1, 3, 4, 5])?;
         let outcome = machine.run_parser(parser.id, &mut arguments)?;
+        shared.take(machine, &arguments, &parser.types, &[1])?;
         let [headers, metadata, ..] = arguments;
 
         let mut input = Fields::new(machine, &control.types, 2)?;
@@ -313,7 +348,11 @@ impl Blocks {
                 pass.port = replica.port;
                 pass.instance = replica.instance;
                 pass.class_of_service = u128::from(config.class_of_service);
-                pass.cloned_at_egress.clone_from(&cloned_meta);
+                if follows {
+                    pass.counted_length = counted_length;
+                } else {
+                    pass.cloned_at_egress.clone_from(&cloned_meta);
+                }
                 pass.generation += 1;
                 queue.push_back(Pass::Egress(pass));
             }
@@ -322,13 +361,14 @@ impl Blocks {
             drop_packet(machine, "at the end of egress");
         } else if u64::from(port) == PSA_PORT_RECIRCULATE {
             machine.event(|_| Event::Copy { kind: "recirculate" });
-            let resubmitted = initial(machine, &self.ingress.parser.types, 3)?;
+            let cleared = initial(machine, &self.ingress.parser.types, 4)?;
             queue.push_back(Pass::Ingress(Ingress {
+                counted_length: if follows { counted_length } else { modified.len() as u64 },
                 packet: modified,
                 port,
                 path: "RECIRCULATE",
-                resubmitted,
-                recirculated: recirculated_meta,
+                resubmitted: initial(machine, &self.ingress.parser.types, 3)?,
+                recirculated: if follows { cleared } else { recirculated_meta },
                 generation: generation + 1,
             }));
         } else {
@@ -389,10 +429,7 @@ fn most(packet_length: Option<u64>) -> usize {
     packet_length.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
 }
 
-fn replicas(
-    machine: &Machine<'_>,
-    session: &crate::state::CloneSession,
-) -> Vec<crate::state::Replica> {
+fn replicas(machine: &Machine<'_>, session: &CloneSession) -> Vec<Replica> {
     let group = session.multicast_group.map_or(&[][..], |group| machine.state.replicas(group));
     session.replicas.iter().chain(group).copied().collect()
 }

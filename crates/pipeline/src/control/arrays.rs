@@ -55,7 +55,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Reads the direct counter of an entry.
+    /// Reads the direct counter of an entry, [`EntryHandle::DEFAULT`] too.
     ///
     /// # Errors
     /// If there is no such entry or counter.
@@ -65,11 +65,10 @@ impl Switch {
         entry: EntryHandle,
         counter: ExternId,
     ) -> Result<CounterValue, ControlError> {
-        let stored = self.stored_mut(table, entry)?;
-        stored.counter(counter).map(|value| *value).ok_or_else(|| unknown("counter", counter.0))
+        self.counter_of(table, entry, counter).map(|value| *value)
     }
 
-    /// Sets the direct counter of an entry.
+    /// Sets the direct counter of an entry, [`EntryHandle::DEFAULT`] too.
     ///
     /// # Errors
     /// If there is no such entry or counter.
@@ -80,8 +79,7 @@ impl Switch {
         counter: ExternId,
         value: CounterValue,
     ) -> Done {
-        let stored = self.stored_mut(table, entry)?;
-        *stored.counter(counter).ok_or_else(|| unknown("counter", counter.0))? = value;
+        *self.counter_of(table, entry, counter)? = value;
         Ok(())
     }
 
@@ -120,7 +118,7 @@ impl Switch {
         Ok(meters.meters.get(&index).and_then(Meter::config))
     }
 
-    /// Configures the direct meter of an entry.
+    /// Configures the direct meter of an entry, [`EntryHandle::DEFAULT`] too.
     ///
     /// # Errors
     /// If there is no such entry or meter.
@@ -132,13 +130,11 @@ impl Switch {
         config: Option<MeterConfig>,
         now: Duration,
     ) -> Done {
-        let stored = self.stored_mut(table, entry)?;
-        let meter = stored.meter(meter).ok_or_else(|| unknown("meter", meter.0))?;
-        meter.configure(config, now);
+        self.meter_of(table, entry, meter)?.configure(config, now);
         Ok(())
     }
 
-    /// The configuration of the direct meter of an entry.
+    /// The configuration of the direct meter of an entry, [`EntryHandle::DEFAULT`] too.
     ///
     /// # Errors
     /// If there is no such entry or meter.
@@ -148,9 +144,29 @@ impl Switch {
         entry: EntryHandle,
         meter: ExternId,
     ) -> Result<Option<MeterConfig>, ControlError> {
-        let stored = self.stored_mut(table, entry)?;
-        let found = stored.meter(meter).ok_or_else(|| unknown("meter", meter.0))?;
-        Ok(found.config())
+        Ok(self.meter_of(table, entry, meter)?.config())
+    }
+
+    fn counter_of(
+        &mut self,
+        table: TableId,
+        entry: EntryHandle,
+        counter: ExternId,
+    ) -> Result<&mut CounterValue, ControlError> {
+        self.check_entry(table, entry)?;
+        let found = self.table_mut(table)?.counter(entry, counter);
+        found.ok_or_else(|| unknown("counter", counter.0))
+    }
+
+    fn meter_of(
+        &mut self,
+        table: TableId,
+        entry: EntryHandle,
+        meter: ExternId,
+    ) -> Result<&mut Meter, ControlError> {
+        self.check_entry(table, entry)?;
+        let found = self.table_mut(table)?.meter(entry, meter);
+        found.ok_or_else(|| unknown("meter", meter.0))
     }
 
     fn registers(&mut self, id: ExternId) -> Result<&mut Registers, ControlError> {

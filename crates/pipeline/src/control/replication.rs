@@ -2,10 +2,10 @@
 
 use super::{Done, unknown};
 use crate::error::ControlError;
-use crate::state::{CloneSession, Replica};
+use crate::state::{CloneSession, PSA_CLONE_SESSION_TO_CPU, Replica, State};
 use crate::switch::Switch;
 use crate::table::{FieldMatch, KeyShape};
-use p4lang::ir::{MatchKind, ValueSetId};
+use p4lang::ir::{Architecture, MatchKind, ValueSetId};
 
 /// Packet replication, value sets, ports.
 impl Switch {
@@ -47,12 +47,31 @@ impl Switch {
     }
 
     /// PSA: whether the switch does what BMv2's psa_switch does and the specification does not say; not
-    /// at first. A `Checksum` is then the hash of the last `update` alone, as a number without its
-    /// leading zero bytes (`targets/psa_switch/externs/psa_checksum.cpp`), instead of all data since
-    /// `clear`; and a resubmitted packet comes from port 0 (`psa_switch.cpp` clears all metadata), instead
-    /// of the port on which it was received.
+    /// at first. Then, after `targets/psa_switch` and p4c's `backends/bmv2/psa_switch`:
+    /// * a `Checksum` is the hash of the last `update` alone, as a number without its leading zero bytes, instead
+    ///   of all data since `clear`; this and `InternetChecksum` remember from packet to packet;
+    /// * a resubmitted packet comes from port 0, instead of the port on which it was received;
+    /// * metadata of clones, resubmitted and recirculated packets are zero, whatever the deparser assigned, and
+    ///   parameters of one struct type are one variable;
+    /// * the ingress deparser runs for packets that go to egress only, not for those that are dropped or
+    ///   resubmitted;
+    /// * direct counters count each hit, direct meters run at each hit, and the colour of the latter is BMv2's
+    ///   number (0 green, 1 yellow, 2 red) as one of PSA (0 red, 1 green, 2 yellow);
+    /// * bytes are counted and metered by the length that the packet had when it was received;
+    /// * no clone session is there at first, not even `PSA_CLONE_SESSION_TO_CPU`.
     pub fn follow_psa_switch(&mut self, follow: bool) {
         self.state.follows_psa_switch = follow;
+        if self.program().architecture == Architecture::Psa {
+            self.state.counts_every_hit = follow;
+            let to_cpu = State::clone_session_to_cpu();
+            let sessions = &mut self.state.clone_sessions;
+            let known = sessions.get(&PSA_CLONE_SESSION_TO_CPU);
+            if !follow {
+                sessions.entry(PSA_CLONE_SESSION_TO_CPU).or_insert(to_cpu);
+            } else if known == Some(&to_cpu) {
+                sessions.remove(&PSA_CLONE_SESSION_TO_CPU);
+            }
+        }
     }
 
     /// Sets the members of a parser value set: for each one match per field, by its match kind.

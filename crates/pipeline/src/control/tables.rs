@@ -268,11 +268,11 @@ impl Switch {
         self.table(table)?.get(entry).ok_or(ControlError::NotFound("entry"))
     }
 
-    pub(super) fn stored_mut(
-        &mut self,
-        table: TableId,
-        entry: EntryHandle,
-    ) -> Result<&mut Stored, ControlError> {
-        self.table_mut(table)?.get_mut(entry).ok_or(ControlError::NotFound("entry"))
+    /// The default entry is there always.
+    pub(super) fn check_entry(&self, table: TableId, entry: EntryHandle) -> Done {
+        if entry != EntryHandle::DEFAULT {
+            self.stored(table, entry)?;
+        }
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@ use super::{Call, ChecksumState, ExternState};
 use crate::error::RunError;
 use crate::machine::{Machine, Stop, damaged};
 use crate::state::Digest;
+use crate::table::EntryHandle;
 use crate::value::Value;
 use p4lang::bits::Bits;
 use p4lang::ir::{Argument, ExternId};
@@ -82,8 +83,12 @@ impl Machine<'_> {
             }
             ("DirectMeter", _) => {
                 let (before, length) = self.color_and_length(call, 0, method)?;
-                let color = self.execute_direct(id, before, length)?.unwrap_or(before);
-                Ok(Some(self.color_member(color)))
+                let color = self.execute_direct(id, before, length)?;
+                if self.state.follows_psa_switch {
+                    // BMv2's number, and nothing without a hit (`MatchTableAbstract::apply_action`).
+                    return Ok(color.map(|color| Value::Enum(color as u32)));
+                }
+                Ok(Some(self.color_member(color.unwrap_or(before))))
             }
             ("Hash", "get_hash") => self.get_hash(call, id).map(Some),
             ("Checksum16", "get") => {
@@ -150,18 +155,21 @@ impl Machine<'_> {
         let bytes = self.counted_bytes(call, 0)?;
         if let Some((table, handle)) = self.entry_of(id)
             && let Some(state) = self.state.tables.get_mut(table)
-            && let Some(counter) = state.get_mut(handle).and_then(|stored| stored.counter(id))
+            && let Some(counter) = state.counter(handle, id)
         {
             counter.count(bytes);
         }
         Ok(())
     }
 
-    /// The entry whose action runs now, of the table that a direct extern belongs to.
-    fn entry_of(&self, id: ExternId) -> Option<(usize, crate::table::EntryHandle)> {
+    /// The entry whose action runs now, of the table that a direct extern belongs to. In BMv2, the
+    /// default entry has no counters and meters.
+    fn entry_of(&self, id: ExternId) -> Option<(usize, EntryHandle)> {
         let table = self.layout.program.externs.get(id.index())?.table?;
         let lookup = self.lookups.iter().rev().find(|lookup| lookup.table == table)?;
-        Some((table.index(), lookup.entry?))
+        let of_default = !self.state.counts_every_hit;
+        let entry = lookup.entry.or(of_default.then_some(EntryHandle::DEFAULT))?;
+        Some((table.index(), entry))
     }
 
     fn register(&mut self, id: ExternId, index: u64) -> Result<Option<Value>, Stop> {
@@ -218,8 +226,11 @@ impl Machine<'_> {
         };
         let Some((table, handle)) = self.entry_of(id) else { return Ok(None) };
         let size = if counts_packets { 1 } else { length };
-        let state = self.state.tables.get_mut(table).and_then(|table| table.get_mut(handle));
-        let Some(meter) = state.and_then(|stored| stored.meter(id)) else { return Ok(None) };
+        let state = self.state.tables.get_mut(table);
+        let Some(meter) = state.and_then(|table| table.meter(handle, id)) else { return Ok(None) };
+        if !self.state.counts_every_hit {
+            return Ok(Some(meter.execute(size, before, now)));
+        }
         let known = self
             .lookups
             .iter()
@@ -307,7 +318,7 @@ impl Machine<'_> {
             return self.checksum_of_psa_switch(call, id, method, &algorithm);
         }
         let start = ChecksumState::Data { bytes: Vec::new(), used: 8 };
-        let state = self.checksums.remove(&id).unwrap_or_else(|| start.clone());
+        let state = self.state.checksums.remove(&id).unwrap_or_else(|| start.clone());
         let ChecksumState::Data { mut bytes, mut used } = state else {
             return Err(damaged("checksum"));
         };
@@ -324,7 +335,7 @@ impl Machine<'_> {
                 result = Some(Value::Bits(Bits::unsigned(64, u128::from(hash))));
             }
         }
-        self.checksums.insert(id, ChecksumState::Data { bytes, used });
+        self.state.checksums.insert(id, ChecksumState::Data { bytes, used });
         Ok(result)
     }
 
@@ -338,18 +349,18 @@ impl Machine<'_> {
     ) -> Result<Option<Value>, Stop> {
         match method {
             "clear" => {
-                self.checksums.remove(&id);
+                self.state.checksums.remove(&id);
             }
             "update" => {
                 let data = self.input_data_to_the_right(call, 0)?;
                 let first = data.iter().position(|byte| *byte != 0).unwrap_or(data.len());
                 let bytes = data.get(first..).unwrap_or_default().to_vec();
-                self.checksums.insert(id, ChecksumState::Data { bytes, used: 8 });
+                self.state.checksums.insert(id, ChecksumState::Data { bytes, used: 8 });
             }
             _ => {
                 let has_it = ["crc16", "crc16_custom", "crc32", "crc32_custom", "identity"];
                 let has_it = has_it.iter().any(|name| algorithm.eq_ignore_ascii_case(name));
-                let hash = match self.checksums.get(&id) {
+                let hash = match self.state.checksums.get(&id) {
                     Some(ChecksumState::Data { bytes, .. }) if has_it => {
                         let bytes = bytes.clone();
                         self.hash(algorithm, &bytes)?
@@ -369,7 +380,7 @@ impl Machine<'_> {
         id: ExternId,
         method: &str,
     ) -> Result<Option<Value>, Stop> {
-        let sum = match self.checksums.get(&id) {
+        let sum = match self.state.checksums.get(&id) {
             Some(ChecksumState::Sum(sum)) => *sum,
             _ => 0,
         };
@@ -377,12 +388,20 @@ impl Machine<'_> {
         let sum = match method {
             "clear" => 0,
             "add" => ones_complement_sum(sum, &self.input_data(call, 0)?),
-            "subtract" => ones_complement_difference(sum, &self.input_data(call, 0)?),
+            "subtract" => {
+                let data = self.input_data(call, 0)?;
+                // psa_switch stops at the words that are left when all that is left is zero
+                // (`psa_internet_checksum.cpp`), and a zero that is not taken out of zero stays zero.
+                let words = data.len() / 2;
+                let zero = data.chunks_exact(2).take_while(|word| *word == [0, 0]).count();
+                let skipped = if self.state.follows_psa_switch { zero.min(words) } else { 0 };
+                ones_complement_difference(sum, data.get(2 * skipped..).unwrap_or_default())
+            }
             "set_state" => self.input_number(call, 0)? as u16,
             "get_state" => return Ok(word(sum)),
             _ => return Ok(word(!sum)),
         };
-        self.checksums.insert(id, ChecksumState::Sum(sum));
+        self.state.checksums.insert(id, ChecksumState::Sum(sum));
         Ok(None)
     }
 

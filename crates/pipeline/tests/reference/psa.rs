@@ -10,16 +10,18 @@ use std::time::Duration;
 
 /// Parts of a PSA program with one header of four bytes; each deparser passes one byte of metadata on.
 #[derive(Clone, Copy, Default)]
-struct Psa<'t> {
-    locals: &'t str,
-    ingress: &'t str,
-    ingress_deparser: &'t str,
-    egress: &'t str,
-    egress_deparser: &'t str,
+pub(super) struct Psa<'t> {
+    pub(super) locals: &'t str,
+    pub(super) ingress: &'t str,
+    pub(super) deparser_locals: &'t str,
+    pub(super) ingress_deparser: &'t str,
+    pub(super) egress_locals: &'t str,
+    pub(super) egress: &'t str,
+    pub(super) egress_deparser: &'t str,
 }
 
 impl Psa<'_> {
-    fn load(&self) -> Switch {
+    pub(super) fn load(&self) -> Switch {
         load(&format!(
             "#include <core.p4>
             #include <bmv2/psa.p4>
@@ -31,22 +33,28 @@ impl Psa<'_> {
             control I(inout H h, inout M m, in psa_ingress_input_metadata_t i, inout psa_ingress_output_metadata_t o) {{
                 {} apply {{ {} }} }}
             control ID(packet_out p, out Note clone_meta, out Note resubmit_meta, out Note normal_meta, inout H h, in M m,
-                in psa_ingress_output_metadata_t i) {{ apply {{ {} p.emit(h); }} }}
+                in psa_ingress_output_metadata_t i) {{ {} apply {{ {} p.emit(h); }} }}
             parser EP(packet_in p, out H h, inout M m, in psa_egress_parser_input_metadata_t i, in Note normal_meta,
                 in Note i2e, in Note e2e) {{
                 state start {{ p.extract(h.r); m.x = normal_meta.v; m.y = i2e.v + e2e.v; transition accept; }} }}
             control E(inout H h, inout M m, in psa_egress_input_metadata_t i, inout psa_egress_output_metadata_t o) {{
-                apply {{ {} }} }}
+                {} apply {{ {} }} }}
             control ED(packet_out p, out Note clone_meta, out Note recirculate_meta, inout H h, in M m,
                 in psa_egress_output_metadata_t i, in psa_egress_deparser_input_metadata_t d) {{ apply {{ {} p.emit(h); }} }}
             IngressPipeline(IP(), I(), ID()) ip; EgressPipeline(EP(), E(), ED()) ep;
             PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;",
-            self.locals, self.ingress, self.ingress_deparser, self.egress, self.egress_deparser
+            self.locals,
+            self.ingress,
+            self.deparser_locals,
+            self.ingress_deparser,
+            self.egress_locals,
+            self.egress,
+            self.egress_deparser
         ))
     }
 }
 
-fn session(port: u32, instance: u16) -> CloneSession {
+pub(super) fn session(port: u32, instance: u16) -> CloneSession {
     CloneSession { replicas: vec![Replica { port, instance }], ..CloneSession::default() }
 }
 
@@ -231,30 +239,6 @@ fn hashes_of_parts_of_bytes() {
     let crc = pipeline::CrcParameters::CRC16.checksum(&[0x01, 0x23]);
     let expected = [0x12, 0x03, (crc >> 8) as u8, crc as u8];
     assert_eq!(packet(&mut switch, 0, &[0x12, 0x03, 0, 0]), expected);
-}
-
-/// `targets/psa_switch/externs/psa_checksum.cpp`: the last update counts, zero bytes in front do not.
-#[test]
-fn checksums_can_be_those_of_psa_switch() {
-    let locals = "Checksum<bit<32>>(PSA_HashAlgorithm_t.CRC32) crc;";
-    let ingress = "send_to_port(o, (PortId_t) 1); crc.update({ h.r.a, h.r.b }); crc.update({ h.r.c, h.r.d });
-        bit<32> v = crc.get(); h.r.a = v[31:24]; h.r.b = v[23:16]; h.r.c = v[15:8]; h.r.d = v[7:0];";
-    let mut switch = Psa { locals, ingress, ..Psa::default() }.load();
-    let crc = |data: &[u8]| (pipeline::CrcParameters::CRC32.checksum(data) as u32).to_be_bytes();
-    assert_eq!(packet(&mut switch, 0, &[1, 2, 0, 4]), crc(&[1, 2, 0, 4]));
-    switch.follow_psa_switch(true);
-    assert_eq!(packet(&mut switch, 0, &[1, 2, 0, 4]), crc(&[4]));
-}
-
-/// `targets/psa_switch/psa_switch.cpp`: resubmission clears all metadata, `ingress_port` too.
-#[test]
-fn psa_switch_forgets_the_port_of_a_resubmitted_packet() {
-    let ingress = "h.r.a = (bit<8>)(PortIdUint_t)i.ingress_port; send_to_port(o, (PortId_t) 2);
-        o.resubmit = i.packet_path == PSA_PacketPath_t.NORMAL;";
-    let mut switch = Psa { ingress, ..Psa::default() }.load();
-    assert_eq!(packet(&mut switch, 5, &[9; 4])[0], 5);
-    switch.follow_psa_switch(true);
-    assert_eq!(packet(&mut switch, 5, &[9; 4])[0], 0);
 }
 
 /// PSA specification, section 7.11.
