@@ -90,6 +90,16 @@ impl Stored {
     }
 }
 
+/// `NoAction`, if a table has it.
+fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
+    let mut actions = table.actions.iter().map(|reference| reference.action);
+    let is_none = |id: &ir::ActionId| {
+        let action = layout.program.actions.get(id.index());
+        action.is_some_and(|action| action.name == "NoAction" && action.parameters.is_empty())
+    };
+    Some(ActionCall { action: actions.find(is_none)?, arguments: Vec::new() })
+}
+
 /// What becomes of entries that no packet hits for their timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ageing {
@@ -149,6 +159,10 @@ impl TableState {
         let default_action = entry::from_program(layout, table, &table.default_action)?;
         let empty_group_action = match &table.empty_group_action {
             Some(call) => Some(entry::from_program(layout, table, call)?),
+            // PSA specification, section 7.12.
+            None if layout.program.architecture == ir::Architecture::Psa => {
+                no_action(layout, table)
+            }
             None => None,
         };
         let needs_priority = keys.iter().any(|key| {

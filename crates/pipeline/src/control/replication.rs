@@ -58,6 +58,7 @@ impl Switch {
     /// * direct counters count each hit, direct meters run at each hit, and the colour of the latter is BMv2's
     ///   number (0 green, 1 yellow, 2 red) as one of PSA (0 red, 1 green, 2 yellow);
     /// * bytes are counted and metered by the length that the packet had when it was received;
+    /// * action selectors choose by all bits of the hash, whatever their output width;
     /// * no clone session is there at first, not even `PSA_CLONE_SESSION_TO_CPU`.
     pub fn follow_psa_switch(&mut self, follow: bool) {
         self.state.follows_psa_switch = follow;

@@ -231,7 +231,9 @@ impl Machine<'_> {
         let algorithm = algorithm.unwrap_or("crc32");
         let hash = crate::externs::hash::hash(algorithm, &self.state.custom_crcs, &data)
             .ok_or_else(|| crate::error::RunError::UnknownAlgorithm(algorithm.to_owned()))?;
-        let width = profile.map_or(0, |profile| profile.output_width);
+        // p4c hands no width to BMv2 (`ExternConverter_ActionSelector` of `psaSwitch.cpp`).
+        let follows = self.state.follows_psa_switch;
+        let width = if follows { 0 } else { profile.map_or(0, |profile| profile.output_width) };
         Ok(if (1..64).contains(&width) { hash & ((1 << width) - 1) } else { hash })
     }
 

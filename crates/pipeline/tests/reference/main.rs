@@ -6,6 +6,7 @@ mod language;
 mod parsers;
 mod pna;
 mod psa;
+mod psa_rules;
 mod psa_switch;
 mod robust;
 mod simple_switch;
