@@ -1,25 +1,14 @@
 //! `planimeter bound` as it is typed.
 
+mod command;
+
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use command::{planimeter, stderr, stdout};
 
 fn bound(arguments: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_planimeter"))
-        .current_dir(root)
-        .env("COLUMNS", "100")
-        .arg("bound")
-        .args(arguments)
-        .output()
-        .expect("the command runs")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    planimeter("bound", arguments)
 }
 
 #[test]

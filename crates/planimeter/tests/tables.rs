@@ -1,25 +1,13 @@
 //! `planimeter tables` as it is typed.
 
-use std::path::Path;
-use std::process::{Command, Output};
+mod command;
+
+use std::process::Output;
+
+use command::{planimeter, stderr, stdout};
 
 fn tables(arguments: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_planimeter"))
-        .current_dir(root)
-        .env("COLUMNS", "100")
-        .arg("tables")
-        .args(arguments)
-        .output()
-        .expect("the command runs")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    planimeter("tables", arguments)
 }
 
 /// One line, status 2, and what to do about it.

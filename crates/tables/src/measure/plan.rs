@@ -235,10 +235,11 @@ impl fmt::Display for Name {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn everything() -> Selection {
+    /// Every design and operation.
+    pub(in crate::measure) fn everything() -> Selection {
         Selection {
             storages: Storage::ALL.to_vec(),
             sharings: vec![

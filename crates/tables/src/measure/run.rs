@@ -219,7 +219,8 @@ impl Findings {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
-    use crate::design::{EntryLock, Storage, UpdateMethod, Wait};
+    use crate::design::{Storage, UpdateMethod};
+    use crate::measure::plan::tests::everything;
     use crate::measure::{Operation, Selection, Sharing};
 
     fn settings(cores: usize) -> Settings {
@@ -245,37 +246,23 @@ mod tests {
         Machine { caches: Vec::new(), latencies: Vec::new(), clock, counters, pinned: Ok(()) }
     }
 
-    fn everything() -> Selection {
-        Selection {
-            storages: Storage::ALL.to_vec(),
-            sharings: vec![
-                Sharing::DoubleBuffer(Wait::PAPER),
-                Sharing::DoubleBuffer(Wait::Quiescent),
-                Sharing::Optimistic,
-                Sharing::Sharded,
-            ],
-            locks: vec![EntryLock::None, EntryLock::PerEntry],
-            updates: vec![UpdateMethod::Pointer, UpdateMethod::Change, UpdateMethod::Digest],
-            operations: vec![Operation::Update, Operation::Read],
-            sizes: vec![64],
-            key_bits: vec![32],
-            parameter_bytes: vec![4],
-            cores: vec![1],
-            asks: crate::Requirements::default(),
-        }
+    /// Every design and operation, at one size on one core.
+    fn everything_alone() -> Selection {
+        Selection { sizes: vec![64], key_bits: vec![32], cores: vec![1], ..everything() }
     }
 
     /// Every design, on one core and on two: all are measured, and none loses what it promises to keep.
     #[test]
     fn every_design_is_measured_and_keeps_its_promise() {
+        let one = everything_alone();
         let two = Selection {
             cores: vec![2],
             updates: vec![UpdateMethod::Pointer],
             key_bits: vec![9, 129],
             parameter_bytes: vec![0, 40],
-            ..everything()
+            ..one.clone()
         };
-        let plan = Plan::new(&[everything(), two]).unwrap();
+        let plan = Plan::new(&[one, two]).unwrap();
         let mut turns = 0;
         let mut progress =
             |event: Progress<'_>| turns += usize::from(matches!(event, Progress::Turn { .. }));
@@ -307,7 +294,7 @@ mod tests {
 
     #[test]
     fn an_interrupt_leaves_what_was_measured() {
-        let plan = Plan::new(&[everything()]).unwrap();
+        let plan = Plan::new(&[everything_alone()]).unwrap();
         let interrupt = AtomicBool::new(false);
         let mut progress = |event: Progress<'_>| {
             if matches!(event, Progress::Turn { done: 3, .. }) {
@@ -322,8 +309,11 @@ mod tests {
 
     #[test]
     fn what_memory_does_not_hold_has_its_reason() {
-        let large =
-            Selection { sizes: vec![crate::MAX_SIZE], parameter_bytes: vec![4096], ..everything() };
+        let large = Selection {
+            sizes: vec![crate::MAX_SIZE],
+            parameter_bytes: vec![4096],
+            ..everything_alone()
+        };
         let plan = Plan::new(&[large]).unwrap();
         let findings = run(&plan, &settings(1), machine(), &AtomicBool::new(false), &mut |_| {});
         assert!(findings.measured.is_empty());

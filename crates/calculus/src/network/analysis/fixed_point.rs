@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::{Analysis, AnalysisError, FlowBound, ServerBound, source};
+use super::{Analysis, AnalysisError, FlowBound, ServerBound};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::{FlowId, Multiplexing, Priority, ServerId};
@@ -237,22 +237,8 @@ impl Delays {
                 backlog: operations::vertical_deviation(&class.arrival, &class.service)?,
             });
         }
-        // What is inside arrived no longer ago than the delay.
-        let backlog = match &delay {
-            Extended::Finite(delay) => flow.arrival.right_limit_at(delay),
-            infinite => infinite.clone(),
-        };
-        let output = operations::advanced(&flow.arrival, &delay)?;
         let derivation = Derivation { steps, services: Vec::new() };
-        let source = source(common, Analysis::TfaPlusPlus, id, derivation);
-        Ok(FlowBound {
-            flow: id,
-            delay,
-            backlog,
-            output,
-            delay_by: Arc::clone(&source),
-            backlog_by: source,
-        })
+        FlowBound::of_delay(common, Analysis::TfaPlusPlus, id, delay, derivation)
     }
 
     pub(super) fn server_bound(

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use super::fixed_point::{Delays, power_of_two_below};
 use super::linear::Tandem;
-use super::{Analysis, AnalysisError, FlowBound, source};
+use super::{Analysis, AnalysisError, FlowBound};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::{FlowId, ServerId};
@@ -84,23 +84,8 @@ pub(super) fn bound(
     let Some((delay, path, offsets)) = best else { return Err(AnalysisError::NoArrivalBound) };
     let mut steps = Vec::new();
     let service = path.service(&offsets, &mut steps)?;
-    let flow = common.network.flow(id);
-    // What is inside arrived no longer ago than the delay.
-    let backlog = match &delay {
-        Extended::Finite(delay) => flow.arrival.right_limit_at(delay),
-        infinite => infinite.clone(),
-    };
-    let output = operations::advanced(&flow.arrival, &delay)?;
     let derivation = Derivation { steps, services: vec![service] };
-    let source = source(common, Analysis::Ludb, id, derivation);
-    Ok(FlowBound {
-        flow: id,
-        delay,
-        backlog,
-        output,
-        delay_by: Arc::clone(&source),
-        backlog_by: source,
-    })
+    FlowBound::of_delay(common, Analysis::Ludb, id, delay, derivation)
 }
 
 fn nothing() -> Crossing {

@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 use super::arrival::{Bounder, Common};
 use super::derivation::Derivation;
 use super::model::{FlowId, Network, ServerId};
+use super::operations;
 use super::settings::{FlowOfInterest, Settings};
 use crate::{AlgebraError, Curve, Extended};
 
@@ -309,6 +310,28 @@ impl<'n> Analyser<'n> {
                 best::bound(candidates, flow)
             }
         }
+    }
+}
+
+impl FlowBound {
+    /// What a bound on the delay alone says of a flow: what is inside the network arrived no longer
+    /// ago than that, and what leaves it is at most that much later.
+    fn of_delay(
+        common: &Common<'_>,
+        analysis: Analysis,
+        id: FlowId,
+        delay: Extended,
+        derivation: Derivation,
+    ) -> Result<Self, AnalysisError> {
+        let arrival = &common.network.flow(id).arrival;
+        let backlog = match &delay {
+            Extended::Finite(delay) => arrival.right_limit_at(delay),
+            infinite => infinite.clone(),
+        };
+        let output = operations::advanced(arrival, &delay)?;
+        let delay_by = source(common, analysis, id, derivation);
+        let backlog_by = Arc::clone(&delay_by);
+        Ok(Self { flow: id, delay, backlog, output, delay_by, backlog_by })
     }
 }
 

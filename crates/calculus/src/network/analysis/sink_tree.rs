@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use super::{Analysis, AnalysisError, FlowBound, source};
+use super::{Analysis, AnalysisError, FlowBound};
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::{FlowId, Multiplexing, ServerId};
@@ -52,22 +52,8 @@ pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, Analys
     }
     let (delay, steps, service) =
         best.unwrap_or((Extended::PositiveInfinity, Vec::new(), Curve::zero()));
-    // What is inside arrived no longer ago than the delay.
-    let backlog = match &delay {
-        Extended::Finite(delay) => flow.arrival.right_limit_at(delay),
-        infinite => infinite.clone(),
-    };
-    let output = operations::advanced(&flow.arrival, &delay)?;
     let derivation = Derivation { steps, services: vec![service] };
-    let source = source(common, Analysis::SinkTree, id, derivation);
-    Ok(FlowBound {
-        flow: id,
-        delay,
-        backlog,
-        output,
-        delay_by: Arc::clone(&source),
-        backlog_by: source,
-    })
+    FlowBound::of_delay(common, Analysis::SinkTree, id, delay, derivation)
 }
 
 /// What joins at each server of the path: who, and their arrivals.

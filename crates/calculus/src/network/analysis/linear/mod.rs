@@ -24,12 +24,11 @@ mod tandem;
 use std::sync::Arc;
 
 use super::fixed_point::Delays;
-use super::{Analysis, AnalysisError, FlowBound, source};
+use super::{Analysis, AnalysisError, FlowBound};
 use crate::Extended;
 use crate::network::arrival::Common;
 use crate::network::derivation::{Derivation, Step};
 use crate::network::model::FlowId;
-use crate::network::operations;
 use dates::Choice;
 pub(super) use tandem::Tandem;
 
@@ -67,13 +66,6 @@ pub(super) fn bound(
     }
     let optimal = found.as_ref().is_some_and(|bound| bound.optimal);
     let delay = found.map_or(Extended::PositiveInfinity, |bound| bound.value.into()).min(added);
-    let flow = common.network.flow(id);
-    // What is inside arrived no longer ago than the delay.
-    let backlog = match &delay {
-        Extended::Finite(delay) => flow.arrival.right_limit_at(delay),
-        infinite => infinite.clone(),
-    };
-    let output = operations::advanced(&flow.arrival, &delay)?;
     let server = |index: usize| tandem.stages.get(index).map(|stage| stage.server);
     let mut crossings = Vec::with_capacity(tandem.classes.len());
     for class in &tandem.classes {
@@ -83,13 +75,5 @@ pub(super) fn bound(
     }
     let delays = tandem.stages.iter().map(|stage| (stage.server, stage.delay.clone())).collect();
     let steps = vec![Step::Program { crossings, delays, variables, rows, optimal }];
-    let source = source(common, analysis, id, Derivation { steps, services: Vec::new() });
-    Ok(FlowBound {
-        flow: id,
-        delay,
-        backlog,
-        output,
-        delay_by: Arc::clone(&source),
-        backlog_by: source,
-    })
+    FlowBound::of_delay(common, analysis, id, delay, Derivation { steps, services: Vec::new() })
 }
