@@ -219,9 +219,9 @@ impl Findings {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
-    use crate::design::{Storage, UpdateMethod};
+    use crate::design::UpdateMethod;
     use crate::measure::plan::tests::everything;
-    use crate::measure::{Operation, Selection, Sharing};
+    use crate::measure::{Operation, Selection};
 
     fn settings(cores: usize) -> Settings {
         let mut all = machine::cores().unwrap();
