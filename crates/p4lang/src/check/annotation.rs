@@ -9,6 +9,22 @@ use crate::ast::{
 };
 use crate::diagnostic::Diagnostic;
 
+/// Annotations that say all by their name.
+const WITHOUT_ARGUMENTS: &[&str] = &[
+    "atomic",
+    "defaultonly",
+    "disable_optimization",
+    "hidden",
+    "likely",
+    "noSideEffects",
+    "nounroll",
+    "optional",
+    "pure",
+    "tableonly",
+    "unlikely",
+    "unroll",
+];
+
 impl Checker<'_, '_> {
     pub(super) fn annotations(&mut self, annotations: &[Annotation]) {
         for annotation in annotations {
@@ -52,6 +68,7 @@ impl Checker<'_, '_> {
         if name == "match" && !self.is_match_kind(annotation) {
             self.error("annotation", annotation.span, "`@match` takes one match kind");
         }
+        self.annotation_arguments(annotation);
         let earlier = all
             .iter()
             .take_while(|other| !std::ptr::eq(*other, annotation))
@@ -67,6 +84,26 @@ impl Checker<'_, '_> {
                 )
                 .secondary(first.span, "the first time"),
             );
+        }
+    }
+
+    /// How many arguments the language's own annotations take in parentheses.
+    fn annotation_arguments(&mut self, annotation: &Annotation) {
+        if matches!(annotation.body, AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_))
+        {
+            return;
+        }
+        let name = annotation.name.as_str();
+        let arguments = annotation.arguments();
+        let pair = |tokens: &&[AnnotationToken]| matches!(tokens, [_, equals, _, ..] if &*equals.text == "=");
+        let (takes, fits) = match name {
+            name if WITHOUT_ARGUMENTS.contains(&name) => ("no arguments", arguments.is_empty()),
+            "length" => ("one expression", arguments.len() == 1),
+            "pkginfo" => ("`key = value` pairs", arguments.iter().all(pair)),
+            _ => return,
+        };
+        if !fits {
+            self.error("annotation", annotation.span, format!("`@{name}` takes {takes}"));
         }
     }
 

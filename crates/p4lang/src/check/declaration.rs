@@ -372,6 +372,7 @@ impl<'program> Checker<'program, '_> {
     ) {
         self.scoped(|checker| {
             let returned = checker.prototype(prototype, ParametersOf::Function);
+            checker.none_is_optional(&prototype.parameters);
             let context = Context {
                 function: Some((declaration.id, returned.clone())),
                 instance: checker.context.instance,
@@ -400,7 +401,7 @@ impl<'program> Checker<'program, '_> {
         body: &'program Block,
     ) {
         self.scoped(|checker| {
-            checker.parameters(parameters, ParametersOf::Action);
+            checker.parameters_of_code(parameters, ParametersOf::Action);
             let context = Context {
                 action: Some(declaration.id),
                 in_apply: false,
@@ -422,8 +423,8 @@ impl<'program> Checker<'program, '_> {
         self.declare(id, &declaration.name);
         self.scoped(|checker| {
             checker.declare_type_parameters(&control.type_parameters);
-            checker.parameters(&control.parameters, ParametersOf::Apply);
-            checker.parameters(&control.constructor_parameters, ParametersOf::Constructor);
+            checker.parameters_of_code(&control.parameters, ParametersOf::Apply);
+            checker.parameters_of_code(&control.constructor_parameters, ParametersOf::Constructor);
             let context = Context { control: Some(id), ..Context::default() };
             checker.within(context, |checker| {
                 checker.scoped(|checker| {
@@ -449,8 +450,8 @@ impl<'program> Checker<'program, '_> {
         self.declare(id, &declaration.name);
         self.scoped(|checker| {
             checker.declare_type_parameters(&parser.type_parameters);
-            checker.parameters(&parser.parameters, ParametersOf::Apply);
-            checker.parameters(&parser.constructor_parameters, ParametersOf::Constructor);
+            checker.parameters_of_code(&parser.parameters, ParametersOf::Apply);
+            checker.parameters_of_code(&parser.constructor_parameters, ParametersOf::Constructor);
             let context = Context { parser: Some(id), ..Context::default() };
             checker.within(context, |checker| {
                 checker.scoped(|checker| {

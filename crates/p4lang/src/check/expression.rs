@@ -596,7 +596,6 @@ impl Checker<'_, '_> {
             Type::Struct(_)
                 | Type::Header(_)
                 | Type::HeaderUnion(_)
-                | Type::Tuple(_)
                 | Type::List(_)
                 | Type::Stack { .. }
         );

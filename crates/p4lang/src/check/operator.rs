@@ -123,6 +123,16 @@ impl Checker<'_, '_> {
                     | ExpressionKind::DefaultValue
             )
         };
+        let stack_and_list = matches!(
+            (a, b),
+            (Type::Stack { .. }, Type::Tuple(_)) | (Type::Tuple(_), Type::Stack { .. })
+        );
+        if stack_and_list {
+            let diagnostic =
+                self.refuse(operands, a, b).note("cast the list to the type of the other side");
+            self.report(diagnostic);
+            return Some(Type::Bool);
+        }
         match (literal(operands.left), literal(operands.right)) {
             (true, true) => {
                 let fits =

@@ -127,6 +127,26 @@ impl<'program> Checker<'program, '_> {
         self.declare(parameter.id, name);
     }
 
+    /// Parameters of what has a body: it could not tell whether an optional argument was given.
+    pub(super) fn parameters_of_code(
+        &mut self,
+        parameters: &'program [Parameter],
+        of: ParametersOf,
+    ) {
+        self.parameters(parameters, of);
+        self.none_is_optional(parameters);
+    }
+
+    pub(super) fn none_is_optional(&mut self, parameters: &[Parameter]) {
+        for optional in parameters.iter().filter_map(|parameter| parameter.annotation("optional")) {
+            self.error(
+                "annotation",
+                optional.span,
+                "only parameters of externs and packages can be optional",
+            );
+        }
+    }
+
     pub(super) fn prototype(
         &mut self,
         prototype: &'program FunctionPrototype,

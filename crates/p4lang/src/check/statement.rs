@@ -332,6 +332,13 @@ impl<'program> Checker<'program, '_> {
         if self.context.parser.is_some() {
             self.error("misplaced", span, "`switch` cannot be used in parsers");
         }
+        if self.context.action.is_some() {
+            // The language has had it since 1.2.3; p4c's own targets have not.
+            self.report(
+                Diagnostic::error("misplaced", span, "`switch` cannot be used in actions")
+                    .note("`if` and `else` say the same"),
+            );
+        }
         let outer = self.context.switch_subject.replace(subject.id);
         let info = self.expression(subject);
         self.context.switch_subject = outer;

@@ -253,7 +253,7 @@ impl<'program> Checker<'program, '_> {
                 };
                 let found = self.lookup(&path, Wanted::Any).first().copied();
                 let is_action = found.and_then(|id| self.out.index.get_declaration(id)).is_some_and(|found| {
-                    matches!(&found.kind, DeclarationKind::Action { parameters, .. } if parameters.is_empty())
+                    matches!(&found.kind, DeclarationKind::Action { parameters, body } if parameters.is_empty() && body.statements.is_empty())
                 });
                 let (Some(action), true) = (found, is_action) else {
                     self.report(
@@ -261,7 +261,7 @@ impl<'program> Checker<'program, '_> {
                             "undeclared-name",
                             declaration.name.span,
                             format!(
-                                "table `{}` has no default action, and there is no `NoAction`",
+                                "table `{}` has no default action, and there is no `NoAction` that does nothing",
                                 declaration.name
                             ),
                         )

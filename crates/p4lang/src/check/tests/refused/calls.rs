@@ -207,3 +207,20 @@ fn match_annotations_and_constructors_take_what_they_take() {
     refuses(&annotated(""), "annotation");
     refuses(&control("counter(_, CounterType.packets) c;", ""), "arguments");
 }
+
+#[test]
+fn only_externs_and_packages_have_optional_parameters() {
+    accepts(&program(
+        "extern void f(@optional in bit<8> x); extern X { X(@optional bit<8> a); void g(@optional in bit<8> x); } \
+         package P(@optional bit<8> x);",
+    ));
+    for text in [
+        "void f(@optional in bit<8> x) {}",
+        "action a(@optional bit<8> x) {}",
+        "control X(@optional in bit<8> x) { apply {} }",
+        "control X()(@optional bit<8> x) { apply {} }",
+        "parser X(@optional in bit<8> x) { state start { transition accept; } }",
+    ] {
+        refuses(&program(text), "annotation");
+    }
+}

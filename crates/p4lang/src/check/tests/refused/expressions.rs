@@ -1,6 +1,6 @@
 //! Expressions: operators, slices, places, constants.
 
-use super::super::{control, diagnostics_of, parser, program, refuses, statements, warns};
+use super::super::{accepts, control, diagnostics_of, parser, program, refuses, statements, warns};
 
 #[test]
 fn both_sides_of_an_operator_fit() {
@@ -143,4 +143,10 @@ fn locals_that_nothing_sets_are_warned_of() {
     quiet(&control("bit<8> u; register<bit<8>>(1) r;", "r.read(u, 0); m.m = u;"));
     quiet(&control("H h;", "m.m = h.a;"));
     quiet(&parser("H h;", "state start { p.extract(h); m.m = h.a; transition accept; }"));
+}
+
+#[test]
+fn stacks_are_compared_with_stacks() {
+    accepts(&statements("q = hdr.hs == hdr.hs; q = hdr.h == { 1, 2 };"));
+    refuses(&statements("q = hdr.hs == { hdr.h, hdr.h, hdr.h, hdr.h };"), "bad-operand");
 }

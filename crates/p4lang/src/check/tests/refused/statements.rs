@@ -63,3 +63,22 @@ fn annotations_hold_constants() {
     refuses(&program("@name(1) const bit<8> c = 1;"), "annotation");
     warns(&statements("mark_to_drop();"), "deprecated");
 }
+
+#[test]
+fn annotations_without_arguments_have_none() {
+    accepts(&control("@hidden() @atomic action a() {}", "a();"));
+    for name in ["hidden", "atomic", "pure", "noSideEffects", "tableonly", "unroll"] {
+        refuses(&program(&format!("@{name}(1) struct X {{ bit<8> a; }}")), "annotation");
+    }
+    accepts(&program("@pkginfo(name=\"x\", version=\"1\") struct X { @length(8) bit<8> a; }"));
+    refuses(&program("@pkginfo(1) struct X { bit<8> a; }"), "annotation");
+    refuses(&program("struct X { @length(1, 2) bit<8> a; }"), "annotation");
+    refuses(&program("struct X { @length bit<8> a; }"), "annotation");
+}
+
+#[test]
+fn actions_do_not_switch() {
+    refuses(&control("action a() { switch (m.m) { 1: {} } }", "a();"), "misplaced");
+    accepts(&statements("switch (v) { 1: { v = 2; } }"));
+    accepts(&program("bit<8> f(in bit<8> x) { switch (x) { 1: { return 2; } } return 3; }"));
+}

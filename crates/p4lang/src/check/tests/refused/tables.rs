@@ -165,3 +165,16 @@ fn references_need_one_replica() {
     refuses(&program("void f(@__ref in bit<8> x) {}"), "reference");
     refuses(&control("action a(@__ref in bit<8> x) {}", ""), "reference");
 }
+
+#[test]
+fn what_runs_on_a_miss_does_nothing() {
+    let table = |action: &str| {
+        format!(
+            "{action} control X() {{ action a() {{}} table t {{ actions = {{ a; }} }} apply {{ t.apply(); }} }}"
+        )
+    };
+    accepts(&table("action NoAction() {}"));
+    refuses(&table(""), "undeclared-name");
+    refuses(&table("action NoAction(bit<8> x) {}"), "undeclared-name");
+    refuses(&table("action NoAction() { return; }"), "undeclared-name");
+}

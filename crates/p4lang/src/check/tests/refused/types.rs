@@ -203,3 +203,9 @@ fn lists_are_constants() {
     accepts(&program("const list<bit<8>> k = { 1, 2 };"));
     refuses(&statements("list<bit<8>> k = { 1, 2 };"), "type-not-allowed");
 }
+
+#[test]
+fn lists_are_not_cast_to_tuples() {
+    accepts(&statements("tuple<bit<8>, bit<8>> t = { 1, 2 }; m.s = (S) { 1, 2 };"));
+    refuses(&statements("tuple<bit<8>, bit<8>> t = (tuple<bit<8>, bit<8>>) { 1, 2 };"), "bad-cast");
+}
