@@ -18,6 +18,19 @@ pub struct Expression {
     pub kind: ExpressionKind,
 }
 
+impl Expression {
+    /// The key sets for so many keys: the parts of `(a, b)` and, if it has as many, of `{a, b}`; else the expression.
+    pub fn key_sets(&self, keys: usize) -> &[Expression] {
+        match &self.kind {
+            ExpressionKind::TupleKeyset(parts) => parts,
+            ExpressionKind::List { elements, default_rest: None } if elements.len() == keys => {
+                elements
+            }
+            _ => std::slice::from_ref(self),
+        }
+    }
+}
+
 /// Which expression.
 #[derive(Debug, Clone)]
 pub enum ExpressionKind {

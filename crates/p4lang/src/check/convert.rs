@@ -59,8 +59,12 @@ impl Checker<'_, '_> {
                 self.set_conversion(expression, target);
                 return true;
             }
-            ExpressionKind::Conditional { then, otherwise, .. } if own != target => {
-                let fits = self.convert(then, &target) && self.convert(otherwise, &target);
+            ExpressionKind::Conditional { condition, then, otherwise } if own != target => {
+                let fits = match self.out.evaluate_own(condition) {
+                    Some(Constant::Bool(true)) => self.convert(then, &target),
+                    Some(Constant::Bool(false)) => self.convert(otherwise, &target),
+                    _ => self.convert(then, &target) && self.convert(otherwise, &target),
+                };
                 if fits {
                     self.set_conversion(expression, target);
                 }

@@ -78,6 +78,16 @@ impl<'program> Checker<'program, '_> {
                     checker.declare_type_parameters(&package.type_parameters);
                     checker.parameters(&package.parameters, ParametersOf::Package);
                 });
+                for parameter in &package.parameters {
+                    if matches!(self.out.declared_type(parameter.id), Type::Package(of) if of.declaration == id)
+                    {
+                        self.error(
+                            "recursion",
+                            parameter.span,
+                            format!("`{}` cannot contain itself", declaration.name),
+                        );
+                    }
+                }
             }
             DeclarationKind::Header { type_parameters, fields } => {
                 let named = self.generic(id, type_parameters);

@@ -209,7 +209,12 @@ impl Evaluator<'_, '_> {
                     .collect::<Option<_>>()
                     .map(Constant::Composite)
             }
-            ExpressionKind::Conditional { .. } => self.own(expression, depth),
+            // Not what is remembered of it: that was computed before the context's conversion.
+            ExpressionKind::Conditional { condition, then, otherwise } => {
+                let chosen =
+                    if self.converted(condition, depth + 1)?.to_bool()? { then } else { otherwise };
+                self.checked.cast_constant(&self.converted(chosen, depth + 1)?, &target)
+            }
             _ => self.checked.cast_constant(&self.own(expression, depth)?, &target),
         }
     }

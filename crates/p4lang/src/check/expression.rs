@@ -687,6 +687,12 @@ impl Checker<'_, '_> {
             return Info::unknown();
         }
         let known = self.known.contains(&condition.id) && first.known && second.known;
+        // p4c folds constants before it looks at types: only the value that is chosen counts.
+        if let Some(Constant::Bool(chosen)) = self.out.evaluate_own(condition) {
+            let (value, info) = if chosen { (then, first) } else { (otherwise, second) };
+            let known = self.known.contains(&value.id);
+            return Info { ty: info.ty, place: false, known };
+        }
         if first.ty == Type::Integer && second.ty == Type::Integer {
             self.report(
                 Diagnostic::error("no-width", span, "the width of this value is not known")

@@ -210,11 +210,10 @@ impl<'program> Checker<'program, '_> {
         let info = self.expression(key_set);
         self.context.in_key_set = outer;
         let parts: &[Expression] = match &key_set.kind {
-            ExpressionKind::TupleKeyset(parts) => parts,
             ExpressionKind::DefaultKeyset => return,
             ExpressionKind::DontCare if types.len() != 1 => return,
             ExpressionKind::List { elements, .. } if types.len() > 1 => elements,
-            _ => std::slice::from_ref(key_set),
+            _ => key_set.key_sets(types.len()),
         };
         if parts.len() != types.len() {
             // A value set of all of them at once: a tuple, or a struct with a field for each.

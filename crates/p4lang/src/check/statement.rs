@@ -353,6 +353,8 @@ impl<'program> Checker<'program, '_> {
             info.ty,
             Type::Bits { .. }
                 | Type::Integer
+                | Type::Bool
+                | Type::NewType(_)
                 | Type::Enum(_)
                 | Type::SerializableEnum(_)
                 | Type::Error
@@ -480,9 +482,13 @@ impl<'program> Checker<'program, '_> {
         if let Some(value) = value {
             if let Some((_, first)) = seen.iter().find(|(other, _)| *other == value) {
                 let first = *first;
-                self.report(
-                    Diagnostic::error("duplicate", label.span, "a second case for the same value")
-                        .secondary(first, "the first one"),
+                self.warn(
+                    Diagnostic::warning(
+                        "duplicate",
+                        label.span,
+                        "a second case for the same value: it never runs",
+                    )
+                    .secondary(first, "the first one"),
                 );
             }
             seen.push((value, label.span));

@@ -741,11 +741,7 @@ impl<'program> Checker<'program, '_> {
 
     /// A key set must be one that its match kind can be asked for.
     fn fits_match_kinds(&mut self, entry: &Entry, facts: &TableFacts) {
-        let parts: &[Expression] = match &entry.keyset.kind {
-            ExpressionKind::TupleKeyset(parts) => parts,
-            ExpressionKind::List { elements, .. } if facts.keys.len() > 1 => elements,
-            _ => std::slice::from_ref(&entry.keyset),
-        };
+        let parts = entry.keyset.key_sets(facts.keys.len());
         for (part, key) in parts.iter().zip(&facts.keys) {
             let kind = &*key.match_kind;
             let (shape, allowed) = match &part.kind {

@@ -3,7 +3,7 @@
 use super::{Entity, Lowering};
 use crate::ast::{self, ExpressionKind, walk};
 use crate::bits::Bits;
-use crate::check::{Builtin, Resolution, Type};
+use crate::check::{Builtin, Constant, Resolution, Type};
 use crate::ir::{self, BinaryOperator, Expression, Place, UnaryOperator, Value};
 
 impl<'a> Lowering<'a> {
@@ -371,6 +371,9 @@ impl<'a> Lowering<'a> {
         otherwise: &'a ast::Expression,
         target: &Type,
     ) -> Expression {
+        if let Some(Constant::Bool(chosen)) = self.evaluate(condition) {
+            return self.expression(if chosen { then } else { otherwise });
+        }
         let type_id = self.type_id(target);
         let condition_value = self.expression(condition);
         if !self.has_effects(then) && !self.has_effects(otherwise) {

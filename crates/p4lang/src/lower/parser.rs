@@ -140,14 +140,10 @@ impl<'a> Lowering<'a> {
 
     /// The key sets of a case: one for each subject, or one for all.
     fn key_sets(&mut self, keyset: &'a ast::Expression, types: &[Type]) -> Vec<KeySet<Expression>> {
-        let elements: Vec<&ast::Expression> = match &keyset.kind {
-            ExpressionKind::TupleKeyset(elements) => elements.iter().collect(),
-            ExpressionKind::List { elements, .. } if types.len() > 1 => elements.iter().collect(),
-            _ => vec![keyset],
-        };
         let any = Type::Unknown;
-        elements
-            .into_iter()
+        keyset
+            .key_sets(types.len())
+            .iter()
             .enumerate()
             .map(|(position, element)| self.key_set(element, types.get(position).unwrap_or(&any)))
             .collect()

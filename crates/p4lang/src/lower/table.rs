@@ -334,18 +334,12 @@ impl<'a> Lowering<'a> {
         keyset: &'a ast::Expression,
         types: &[Type],
     ) -> Option<Vec<KeySet<Value>>> {
-        let elements: Vec<&ast::Expression> = match &keyset.kind {
-            ExpressionKind::TupleKeyset(elements) => elements.iter().collect(),
-            ExpressionKind::DefaultKeyset | ExpressionKind::DontCare => {
-                return Some(vec![KeySet::Any; types.len()]);
-            }
-            ExpressionKind::List { elements, .. } if elements.len() == types.len() => {
-                elements.iter().collect()
-            }
-            _ => vec![keyset],
-        };
-        elements
-            .into_iter()
+        if matches!(keyset.kind, ExpressionKind::DefaultKeyset | ExpressionKind::DontCare) {
+            return Some(vec![KeySet::Any; types.len()]);
+        }
+        keyset
+            .key_sets(types.len())
+            .iter()
             .zip(types)
             .map(|(element, ty)| self.entry_key_set(element, ty))
             .collect()

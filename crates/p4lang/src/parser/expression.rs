@@ -21,20 +21,26 @@ impl Parser<'_> {
 
     fn inner_expression(&mut self) -> Parse<Expression> {
         self.nested(|parser| {
-            let condition = parser.binary(0)?;
-            if !parser.take(TokenKind::Question) {
-                return Ok(condition);
+            // `a ? b : c ? d : e` is a chain, however long, and no nesting.
+            let mut choices = Vec::new();
+            let mut last = parser.binary(0)?;
+            while parser.take(TokenKind::Question) {
+                parser.one_more_operator()?;
+                let then = parser.inner_expression()?;
+                parser.expect(TokenKind::Colon)?;
+                choices.push((last, then));
+                last = parser.binary(0)?;
             }
-            let then = parser.inner_expression()?;
-            parser.expect(TokenKind::Colon)?;
-            let otherwise = parser.inner_expression()?;
-            let span = condition.span.to(otherwise.span);
-            let kind = ExpressionKind::Conditional {
-                condition: Box::new(condition),
-                then: Box::new(then),
-                otherwise: Box::new(otherwise),
-            };
-            Ok(parser.expression(span, kind))
+            for (condition, then) in choices.into_iter().rev() {
+                let span = condition.span.to(last.span);
+                let kind = ExpressionKind::Conditional {
+                    condition: Box::new(condition),
+                    then: Box::new(then),
+                    otherwise: Box::new(last),
+                };
+                last = parser.expression(span, kind);
+            }
+            Ok(last)
         })
     }
 

@@ -485,5 +485,5 @@ fn deep_nesting_is_refused_and_long_chains_too() {
         (refused(super::LONGEST_CHAIN), refused(super::LONGEST_CHAIN + 2))
     });
     // Chains of operators and of `else if` may be longer than anything may be deep.
-    assert_eq!(refused.expect("a thread"), (12, 14));
+    assert_eq!(refused.expect("a thread"), (11, 14));
 }

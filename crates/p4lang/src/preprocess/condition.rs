@@ -240,9 +240,31 @@ impl Evaluator<'_> {
             },
             // Names that are no macros are 0, keywords of P4 and `true` among them.
             kind if is_name(kind) => 0,
+            TokenKind::Unknown if text == "'" => return self.character(),
             _ => return Err(self.fault(&format!("expected an integer or a name, found `{text}`"))),
         };
         self.at += 1;
+        Ok(value)
+    }
+
+    /// A character constant, the first quote being the current token. Its parts are tokens of their own, since P4 has
+    /// no such constants: a name or a mark, behind a backslash or not.
+    fn character(&mut self) -> Value {
+        let text_at = |at: usize| self.texts.get(at).map_or("", String::as_str);
+        let escaped = text_at(self.at + 1) == "\\";
+        let at = self.at + 1 + usize::from(escaped);
+        let mut characters = text_at(at).chars();
+        let value = match (characters.next(), characters.next()) {
+            (Some(character), None) if text_at(at + 1) == "'" => match (escaped, character) {
+                (true, 'n') => 10,
+                (true, 't') => 9,
+                (true, 'r') => 13,
+                (true, '0') => 0,
+                (_, character) => i64::from(u32::from(character)),
+            },
+            _ => return Err(self.fault("expected a character and `'` after this")),
+        };
+        self.at = at + 2;
         Ok(value)
     }
 }

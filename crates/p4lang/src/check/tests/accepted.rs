@@ -248,3 +248,30 @@ fn names_in_annotations_may_be_concatenated() {
          @noWarn(\"un\" ++ \"used\") bit<8> w; apply { a(); v = 1; } }",
     ));
 }
+
+#[test]
+fn a_choice_that_is_made_at_compile_time_is_one_value() {
+    // p4c folds constants before it looks at types.
+    accepts(&program(
+        "const bool YES = true; const bit<8> a = true ? 1 : 2; const bit<8> b = 3 > 4 ? 1 : 2; const bit<4> c = YES ? 1 : 16;",
+    ));
+    accepts(&statements("v = 1 == 1 ? 5 : 6; v = false ? 16w1 : v; v = true ? v : 16w2;"));
+}
+
+#[test]
+fn keys_in_braces() {
+    accepts(&control(
+        "table t { key = { m.m : exact; } actions = { NoAction; } const entries = { { 1 } : NoAction; 2 : NoAction; } }\n\
+         table u { key = { m.m : exact; m.w : lpm; } actions = { NoAction; } const entries = { { 1, 2 } : NoAction; } }",
+        "t.apply(); u.apply();",
+    ));
+    accepts(&parser("", "state start { transition select(m.m) { { 1 }: accept; (2): reject; } }"));
+}
+
+#[test]
+fn switches_look_at_what_can_be_compared() {
+    accepts(&statements(
+        "switch (q) { true: { v = 1; } false: { v = 2; } } switch (m.p) { (Port) 3: { v = 1; } default: {} }",
+    ));
+    super::warns(&statements("switch (v) { 1: { w = 1; } 1: { w = 2; } }"), "duplicate");
+}

@@ -209,3 +209,10 @@ fn lists_are_not_cast_to_tuples() {
     accepts(&statements("tuple<bit<8>, bit<8>> t = { 1, 2 }; m.s = (S) { 1, 2 };"));
     refuses(&statements("tuple<bit<8>, bit<8>> t = (tuple<bit<8>, bit<8>>) { 1, 2 };"), "bad-cast");
 }
+
+#[test]
+fn packages_do_not_contain_themselves() {
+    refuses("package P(P p);", "recursion");
+    refuses("package P<T>(T t, P<T> p);", "recursion");
+    accepts("package P<T>(T t); package Q(P<bit<8>> p);");
+}
