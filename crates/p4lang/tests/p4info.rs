@@ -5,7 +5,7 @@ use p4lang::ir::Program;
 use p4lang::p4info;
 use p4lang::preprocess::{DiskFiles, MemoryFiles, Options};
 use p4runtime::p4info::{Schema, text};
-use p4runtime::proto::config::P4Info;
+use p4runtime::proto::config::{P4Info, Preamble};
 
 fn compile(source: &str) -> Program {
     let compiled =
@@ -306,7 +306,7 @@ fn a_program_without_main_has_nothing_for_a_controller() {
     let source = "#include <core.p4>\nheader h_t { bit<8> f; }
 control C(inout h_t h) { table t { key = { h.f : exact; } actions = { NoAction; } } apply { t.apply(); } }";
     let info = generate(source);
-    assert!(info.tables.is_empty() && info.actions.is_empty());
+    assert_eq!(info, P4Info::default(), "no `pkg_info` either");
     let other =
         compile(&format!("{source}\ncontrol B<H>(inout H h); package P<H>(B<H> b); P(C()) main;"));
     let errors = p4info::generate(&other).unwrap_err();
@@ -448,4 +448,152 @@ fn a_value_set_of_an_enumeration_has_a_field_for_each_member() {
         .map(|field| (field.id, field.name.as_str(), field.bitwidth))
         .collect();
     assert_eq!(fields, [(1, "A", 8), (2, "B", 8)]);
+}
+
+fn names<'a>(preambles: impl Iterator<Item = Option<&'a Preamble>>) -> Vec<&'a str> {
+    preambles.flatten().map(|preamble| preamble.name.as_str()).collect()
+}
+
+fn action_names(info: &P4Info) -> Vec<&str> {
+    names(info.actions.iter().map(|action| action.preamble.as_ref()))
+}
+
+fn table_names(info: &P4Info) -> Vec<&str> {
+    names(info.tables.iter().map(|table| table.preamble.as_ref()))
+}
+
+// p4c: `TagGlobalActions` gives a dotted name only to actions without `@name`, then `LocalizeActions` copies them into
+// each control and `HierarchicalNames` puts that control's name before what is relative.
+#[test]
+fn a_relative_name_of_a_program_action_is_behind_the_control_that_uses_it() {
+    let types = "header h_t { bit<16> a; bit<8> b; } struct headers_t { h_t h; } struct meta_t { }
+@name(\"rel\") action relative() { }
+@name(\".abs\") action absolute() { }
+action plain() { }
+control Sub(inout headers_t hdr) {
+    table t { key = { hdr.h.a: exact; } actions = { relative; } const default_action = relative(); }
+    apply { t.apply(); }
+}";
+    let ingress = "Sub() s;
+    table t { key = { hdr.h.a: exact; } actions = { relative; absolute; plain; } }";
+    let source = v1model(types, START, ingress, "s.apply(hdr); t.apply();").replace(
+        "control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }",
+        "control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+            table t { key = { hdr.h.a: exact; } actions = { relative; plain; } } apply { t.apply(); } }",
+    );
+    let info = generate(&source);
+    assert_eq!(action_names(&info), ["I.rel", "abs", "plain", "NoAction", "E.rel"]);
+    let id = |name: &str| {
+        let preambles = info.actions.iter().filter_map(|action| action.preamble.as_ref());
+        preambles.into_iter().find(|preamble| preamble.name == name).unwrap().id
+    };
+    assert_eq!(info.tables[0].const_default_action_id, id("I.rel"));
+    assert_eq!(info.tables[2].action_refs[0].id, id("E.rel"));
+}
+
+// p4c: `SpecializeAll` replaces a control with constructor arguments by a copy with a new name, which
+// `HierarchicalNames` then uses.
+#[test]
+fn a_control_of_the_package_with_arguments_has_a_number_behind_its_name() {
+    let checksum = "control G(inout headers_t hdr, inout meta_t meta)(bit<8> n) {
+    table t { key = { hdr.h.b: exact; } actions = { NoAction; } } apply { t.apply(); } }";
+    let source = v1model(
+        &format!("{TYPES} {checksum} control I_0() {{ apply {{ }} }}"),
+        "    value_set<bit<16>>(4) vs;
+    state start { packet.extract(hdr.h); transition select(hdr.h.a) { vs: accept; default: accept; } }",
+        "action a() { } table t { key = { hdr.h.a: exact; } actions = { a; } }",
+        "t.apply();",
+    )
+    .replacen("inout standard_metadata_t sm) {", "inout standard_metadata_t sm)(bool b) {", 2)
+    .replace(
+        "V1Switch(P(), V(), I(), E(), U(), D())",
+        "V1Switch(P(true), G(1), I(false), E(), G(2), D())",
+    );
+    let info = generate(&source);
+    assert_eq!(table_names(&info), ["G_0.t", "I_1.t", "G_1.t"]);
+    assert_eq!(action_names(&info), ["NoAction", "I_1.a"]);
+    assert_eq!(names(info.value_sets.iter().map(|set| set.preamble.as_ref())), ["P_0.vs"]);
+}
+
+// p4c: `RemoveUnusedDeclarations` takes out what nothing names, parser states included.
+#[test]
+fn value_sets_that_nothing_selects_with_are_left_out() {
+    let parser = "    Sub() sub;
+    value_set<bit<16>>(8) idle;
+    value_set<bit<16>>(8) nowhere;
+    @name(\"named\") value_set<bit<16>>(8) used;
+    state start {
+        sub.apply(packet, hdr);
+        transition select(hdr.h.a) { used: accept; default: accept; }
+    }
+    state unreachable { transition select(hdr.h.a) { nowhere: unreachable; default: accept; } }";
+    let types = format!(
+        "{TYPES} parser Sub(packet_in packet, out headers_t hdr) {{
+    value_set<bit<16>>(8) inner;
+    state start {{ packet.extract(hdr.h); transition select(hdr.h.a) {{ inner: accept; default: accept; }} }}
+}}"
+    );
+    let info = generate(&v1model(&types, parser, "", ""));
+    let sets = names(info.value_sets.iter().map(|set| set.preamble.as_ref()));
+    assert_eq!(sets, ["P.sub.inner", "P.named"]);
+}
+
+// p4c: `addTableProperties` adds a profile that a table constructs when it comes to the table; others come when the
+// evaluator's block of the instance comes, in the order of the declarations.
+#[test]
+fn action_profiles_are_in_the_order_of_their_instances_and_tables() {
+    let ingress = "
+    action_profile(1) first;
+    table t { key = { hdr.h.a: exact; } actions = { NoAction; } @name(\"second\") implementation = action_profile(2); }
+    action_profile(3) third;
+    table u { key = { hdr.h.a: exact; } actions = { NoAction; } implementation = third; }";
+    let info = generate(&v1model(TYPES, START, ingress, "u.apply(); t.apply();"));
+    let profiles = names(info.action_profiles.iter().map(|profile| profile.preamble.as_ref()));
+    assert_eq!(profiles, ["I.first", "second", "I.third"]);
+}
+
+// p4c: the handler of v1model asks no index type of an extern, in no version of v1model.
+#[test]
+fn v1model_names_no_index_types() {
+    let source = v1model(
+        &format!("{TYPES} type bit<9> port_t; type bit<4> value_t;"),
+        START,
+        "counter<port_t>(128, CounterType.packets) c; meter<port_t>(4, MeterType.packets) m;
+    register<value_t, port_t>(16) r;",
+        "",
+    );
+    let info = generate(&format!("#define V1MODEL_VERSION 20200408\n{source}"));
+    assert_eq!(info.counters[0].index_type_name, None);
+    assert_eq!(info.meters[0].index_type_name, None);
+    assert_eq!(info.registers[0].index_type_name, None);
+    let types: Vec<&String> = info.type_info.as_ref().unwrap().new_types.keys().collect();
+    assert_eq!(types, ["value_t"]);
+}
+
+// p4c: `explicitNameAnnotation` of a key is taken as it is; `controlPlaneName` of everything else loses the dot.
+#[test]
+fn an_absolute_name_of_a_key_keeps_its_dot() {
+    let ingress = "action a(@name(\".p\") bit<8> p) { }
+    @name(\".t\") table t {
+        key = { hdr.h.a: exact @name(\".k\"); hdr.h.b: exact @name(\"x.y\"); hdr.h.b & MASK: ternary; hdr.h.a[HIGH - 1:0x4]: lpm; }
+        actions = { a; }
+    }";
+    let types = format!("{TYPES} const bit<8> MASK = 0xF0; const int HIGH = 0x8;");
+    let info = generate(&v1model(&types, START, ingress, "t.apply();"));
+    assert_eq!(table_names(&info), ["t"]);
+    let fields: Vec<&str> =
+        info.tables[0].match_fields.iter().map(|field| field.name.as_str()).collect();
+    assert_eq!(fields, [".k", "x.y", "hdr.h.b & 0xf0", "hdr.h.a[0x7:0x4]"]);
+    let action = info.actions.iter().find(|action| !action.params.is_empty()).unwrap();
+    assert_eq!(action.params[0].name, "p");
+}
+
+// p4c: `addExternInstance` returns before it asks for the type information if the object has no name of its own.
+#[test]
+fn nameless_objects_of_the_package_leave_no_type_information() {
+    let source = include_str!("p4info/empty_psa.p4");
+    let info = generate(source);
+    assert_eq!(info.type_info, None);
+    let named = source.replace("apply { /* ingress */ }", "Random<bit<8>>(0, 1) r; apply { }");
+    assert!(generate(&named).type_info.is_some());
 }

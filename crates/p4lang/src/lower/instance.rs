@@ -54,7 +54,6 @@ impl<'a> Lowering<'a> {
                 self.globals.insert(declaration.id, entity);
             }
         }
-        self.nameless_externs();
     }
 
     /// What the constructor arguments of instances at top level name.
@@ -169,7 +168,11 @@ impl<'a> Lowering<'a> {
                 self.declaration(named.declaration)
                     .map_or_else(String::new, |declaration| declaration.name.as_str().to_owned())
             });
-            let name = names::qualified(&self.scope.prefix.clone(), &name);
+            let name = if self.scope.prefix.is_empty() && self.is_specialized(&object, arguments) {
+                self.specialized_name(&name)
+            } else {
+                names::qualified(&self.scope.prefix.clone(), &name)
+            };
             return self
                 .instantiate(
                     value.span,
@@ -192,6 +195,23 @@ impl<'a> Lowering<'a> {
         checked.evaluate(value, &self.scope.environment).map(Constructed::Constant)
     }
 
+    /// Whether p4c makes a copy of the parser or control with these constructor arguments put in (its pass
+    /// `SpecializeAll`): it does if all of them are constants, or nameless externs made of such.
+    fn is_specialized(&self, object: &Type, arguments: &[ast::Argument]) -> bool {
+        if !matches!(object, Type::Parser(_) | Type::Control(_)) {
+            return false;
+        }
+        let simple = |argument: &ast::Argument| {
+            let value = &argument.value;
+            self.checked.evaluate(value, &self.scope.environment).is_some()
+                || matches!(
+                    self.checked.call(value.id).map(|facts| &facts.callee),
+                    Some(Callee::Constructor { .. })
+                )
+        };
+        !arguments.is_empty() && arguments.iter().all(simple)
+    }
+
     fn not_known(&mut self, span: Span) {
         self.problem(span, "a constructor argument must be known at compile time");
     }
@@ -209,7 +229,11 @@ impl<'a> Lowering<'a> {
         let name = match (&object, at_top) {
             (Type::Parser(named) | Type::Control(named), true) => {
                 let of = self.declaration(named.declaration)?;
-                of.name.as_str().to_owned()
+                if self.is_specialized(&object, &instantiation.arguments) {
+                    self.specialized_name(of.name.as_str())
+                } else {
+                    of.name.as_str().to_owned()
+                }
             }
             _ => names::qualified(&self.scope.prefix, &local),
         };
@@ -499,11 +523,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn control(&mut self, id: ir::ControlId, pending: PendingControl<'a>) {
-        let PendingControl { declaration, control, scope } = pending;
+        let PendingControl { declaration, control, mut scope } = pending;
         let usage = self.usage(declaration);
-        for action in &usage.global_actions {
-            self.global_action(*action);
-        }
+        self.global_actions(&usage, &mut scope);
         let ((parameters, body), _) = self.within(scope, |lowering| {
             let parameters = lowering.parameters(&control.parameters);
             let body = lowering.collect(|lowering| {
@@ -551,6 +573,7 @@ impl<'a> Lowering<'a> {
             }
             DeclarationKind::Table(table) if usage.used.contains(&local.id) => {
                 self.table(local, table, control);
+                self.nameless_externs();
             }
             DeclarationKind::Action { .. } | DeclarationKind::Table(_) => {}
             DeclarationKind::Instantiation(_)
@@ -608,7 +631,7 @@ impl<'a> Lowering<'a> {
         Some(Entity::Action(id))
     }
 
-    /// Externs that tables construct in place, after all that have a name of their own.
+    /// Externs that a table constructs in place. P4Info lists them where the table is.
     fn nameless_externs(&mut self) {
         for nameless in std::mem::take(&mut self.nameless_externs) {
             let NamelessExtern { table, role, name, call, scope, annotations } = nameless;

@@ -107,7 +107,7 @@ struct PendingControl<'a> {
     scope: Scope,
 }
 
-/// A nameless extern in a table property; numbered after those that have a name.
+/// A nameless extern in a table property, which is to be made once the table is known.
 struct NamelessExtern<'a> {
     table: ir::TableId,
     role: ExternRole,
@@ -130,6 +130,10 @@ struct Lowering<'a> {
     program: ir::Program,
     scope: Scope,
     globals: HashMap<DeclarationId, Entity>,
+    /// Actions at top level with a name relative to the control of the package that they are used in.
+    control_actions: HashMap<(DeclarationId, String), Entity>,
+    /// Names of the parsers and controls at top level that p4c makes a copy of, with their arguments put in.
+    specialized_names: HashSet<String>,
     block: ir::Block,
     type_ids: HashMap<Type, ir::TypeId>,
     user_types: HashMap<DeclarationId, ir::UserTypeId>,
@@ -162,6 +166,8 @@ impl<'a> Lowering<'a> {
             },
             scope: Scope::default(),
             globals: HashMap::new(),
+            control_actions: HashMap::new(),
+            specialized_names: HashSet::new(),
             block: Vec::new(),
             type_ids: HashMap::new(),
             user_types: HashMap::new(),

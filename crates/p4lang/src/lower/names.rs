@@ -40,6 +40,23 @@ fn in_base(value: &BigInt, base: u8) -> String {
 }
 
 impl Lowering<'_> {
+    /// The name of the copy that p4c makes of a parser or control at top level, with its arguments put in: a number
+    /// behind the name, the first that no other declaration at top level has.
+    pub(super) fn specialized_name(&mut self, declared: &str) -> String {
+        let stem = declared.trim_end_matches(|last: char| last.is_ascii_digit());
+        let base = stem.strip_suffix('_').filter(|base| !base.is_empty()).unwrap_or(declared);
+        let taken = |name: &str| {
+            let declarations = &self.checked.program.declarations;
+            self.specialized_names.contains(name)
+                || declarations.iter().any(|known| known.name.as_str() == name)
+        };
+        let numbered = (0_u32..).map(|number| format!("{base}_{number}"));
+        let name = std::iter::once(base.to_owned()).chain(numbered).find(|name| !taken(name));
+        let name = name.unwrap_or_else(|| declared.to_owned());
+        self.specialized_names.insert(name.clone());
+        name
+    }
+
     /// The name of a table key: `@name`, or the text of its expression if that is a simple one.
     pub(super) fn key_name(&self, key: &KeyElement, position: usize) -> String {
         let annotated = local_name(&key.annotations, "");
@@ -102,17 +119,26 @@ impl Lowering<'_> {
     /// number keeps the base in which it was declared.
     fn name_of_constant(&self, expression: &Expression) -> Option<String> {
         let value = super::types::number(self.checked.constant(expression.id)?)?;
+        Some(in_base(&value, self.base_of(expression, 0)))
+    }
+
+    /// The base in which p4c prints a constant: that of the literal that it begins with.
+    fn base_of(&self, expression: &Expression, depth: usize) -> u8 {
+        const DEEPEST: usize = 100;
+        if depth > DEEPEST {
+            return 10;
+        }
+        if let ExpressionKind::Integer(literal) = &expression.kind {
+            return literal.base;
+        }
         let declared = match self.checked.resolution(expression.id) {
             Some(Resolution::Declaration(id)) => self.checked.index.get_declaration(*id),
             _ => None,
         };
-        let base = match declared.map(|declaration| &declaration.kind) {
-            Some(DeclarationKind::Constant { value, .. }) => match &value.kind {
-                ExpressionKind::Integer(literal) => literal.base,
-                _ => 10,
-            },
+        match (declared.map(|declaration| &declaration.kind), &expression.kind) {
+            (Some(DeclarationKind::Constant { value, .. }), _) => self.base_of(value, depth + 1),
+            (_, ExpressionKind::Binary { left, .. }) => self.base_of(left, depth + 1),
             _ => 10,
-        };
-        Some(in_base(&value, base))
+        }
     }
 }

@@ -205,16 +205,43 @@ impl<'a> Lowering<'a> {
         if self.globals.contains_key(&id) {
             return;
         }
-        let Some(declaration) = self.declaration(id) else { return };
-        let name = names::qualified(
-            "",
-            &names::local_name(&declaration.annotations, declaration.name.as_str()),
-        );
+        if let Some(entity) = self.program_action(id, "") {
+            self.globals.insert(id, entity);
+        }
+    }
+
+    /// Makes the top-level actions of `usage` known to a control with this prefix and scope.
+    ///
+    /// p4c puts a copy of them into each control of the package. One that `@name` gives a relative name has it behind
+    /// the name of that control, so it is another action in each; all others have the name that they are declared
+    /// with, wherever they are.
+    pub(super) fn global_actions(&mut self, usage: &Usage, scope: &mut super::Scope) {
+        let control = scope.prefix.split('.').next().unwrap_or_default().to_owned();
+        for id in &usage.global_actions {
+            let relative = self.declaration(*id).is_some_and(|declaration| {
+                let name = names::local_name(&declaration.annotations, ".");
+                !name.starts_with('.')
+            });
+            if !relative {
+                self.global_action(*id);
+                continue;
+            }
+            let key = (*id, control.clone());
+            let known = self.control_actions.get(&key).copied();
+            if let Some(entity) = known.or_else(|| self.program_action(*id, &control)) {
+                self.control_actions.insert(key, entity);
+                scope.entities.insert(*id, entity);
+            }
+        }
+    }
+
+    fn program_action(&mut self, id: DeclarationId, prefix: &str) -> Option<super::Entity> {
+        let declaration = self.declaration(id)?;
+        let local = names::local_name(&declaration.annotations, declaration.name.as_str());
+        let name = names::qualified(prefix, &local);
         let (entity, _) = self.within(super::Scope::default(), |lowering| {
             lowering.action(declaration, name, crate::ir::ActionScope::Program)
         });
-        if let Some(entity) = entity {
-            self.globals.insert(id, entity);
-        }
+        entity
     }
 }

@@ -164,9 +164,9 @@ pub fn generate(program: &Program) -> Result<P4Info, Vec<P4InfoError>> {
     builder.instances();
     builder.digest_calls();
     builder.controller_headers();
-    builder.value_sets();
+    builder.value_sets(&reach);
     let Builder { types, mut info, mut errors, .. } = builder;
-    info.pkg_info = Some(package::package_info(program, &mut errors));
+    info.pkg_info = has_main(program).then(|| package::package_info(program, &mut errors));
     info.type_info = has_type_info(program, &reach, &info).then(|| types.finish());
     duplicates(&info, &mut errors);
     if errors.is_empty() { Ok(info) } else { Err(errors) }
@@ -192,9 +192,8 @@ struct Prepared {
 /// Everything that needs all names at once.
 fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
     program.validate().map_err(|violation| vec![violation.into()])?;
-    // A program without `main` has no name there: it declares things, and a controller has nothing to do with it.
     if let Architecture::Other(name) = &program.architecture
-        && !name.is_empty()
+        && has_main(program)
     {
         return Err(vec![P4InfoError::Architecture(name.clone())]);
     }
@@ -212,7 +211,7 @@ fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
             names.add(kind, &instance.name, &instance.annotations, &mut errors);
         }
     }
-    for set in &program.value_sets {
+    for set in reach.value_sets.iter().filter_map(|id| program.value_sets.get(id.index())) {
         names.add(Kind::ValueSet, &set.name, &set.annotations, &mut errors);
     }
     for composite in &program.types.composites {
@@ -251,9 +250,15 @@ fn digests(program: &Program, reach: &Reach) -> Vec<(TypeId, String)> {
     digests
 }
 
-/// p4c leaves an empty `type_info` behind whenever it looked for a type.
+/// A program without `main` declares things; its architecture has no name.
+fn has_main(program: &Program) -> bool {
+    !matches!(&program.architecture, Architecture::Other(name) if name.is_empty())
+}
+
+/// p4c leaves an empty `type_info` behind whenever it looked for a type: for each extern object that has a name,
+/// whatever it is.
 fn has_type_info(program: &Program, reach: &Reach, info: &P4Info) -> bool {
-    !program.externs.is_empty()
+    program.externs.iter().any(|instance| instance.name != instance.extern_type)
         || !info.tables.is_empty()
         || info.actions.iter().any(|action| !action.params.is_empty())
         || info.controller_packet_metadata.iter().any(|header| !header.metadata.is_empty())

@@ -101,7 +101,11 @@ impl<'p> Builder<'p> {
             let passed = pass(&key.annotations, &[], &mut self.errors);
             fields.push(MatchField {
                 id,
-                name: key.name.clone(),
+                // Unlike in other names, p4c leaves the dot of an absolute name there.
+                name: find(&key.annotations, "name")
+                    .and_then(Annotation::single_string)
+                    .unwrap_or(&key.name)
+                    .to_owned(),
                 annotations: passed.texts,
                 annotation_locations: Vec::new(),
                 bitwidth: self.types.control_plane_width(ty, key.user_type),
@@ -309,13 +313,15 @@ impl<'p> Builder<'p> {
         Some(self.types.specify(ty, user, &mut self.errors))
     }
 
-    /// The index has a type argument of its own, after the data's if there is one.
+    /// In PSA and PNA the index has a type argument of its own, after the data's if there is one. v1model has had one
+    /// since its version of April 2020, which p4c tells no controller about.
     fn index_type_name(
         &mut self,
         instance: &ExternInstance,
     ) -> Option<p4runtime::proto::config::P4NamedType> {
         let position = match instance.extern_type.as_str() {
-            "counter" | "meter" | "Meter" => 0,
+            "counter" | "meter" | "register" => return None,
+            "Meter" => 0,
             _ => 1,
         };
         let ty = *instance.type_arguments.get(position)?;
@@ -489,9 +495,9 @@ impl<'p> Builder<'p> {
         }
     }
 
-    pub(super) fn value_sets(&mut self) {
+    pub(super) fn value_sets(&mut self, reach: &Reach) {
         let program = self.program;
-        for set in &program.value_sets {
+        for set in reach.value_sets.iter().filter_map(|id| program.value_sets.get(id.index())) {
             let id = self.symbols.id(Kind::ValueSet, &set.name);
             let alias = self.symbols.alias(&set.name);
             let preamble = preamble(id, &set.name, alias, &set.annotations, &[], &mut self.errors);

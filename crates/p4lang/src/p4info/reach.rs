@@ -9,8 +9,9 @@
 use std::collections::BTreeSet;
 
 use crate::ir::{
-    ActionId, ActionScope, Block, ControlId, ExternCallee, FunctionId, Package, PackageValue,
-    Program, Statement, StatementKind, TableId, TypeId,
+    ActionId, ActionScope, Block, ControlId, ExternCallee, FunctionId, KeySet, Package,
+    PackageValue, Parser, Program, Statement, StatementKind, TableId, Target, Transition, TypeId,
+    ValueSetId,
 };
 
 /// What is reached, in order.
@@ -26,6 +27,8 @@ pub(super) struct Reach {
     pub(super) digests: Vec<TypeId>,
     /// Whether any extern function is called in a control or in an action.
     pub(super) calls_extern_functions: bool,
+    /// Value sets that a state selects with, if a packet can get to the state.
+    pub(super) value_sets: BTreeSet<ValueSetId>,
 }
 
 pub(super) fn reach(program: &Program) -> Reach {
@@ -36,7 +39,39 @@ pub(super) fn reach(program: &Program) -> Reach {
     for control in controls {
         one_control(program, control, &mut reach, &mut seen_actions);
     }
+    for parser in &program.parsers {
+        value_sets(parser, &mut reach.value_sets);
+    }
     reach
+}
+
+/// The value sets of the states that can be reached from the start; p4c removes the others.
+fn value_sets(parser: &Parser, found: &mut BTreeSet<ValueSetId>) {
+    let mut seen = BTreeSet::new();
+    let mut pending = vec![parser.start];
+    while let Some(id) = pending.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let Some(state) = parser.states.get(id.index()) else { continue };
+        let mut follow = |target: &Target| {
+            if let Target::State(next) = target {
+                pending.push(*next);
+            }
+        };
+        match &state.transition {
+            Transition::Direct(target) => follow(target),
+            Transition::Select { cases, .. } => {
+                for case in cases {
+                    follow(&case.target);
+                    found.extend(case.key_sets.iter().filter_map(|set| match set {
+                        KeySet::ValueSet(id) => Some(*id),
+                        _ => None,
+                    }));
+                }
+            }
+        }
+    }
 }
 
 /// Controls of the package, those of packages in it included.
