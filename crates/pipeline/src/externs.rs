@@ -17,6 +17,7 @@ use crate::machine::{Machine, Stop, damaged};
 use crate::table::{CounterValue, Profile};
 use crate::value::Value;
 use meter::Meter;
+use p4lang::bits::Bits;
 use p4lang::ir::{
     Architecture, Argument, ExternCallee, ExternId, ExternInstance, Location, TypeId,
 };
@@ -240,6 +241,16 @@ impl Machine<'_> {
                 pattern.to_u64().unwrap_or(u64::MAX)
             }
         })
+    }
+
+    /// The low 64 bits of a number, as BMv2's `Data::get_uint64`.
+    pub(crate) fn input_low_bits(&self, call: &Call<'_>, position: usize) -> Result<u64, Stop> {
+        let value = self.input(call, position)?;
+        let bits = match value {
+            Value::Integer(number) => Some(Bits::from_bigint(64, false, &number)),
+            value => value.to_pattern(),
+        };
+        Ok(bits.ok_or_else(|| damaged("argument of an extern"))?.low_u64())
     }
 
     pub(crate) fn input_bool(&self, call: &Call<'_>, position: usize) -> Result<bool, Stop> {

@@ -7,7 +7,11 @@ use crate::error::LoadError;
 use crate::value::Value;
 use num_bigint::BigInt;
 use p4lang::bits::Bits;
-use p4lang::ir::{self, Composite, CompositeKind, Program, Type, TypeId};
+use p4lang::ir::{
+    self, Argument, Composite, CompositeKind, ExternCallee, ExternId, Place, Program, Statement,
+    StatementKind, Type, TypeId,
+};
+use std::collections::HashMap;
 
 /// Most single values (fields, elements) that the variables of a program may hold together: some
 /// hundred megabytes.
@@ -21,6 +25,8 @@ pub(crate) struct Layout {
     types: Vec<Type>,
     /// The initial value of each type.
     initials: Vec<Value>,
+    /// Where v1model's direct meters leave their colours.
+    meter_results: HashMap<ExternId, Place>,
 }
 
 impl Layout {
@@ -41,7 +47,8 @@ impl Layout {
         if total > MAXIMUM_CELLS {
             return Err(LoadError::TooLarge { values: total, most: MAXIMUM_CELLS });
         }
-        let mut layout = Self { program, types, initials: Vec::new() };
+        let meter_results = meter_results(&program);
+        let mut layout = Self { program, types, initials: Vec::new(), meter_results };
         let initials = (0..layout.types.len())
             .map(|position| layout.build(TypeId(position as u32)))
             .collect::<Option<Vec<_>>>();
@@ -86,6 +93,11 @@ impl Layout {
             Type::Composite(id) => self.program.types.composites.get(id.index()),
             _ => None,
         }
+    }
+
+    /// Where the program reads the colour of a v1model direct meter.
+    pub(crate) fn meter_result(&self, meter: ExternId) -> Option<&Place> {
+        self.meter_results.get(&meter)
     }
 
     /// A constant of the program as a value of type `type_id`.
@@ -203,6 +215,57 @@ impl Layout {
         let file = self.program.files.get(location.file as usize);
         let file = file.map_or("the program", String::as_str);
         format!("{file}:{}:{}", location.line, location.column)
+    }
+}
+
+/// The place that each direct meter of v1model is read to. p4c allows one for each.
+fn meter_results(program: &Program) -> HashMap<ExternId, Place> {
+    let mut results = HashMap::new();
+    each_statement(program, &mut |statement| {
+        if let StatementKind::CallExtern { callee, arguments, .. } = &statement.kind
+            && let ExternCallee::Method { instance, method } = callee
+            && method == "read"
+            && let Some(Argument::Out(place)) = arguments.first()
+            && program
+                .externs
+                .get(instance.index())
+                .is_some_and(|instance| instance.extern_type == "direct_meter")
+        {
+            results.insert(*instance, place.clone());
+        }
+    });
+    results
+}
+
+/// Calls `visit` with every statement of a program, those inside others too.
+pub(crate) fn each_statement<'p>(program: &'p Program, visit: &mut dyn FnMut(&'p Statement)) {
+    let mut blocks: Vec<&ir::Block> = Vec::new();
+    blocks.extend(program.controls.iter().map(|control| &control.body));
+    blocks.extend(program.actions.iter().map(|action| &action.body));
+    blocks.extend(program.functions.iter().map(|function| &function.body));
+    for table in &program.tables {
+        blocks.push(&table.before_keys);
+        blocks.extend(table.actions.iter().map(|reference| &reference.before_arguments));
+    }
+    for parser in &program.parsers {
+        blocks.push(&parser.prologue);
+        blocks.extend(parser.states.iter().map(|state| &state.body));
+    }
+    while let Some(block) = blocks.pop() {
+        for statement in block {
+            visit(statement);
+            match &statement.kind {
+                StatementKind::If { then, otherwise, .. } => blocks.extend([then, otherwise]),
+                StatementKind::Switch { cases, default, .. } => {
+                    blocks.extend(cases.iter().map(|case| &case.body));
+                    blocks.push(default);
+                }
+                StatementKind::For { before_condition, update, body, .. } => {
+                    blocks.extend([before_condition, update, body]);
+                }
+                _ => {}
+            }
+        }
     }
 }
 

@@ -73,7 +73,9 @@ pub(crate) struct State {
     pub(crate) priority_queues: u32,
     /// PSA: see [`crate::Switch::follow_psa_switch`].
     pub(crate) follows_psa_switch: bool,
-    /// v1model in BMv2: direct counters count each hit, whether the action calls them or not.
+    /// v1model, and PSA as in psa_switch: direct counters count and direct meters run on each hit, whether
+    /// the action calls them or not; tables with an action profile have no default action; a selector
+    /// takes the whole hash.
     pub(crate) counts_every_hit: bool,
     random: ChaCha8Rng,
 }

@@ -3,11 +3,11 @@
 use crate::architecture::{Driver, Output};
 use crate::error::{LoadError, RunError};
 use crate::externs;
-use crate::layout::Layout;
+use crate::layout::{Layout, each_statement};
 use crate::machine::Machine;
 use crate::state::{Digest, State};
 use crate::trace::Trace;
-use p4lang::ir::{self, Program, StatementKind};
+use p4lang::ir::{Program, StatementKind};
 use std::time::Duration;
 
 /// A program at work, run by the reference interpreter.
@@ -101,38 +101,17 @@ impl Switch {
 /// Refuses a program that calls what cannot be run, before the first packet.
 fn check_externs(layout: &Layout) -> Result<(), LoadError> {
     let program = &layout.program;
-    let mut blocks: Vec<&ir::Block> = Vec::new();
-    blocks.extend(program.controls.iter().map(|control| &control.body));
-    blocks.extend(program.actions.iter().map(|action| &action.body));
-    blocks.extend(program.functions.iter().map(|function| &function.body));
-    for table in &program.tables {
-        blocks.push(&table.before_keys);
-        blocks.extend(table.actions.iter().map(|reference| &reference.before_arguments));
-    }
-    for parser in &program.parsers {
-        blocks.push(&parser.prologue);
-        blocks.extend(parser.states.iter().map(|state| &state.body));
-    }
-    while let Some(block) = blocks.pop() {
-        for statement in block {
-            match &statement.kind {
-                StatementKind::CallExtern { callee, .. } if !externs::known(program, callee) => {
-                    return Err(LoadError::UnknownExtern {
-                        place: layout.place_in_source(statement.location),
-                        name: externs::calls::name(program, callee),
-                    });
-                }
-                StatementKind::If { then, otherwise, .. } => blocks.extend([then, otherwise]),
-                StatementKind::Switch { cases, default, .. } => {
-                    blocks.extend(cases.iter().map(|case| &case.body));
-                    blocks.push(default);
-                }
-                StatementKind::For { before_condition, update, body, .. } => {
-                    blocks.extend([before_condition, update, body]);
-                }
-                _ => {}
-            }
+    let mut unknown = Ok(());
+    each_statement(program, &mut |statement| {
+        if let StatementKind::CallExtern { callee, .. } = &statement.kind
+            && unknown.is_ok()
+            && !externs::known(program, callee)
+        {
+            unknown = Err(LoadError::UnknownExtern {
+                place: layout.place_in_source(statement.location),
+                name: externs::calls::name(program, callee),
+            });
         }
-    }
-    Ok(())
+    });
+    unknown
 }

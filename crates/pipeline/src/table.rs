@@ -16,7 +16,7 @@ use crate::error::ControlError;
 use crate::externs::meter::Meter;
 use crate::layout::Layout;
 use p4lang::bits::Bits;
-use p4lang::ir::{self, ExternId, MatchKind, TableId};
+use p4lang::ir::{self, Architecture, ExternId, MatchKind, TableId};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -129,6 +129,10 @@ pub(crate) struct TableState {
     indexed: bool,
     pub(crate) default_action: ActionCall,
     pub(crate) initial_default: ActionCall,
+    /// The program's default action does not run in BMv2: for tables with an action profile p4c's back end for
+    /// BMv2 leaves it out, with a warning (`backends/bmv2/common/control.h`).
+    pub(crate) default_is_left_out: bool,
+    is_of_bmv2: bool,
     /// Runs for an entry whose group has no member that can be used.
     pub(crate) empty_group_action: Option<ActionCall>,
     pub(crate) ageing: Ageing,
@@ -196,6 +200,11 @@ impl TableState {
             needs_priority,
             indexed,
             initial_default: default_action.clone(),
+            default_is_left_out: table.implementation.is_some(),
+            is_of_bmv2: matches!(
+                layout.program.architecture,
+                Architecture::V1model | Architecture::Psa
+            ),
             empty_group_action,
             default_action,
             ageing,
@@ -386,7 +395,8 @@ impl TableState {
     }
 
     fn best(&self, keys: &[Bits]) -> Option<EntryHandle> {
-        if self.keys.is_empty() {
+        // BMv2 finds an entry without key in a table without key.
+        if self.keys.is_empty() && !self.is_of_bmv2 {
             return None;
         }
         if self.indexed {

@@ -92,6 +92,26 @@ impl Value {
         }
     }
 
+    /// Takes another value of the same type. A header that becomes invalid so keeps its fields, as BMv2's
+    /// `assign_header` has it (`src/bm_sim/core/primitives.cpp`).
+    pub(crate) fn assign(&mut self, from: Self) {
+        match (self, from) {
+            (Self::Header { valid, .. }, Self::Header { valid: false, .. }) => *valid = false,
+            (Self::Struct(to), Self::Struct(from)) | (Self::Union(to), Self::Union(from))
+                if to.len() == from.len() =>
+            {
+                to.iter_mut().zip(from).for_each(|(to, from)| to.assign(from));
+            }
+            (Self::Stack { elements, next }, Self::Stack { elements: from, next: from_next })
+                if elements.len() == from.len() =>
+            {
+                elements.iter_mut().zip(from).for_each(|(to, from)| to.assign(from));
+                *next = from_next;
+            }
+            (to, from) => *to = from,
+        }
+    }
+
     /// `setValid` and `setInvalid`.
     pub(crate) fn set_validity(&mut self, to: bool) {
         match self {

@@ -36,7 +36,7 @@ ends the script. So it is with a line that begins with no statement.";
 const STATEMENTS: &str = "\
 Statements, one a line; `#` begins a comment:
   packet PORT HEX                    a packet arrives
-  expect PORT [HEX [$]]              one leaves: `*` is any digit, `$` the end; no digits, any packet
+  expect PORT [HEX [$]]              one leaves: `*` is any digit, `$` the end; no digits, anything
   no_packet                          the last packet left by no port
   add TABLE [PRIORITY] KEY:MATCH ... ACTION(NAME:VALUE, ...) [= HANDLE]
   setdefault TABLE ACTION(NAME:VALUE, ...)

@@ -132,7 +132,9 @@ impl Switch {
         if let Some(call) = &action {
             self.check_action(table, call, Some("tableonly"))?;
         }
+        let has_profile = self.program_table(table)?.implementation.is_some();
         let state = self.table_mut(table)?;
+        state.default_is_left_out = has_profile && action.is_none();
         state.default_action = action.unwrap_or_else(|| state.initial_default.clone());
         Ok(())
     }

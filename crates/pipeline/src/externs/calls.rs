@@ -115,7 +115,8 @@ impl Machine<'_> {
                 Ok(None)
             }
             "random" => {
-                let (low, high) = (self.input_number(call, 1)?, self.input_number(call, 2)?);
+                // The low 64 bits, as `modify_field_rng_uniform` takes them.
+                let (low, high) = (self.input_low_bits(call, 1)?, self.input_low_bits(call, 2)?);
                 let number = self.state.random_number(low, high);
                 self.output(call, 0, Value::Bits(Bits::unsigned(64, u128::from(number))))?;
                 Ok(None)
@@ -124,9 +125,10 @@ impl Machine<'_> {
                 let algorithm = self.input_member(call, 1)?;
                 let data = self.input_data(call, 3)?;
                 let hash = self.hash(&algorithm, &data)?;
-                let (base, max) = (self.input(call, 2)?, self.input(call, 4)?);
-                let result = within(hash, &base, &max);
-                self.output(call, 0, result)?;
+                // In 64 bits, wrapping (`modify_field_with_hash_based_offset`).
+                let (base, max) = (self.input_low_bits(call, 2)?, self.input_low_bits(call, 4)?);
+                let sum = base.wrapping_add(hash.checked_rem(max).unwrap_or(0));
+                self.output(call, 0, Value::Bits(Bits::unsigned(64, u128::from(sum))))?;
                 Ok(None)
             }
             "psa_clone_i2e" | "psa_clone_e2e" | "psa_resubmit" | "psa_recirculate"
@@ -166,7 +168,7 @@ impl Machine<'_> {
     }
 }
 
-/// `base + hash % max`; `base` if `max` is zero (v1model's `hash`, PSA's `get_hash`).
+/// `base + hash % max`; `base` if `max` is zero (PSA's `get_hash`).
 pub(super) fn within(hash: u64, base: &Value, max: &Value) -> Value {
     let number = |value: &Value| match value {
         Value::Integer(number) => number.clone(),

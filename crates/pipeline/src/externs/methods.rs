@@ -10,7 +10,7 @@ use crate::state::Digest;
 use crate::table::EntryHandle;
 use crate::value::Value;
 use p4lang::bits::Bits;
-use p4lang::ir::{Argument, ExternId};
+use p4lang::ir::{Argument, ExternId, Table};
 
 /// Whether a method of an extern type can be run.
 pub(super) fn known(extern_type: &str, method: &str) -> bool {
@@ -213,7 +213,27 @@ impl Machine<'_> {
         Ok(Some(meter.map_or(before, |meter| meter.execute(size, before, now))))
     }
 
-    /// `None` if no entry was hit.
+    /// Runs the direct meters of the entry that was hit, as BMv2 does before the action
+    /// (`match_tables.cpp`, `apply_action`), and stores their colours where the program reads them,
+    /// whether this action does or not.
+    pub(crate) fn execute_direct_meters(&mut self, table: &Table) -> Result<(), Stop> {
+        for id in &table.direct_externs {
+            if !matches!(self.extern_state(*id)?, ExternState::DirectMeter { .. }) {
+                continue;
+            }
+            let Some(color) = self.execute_direct(*id, Color::Green, self.received_length)? else {
+                continue;
+            };
+            if let Some(place) = self.layout.meter_result(*id) {
+                let place = self.resolve(place)?;
+                self.write_as(&place, color_number(color))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The colour that the meter of the entry that was hit gave; `None` if there is no such entry. It runs
+    /// once per lookup.
     fn execute_direct(
         &mut self,
         id: ExternId,

@@ -60,9 +60,13 @@ impl Machine<'_> {
         self.lookups.push(Lookup { table: id, keys, entry: found, colors: Vec::new() });
         if let Some(handle) = found {
             self.count_hit(table, id, handle);
+            if self.state.counts_every_hit {
+                self.execute_direct_meters(table)?;
+            }
         } else {
             self.event(|_| Event::Miss { table: table.name.clone() });
         }
+        let is_bmv2 = self.state.counts_every_hit;
         let chosen = match found {
             Some(handle) => match self.entry_action(table, id, handle)? {
                 Some(found) => Some(found),
@@ -76,6 +80,7 @@ impl Machine<'_> {
                 .state
                 .tables
                 .get(id.index())
+                .filter(|state| !(state.default_is_left_out && is_bmv2))
                 .map(|state| (state.default_action.clone(), Source::Default)),
         };
         let flow = match &chosen {
@@ -219,7 +224,13 @@ impl Machine<'_> {
         let mut data = Vec::new();
         let mut used = 8;
         for (key, value) in table.keys.iter().zip(&lookup.keys) {
-            if key.match_kind == MatchKind::Selector {
+            // BMv2 leaves fields of invalid headers out (`calculations.cpp`).
+            let left_out = self.state.counts_every_hit
+                && match &key.expression.kind {
+                    ExpressionKind::Read(place) => self.is_in_invalid_header(&self.resolve(place)?),
+                    _ => false,
+                };
+            if key.match_kind == MatchKind::Selector && !left_out {
                 used = value.append_to_packet(&mut data, used);
             }
         }
@@ -231,10 +242,11 @@ impl Machine<'_> {
         let algorithm = algorithm.unwrap_or("crc32");
         let hash = crate::externs::hash::hash(algorithm, &self.state.custom_crcs, &data)
             .ok_or_else(|| crate::error::RunError::UnknownAlgorithm(algorithm.to_owned()))?;
-        // p4c hands no width to BMv2 (`ExternConverter_ActionSelector` of `psaSwitch.cpp`).
-        let follows = self.state.follows_psa_switch;
-        let width = if follows { 0 } else { profile.map_or(0, |profile| profile.output_width) };
-        Ok(if (1..64).contains(&width) { hash & ((1 << width) - 1) } else { hash })
+        let width = profile.map_or(0, |profile| profile.output_width);
+        // p4c hands no width to BMv2 (`ExternConverter_action_selector` of `simpleSwitch.cpp` and
+        // `psaSwitch.cpp`).
+        let narrows = !self.state.counts_every_hit && (1..64).contains(&width);
+        Ok(if narrows { hash & ((1 << width) - 1) } else { hash })
     }
 
     fn run_table_action(

@@ -120,7 +120,7 @@ impl Machine<'_> {
             };
             Event::Assign { place, value }
         });
-        self.update(place, |target| *target = value)
+        self.update(place, |target| target.assign(value))
     }
 
     /// Changes the value at a place. A member of a header union that becomes valid invalidates its

@@ -51,6 +51,17 @@ pub enum StfError {
         /// Another.
         second: String,
     },
+    /// A name that BMv2's command line does not take.
+    #[error(
+        "BMv2's command line takes no {kind} {name}: it needs the whole name, or an end of it after a \
+         dot that no other has"
+    )]
+    NotUnique {
+        /// Table or action.
+        kind: &'static str,
+        /// As the script has it.
+        name: String,
+    },
     /// An action without one of its arguments.
     #[error("action {action} needs a value for parameter {parameter}")]
     Missing {

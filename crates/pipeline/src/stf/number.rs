@@ -3,6 +3,7 @@
 use num_bigint::BigInt;
 use p4lang::bits::Bits;
 use std::fmt;
+use std::net::IpAddr;
 
 /// A number as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +41,12 @@ impl Base {
 }
 
 impl Number {
-    /// Reads `42`, `0x2a`, `0x2*`, `0b101`, `0o17`; underscores do not count.
+    /// Reads `42`, `0x2a`, `0x2*`, `0b101`, `0o17`; underscores do not count. And addresses as BMv2's command
+    /// line takes them: `10.0.0.1`, `00:00:00:00:00:0a`, `2001:db8::1`.
     pub(super) fn parse(text: &str) -> Option<Self> {
+        if text.contains(['.', ':']) {
+            return Self::parse_address(text);
+        }
         let plain = text.replace('_', "");
         let (base, digits) = match plain.get(..2) {
             Some("0x" | "0X") => (Base::Hexadecimal, &plain[2..]),
@@ -56,11 +61,33 @@ impl Number {
             .then(|| Self { base, digits: digits.to_owned() })
     }
 
+    fn parse_address(text: &str) -> Option<Self> {
+        let hardware = || {
+            let bytes = text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok());
+            bytes.collect::<Option<Vec<u8>>>().filter(|bytes| bytes.len() == 6)
+        };
+        let bytes = match text.parse::<IpAddr>() {
+            Ok(IpAddr::V4(address)) => address.octets().to_vec(),
+            Ok(IpAddr::V6(address)) => address.octets().to_vec(),
+            Err(_) => hardware()?,
+        };
+        let digits = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Some(Self { base: Base::Hexadecimal, digits })
+    }
+
     /// The number with zeros for `*`, in `width` bits; `None` if it does not fit.
     #[must_use]
     pub fn to_bits(&self, width: u32, signed: bool) -> Option<Bits> {
         let value = self.value();
         (value.bits() <= u64::from(width)).then(|| Bits::from_bigint(width, signed, &value))
+    }
+
+    /// The low `width` bits of the number with zeros for `*`; `None` if it does not fit their bytes. BMv2's
+    /// command line checks bytes, and the switch takes the bits of the key.
+    pub(super) fn in_bytes_of(&self, width: u32, signed: bool) -> Option<Bits> {
+        let value = self.value();
+        (value.bits() <= u64::from(width.div_ceil(8)) * 8)
+            .then(|| Bits::from_bigint(width, signed, &value))
     }
 
     /// The number with zeros for `*`, in as many bits as it needs.
@@ -158,6 +185,23 @@ mod tests {
         let wide = number("0x0123456789abcdef0123456789abcdef01");
         assert_eq!(wide.to_u64(), None);
         assert_eq!(wide.to_bits(136, false).unwrap().to_be_bytes()[..3], [0x01, 0x23, 0x45]);
+    }
+
+    /// `tools/runtime_CLI.py`, `parse_param`.
+    #[test]
+    fn addresses_are_numbers() {
+        assert_eq!(number("10.0.0.1"), number("0x0a000001"));
+        assert_eq!(number("00:1b:0:0:0:a"), number("0x001b0000000a"));
+        assert_eq!(number("2001:db8::1"), number("0x20010db8000000000000000000000001"));
+        for text in ["10.0.0", "10.0.0.256", "1:2:3", "00:1b:00:00:00:0g", "1.5"] {
+            assert_eq!(Number::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_may_be_cut_within_their_last_byte() {
+        assert_eq!(number("0x3ff").in_bytes_of(9, false), Some(Bits::unsigned(9, 0x1ff)));
+        assert_eq!(number("0x10000").in_bytes_of(9, false), None);
     }
 
     #[test]

@@ -198,12 +198,32 @@ impl<'t> Cursor<'t> {
 
     fn number(&mut self) -> Result<Number, SyntaxError> {
         let start = self.position;
-        self.take_while(|c| c.is_ascii_alphanumeric() || c == '*' || c == '_')
-            .and_then(Number::parse)
-            .ok_or_else(|| {
-                self.position = start;
-                self.expected("a number")
+        let is_digit = |c: char| c.is_ascii_alphanumeric() || c == '*' || c == '_';
+        self.skip_blanks();
+        let rest = self.rest();
+        // Addresses have dots and colons inside, but `1..5` is a range.
+        let end = rest
+            .char_indices()
+            .find(|(at, c)| {
+                let mut after = rest.get(at + c.len_utf8()..).unwrap_or_default().chars();
+                let inside = match c {
+                    '.' => after.next().is_some_and(is_digit) && *at > 0,
+                    ':' => after.next().is_some_and(|next| is_digit(next) || next == ':'),
+                    _ => is_digit(*c),
+                };
+                // The second of two colons.
+                let goes_on = *c == ':' && rest.get(..*at).is_some_and(|r| r.ends_with(':'));
+                !inside && !goes_on
             })
+            .map_or(rest.len(), |(at, _)| at);
+        let number = rest.get(..end).and_then(Number::parse);
+        if number.is_some() {
+            self.position += end;
+        }
+        number.ok_or_else(|| {
+            self.position = start;
+            self.expected("a number")
+        })
     }
 
     fn small<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, SyntaxError> {

@@ -13,6 +13,7 @@ use p4lang::ir::{
     ActionId, BinaryOperator, Expression, ExpressionKind, ExternId, Key, MatchKind, Program,
     Projection, Table, TableId, Type, Value, VariableId,
 };
+use std::collections::BTreeSet;
 
 /// Finds the one name that is meant.
 fn find<'n>(
@@ -50,6 +51,31 @@ pub(super) fn table(program: &Program, name: &str) -> Result<TableId, StfError> 
     Ok(TableId(position as u32))
 }
 
+/// Whether BMv2's command line (`tools/runtime_CLI.py`) knows the table and the action by these names: each
+/// is a name or an end of it at a dot, and of no other.
+pub(super) fn check_unique_end(
+    program: &Program,
+    table: &str,
+    action: &str,
+) -> Result<(), StfError> {
+    let tables: BTreeSet<&str> = program.tables.iter().map(|table| table.name.as_str()).collect();
+    let in_tables = program.tables.iter().flat_map(|table| &table.actions);
+    let actions: BTreeSet<&str> = in_tables
+        .filter_map(|reference| program.actions.get(reference.action.index()))
+        .map(|action| action.name.as_str())
+        .collect();
+    for (kind, names, wanted) in [("table", tables, table), ("action", actions, action)] {
+        let is_end = |name: &&str| {
+            let before = name.strip_suffix(wanted);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        };
+        if names.iter().filter(|name| is_end(name)).count() != 1 {
+            return Err(StfError::NotUnique { kind, name: wanted.to_owned() });
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn instance(
     program: &Program,
     kind: &'static str,
@@ -73,6 +99,7 @@ pub(super) fn call(
     switch: &Switch,
     table: Option<&Table>,
     call: &Call,
+    strict: bool,
 ) -> Result<ActionCall, StfError> {
     let program = switch.program();
     let actions: Vec<ActionId> = match table {
@@ -94,6 +121,12 @@ pub(super) fn call(
     };
     let parameters: Vec<&str> =
         action.control_plane_parameters().map(|parameter| parameter.name.as_str()).collect();
+    let widths = action.control_plane_parameters().map(|parameter| {
+        match program.types.find(parameter.type_id) {
+            Some(Type::Bits { width, signed }) => Some((width, signed)),
+            _ => None,
+        }
+    });
     if let Some((name, _)) =
         call.arguments.iter().find(|(name, _)| !parameters.contains(&name.as_str()))
     {
@@ -105,12 +138,18 @@ pub(super) fn call(
     }
     let arguments: Vec<Bits> = parameters
         .iter()
-        .map(|parameter| {
+        .zip(widths)
+        .map(|(parameter, shape)| {
             call.arguments
                 .iter()
                 .rev()
                 .find(|(name, _)| name == parameter)
-                .map(|(_, number)| number.to_shortest_bits())
+                .map(|(_, number)| {
+                    let in_bytes = shape.filter(|_| !strict);
+                    let cut =
+                        in_bytes.and_then(|(width, signed)| number.in_bytes_of(width, signed));
+                    cut.unwrap_or_else(|| number.to_shortest_bits())
+                })
                 .ok_or_else(|| StfError::Missing {
                     action: action.name.clone(),
                     parameter: (*parameter).to_owned(),
@@ -126,6 +165,7 @@ pub(super) fn matches(
     program: &Program,
     table: &Table,
     given: &[(String, MatchText)],
+    strict: bool,
 ) -> Result<Vec<FieldMatch>, StfError> {
     let mut matches: Vec<FieldMatch> = table
         .keys
@@ -141,7 +181,7 @@ pub(super) fn matches(
     for (name, text) in given {
         let position = key(table, name)?;
         if let (Some(key), Some(place)) = (table.keys.get(position), matches.get_mut(position)) {
-            *place = field(program, key, text)?;
+            *place = field(program, key, text, strict)?;
         }
     }
     Ok(matches)
@@ -260,11 +300,20 @@ fn field_width(program: &Program, variable: VariableId, path: &[Projection]) -> 
     }
 }
 
-fn field(program: &Program, key: &Key, text: &MatchText) -> Result<FieldMatch, StfError> {
+/// Unless `strict`, bits beyond the key are cut off if its bytes have room for them, as BMv2 does.
+fn field(
+    program: &Program,
+    key: &Key,
+    text: &MatchText,
+    strict: bool,
+) -> Result<FieldMatch, StfError> {
     let (width, signed) = shape(program, key);
     let part = part(program, key);
     let bits = |number: &Number| {
-        let fitting = number.to_bits(width, signed);
+        let fitting = match (strict, &part) {
+            (false, None) => number.in_bytes_of(width, signed),
+            _ => number.to_bits(width, signed),
+        };
         let fitting = match (&part, fitting) {
             (Some(Part::Masked(mask)), Some(bits)) => Some(bits.bit_and(mask)),
             // A value of the slice alone, unless it has the digits of the field.

@@ -9,8 +9,8 @@ use super::script::{
 };
 use super::{Failure, StfError, report, resolve};
 use crate::{
-    CloneSession, ControlError, CounterValue, EntryAction, EntryHandle, Event, Group, GroupMember,
-    MeterConfig, Replica, Switch, TableEntry, Trace, WeightedAction,
+    CloneSession, ControlError, CounterValue, EntryAction, EntryHandle, Event, FieldMatch, Group,
+    GroupMember, MeterConfig, Replica, Switch, TableEntry, Trace,
 };
 use p4lang::ir::{Architecture, ExternId, TableId, TableImplementation};
 
@@ -233,11 +233,7 @@ impl<'s> Runner<'s> {
                 };
                 self.insert(line, id, *priority, matches, action).map(|_| ())
             }
-            StatementKind::SetDefault { table, action } => {
-                let id = resolve::table(self.switch.program(), table)?;
-                let call = self.call(Some(id), action)?;
-                Ok(self.switch.set_default_action(id, Some(call))?)
-            }
+            StatementKind::SetDefault { table, action } => self.set_default(table, action),
             StatementKind::RemoveAll => {
                 for table in 0..self.switch.program().tables.len() {
                     self.switch.clear_table(TableId(table as u32))?;
@@ -273,7 +269,7 @@ impl<'s> Runner<'s> {
     fn call(&self, table: Option<TableId>, call: &Call) -> Result<crate::ActionCall, StfError> {
         let program = self.switch.program();
         let table = table.and_then(|table| program.tables.get(table.index()));
-        resolve::call(self.switch, table, call)
+        resolve::call(self.switch, table, call, self.options.strict)
     }
 
     fn add(
@@ -287,33 +283,45 @@ impl<'s> Runner<'s> {
     ) -> Result<(), StfError> {
         let id = resolve::table(self.switch.program(), table)?;
         let call = self.call(Some(id), action)?;
-        let implementation =
-            self.switch.program().tables.get(id.index()).and_then(|table| table.implementation);
-        let action = match implementation {
-            None => EntryAction::Action(call),
-            Some(TableImplementation::ActionSelector(_)) => {
-                EntryAction::OneShot(vec![WeightedAction {
-                    action: call,
-                    weight: 1,
-                    watch_port: None,
-                }])
-            }
-            Some(TableImplementation::ActionProfile(profile)) => {
-                let member = self
-                    .switch
-                    .members(profile)?
-                    .map(|(id, _)| id)
-                    .max()
-                    .map_or(0, |last| last.saturating_add(1));
-                self.switch.add_member(profile, member, call)?;
-                EntryAction::Member(member)
-            }
-        };
-        let added = self.insert(line, id, priority, matches, action)?;
+        let known = self.switch.program().tables.get(id.index());
+        // The runner hands the priority of a ternary table on as it is; without one, BMv2's command
+        // line takes the last argument for it and gives up.
+        if known.is_some_and(resolve::has_priorities) && priority.is_none() {
+            // Names that there are not end the script first.
+            self.matches(id, matches)?;
+            return Err(ControlError::PriorityMissing.into());
+        }
+        let added = self.insert(line, id, priority, matches, EntryAction::Action(call))?;
         if let (Some(name), Some(entry)) = (handle, added) {
             self.handles.insert(name.to_owned(), (id, entry));
         }
         Ok(())
+    }
+
+    /// The runner looks up table and action, but hands their names on to BMv2's command line as they were
+    /// written; that takes a name or an end of it at a dot if only one has it.
+    fn set_default(&mut self, table: &str, action: &Call) -> Result<(), StfError> {
+        let program = self.switch.program();
+        let id = resolve::table(program, table)?;
+        let call = self.call(Some(id), action)?;
+        resolve::check_unique_end(program, table, &action.action)?;
+        if program.tables.get(id.index()).is_some_and(|table| table.implementation.is_some()) {
+            let members = "members or groups of its action profile";
+            return Err(ControlError::ActionKind(members).into());
+        }
+        Ok(self.switch.set_default_action(id, Some(call))?)
+    }
+
+    fn matches(
+        &self,
+        id: TableId,
+        given: &[(String, MatchText)],
+    ) -> Result<Vec<FieldMatch>, StfError> {
+        let program = self.switch.program();
+        match program.tables.get(id.index()) {
+            Some(table) => resolve::matches(program, table, given, self.options.strict),
+            None => Err(ControlError::Unknown { kind: "table", name: id.0.to_string() }.into()),
+        }
     }
 
     /// `None` if the entry was there already, which BMv2 does not take for an error either.
@@ -335,7 +343,12 @@ impl<'s> Runner<'s> {
         } else {
             0
         };
-        let matches = resolve::matches(program, table, matches)?;
+        // BMv2 closes tables that have entries in the program, constant or not (`P4Objects.cpp`).
+        let is_closed = !table.entries.is_empty();
+        let matches = self.matches(id, matches)?;
+        if is_closed {
+            return Err(ControlError::Constant("the list of entries").into());
+        }
         let entry = TableEntry { matches, priority, action, idle_timeout: None };
         match self.switch.add_entry(id, entry, self.now) {
             Ok(handle) => Ok(Some(handle)),
@@ -604,6 +617,16 @@ impl<'s> Runner<'s> {
         for port in &self.ports {
             let expected = self.expected.get(port).map_or(&[][..], Vec::as_slice);
             let got = self.got.get(port).map_or(&[][..], Vec::as_slice);
+            let takes_any = expected.iter().find(|expected| expected.pattern.is_none());
+            if let (Some(any), false) = (takes_any, self.options.strict) {
+                if got.is_empty() {
+                    let text = format!(
+                        "no packet came on port {port}; an `expect` without data takes any number"
+                    );
+                    self.report.notes.push((any.line, text));
+                }
+                continue;
+            }
             let reordered = match self.options.strict {
                 true => None,
                 false => in_order_of_expectations(expected, got),

@@ -34,7 +34,7 @@ pub enum StatementKind {
         /// All of it.
         data: Vec<u8>,
     },
-    /// `expect 1 01** $`: a packet leaves. Without data, any packet.
+    /// `expect 1 01** $`: a packet leaves. Without data, any number of packets.
     Expect {
         /// By this port.
         port: u32,

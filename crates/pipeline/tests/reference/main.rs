@@ -1,5 +1,6 @@
 //! The reference interpreter on programs in P4 text, one small program per rule.
 
+mod bmv2_rules;
 mod calls;
 mod depth;
 mod language;
