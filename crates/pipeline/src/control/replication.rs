@@ -57,8 +57,7 @@ impl Switch {
     ///   resubmitted;
     /// * direct counters count each hit, direct meters run at each hit, and the colour of the latter is BMv2's
     ///   number (0 green, 1 yellow, 2 red) as one of PSA (0 red, 1 green, 2 yellow);
-    /// * tables with an action profile have no default action but one that the control plane sets, and a
-    ///   selector takes the whole hash, whatever width it was given;
+    /// * tables with an action profile have no default action but one that the control plane sets;
     /// * bytes are counted and metered by the length that the packet had when it was received;
     /// * action selectors choose by all bits of the hash, whatever their output width;
     /// * no clone session is there at first, not even `PSA_CLONE_SESSION_TO_CPU`.

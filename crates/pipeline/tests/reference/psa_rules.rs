@@ -337,7 +337,10 @@ fn action_selectors() {
         }
         assert_eq!(packet(&mut switch, 0, &[2, 0, 9, 0]), [2, 0, 7, 0], "an empty group");
         assert_eq!(packet(&mut switch, 0, &[3, 0, 9, 0]), [3, 52, 9, 0], "a member");
-        assert_eq!(packet(&mut switch, 0, &[4, 0, 9, 0]), [4, 0, 7, 0], "a miss");
+        // p4c writes no default action of tables with an action profile for BMv2
+        // (`backends/bmv2/common/control.h`).
+        let ran = if mask == 15 { 7 } else { 9 };
+        assert_eq!(packet(&mut switch, 0, &[4, 0, 9, 0]), [4, 0, ran, 0], "a miss");
     }
 }
 
