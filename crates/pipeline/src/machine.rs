@@ -81,6 +81,8 @@ pub(crate) struct Effects {
     pub(crate) destination: Option<u32>,
     /// PNA: session by slot.
     pub(crate) mirrors: Vec<(u32, u32)>,
+    /// PNA: an inline accelerator was enabled last, and not disabled.
+    pub(crate) accelerator: bool,
 }
 
 /// Metadata that a copy of a packet keeps, with the values at the end of the pipeline.
@@ -120,6 +122,8 @@ pub(crate) struct Machine<'p> {
     /// Length in bytes as received, for counters and meters.
     pub(crate) received_length: u64,
     pub(crate) effects: Effects,
+    /// PNA: an inline accelerator was enabled in the pass before.
+    pub(crate) from_accelerator: bool,
     pub(crate) lookups: Vec<Lookup>,
     in_parser: bool,
     /// Bytes by which headers that became valid or invalid change the packet.
@@ -147,6 +151,7 @@ impl<'p> Machine<'p> {
             now,
             received_length: 0,
             effects: Effects::default(),
+            from_accelerator: false,
             lookups: Vec::new(),
             in_parser: false,
             length_change: 0,

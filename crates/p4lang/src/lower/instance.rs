@@ -142,7 +142,10 @@ impl<'a> Lowering<'a> {
             Some(Constructed::Constant(constant)) => {
                 Some(ir::PackageValue::Value(self.value(&constant, ty)))
             }
-            Some(Constructed::Entity(Entity::Control(id))) => Some(ir::PackageValue::Control(id)),
+            Some(Constructed::Entity(Entity::Control(id))) => {
+                self.bind_architecture_objects(value.span, id);
+                Some(ir::PackageValue::Control(id))
+            }
             Some(Constructed::Entity(Entity::Parser(id))) => Some(ir::PackageValue::Parser(id)),
             Some(Constructed::Entity(Entity::Extern(id))) => Some(ir::PackageValue::Extern(id)),
             Some(Constructed::Entity(_)) => None,
@@ -154,6 +157,40 @@ impl<'a> Lowering<'a> {
                 known.map(ir::PackageValue::Value)
             }
         }
+    }
+
+    /// Gives a control of the package the extern objects that are parameters of it, beside the packet: one
+    /// object of the architecture for each type, called like the type (`tc_skb_metadata`).
+    fn bind_architecture_objects(&mut self, span: Span, id: ir::ControlId) {
+        let Some(pending) = self.pending_controls.get(&id) else { return };
+        let wanted: Vec<Type> = pending
+            .control
+            .parameters
+            .iter()
+            .map(|parameter| self.checked.declared_type(parameter.id).clone())
+            .filter(|ty| matches!(ty, Type::Extern(_)) && !self.is_packet(ty))
+            .collect();
+        let mut objects = Vec::with_capacity(wanted.len());
+        for ty in wanted {
+            let Some(named) = ty.named() else { return };
+            let name = self.checked.name(named.declaration).to_string();
+            let known = self.program.externs.iter().position(|known| {
+                known.name == name && known.extern_type == name && known.location.is_none()
+            });
+            let object = match known {
+                Some(position) => Entity::Extern(ir::ExternId(position as u32)),
+                None => {
+                    let made = self.instantiate(span, &ty, None, &[], &[], &[], name, Vec::new());
+                    let Some(Entity::Extern(object)) = made else { return };
+                    if let Some(instance) = self.program.externs.get_mut(object.index()) {
+                        instance.location = None;
+                    }
+                    Entity::Extern(object)
+                }
+            };
+            objects.push(object);
+        }
+        self.bind_control_objects(span, id, objects);
     }
 
     /// The value of a constructor argument.

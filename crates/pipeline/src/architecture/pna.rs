@@ -135,6 +135,11 @@ impl Blocks {
         packet.extend_from_slice(machine.payload());
 
         let effects = std::mem::take(&mut machine.effects);
+        machine.from_accelerator = effects.accelerator;
+        if effects.accelerator {
+            let text = "an inline accelerator is enabled; the packet passes it as it is".to_owned();
+            machine.event(|_| Event::Log { text });
+        }
         for (_, session) in effects.mirrors {
             let Some(config) = machine.state.clone_sessions.get(&session).cloned() else {
                 continue;

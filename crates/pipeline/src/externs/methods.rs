@@ -30,7 +30,7 @@ pub(super) fn known(extern_type: &str, method: &str) -> bool {
             )
             | ("Random", "read")
             | ("Digest", "pack")
-            | ("ipsec_accelerator" | "tc_skb_metadata", _)
+            | ("ipsec_accelerator" | "crypto_accelerator" | "tc_skb_metadata", _)
     )
 }
 
@@ -99,16 +99,12 @@ impl Machine<'_> {
             ("Checksum", _) => self.checksum(call, id, method),
             ("InternetChecksum", _) => self.internet_checksum(call, id, method),
             ("Random", "read") => self.random(id).map(Some),
-            // There is no accelerator: no packet comes from it, and what it is told has no effect.
-            ("ipsec_accelerator", "from_ipsec") => {
-                self.output(call, 0, Value::Bits(Bits::zero(32, false)))?;
-                Ok(Some(Value::Bool(false)))
-            }
-            // Nor is there a kernel: its metadata are zero, and what they are set to has no effect.
+            ("ipsec_accelerator" | "crypto_accelerator", _) => self.accelerator(call, method),
+            // There is no kernel: its metadata are zero, and what they are set to has no effect.
             ("tc_skb_metadata", _) if method.starts_with("get_") => {
                 Ok(Some(Value::Bits(Bits::zero(64, false))))
             }
-            ("ipsec_accelerator" | "tc_skb_metadata", _) => Ok(None),
+            ("tc_skb_metadata", _) => Ok(None),
             ("Digest", "pack") => {
                 let type_id = match call.arguments.first() {
                     Some(Argument::In(expression)) => expression.type_id,
@@ -422,6 +418,29 @@ impl Machine<'_> {
             _ => return Ok(word(!sum)),
         };
         self.state.checksums.insert(id, ChecksumState::Sum(sum));
+        Ok(None)
+    }
+
+    /// Inline accelerators (PNA specification, section 6.2; DPDK's `ipsec_accelerator`). Nothing is encrypted
+    /// or decrypted here: a packet passes one as it is, which the trace tells, and when it comes back by
+    /// recirculation, the result is an error.
+    fn accelerator(&mut self, call: &Call<'_>, method: &str) -> Result<Option<Value>, Stop> {
+        let came_back = self.from_accelerator;
+        match method {
+            "enable" | "enable_encrypt" | "enable_decrypt" => self.effects.accelerator = true,
+            "disable" => self.effects.accelerator = false,
+            "from_ipsec" => {
+                let status = u128::from(came_back);
+                self.output(call, 0, Value::Bits(Bits::unsigned(32, status)))?;
+                return Ok(Some(Value::Bool(came_back)));
+            }
+            "get_results" => {
+                let result = if came_back { "HW_ERROR" } else { "SUCCESS" };
+                let member = self.layout.enum_position("crypto_results_e", result).unwrap_or(0);
+                return Ok(Some(Value::Enum(member)));
+            }
+            _ => {}
+        }
         Ok(None)
     }
 

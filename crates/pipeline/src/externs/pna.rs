@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::machine::{Machine, Stop, damaged};
-use crate::table::{ActionCall, EntryAction, FieldMatch, TableEntry};
+use crate::table::{ActionCall, Ageing, EntryAction, FieldMatch, TableEntry};
 use crate::trace::Event;
 use crate::value::Value;
 use p4lang::bits::Bits;
@@ -83,7 +83,8 @@ impl Machine<'_> {
         let Some(lookup) = self.lookups.last() else { return };
         let (table, Some(handle)) = (lookup.table, lookup.entry) else { return };
         let state = self.state.tables.get_mut(table.index());
-        let Some(stored) = state.and_then(|table| table.get_mut(handle)) else { return };
+        let Some(state) = state.filter(|table| table.ageing != Ageing::None) else { return };
+        let Some(stored) = state.get_mut(handle) else { return };
         stored.restart(now);
         if let Some(timeout) = timeout {
             stored.entry.idle_timeout = timeout;
@@ -126,7 +127,10 @@ impl Machine<'_> {
         };
         let profile =
             self.optional_input(call, first + 2)?.and_then(|profile| profile.to_pattern());
-        let profile = profile.and_then(|profile| profile.to_u64());
+        // Entries of a table without `pna_idle_timeout` stay.
+        let expires = self.state.tables.get(id.index()).map(|state| state.ageing);
+        let expires = expires.is_some_and(|ageing| ageing != Ageing::None);
+        let profile = profile.filter(|_| expires).and_then(|profile| profile.to_u64());
         let entry = TableEntry {
             matches: keys.into_iter().map(FieldMatch::Exact).collect(),
             priority: 0,

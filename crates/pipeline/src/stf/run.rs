@@ -66,6 +66,7 @@ pub fn run(
     switch.follow_psa_switch(is_psa && !options.specification);
     switch.set_priority_queues(options.priority_queues);
     let mut runner = Runner::new(switch, options);
+    runner.note_accelerators(script);
     for Statement { line, kind } in &script.statements {
         if let Err(error) = runner.statement(*line, kind) {
             if options.strict || !is_tolerated(kind, &error) {
@@ -148,6 +149,17 @@ impl<'s> Runner<'s> {
             groups: BTreeMap::new(),
             lags: BTreeMap::new(),
             last_outputs: Vec::new(),
+        }
+    }
+
+    /// Says what expectations cannot hold.
+    fn note_accelerators(&mut self, script: &Script) {
+        let first = script.statements.first().map_or(1, |statement| statement.line);
+        for instance in &self.switch.program().externs {
+            if matches!(instance.extern_type.as_str(), "ipsec_accelerator" | "crypto_accelerator") {
+                let text = format!("packets pass the accelerator {} as they are", instance.name);
+                self.report.notes.push((first, text));
+            }
         }
     }
 

@@ -6,6 +6,7 @@ mod depth;
 mod language;
 mod parsers;
 mod pna;
+mod pna_rules;
 mod psa;
 mod psa_rules;
 mod psa_switch;
