@@ -80,6 +80,11 @@ where
         self.entries.len()
     }
 
+    /// The entry with this key.
+    pub(super) fn get(&self, key: &K) -> Option<&FlowEntry<M, F, I>> {
+        self.entries.get(key).map(|(_, entry)| entry)
+    }
+
     /// Adds an entry, in the place of one with the same key.
     pub(super) fn add(&mut self, key: K, entry: FlowEntry<M, F, I>) -> Result<(), Full> {
         if self.entries.len() >= self.capacity && !self.entries.contains_key(&key) {

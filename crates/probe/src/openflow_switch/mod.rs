@@ -212,14 +212,20 @@ impl OpenFlowSwitch {
             true => frame.len().min(usize::from(self.handshake.config().miss_send_len)),
             false => frame.len(),
         };
+        let table_miss = match &self.tables {
+            Tables::V1_0(_) => None,
+            Tables::V1_3(personality) => personality.table_miss(),
+        };
+        // Without an entry that sends packets to the controller there is no cookie to name.
+        let (table_id, cookie) = table_miss.unwrap_or((0, u64::MAX));
         let fields = PacketInFields {
             buffer_id,
             total_len: u16::try_from(frame.len()).unwrap_or(u16::MAX),
             in_port: PortNumber(port),
             // A table miss.
             reason: 0,
-            table_id: 0,
-            cookie: u64::MAX,
+            table_id,
+            cookie,
         };
         sent(fields.emit(self.options.version, xid, &frame[..shown], out));
     }

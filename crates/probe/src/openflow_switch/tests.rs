@@ -312,3 +312,41 @@ fn a_buffered_packet_in_is_cut_and_says_how_long_the_packet_was() {
         assert_eq!(view.payload().len(), 500);
     }
 }
+
+/// Table and cookie of a packet-in.
+fn origin(switch: &OpenFlowSwitch) -> (u8, u64) {
+    let mut out = Vec::new();
+    switch.packet_in(Xid(3), BufferId::NO_BUFFER, 2, &[0xab; 60], &mut out);
+    match v1_3::Message::decode(&out).expect("a packet-in").1 {
+        v1_3::Message::PacketIn(packet) => (packet.table_id.0, packet.cookie),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn packet_ins_name_the_table_miss_entry_that_sent_them() {
+    let mut switch = ready(Version::V1_3);
+    assert_eq!(origin(&switch), (0, u64::MAX));
+    let entry = |table, cookie, priority, instruction| {
+        let mut flow_mod = v1_3::FlowMod::add(v1_3::Match::any(), vec![instruction]);
+        flow_mod.table_id = v1_3::TableId(table);
+        (flow_mod.cookie, flow_mod.priority) = (cookie, priority);
+        v1_3::Message::FlowMod(flow_mod)
+    };
+    let to_controller = || {
+        let output = v1_3::Action::output(PortNumber::CONTROLLER);
+        v1_3::Instruction::ApplyActions(vec![output])
+    };
+    // An entry with a priority is no table-miss entry, and a later table is not reached yet.
+    ask(&mut switch, entry(0, 5, 1, to_controller()));
+    ask(&mut switch, entry(4, 6, 0, to_controller()));
+    assert_eq!(origin(&switch), (0, u64::MAX));
+    ask(&mut switch, v1_3::Message::FlowMod(v1_3::FlowMod::delete(v1_3::Match::any())));
+    ask(&mut switch, entry(0, 7, 0, v1_3::Instruction::GotoTable(v1_3::TableId(4))));
+    ask(&mut switch, entry(4, 8, 0, to_controller()));
+    assert_eq!(origin(&switch), (4, 8));
+    ask(&mut switch, entry(0, 9, 0, to_controller()));
+    assert_eq!(origin(&switch), (0, 9));
+    ask(&mut switch, v1_3::Message::FlowMod(v1_3::FlowMod::delete(v1_3::Match::any())));
+    assert_eq!(origin(&switch), (0, u64::MAX));
+}

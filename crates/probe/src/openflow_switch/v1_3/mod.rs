@@ -33,6 +33,8 @@ type Key = (u8, u16, MatchKey);
 #[derive(Debug)]
 pub(super) struct Personality {
     flows: FlowTable<Key, Entry>,
+    /// Table and cookie of the entry that sends packets that match nothing to the controller.
+    table_miss: Option<(u8, u64)>,
     groups: Groups,
     meters: Meters,
     role: ControllerRole,
@@ -47,6 +49,7 @@ impl Personality {
     pub(super) fn new(options: &SwitchOptions) -> Self {
         Self {
             flows: FlowTable::new(options.table_size),
+            table_miss: None,
             groups: Groups::default(),
             meters: Meters::default(),
             role: ControllerRole::EQUAL,
@@ -78,7 +81,13 @@ impl Personality {
                     self.deny(xid, request, out);
                     return Received::refused();
                 }
-                return match self.flow_mod(flow_mod, now, out) {
+                let may_miss = flow_mod.priority == 0
+                    || matches!(flow_mod.command, FlowModCommand::MODIFY | FlowModCommand::DELETE);
+                let outcome = self.flow_mod(flow_mod, now, out);
+                if may_miss {
+                    self.find_table_miss();
+                }
+                return match outcome {
                     Ok(received) => received,
                     Err(reason) => {
                         refuse(Version::V1_3, reason, xid, request, out);
@@ -89,11 +98,13 @@ impl Personality {
             Message::GroupMod(group_mod) => self.groups.modify(group_mod, now).map(|removed| {
                 if let Some(group) = removed {
                     self.remove_flows_of_group(group, now, out);
+                    self.find_table_miss();
                 }
             }),
             Message::MeterMod(meter_mod) => self.meters.modify(meter_mod, now).map(|removed| {
                 if let Some(meter) = removed {
                     self.flows.remove(|_, entry| uses_meter(entry, meter));
+                    self.find_table_miss();
                 }
             }),
             Message::PortMod(port_mod) => {
@@ -271,6 +282,35 @@ impl Personality {
                 Expiry::Hard => FlowRemovedReason::HARD_TIMEOUT,
             };
             tell_removed(&[entry], reason, now, out);
+            self.find_table_miss();
+        }
+    }
+
+    /// Table and cookie that packet-ins carry (OpenFlow 1.3.5, 7.4.1), if the controller has
+    /// installed a table-miss entry that sends packets to it.
+    pub(super) fn table_miss(&self) -> Option<(u8, u64)> {
+        self.table_miss
+    }
+
+    /// Follows the table-miss entries (priority 0, no conditions; 5.4) from the first table on.
+    fn find_table_miss(&mut self) {
+        let any = Match::any().key();
+        let mut table = 0;
+        self.table_miss = None;
+        while let Some(entry) = self.flows.get(&(table, 0, any.clone())) {
+            if sends_to(&entry.instructions, PortNumber::CONTROLLER, GroupId::ANY) {
+                self.table_miss = Some((table, entry.cookie));
+                return;
+            }
+            let next = entry.instructions.iter().find_map(|instruction| match instruction {
+                Instruction::GotoTable(next) => Some(next.0),
+                _ => None,
+            });
+            match next {
+                // A packet only ever goes to a later table.
+                Some(next) if next > table => table = next,
+                _ => return,
+            }
         }
     }
 
