@@ -597,3 +597,39 @@ fn nameless_objects_of_the_package_leave_no_type_information() {
     let named = source.replace("apply { /* ingress */ }", "Random<bit<8>>(0, 1) r; apply { }");
     assert!(generate(&named).type_info.is_some());
 }
+
+// p4c takes the architecture from its command line; its handler looks at externs, whatever the package is.
+#[test]
+fn a_package_of_the_programs_own_has_the_p4info_of_the_architecture_that_it_includes() {
+    let own = "#include <core.p4>\n#include <v1model.p4>
+header h_t { bit<16> a; }
+control C(inout h_t h) {
+    counter(4, CounterType.bytes) c;
+    table t { key = { h.a: exact; } actions = { NoAction; } }
+    apply { t.apply(); }
+}
+control block_t<H>(inout H h);
+package top<H>(block_t<H> b);
+@pkginfo(name = \"own\") top(C()) main;";
+    let info = generate(own);
+    let package = info.pkg_info.as_ref().unwrap();
+    assert_eq!((package.arch.as_str(), package.name.as_str()), ("v1model", "own"));
+    assert_eq!(table_names(&info), ["C.t"]);
+    assert_eq!(names(info.counters.iter().map(|counter| counter.preamble.as_ref())), ["C.c"]);
+}
+
+// p4c: `ExternInstance::resolve` finds no annotations at a constructor call.
+#[test]
+fn a_direct_counter_in_a_property_has_no_annotations() {
+    let ingress = "table t {
+        key = { hdr.h.a: exact; } actions = { NoAction; }
+        @name(\"hits\") @other @brief(\"lost\") counters = direct_counter(CounterType.bytes);
+        @name(\"profile\") @other @brief(\"kept\") implementation = action_profile(4);
+    }";
+    let info = generate(&v1model(TYPES, START, ingress, "t.apply();"));
+    let counter = info.direct_counters[0].preamble.as_ref().unwrap();
+    assert!(counter.annotations.is_empty() && counter.doc.is_none());
+    let profile = info.action_profiles[0].preamble.as_ref().unwrap();
+    assert_eq!(profile.annotations, ["@other"]);
+    assert_eq!(profile.doc.as_ref().unwrap().brief, "kept");
+}

@@ -106,6 +106,10 @@ pub struct Program {
     pub version: u32,
     /// What `main` is an instance of.
     pub architecture: Architecture,
+    /// The architecture whose declarations the source has, if `main` is no instance of its package: its extern objects
+    /// are there, and P4Info is written as for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub included: Option<Architecture>,
     /// Source files, for [`Location::file`].
     pub files: Vec<String>,
     /// All types.
@@ -143,6 +147,7 @@ impl Program {
         Self {
             version: Self::VERSION,
             architecture,
+            included: None,
             files: Vec::new(),
             types: Types::default(),
             errors: Vec::new(),
@@ -173,6 +178,18 @@ pub enum Architecture {
     Pna,
     /// A package that none of the built-in architectures declares: its name.
     Other(String),
+}
+
+impl Architecture {
+    /// The architecture with a package of this name.
+    pub(crate) fn of_package(name: &str) -> Option<Self> {
+        Some(match name {
+            "V1Switch" => Self::V1model,
+            "PSA_Switch" => Self::Psa,
+            "PNA_NIC" => Self::Pna,
+            _ => return None,
+        })
+    }
 }
 
 /// A place in the source.

@@ -37,12 +37,12 @@ impl<'a> Lowering<'a> {
                     &packages,
                 );
                 if declaration.id == main {
-                    self.program.architecture = match package.name.as_str() {
-                        "V1Switch" => ir::Architecture::V1model,
-                        "PSA_Switch" => ir::Architecture::Psa,
-                        "PNA_NIC" => ir::Architecture::Pna,
-                        other => ir::Architecture::Other(other.to_owned()),
-                    };
+                    let known = ir::Architecture::of_package(&package.name);
+                    self.program.architecture =
+                        known.unwrap_or_else(|| ir::Architecture::Other(package.name.clone()));
+                    if matches!(self.program.architecture, ir::Architecture::Other(_)) {
+                        self.program.included = self.included_architecture();
+                    }
                     self.program.main = package;
                     self.program.annotations = self.annotations(&declaration.annotations);
                     break;
@@ -54,6 +54,18 @@ impl<'a> Lowering<'a> {
                 self.globals.insert(declaration.id, entity);
             }
         }
+    }
+
+    /// The first of the architectures whose package is declared.
+    fn included_architecture(&self) -> Option<ir::Architecture> {
+        let packages = self
+            .checked
+            .program
+            .declarations
+            .iter()
+            .filter(|declaration| matches!(declaration.kind, DeclarationKind::Package(_)));
+        let mut known = packages.map(|package| ir::Architecture::of_package(package.name.as_str()));
+        known.find_map(|architecture| architecture)
     }
 
     /// What the constructor arguments of instances at top level name.

@@ -494,7 +494,11 @@ impl<'a> Lowering<'a> {
             } else {
                 names::qualified("", &local)
             };
-            let annotations = self.annotations(&property.annotations);
+            // p4c keeps those of the property for an action profile, none for a direct counter or meter.
+            let annotations = match role {
+                ExternRole::Implementation => self.annotations(&property.annotations),
+                ExternRole::Direct => Vec::new(),
+            };
             self.nameless_externs.push(NamelessExtern {
                 table,
                 role,

@@ -192,7 +192,7 @@ struct Prepared {
 /// Everything that needs all names at once.
 fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
     program.validate().map_err(|violation| vec![violation.into()])?;
-    if let Architecture::Other(name) = &program.architecture
+    if let Architecture::Other(name) = architecture(program)
         && has_main(program)
     {
         return Err(vec![P4InfoError::Architecture(name.clone())]);
@@ -250,6 +250,12 @@ fn digests(program: &Program, reach: &Reach) -> Vec<(TypeId, String)> {
     digests
 }
 
+/// The architecture that P4Info is written for. A package of the program's own makes no difference: as in p4c, whose
+/// users say it on the command line, the externs count.
+fn architecture(program: &Program) -> &Architecture {
+    program.included.as_ref().unwrap_or(&program.architecture)
+}
+
 /// A program without `main` declares things; its architecture has no name.
 fn has_main(program: &Program) -> bool {
     !matches!(&program.architecture, Architecture::Other(name) if name.is_empty())
@@ -262,7 +268,7 @@ fn has_type_info(program: &Program, reach: &Reach, info: &P4Info) -> bool {
         || !info.tables.is_empty()
         || info.actions.iter().any(|action| !action.params.is_empty())
         || info.controller_packet_metadata.iter().any(|header| !header.metadata.is_empty())
-        || program.architecture == Architecture::V1model && reach.calls_extern_functions
+        || *architecture(program) == Architecture::V1model && reach.calls_extern_functions
 }
 
 fn duplicates(info: &P4Info, errors: &mut Vec<P4InfoError>) {

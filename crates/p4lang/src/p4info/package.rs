@@ -9,7 +9,7 @@ use crate::ir::{AnnotationValue, Architecture, Program};
 
 pub(super) fn package_info(program: &Program, errors: &mut Vec<P4InfoError>) -> PkgInfo {
     let mut info = PkgInfo {
-        arch: match &program.architecture {
+        arch: match super::architecture(program) {
             Architecture::V1model => "v1model".to_owned(),
             Architecture::Psa => "psa".to_owned(),
             Architecture::Pna => "pna".to_owned(),

@@ -74,7 +74,6 @@ impl<'p> TypeCollector<'p> {
     /// 0 for strings and `error`.
     pub(super) fn control_plane_width(&self, ty: TypeId, user: Option<UserTypeId>) -> i32 {
         if let Some(user) = self.user_type(user)
-            && matches!(user.kind, UserTypeKind::NewType { .. })
             && let Some((_, controller)) = translation(&user.annotations)
         {
             return match controller {
@@ -83,7 +82,8 @@ impl<'p> TypeCollector<'p> {
             };
         }
         match self.program.types.get(ty) {
-            Type::Varbits { max_width } => i32::try_from(max_width).unwrap_or(i32::MAX),
+            // Its width is not known; p4c counts the bits that are always there.
+            Type::Varbits { .. } => 0,
             _ => self
                 .program
                 .types
