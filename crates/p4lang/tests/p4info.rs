@@ -250,6 +250,25 @@ fn entries_in_the_source_are_a_write_request() {
     assert!(!info.tables[1].is_const_table && info.tables[1].has_initial_entries);
 }
 
+/// Members of enumerations and errors as BMv2 numbers them.
+#[test]
+fn entries_with_members_and_errors_are_numbers() {
+    let program = compile(&v1model(
+        &format!("enum Kind {{ A, B, C }} {TYPES}"),
+        START,
+        "Kind k = Kind.A;
+        table t { key = { k: exact; sm.parser_error: ternary; } actions = { NoAction; }
+            const entries = { (Kind.C, error.PacketTooShort): NoAction; (Kind.B, _): NoAction; } }",
+        "t.apply();",
+    ));
+    let request = p4info::entries(&program).unwrap();
+    let text = format!("{request:?}");
+    assert!(text.contains(r#"Exact { value: b"\0\0\0\x02" }"#), "{text}");
+    let ternary = r#"Ternary { value: b"\0\0\0\x01", mask: b"\xff\xff\xff\xff" }"#;
+    assert!(text.contains(ternary), "{text}");
+    assert_eq!(request.updates.len(), 2);
+}
+
 #[test]
 fn meters_say_their_kind() {
     let ingress = "

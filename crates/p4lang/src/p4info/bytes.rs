@@ -18,11 +18,16 @@ pub(super) fn of_value(value: &Value) -> Option<Vec<u8>> {
     }
 }
 
-/// The value as bits: a `bool` is `bit<1>`.
+/// The value as bits: a `bool` is `bit<1>`; members of enumerations without values of their own and errors
+/// are their positions in 32 bits, as in BMv2. P4Info says no width of the latter, and p4c refuses entries
+/// with them.
 pub(super) fn as_bits(value: &Value) -> Option<Bits> {
     match value {
         Value::Bits(bits) => Some(bits.clone()),
         Value::Bool(truth) => Some(Bits::from_bool(*truth)),
+        Value::Enum(position) | Value::Error(position) => {
+            Some(Bits::unsigned(32, u128::from(*position)))
+        }
         _ => None,
     }
 }

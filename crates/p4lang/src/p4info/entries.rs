@@ -5,7 +5,7 @@
 use p4runtime::proto::v1::{self, WriteRequest, entity, field_match, table_action, update};
 
 use super::P4InfoError;
-use super::bytes::{as_bits, of_value, padded};
+use super::bytes::{as_bits, padded};
 use super::objects::field_ids;
 use super::reach::Reach;
 use super::symbols::{Kind, Symbols};
@@ -75,8 +75,8 @@ fn table_entry(
     let ids = field_ids(action.control_plane_parameters().map(|p| &p.annotations));
     let mut params = Vec::new();
     for (param_id, value) in ids.unwrap_or_default().into_iter().zip(&source.action.arguments) {
-        let value = of_value(value).ok_or("an argument has no byte string")?;
-        params.push(v1::action::Param { param_id, value: value.into() });
+        let value = as_bits(value).ok_or("an argument has no byte string")?;
+        params.push(v1::action::Param { param_id, value: padded(&value).into() });
     }
     let action_id = symbols.id(Kind::Action, &action.name);
     Ok(v1::TableEntry {
