@@ -31,6 +31,8 @@ pub(super) struct Checker<'program, 'run> {
     pub(super) error_members: HashMap<Arc<str>, DeclarationId>,
     /// Calls of PNA's `add_entry`, looked at when all tables are known.
     pub(super) add_entry_calls: Vec<AddEntryCall>,
+    /// Errors only where a known architecture gives match kinds their meaning.
+    pub(super) misfit_entries: Vec<Diagnostic>,
     /// A local of a parser or control is declared next: it may hide the parameters.
     pub(super) hides_parameters: bool,
 }
@@ -111,6 +113,7 @@ impl<'program, 'run> Checker<'program, 'run> {
             match_kinds: HashMap::new(),
             error_members: HashMap::new(),
             add_entry_calls: Vec::new(),
+            misfit_entries: Vec::new(),
             hides_parameters: false,
         }
     }

@@ -216,9 +216,13 @@ impl<'program> Checker<'program, '_> {
             _ => key_set.key_sets(types.len()),
         };
         if parts.len() != types.len() {
-            // A value set of all of them at once: a tuple, or a struct with a field for each.
-            if let (1, Type::Set(element)) = (parts.len(), &info.ty) {
-                let fields: Vec<Type> = match &**element {
+            // A value set of all of them at once, or a constant: a tuple, or a struct with a field for each.
+            let whole = match &info.ty {
+                Type::Set(element) => Some(&**element),
+                other => info.known.then_some(other),
+            };
+            if let (1, Some(element)) = (parts.len(), whole) {
+                let fields: Vec<Type> = match element {
                     Type::Tuple(elements) => elements.to_vec(),
                     other => self.out.fields(other).into_iter().map(|field| field.ty).collect(),
                 };

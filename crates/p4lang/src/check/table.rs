@@ -765,11 +765,11 @@ impl<'program> Checker<'program, '_> {
                 _ => ("a value", true),
             };
             if !allowed {
-                self.error(
+                self.misfit_entries.push(Diagnostic::error(
                     "match-kind",
                     part.span,
                     format!("a key that matches `{kind}` cannot be asked for {shape}"),
-                );
+                ));
             } else if let (
                 "lpm",
                 ExpressionKind::Binary { operator: BinaryOperator::Mask, right, .. },
@@ -778,7 +778,7 @@ impl<'program> Checker<'program, '_> {
                     self.out.evaluate(right, &super::Environment::default())
                 && !is_prefix(&mask)
             {
-                self.report(
+                self.misfit_entries.push(
                     Diagnostic::error(
                         "match-kind",
                         right.span,

@@ -9,7 +9,7 @@ use crate::ast::{
     Block, Declaration, DeclarationId, DeclarationKind, Expression, StatementKind, Table,
     TablePropertyKind,
 };
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 
 /// A property of tables that attaches an extern: its name, the externs that it takes, and whether one belongs to one
 /// table only.
@@ -35,6 +35,26 @@ const PNA: &[Attached] = &[
 const CHECKSUM_CONTROLS: [usize; 2] = [1, 4];
 
 impl<'program> Checker<'program, '_> {
+    /// What match kinds can be asked for is up to architectures: where the program's is none of ours, nobody knows.
+    pub(super) fn misfit_entries(&mut self) {
+        let known = self.out.main.is_none_or(|main| match self.out.declared_type(main) {
+            Type::Package(package) => {
+                matches!(
+                    &*self.out.name(package.declaration),
+                    "V1Switch" | "PSA_Switch" | "PNA_NIC"
+                )
+            }
+            _ => true,
+        });
+        for diagnostic in std::mem::take(&mut self.misfit_entries) {
+            if known {
+                self.report(diagnostic);
+            } else {
+                self.warn(Diagnostic { severity: Severity::Warning, ..diagnostic });
+            }
+        }
+    }
+
     pub(super) fn target_rules(&mut self) {
         let Some(main) = self.out.main else { return };
         let Type::Package(package) = self.out.declared_type(main).clone() else { return };

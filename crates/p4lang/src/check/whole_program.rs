@@ -13,6 +13,7 @@ use crate::source::Span;
 impl Checker<'_, '_> {
     pub(super) fn after_all(&mut self) {
         self.main();
+        self.misfit_entries();
         self.control_plane_names();
         if !self.diagnostics.has_errors() {
             self.target_rules();

@@ -7,7 +7,7 @@ use crate::ast::walk;
 use crate::ast::{
     self, BinaryOperator, DeclarationKind, ExpressionKind, ParserState, TransitionKind,
 };
-use crate::check::{Resolution, Type};
+use crate::check::{Constant, Resolution, Type};
 use crate::ir::{self, Expression, KeySet, Target};
 
 impl<'a> Lowering<'a> {
@@ -141,8 +141,21 @@ impl<'a> Lowering<'a> {
     /// The key sets of a case: one for each subject, or one for all.
     fn key_sets(&mut self, keyset: &'a ast::Expression, types: &[Type]) -> Vec<KeySet<Expression>> {
         let any = Type::Unknown;
-        keyset
-            .key_sets(types.len())
+        let parts = keyset.key_sets(types.len());
+        // A constant for all of them at once.
+        if let ([whole], true) = (parts, types.len() > 1)
+            && let Some(Constant::Composite(values)) = self.evaluate(whole)
+        {
+            return values
+                .iter()
+                .zip(types)
+                .map(|(value, ty)| {
+                    let (value, type_id) = (self.value(value, ty), self.type_id(ty));
+                    KeySet::Exact(Expression { type_id, kind: ir::ExpressionKind::Constant(value) })
+                })
+                .collect();
+        }
+        parts
             .iter()
             .enumerate()
             .map(|(position, element)| self.key_set(element, types.get(position).unwrap_or(&any)))

@@ -275,3 +275,25 @@ fn switches_look_at_what_can_be_compared() {
     ));
     super::warns(&statements("switch (v) { 1: { w = 1; } 1: { w = 2; } }"), "duplicate");
 }
+
+#[test]
+fn a_constant_may_be_all_keys_at_once() {
+    let states = "state start { transition select(m.m, m.s.x) { pair: accept; both: reject; (1, 2): accept; } }";
+    accepts(&parser(
+        "const tuple<bit<8>, bit<8>> pair = { 1, 2 }; const G<bit<8>> both = { 3, 4 };",
+        states,
+    ));
+}
+
+#[test]
+fn match_kinds_of_other_architectures_can_be_asked_for_anything() {
+    let text = |main: &str| {
+        format!(
+            "#include <core.p4>\nmatch_kind {{ range }} struct M {{ bit<8> m; }} control C(inout M m) {{\n\
+             table t {{ key = {{ m.m : exact; }} actions = {{ NoAction; }} const entries = {{ 1 &&& 3 : NoAction; 5 .. 9 : NoAction; }} }}\n\
+             apply {{ t.apply(); }} }}\ncontrol CT(inout M m); package Box(CT c); {main}"
+        )
+    };
+    super::warns(&text("Box(C()) main;"), "match-kind");
+    super::refuses(&text(""), "match-kind");
+}
