@@ -25,7 +25,7 @@ pub(crate) struct Layout {
     types: Vec<Type>,
     /// The initial value of each type.
     initials: Vec<Value>,
-    /// Where v1model's direct meters leave their colours.
+    /// Where BMv2's direct meters leave their colours.
     meter_results: HashMap<ExternId, Place>,
 }
 
@@ -95,7 +95,7 @@ impl Layout {
         }
     }
 
-    /// Where the program reads the colour of a v1model direct meter.
+    /// Where the program reads the colour of a direct meter.
     pub(crate) fn meter_result(&self, meter: ExternId) -> Option<&Place> {
         self.meter_results.get(&meter)
     }
@@ -218,20 +218,22 @@ impl Layout {
     }
 }
 
-/// The place that each direct meter of v1model is read to. p4c allows one for each.
+/// The place that each direct meter of v1model, or of PSA, is read to. p4c allows one for each.
 fn meter_results(program: &Program) -> HashMap<ExternId, Place> {
     let mut results = HashMap::new();
     each_statement(program, &mut |statement| {
-        if let StatementKind::CallExtern { callee, arguments, .. } = &statement.kind
+        if let StatementKind::CallExtern { callee, arguments, result, .. } = &statement.kind
             && let ExternCallee::Method { instance, method } = callee
-            && method == "read"
-            && let Some(Argument::Out(place)) = arguments.first()
-            && program
-                .externs
-                .get(instance.index())
-                .is_some_and(|instance| instance.extern_type == "direct_meter")
+            && let Some(meter) = program.externs.get(instance.index())
         {
-            results.insert(*instance, place.clone());
+            let place = match (meter.extern_type.as_str(), method.as_str(), arguments.first()) {
+                ("direct_meter", "read", Some(Argument::Out(place))) => Some(place),
+                ("DirectMeter", "execute", _) => result.as_ref(),
+                _ => None,
+            };
+            if let Some(place) = place {
+                results.insert(*instance, place.clone());
+            }
         }
     });
     results

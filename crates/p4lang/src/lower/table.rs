@@ -433,6 +433,12 @@ impl<'a> Lowering<'a> {
                     known.idle_timeout = Some("NOTIFY_CONTROL".to_owned());
                 }
             }
+            // Version 0.5 of PNA, and DPDK.
+            "idle_timeout_with_auto_delete" => {
+                if constant == Constant::Bool(true) {
+                    known.idle_timeout = Some("AUTO_DELETE".to_owned());
+                }
+            }
             "psa_idle_timeout" | "pna_idle_timeout" => {
                 known.idle_timeout = member.filter(|member| member != "NO_TIMEOUT");
             }

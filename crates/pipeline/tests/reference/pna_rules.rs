@@ -174,6 +174,30 @@ fn entries_expire_as_the_table_says() {
     assert_eq!(run(delete, &[9, 11]), [(0, 1), (1, 0)], "a hit does not");
 }
 
+/// Version 0.5 says it by a property of its own.
+#[test]
+fn entries_that_are_deleted_in_version_0_5() {
+    let text = "#include <core.p4>
+        #include <dpdk/pna.p4>
+        header R { bit<8> a; bit<8> b; } struct H { R r; } struct M { } struct None { }
+        parser P(packet_in p, out H h, inout M m, in pna_main_parser_input_metadata_t i) {
+            state start { p.extract(h.r); transition accept; } }
+        control Pre(in H h, inout M m, in pna_pre_input_metadata_t i, inout pna_pre_output_metadata_t o) { apply { } }
+        control C(inout H h, inout M m, in pna_main_input_metadata_t i, inout pna_main_output_metadata_t o) {
+            action hit() { h.r.b = 1; }
+            action miss() { h.r.b = add_entry(\"hit\", (None){ }, (ExpireTimeProfileId_t)3) ? 8w2 : 3; }
+            table t { key = { h.r.a: exact; } actions = { hit; @defaultonly miss; } default_action = miss();
+                add_on_miss = true; idle_timeout_with_auto_delete = true; }
+            apply { send_to_port((PortId_t)1); t.apply(); } }
+        control D(packet_out p, in H h, in M m, in pna_main_output_metadata_t o) { apply { p.emit(h.r); } }
+        PNA_NIC(P(), Pre(), C(), D()) main;";
+    let mut switch = load(text);
+    switch.set_expire_time_profile(3, Some(Duration::from_secs(10)));
+    let results = [0, 9, 10, 11]
+        .map(|second| outputs_at(&mut switch, 0, &[1, 0], Duration::from_secs(second))[0].1[1]);
+    assert_eq!(results, [2, 1, 2, 1]);
+}
+
 /// `set_entry_expire_time_if`, and timers of entries that were not hit.
 #[test]
 fn timers_of_the_entry_that_was_hit() {

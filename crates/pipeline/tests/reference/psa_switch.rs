@@ -187,10 +187,12 @@ fn bytes_are_those_that_were_received() {
 fn direct_counters_and_meters_are_those_of_bmv2() {
     let program = Psa {
         locals: "DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS) c; DirectMeter(PSA_MeterType_t.PACKETS) meter_;
-            action yes() { c.count(); h.r.b = meter_.execute() == PSA_MeterColor_t.GREEN ? 8w1 : 2; } action no() { }
+            PSA_MeterColor_t colour = PSA_MeterColor_t.YELLOW;
+            action yes() { c.count(); colour = meter_.execute(); } action no() { }
             table t { key = { h.r.a: exact; } actions = { yes; no; } default_action = yes();
                 psa_direct_counter = c; psa_direct_meter = meter_; }",
-        ingress: "send_to_port(o, (PortId_t) 1); t.apply();",
+        ingress: "send_to_port(o, (PortId_t) 1); t.apply();
+            h.r.b = colour == PSA_MeterColor_t.GREEN ? 8w1 : (colour == PSA_MeterColor_t.YELLOW ? 8w2 : 3);",
         ..Psa::default()
     };
     let counted = |mut switch: Switch| {
@@ -205,8 +207,8 @@ fn direct_counters_and_meters_are_those_of_bmv2() {
         let mut count = |handle| switch.direct_counter(table, handle, id).expect("entry").packets;
         (colours, handles.into_iter().map(&mut count).collect::<Vec<_>>())
     };
-    assert_eq!(counted(program.load()), ([1, 0, 1], vec![1, 0, 1]));
-    assert_eq!(counted(followed(program)), ([2, 0, 2], vec![1, 1, 0]));
+    assert_eq!(counted(program.load()), ([1, 2, 1], vec![1, 0, 1]));
+    assert_eq!(counted(followed(program)), ([3, 2, 3], vec![1, 1, 0]));
 }
 
 /// PSA specification, section 6.8; `MirroringSessions` of psa_switch is empty at first.
