@@ -321,6 +321,39 @@ fn faults_are_all_named() {
 }
 
 #[test]
+fn types_that_no_message_can_tell_of_are_faults() {
+    let types = format!(
+        "{TYPES} struct pair_t {{ bit<8> a; bool b; }} \
+         @p4runtime_translation(\"u\", foo) type bit<9> wrong_t; @p4runtime_translation(\"u\", 9) type bool flag_t;"
+    );
+    let parser = "    value_set<pair_t>(5) pairs; value_set<bool>(1) flags;
+    state start { packet.extract(hdr.h); transition select(hdr.h.b, true) { pairs: next; _: next; } }
+    state next { transition select(hdr.h.b == 1) { flags: accept; _: accept; } }";
+    let ingress =
+        "action a(h_t h) { } action b(tuple<bit<8>> t) { } action c(wrong_t w, flag_t f) { }
+    table t { key = { hdr.h.a: exact; } actions = { a; b; c; NoAction; } }";
+    let source = v1model(&types, parser, ingress, "t.apply();");
+    let program = compile(&source);
+    let faults: Vec<String> = p4info::faults(&program).iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(faults.join("\n"), @r"
+    action I.a: parameter `h` must be bits, `bool` or an enumeration
+    action I.b: parameter `t` must be bits, `bool` or an enumeration
+    type wrong_t: @p4runtime_translation takes a string and what controllers use: `string`, `bit<W>` or W
+    type flag_t: @p4runtime_translation needs bit<W> as the original type
+    value set P.pairs: P4Runtime has sets of bit<W>, of structs of bit<W> and of enumerations with representation, matched in any way but `selector`
+    value set P.flags: P4Runtime has sets of bit<W>, of structs of bit<W> and of enumerations with representation, matched in any way but `selector`
+    ");
+    assert!(p4info::generate(&program).is_err());
+
+    let good = "action a(bool b, int<8> i, bit<8> c) { }
+    table t { key = { hdr.h.a: exact; } actions = { a; NoAction; } }";
+    let parser = "    value_set<bit<8>>(5) bytes;
+    state start { packet.extract(hdr.h); transition select(hdr.h.b) { bytes: accept; _: accept; } }";
+    assert_eq!(p4info::faults(&compile(&v1model(TYPES, parser, good, "t.apply();"))), []);
+>>>>>>> 69eccea (p4info: what no P4Info can say is refused without being asked for it; types of parameters, value sets, translations)
+}
+
+#[test]
 fn a_program_without_main_has_nothing_for_a_controller() {
     let source = "#include <core.p4>\nheader h_t { bit<8> f; }
 control C(inout h_t h) { table t { key = { h.f : exact; } actions = { NoAction; } } apply { t.apply(); } }";

@@ -112,6 +112,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         .ok_or_else(|| Failure::input("PROGRAM is missing"))?;
     let graph = matches.get_one::<PathBuf>("graph").map(Drawing::of).transpose()?;
     let program = program::load(path, matches)?;
+    if !program::is_compiled(path)? {
+        let faults = p4info::faults(&program);
+        if !faults.is_empty() {
+            return Err(refused(path, &faults));
+        }
+    }
     let mut outputs = Vec::new();
     if matches.get_flag("pp") {
         outputs.push((PathBuf::from("-"), pretty(path, matches)?.into_bytes()));

@@ -107,6 +107,32 @@ pub enum P4InfoError {
         /// The type.
         name: String,
     },
+    /// `@p4runtime_translation` says something else.
+    #[error(
+        "type {name}: @p4runtime_translation takes a string and what controllers use: \
+         `string`, `bit<W>` or W"
+    )]
+    TranslationArguments {
+        /// The type.
+        name: String,
+    },
+    /// A parameter of an action has a type of which a controller has no values.
+    #[error("action {action}: parameter `{parameter}` must be bits, `bool` or an enumeration")]
+    ParameterType {
+        /// The action.
+        action: String,
+        /// The parameter.
+        parameter: String,
+    },
+    /// A value set holds what match fields cannot be of.
+    #[error(
+        "value set {name}: P4Runtime has sets of bit<W>, of structs of bit<W> and of enumerations \
+         with representation, matched in any way but `selector`"
+    )]
+    ValueSetType {
+        /// The value set.
+        name: String,
+    },
     /// `@controller_header` without a name.
     #[error("header {header}: @controller_header needs a string, \"packet_in\" or \"packet_out\"")]
     ControllerHeader {
@@ -170,6 +196,17 @@ pub fn generate(program: &Program) -> Result<P4Info, Vec<P4InfoError>> {
     info.type_info = has_type_info(program, &reach, &info).then(|| types.finish());
     duplicates(&info, &mut errors);
     if errors.is_empty() { Ok(info) } else { Err(errors) }
+}
+
+/// What is wrong with the annotations and types that controllers see of a program for v1model, PSA or PNA: it has no
+/// P4Info, whether or not anyone asks for it.
+pub fn faults(program: &Program) -> Vec<P4InfoError> {
+    if let Architecture::Other(_) = program.architecture {
+        return Vec::new();
+    }
+    let mut faults = generate(program).err().unwrap_or_default();
+    faults.retain(|fault| !matches!(fault, P4InfoError::Program(_)));
+    faults
 }
 
 /// The entries in the source of `program` as one request (p4c's `--p4runtime-entries-files`).

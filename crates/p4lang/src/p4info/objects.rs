@@ -16,7 +16,7 @@ use super::symbols::{Kind, Symbols};
 use super::types::{TypeCollector, flatten};
 use crate::ir::{
     self, Annotation, CompositeKind, ExternInstance, MatchKind, Program, TableImplementation, Type,
-    UserTypeKind, Value,
+    UserTypeId, UserTypeKind, Value,
 };
 
 /// `size` of tables that do not say.
@@ -235,6 +235,15 @@ impl<'p> Builder<'p> {
             let passed = pass(&parameter.annotations, &[], &mut self.errors);
             self.types.specify(parameter.type_id, parameter.user_type, &mut self.errors);
             let enumeration = self.types.enum_name(parameter.type_id);
+            if !matches!(
+                self.program.types.get(parameter.type_id),
+                Type::Bits { .. } | Type::Bool | Type::Enum(_)
+            ) {
+                self.errors.push(P4InfoError::ParameterType {
+                    action: source.name.clone(),
+                    parameter: parameter.name.clone(),
+                });
+            }
             params.push(action::Param {
                 id,
                 name: control_plane_name(&parameter.annotations, &parameter.name).to_owned(),
@@ -510,7 +519,32 @@ impl<'p> Builder<'p> {
         }
     }
 
+    /// What a match field of P4Runtime may be of.
+    fn value_set_fits(&self, set: &ir::ValueSet) -> bool {
+        let types = &self.program.types;
+        let enumeration = |id: UserTypeId| {
+            types.user_types.get(id.index()).is_some_and(|user_type| {
+                matches!(user_type.kind, UserTypeKind::SerializableEnum { .. })
+            })
+        };
+        let bits = |ty| matches!(types.get(ty), Type::Bits { .. });
+        match types.composite(set.type_id) {
+            None => bits(set.type_id) && set.user_type.is_none_or(enumeration),
+            Some(composite) => {
+                composite.kind == CompositeKind::Struct
+                    && composite
+                        .fields
+                        .iter()
+                        .all(|field| bits(field.type_id) && field.user_type.is_none())
+                    && !set.match_kinds.contains(&MatchKind::Selector)
+            }
+        }
+    }
+
     fn value_set_fields(&mut self, set: &'p ir::ValueSet) -> Vec<MatchField> {
+        if !self.value_set_fits(set) {
+            self.errors.push(P4InfoError::ValueSetType { name: set.name.clone() });
+        }
         let exact = Some(match_field::Match::MatchType(match_field::MatchType::Exact.into()));
         // p4c has a field for each member of a serializable enumeration.
         if let Some(UserTypeKind::SerializableEnum { members, .. }) = set

@@ -322,9 +322,14 @@ impl<'p> TypeCollector<'p> {
         }
         let original_type = self.specify(end.0, end.1, errors);
         let representation = match translation(&user.annotations) {
-            None => p4_new_type_spec::Representation::OriginalType(original_type),
+            None => {
+                if find(&user.annotations, "p4runtime_translation").is_some() {
+                    errors.push(P4InfoError::TranslationArguments { name: user.name.clone() });
+                }
+                p4_new_type_spec::Representation::OriginalType(original_type)
+            }
             Some((uri, controller)) => {
-                if !matches!(self.program.types.get(end.0), Type::Bits { signed: false, .. }) {
+                if !matches!(self.program.types.get(end.0), Type::Bits { .. }) {
                     errors.push(P4InfoError::Translation { name: user.name.clone() });
                 }
                 let sdn_type = match controller {
