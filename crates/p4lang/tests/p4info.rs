@@ -350,7 +350,6 @@ fn types_that_no_message_can_tell_of_are_faults() {
     let parser = "    value_set<bit<8>>(5) bytes;
     state start { packet.extract(hdr.h); transition select(hdr.h.b) { bytes: accept; _: accept; } }";
     assert_eq!(p4info::faults(&compile(&v1model(TYPES, parser, good, "t.apply();"))), []);
->>>>>>> 69eccea (p4info: what no P4Info can say is refused without being asked for it; types of parameters, value sets, translations)
 }
 
 #[test]
