@@ -432,6 +432,14 @@ fn statements_that_nothing_reaches_name_nothing() {
     assert_eq!(tables("t.apply(); if (hdr.h.b == 1) { return; } else { exit; } u.apply();"), 1);
     assert_eq!(tables("t.apply(); if (hdr.h.b == 1) { return; } u.apply();"), 2);
     assert_eq!(tables("t.apply(); { exit; } u.apply();"), 2);
+    assert_eq!(tables("t.apply(); exit; u.apply();"), 2);
+    assert_eq!(tables("t.apply(); exit; u.apply(); return;"), 1);
+    // `StrengthReduction`, `SimplifyControlFlow` and `SimplifySwitch`.
+    assert_eq!(tables("if (hdr.h.isValid() && false) t.apply(); else u.apply();"), 1);
+    assert_eq!(tables("if (!(hdr.h.b == 1 || 8w1 == 1)) { t.apply(); }"), 0);
+    assert_eq!(tables("if (t.apply().hit && false) { u.apply(); }"), 2);
+    assert_eq!(tables("switch (8w1) { 2: { t.apply(); } 1: default: { u.apply(); } }"), 1);
+    assert_eq!(tables("switch (8w3) { 2: { t.apply(); } 1: { u.apply(); } }"), 0);
     let info = generate(&v1model(
         TYPES,
         START,
@@ -468,6 +476,19 @@ fn each_call_of_digest_with_nameless_data_is_a_digest() {
     let names: Vec<_> =
         info.digests.iter().map(|digest| digest.preamble.as_ref().unwrap().name.as_str()).collect();
     assert_eq!(names, ["digest_0", "h_t", "digest_1", "digest_2"]);
+}
+
+// p4c: `DuplicateActions` makes a copy of an action for each table and each call before anything is numbered.
+#[test]
+fn a_nameless_digest_counts_for_each_user_of_its_action() {
+    let types = format!("{TYPES} action global(in bit<16> x) {{ digest(1, {{ x }}); }}");
+    let ingress = "action local() { digest(1, { hdr.h.b }); digest(2, hdr.h); }
+    table t { key = { hdr.h.a: exact; } actions = { local; global(hdr.h.a); } }
+    table u { key = { hdr.h.b: exact; } actions = { local; } }";
+    let apply = "t.apply(); if (u.apply().hit) { local(); } global(1);";
+    let info = generate(&v1model(&types, START, ingress, apply));
+    let digests = names(info.digests.iter().map(|digest| digest.preamble.as_ref()));
+    assert_eq!(digests, ["digest_0", "digest_1", "digest_2", "h_t", "digest_3", "digest_4"]);
 }
 
 #[test]

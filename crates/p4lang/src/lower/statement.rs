@@ -4,6 +4,7 @@ use super::expression::binary_operator;
 use super::{Entity, Lowering};
 use crate::ast::{
     self, BinaryOperator, DeclarationKind, ExpressionKind, Statement, StatementKind, SwitchLabel,
+    UnaryOperator,
 };
 use crate::bits::Bits;
 use crate::check::{Builtin, Constant, Resolution, Type};
@@ -13,12 +14,16 @@ use crate::source::Span;
 /// A longer chain of `else if` is cut.
 const LONGEST_ALTERNATIVES: usize = 32;
 
+/// Operators deeper in a condition are not looked at to find out what it always is.
+const DEEPEST_CONDITION: usize = 50;
+
 impl<'a> Lowering<'a> {
     pub(super) fn statements(&mut self, statements: &'a [Statement]) {
         for statement in statements {
             self.statement(statement);
-            // What follows never runs, and its tables may not exist (`usage.rs`).
-            if matches!(statement.kind, StatementKind::Return(_) | StatementKind::Exit) {
+            // What follows never runs, and its tables may not exist (`usage.rs`). It does not run after `exit` either,
+            // but p4c keeps it, and so the control plane knows its tables.
+            if matches!(statement.kind, StatementKind::Return(_)) {
                 return;
             }
         }
@@ -84,10 +89,7 @@ impl<'a> Lowering<'a> {
         while let Some(statement) = rest
             && let StatementKind::If { condition, then, otherwise } = &statement.kind
         {
-            let known = self.evaluate(condition).and_then(|constant| match constant {
-                Constant::Bool(value) => Some(value),
-                _ => None,
-            });
+            let known = self.known_condition(condition, DEEPEST_CONDITION);
             rest = match known {
                 Some(true) => Some(&**then),
                 _ => otherwise.as_deref(),
@@ -126,6 +128,35 @@ impl<'a> Lowering<'a> {
             let then = self.collect(|lowering| lowering.statement(rest));
             let condition = Expression { type_id, kind: ir::ExpressionKind::Read(pending) };
             self.emit(span, ir::StatementKind::If { condition, then, otherwise: Vec::new() });
+        }
+    }
+
+    /// What the condition always is, as far as p4c sees it: an operand without side effects does not count if the other
+    /// one decides.
+    fn known_condition(&mut self, condition: &'a ast::Expression, depth: usize) -> Option<bool> {
+        if let Some(Constant::Bool(value)) = self.evaluate(condition) {
+            return Some(value);
+        }
+        let depth = depth.checked_sub(1)?;
+        match &condition.kind {
+            ExpressionKind::Binary { operator, left, right } => {
+                let decides = match operator {
+                    BinaryOperator::And => false,
+                    BinaryOperator::Or => true,
+                    _ => return None,
+                };
+                let first = self.known_condition(left, depth);
+                if first == Some(decides) {
+                    return first;
+                }
+                let second = self.known_condition(right, depth);
+                let counts = second == Some(decides) && !self.has_effects(left);
+                (counts || first == Some(!decides)).then_some(second).flatten()
+            }
+            ExpressionKind::Unary { operator: UnaryOperator::Not, operand } => {
+                self.known_condition(operand, depth).map(|known| !known)
+            }
+            _ => None,
         }
     }
 
@@ -321,6 +352,13 @@ impl<'a> Lowering<'a> {
 
     fn switch(&mut self, span: Span, subject: &'a ast::Expression, cases: &'a [ast::SwitchCase]) {
         let on_table = self.checked.switch_table(subject.id);
+        if on_table.is_none()
+            && let Some(known) = self.checked.constant(subject.id)
+        {
+            let body = self.known_case(known, subject, cases);
+            self.statements(body.map_or(&[], |block| &block.statements));
+            return;
+        }
         let value = match (on_table, &subject.kind) {
             (Some(_), ExpressionKind::Member { base, .. }) => {
                 self.apply_table(base, Builtin::ActionRun)
@@ -366,6 +404,28 @@ impl<'a> Lowering<'a> {
             list.push(ir::SwitchCase { values: labels, body: Vec::new() });
         }
         self.emit(span, ir::StatementKind::Switch { subject: value, cases: list, default });
+    }
+
+    /// The block that runs for this value.
+    fn known_case(
+        &mut self,
+        known: &Constant,
+        subject: &'a ast::Expression,
+        cases: &'a [ast::SwitchCase],
+    ) -> Option<&'a ast::Block> {
+        let ty = self.concrete(self.checked.converted_type_of(subject.id));
+        let wanted = self.value(known, &ty);
+        let mut fits = |case: &'a ast::SwitchCase| match &case.label {
+            SwitchLabel::Default => false,
+            SwitchLabel::Expression(label) => self
+                .evaluate(label)
+                .map(|constant| self.value(&constant, &ty))
+                .is_some_and(|value| value == wanted),
+        };
+        let fitting = cases.iter().position(&mut fits);
+        let otherwise = || cases.iter().position(|case| matches!(case.label, SwitchLabel::Default));
+        let position = fitting.or_else(otherwise)?;
+        cases.iter().skip(position).find_map(|case| case.body.as_ref())
     }
 
     fn action_label(&self, table: ast::DeclarationId, label: &'a ast::Expression) -> Option<Value> {

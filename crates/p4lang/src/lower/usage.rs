@@ -118,7 +118,7 @@ impl<'a> Finder<'_, 'a> {
     fn block(&mut self, block: &'a Block) {
         for statement in &block.statements {
             self.statement(statement);
-            if matches!(statement.kind, StatementKind::Return(_) | StatementKind::Exit) {
+            if matches!(statement.kind, StatementKind::Return(_)) {
                 return;
             }
         }

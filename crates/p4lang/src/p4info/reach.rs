@@ -114,7 +114,21 @@ fn one_control(
         let id = ActionId(position);
         (action.scope != ActionScope::Program && used.contains(&id)).then_some(id)
     });
-    for action in of_program.chain(own) {
+    let mut seen_here = BTreeSet::new();
+    for action in of_program.chain(own).filter(|action| seen_here.insert(*action)) {
+        let mut of_action = Walk { in_action: true, ..Walk::new(program) };
+        of_action.action(action);
+        // p4c makes a copy of an action for each table that names it and each call: so many calls of `digest`.
+        let names_it = |table: &&TableId| {
+            let references = &program.tables[table.index()].actions;
+            references.iter().any(|reference| reference.action == action)
+        };
+        let copies = tables.iter().filter(names_it).count()
+            + body.called.iter().filter(|called| **called == action).count();
+        for _ in 1..copies {
+            reach.digests.extend_from_slice(&of_action.digests);
+        }
+        reach.take(of_action);
         if !seen_actions.insert(action) {
             continue;
         }
@@ -122,9 +136,6 @@ fn one_control(
         if !in_tables.contains(&action) {
             reach.called_only.insert(action);
         }
-        let mut of_action = Walk::new(program);
-        of_action.action(action);
-        reach.take(of_action);
     }
     reach.tables.extend(tables);
     reach.take(body);
@@ -182,7 +193,7 @@ struct Walk<'p> {
     program: &'p Program,
     controls: BTreeSet<ControlId>,
     actions: BTreeSet<ActionId>,
-    /// Actions that controls call, not those that other actions call.
+    /// Actions that controls call, once for each call, not those that other actions call.
     called: Vec<ActionId>,
     in_action: bool,
     functions: BTreeSet<FunctionId>,
@@ -214,16 +225,14 @@ impl<'p> Walk<'p> {
         }
     }
 
+    /// An action is looked into by a walk of its own, together with those that it calls.
     fn action(&mut self, action: ActionId) {
-        if !self.in_action && !self.called.contains(&action) {
+        if !self.in_action {
             self.called.push(action);
-        }
-        if self.actions.insert(action)
+        } else if self.actions.insert(action)
             && let Some(action) = self.program.actions.get(action.index())
         {
-            let outer = std::mem::replace(&mut self.in_action, true);
             self.block(&action.body);
-            self.in_action = outer;
         }
     }
 
