@@ -3,7 +3,10 @@
 use super::lookahead::starts_base_type;
 use super::scope::Binding;
 use super::{Parse, Parser, is_name};
-use crate::ast::{Direction, Expression, Parameter, Path, Type, TypeKind, TypeParameter};
+use crate::ast::{
+    Annotation, AnnotationBody, Direction, Expression, Name, Parameter, Path, Type, TypeKind,
+    TypeParameter,
+};
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
@@ -168,7 +171,8 @@ impl Parser<'_> {
     }
 
     fn parameter(&mut self) -> Parse<Parameter> {
-        let annotations = self.annotations()?;
+        let mut annotations = self.annotations()?;
+        annotations.extend(self.read_modify_write());
         let start = self.token().span;
         let direction = match self.kind() {
             TokenKind::In => Direction::In,
@@ -188,5 +192,21 @@ impl Parser<'_> {
         let default =
             if self.take(TokenKind::Assign) { Some(self.any_expression()?) } else { None };
         Ok(Parameter { id, span: self.since(start), annotations, direction, ty, name, default })
+    }
+
+    /// `rmw` before a type and a name: a direction that the language may get (p4-spec pull request 1239) for
+    /// parameters of an action that are read and written in the table entry. It is another spelling of `@__ref`.
+    fn read_modify_write(&mut self) -> Option<Annotation> {
+        let token = self.token();
+        if !is_name(token.kind) || &*self.symbols.text(token.symbol) != "rmw" {
+            return None;
+        }
+        let end = self.type_end(self.at + 1, 0)?;
+        if !is_name(self.token_at(end).kind) {
+            return None;
+        }
+        self.advance();
+        let name = Name { text: "__ref".into(), span: token.span };
+        Some(Annotation { span: token.span, name, body: AnnotationBody::Empty })
     }
 }

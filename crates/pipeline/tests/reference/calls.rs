@@ -2,7 +2,8 @@
 //! specification, version 1.2.4, worked out here once more: operands from left to right (section 8.1.1),
 //! arguments saved in order and copied back in order (6.8), `exit` after copying back (12.5).
 
-use super::support::{V1model, packet};
+use super::support::{V1model, load, packet};
+use pipeline::Switch;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::fmt::Write;
@@ -311,14 +312,16 @@ fn calls_with_effects_do_what_the_specification_says() {
             declare("bit<8>", 'f', &functions)
         );
         let ingress = format!("{} apply {{ {} }}", declare("action", 'a', &actions), body(&main));
-        let mut switch = V1model {
+        let parser = "b.extract(h.r); b.extract(h.s.next); b.extract(h.s.next); b.extract(h.s.next); b.extract(h.s.next);
+            transition accept;";
+        let mut v1model = V1model {
             declarations: &declarations,
-            parser: "state start { b.extract(h.r); b.extract(h.s.next); b.extract(h.s.next);
-                b.extract(h.s.next); b.extract(h.s.next); transition accept; }",
+            parser: &format!("state start {{ {parser} }}"),
             ingress: &ingress,
             ..V1model::default()
         }
         .load();
+        let mut psa = in_both_controls_of_psa(&declarations, parser, &ingress);
         for _ in 0..4 {
             let sent: [u8; FIELDS + ELEMENTS] = std::array::from_fn(|_| generator.below(256) as u8);
             let mut evaluation = Evaluation {
@@ -327,11 +330,39 @@ fn calls_with_effects_do_what_the_specification_says() {
                 fields: std::array::from_fn(|position| sent[position]),
                 elements: std::array::from_fn(|position| sent[FIELDS + position]),
             };
-            let _ = evaluation.steps(&main, &mut [0; 4]);
-            let expected: Vec<u8> =
-                evaluation.fields.into_iter().chain(evaluation.elements).collect();
-            let left = packet(&mut switch, 1, &sent);
-            assert_eq!(left, expected, "seed {seed}, {sent:?}:\n{declarations}\n{ingress}");
+            let mut run = || {
+                let _ = evaluation.steps(&main, &mut [0; 4]);
+                evaluation.fields.into_iter().chain(evaluation.elements).collect::<Vec<u8>>()
+            };
+            let (once, twice) = (run(), run());
+            for (switch, expected) in [(&mut v1model, once), (&mut psa, twice)] {
+                let left = packet(switch, 1, &sent);
+                assert_eq!(left, expected, "seed {seed}, {sent:?}:\n{declarations}\n{ingress}");
+            }
         }
     }
+}
+
+/// A PSA program whose ingress and egress both have this body; `exit` ends each by itself.
+fn in_both_controls_of_psa(declarations: &str, parser: &str, body: &str) -> Switch {
+    load(&format!(
+        "#include <core.p4>
+        #include <bmv2/psa.p4>
+        {declarations}
+        parser IP(packet_in b, out H h, inout M m, in psa_ingress_parser_input_metadata_t i, in M n, in M o) {{
+            state start {{ {parser} }} }}
+        control Body(inout H h) {{ {body} }}
+        control I(inout H h, inout M m, in psa_ingress_input_metadata_t i, inout psa_ingress_output_metadata_t o) {{
+            Body() body; apply {{ send_to_port(o, (PortId_t) 1); body.apply(h); }} }}
+        control ID(packet_out p, out M c, out M r, out M n, inout H h, in M m, in psa_ingress_output_metadata_t i) {{
+            apply {{ p.emit(h); }} }}
+        parser EP(packet_in b, out H h, inout M m, in psa_egress_parser_input_metadata_t i, in M n, in M c, in M d) {{
+            state start {{ {parser} }} }}
+        control E(inout H h, inout M m, in psa_egress_input_metadata_t i, inout psa_egress_output_metadata_t o) {{
+            Body() body; apply {{ body.apply(h); }} }}
+        control ED(packet_out p, out M c, out M r, inout H h, in M m, in psa_egress_output_metadata_t i,
+            in psa_egress_deparser_input_metadata_t d) {{ apply {{ p.emit(h); }} }}
+        IngressPipeline(IP(), I(), ID()) ip; EgressPipeline(EP(), E(), ED()) ep;
+        PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;"
+    ))
 }

@@ -8,6 +8,7 @@ mod parsers;
 mod pna;
 mod pna_rules;
 mod psa;
+mod psa_paths;
 mod psa_rules;
 mod psa_switch;
 mod robust;

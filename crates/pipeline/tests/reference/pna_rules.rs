@@ -142,6 +142,23 @@ fn added_entries_are_those_of_the_table() {
     assert_eq!([3, 3, 1].map(|key| run(&mut switch, key)), [100, 1, 101]);
 }
 
+/// An entry that a packet added and packets write: `@__ref` of seed 001, `rmw` of p4-spec pull request 1239.
+#[test]
+fn added_entries_that_packets_write() {
+    for reference in ["@__ref bit<8>", "rmw bit<8>"] {
+        let locals = format!(
+            "action swap({reference} first) {{ bit<8> old = first; first = h.r.b; h.r.b = old; }}
+            action miss() {{ add_entry(\"swap\", {{ first = h.r.b }}, (ExpireTimeProfileId_t)0); h.r.b = 99; }}
+            table t {{ key = {{ h.r.a: exact; }} actions = {{ swap; @defaultonly miss; }} default_action = miss();
+                add_on_miss = true; size = 8; }}"
+        );
+        let mut switch = pna("", &locals, "send_to_port((PortId_t)1); t.apply();");
+        let mut swap = |key: u8, value: u8| packet(&mut switch, 0, &[key, value, 0, 0])[1];
+        let old = [swap(1, 10), swap(1, 11), swap(2, 20), swap(1, 12), swap(2, 21)];
+        assert_eq!(old, [99, 10, 99, 11, 20], "{reference}");
+    }
+}
+
 /// Sections 7.1 and 7.2: without a timeout in the table an entry stays, whatever its profile.
 #[test]
 fn entries_expire_as_the_table_says() {

@@ -166,6 +166,24 @@ fn references_need_one_replica() {
     refuses(&control("action a(@__ref in bit<8> x) {}", ""), "reference");
 }
 
+/// p4-spec pull request 1239 has `rmw` as a direction; it is no word of the language yet.
+#[test]
+fn rmw_is_another_spelling_of_references() {
+    let table = |configuration: &str, parameter: &str| {
+        control(
+            &format!(
+                "action a({parameter} x) {{ x = x + 1; }}\n\
+                 {configuration} table t {{ key = {{ m.m: exact; }} actions = {{ a; NoAction; }} }}"
+            ),
+            "t.apply();",
+        )
+    };
+    accepts(&table("", "rmw bit<8>"));
+    refuses(&table("@tableconfig(impl=\"t4p4s\")", "rmw bit<8>"), "reference");
+    refuses(&program("void f(rmw bit<8> x) {}"), "reference");
+    accepts(&program("typedef bit<8> rmw; void f(in rmw x, rmw y, in bit<8> rmw) {}"));
+}
+
 #[test]
 fn what_runs_on_a_miss_does_nothing() {
     let table = |action: &str| {
