@@ -51,6 +51,7 @@ impl Loader<'_> {
                 }
                 let body = self.pipeline(id, pipeline)?;
                 self.set_body(id, body);
+                self.own_actions(id, pipeline);
             }
             pipelines.push(id);
         }
@@ -77,6 +78,17 @@ impl Loader<'_> {
                 argument("dep", PackageValue::Control(deparser)),
             ],
         })
+    }
+
+    /// p4c calls an action of a control by the path to it, one of the program by its name alone.
+    fn own_actions(&mut self, control: ControlId, pipeline: &Pipeline) {
+        for id in pipeline.tables.iter().flat_map(|table| &table.action_ids) {
+            let action =
+                self.actions.get(id).and_then(|id| self.program.actions.get_mut(id.index()));
+            if let Some(action) = action.filter(|action| action.name.contains('.')) {
+                action.scope = ActionScope::Control(control);
+            }
+        }
     }
 
     fn control(&mut self, name: &str, parameters: Vec<ir::Parameter>) -> ControlId {
