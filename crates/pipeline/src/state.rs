@@ -45,6 +45,8 @@ pub struct CloneSession {
     pub class_of_service: u32,
     /// Most bytes of a copy.
     pub packet_length: Option<u64>,
+    /// PNA: copies are the packet as it was before the main control (`PRE_MODIFY`), not as it leaves.
+    pub before_main_control: bool,
 }
 
 /// The clone session that PSA has from the start (PSA specification, section 6.8).

@@ -98,6 +98,7 @@ impl Blocks {
             initial(machine, types.get(1))?,
             describe(machine, types.get(2), 0)?,
         ];
+        let received = packet.clone();
         machine.load_packet(packet);
         let outcome = machine.run_parser(self.parser.id, &mut arguments)?;
         let [headers, metadata, _] = arguments;
@@ -149,7 +150,8 @@ impl Blocks {
             let replicas: Vec<_> = config.replicas.iter().chain(group).copied().collect();
             let most = config.packet_length.and_then(|most| usize::try_from(most).ok());
             for replica in replicas {
-                let mut copy = packet.clone();
+                let contents = if config.before_main_control { &received } else { &packet };
+                let mut copy = contents.clone();
                 copy.truncate(most.unwrap_or(usize::MAX));
                 output(machine, outputs, replica.port, copy, generation + 1);
             }

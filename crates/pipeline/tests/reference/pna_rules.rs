@@ -81,8 +81,23 @@ fn mirror_slots() {
     let replicas = vec![Replica { port: 50, instance: 0 }];
     let session = CloneSession { replicas, packet_length: Some(3), ..Default::default() };
     switch.set_clone_session(5, Some(session));
-    let outputs = outputs(&mut switch, 0, &[1, 2, 3, 4, 5]);
-    assert_eq!(outputs, [(50, vec![1, 2, 3]), (1, vec![1, 2, 3, 4, 5])]);
+    let truncated = outputs(&mut switch, 0, &[1, 2, 3, 4, 5]);
+    assert_eq!(truncated, [(50, vec![1, 2, 3]), (1, vec![1, 2, 3, 4, 5])]);
+}
+
+/// Section 5.6: `packet_contents` of a session.
+#[test]
+fn mirrors_before_and_after_the_main_control() {
+    let apply = "mirror_packet((MirrorSlotId_t)0, (MirrorSessionId_t)5); mirror_packet((MirrorSlotId_t)1, (MirrorSessionId_t)6);
+        h.r.a = 9; drop_packet();";
+    let mut switch = pna("", "", apply);
+    for (session, before_main_control) in [(5, true), (6, false)] {
+        let replicas = vec![Replica { port: session, instance: 0 }];
+        let config = CloneSession { replicas, before_main_control, ..Default::default() };
+        switch.set_clone_session(session, Some(config));
+    }
+    let expected = [(5, vec![1, 2, 3, 4, 5]), (6, vec![9, 2, 3, 4, 5])];
+    assert_eq!(outputs(&mut switch, 0, &[1, 2, 3, 4, 5]), expected);
 }
 
 /// Version 0.5: direction, pass number, recirculation; the pre control comes between parser and main control.
