@@ -608,6 +608,24 @@ fn value_sets_that_nothing_selects_with_are_left_out() {
     let info = generate(&v1model(&types, parser, "", ""));
     let sets = names(info.value_sets.iter().map(|set| set.preamble.as_ref()));
     assert_eq!(sets, ["P.sub.inner", "P.named"]);
+    // `InstantiateDirectCalls` puts the nameless instance before all locals.
+    let parser = parser.replace("    Sub() sub;\n", "").replace("sub.apply", "Sub.apply");
+    let info = generate(&v1model(
+        &types,
+        &parser
+            .replace(
+                "    value_set<bit<16>>(8) idle;",
+                "    value_set<bit<16>>(8) idle; Sub() sub;",
+            )
+            .replace(
+                "transition select(hdr.h.a) { used",
+                "sub.apply(packet, hdr); transition select(hdr.h.a) { used",
+            ),
+        "",
+        "",
+    ));
+    let sets = names(info.value_sets.iter().map(|set| set.preamble.as_ref()));
+    assert_eq!(sets, ["P.Sub.inner", "P.sub.inner", "P.named"]);
 }
 
 // p4c: `addTableProperties` adds a profile that a table constructs when it comes to the table; others come when the
@@ -704,4 +722,42 @@ fn a_direct_counter_in_a_property_has_no_annotations() {
     let profile = info.action_profiles[0].preamble.as_ref().unwrap();
     assert_eq!(profile.annotations, ["@other"]);
     assert_eq!(profile.doc.as_ref().unwrap().brief, "kept");
+}
+
+// p4c: `SpecializeGenericTypes` numbers the copies of a generic type; the handler of externs sees these.
+#[test]
+fn a_generic_struct_has_a_number_behind_its_name() {
+    let types = format!("{TYPES} struct pair_t<T> {{ T first; bit<8> second; }}");
+    let ingress = "register<pair_t<bit<4>>>(4) one; register<pair_t<bool>>(4) two;";
+    let info = generate(&v1model(&types, START, ingress, ""));
+    let types: Vec<&String> = info.type_info.as_ref().unwrap().structs.keys().collect();
+    assert_eq!(types, ["pair_t_0", "pair_t_1"]);
+}
+
+// p4c: the evaluator makes the controls of a package where it is declared.
+#[test]
+fn packages_of_psa_come_in_the_order_of_their_declarations() {
+    let source = include_str!("p4info/empty_psa.p4")
+        .replace("apply { /* ingress */ }", "table t { key = { hdr.h.a: exact; } actions = { NoAction; } } apply { t.apply(); }")
+        .replace("    apply { }\n", "    action a() { } table t { key = { hdr.h.a: exact; } actions = { a; } } apply { t.apply(); }\n");
+    assert_eq!(table_names(&generate(&source)), ["IngressC.t", "EgressC.t"]);
+    let ingress = "IngressPipeline(IngressP(), IngressC(), IngressD()) ip;\n";
+    let swapped =
+        source.replace(ingress, "").replace("PSA_Switch(ip", &format!("{ingress}PSA_Switch(ip"));
+    let info = generate(&swapped);
+    assert_eq!(table_names(&info), ["EgressC.t", "IngressC.t"]);
+    assert_eq!(action_names(&info), ["NoAction", "EgressC.a"]);
+}
+
+// p4c: `stringRepr` pads to what `getTypeWidth` says, which is what controllers see.
+#[test]
+fn default_arguments_are_as_wide_as_controllers_see_them() {
+    let types = format!("{TYPES} @p4runtime_translation(\"p\", 32) type bit<9> port_t;");
+    let ingress = "action to(port_t port, bool flag) { }
+    table t { key = { hdr.h.a: exact; } actions = { to; } default_action = to((port_t) 9w3, true); }";
+    let info = generate(&v1model(&types, START, ingress, "t.apply();"));
+    let default = info.tables[0].initial_default_action.as_ref().unwrap();
+    let values: Vec<&[u8]> =
+        default.arguments.iter().map(|argument| argument.value.as_ref()).collect();
+    assert_eq!(values, [&[0, 0, 0, 3][..], &[1]]);
 }

@@ -139,9 +139,9 @@ pub(crate) fn expression<'a>(of: &'a Expression, visit: &mut dyn FnMut(&'a Expre
     }
 }
 
-/// The types of all `T.apply(...)` in a block, in source order.
-pub(crate) fn direct_applications<'a>(block: &'a Block, found: &mut Vec<&'a Type>) {
-    for statement in &block.statements {
+/// The types of all `T.apply(...)` in statements, in source order.
+pub(crate) fn direct_applications<'a>(statements: &'a [Statement], found: &mut Vec<&'a Type>) {
+    for statement in statements {
         direct_applications_in(statement, found);
     }
 }
@@ -149,7 +149,7 @@ pub(crate) fn direct_applications<'a>(block: &'a Block, found: &mut Vec<&'a Type
 fn direct_applications_in<'a>(of: &'a Statement, found: &mut Vec<&'a Type>) {
     match &of.kind {
         StatementKind::DirectApplication { target, .. } => found.push(target),
-        StatementKind::Block(inner) => direct_applications(inner, found),
+        StatementKind::Block(inner) => direct_applications(&inner.statements, found),
         StatementKind::If { then, otherwise, .. } => {
             direct_applications_in(then, found);
             if let Some(otherwise) = otherwise {
@@ -158,7 +158,7 @@ fn direct_applications_in<'a>(of: &'a Statement, found: &mut Vec<&'a Type>) {
         }
         StatementKind::Switch { cases, .. } => {
             for body in cases.iter().filter_map(|case| case.body.as_ref()) {
-                direct_applications(body, found);
+                direct_applications(&body.statements, found);
             }
         }
         StatementKind::For { body, .. } | StatementKind::ForIn { body, .. } => {

@@ -578,7 +578,7 @@ impl<'a> Lowering<'a> {
         let ((parameters, body), _) = self.within(scope, |lowering| {
             let parameters = lowering.parameters(&control.parameters);
             let body = lowering.collect(|lowering| {
-                lowering.direct_instances(&control.apply);
+                lowering.direct_instances(&control.apply.statements);
                 for local in &control.locals {
                     lowering.control_local(local, id, &usage);
                 }
@@ -593,10 +593,10 @@ impl<'a> Lowering<'a> {
     }
 
     /// p4c puts the instances behind direct applications before all other locals.
-    fn direct_instances(&mut self, block: &'a ast::Block) {
+    pub(super) fn direct_instances(&mut self, statements: &'a [ast::Statement]) {
         let checked = self.checked;
         let mut targets = Vec::new();
-        crate::ast::walk::direct_applications(block, &mut targets);
+        crate::ast::walk::direct_applications(statements, &mut targets);
         for target in targets {
             if let Some(facts) = checked.direct_application(target.id)
                 && let Some(entity) = self.direct_instance(&facts.instance)

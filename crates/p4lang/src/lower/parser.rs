@@ -21,6 +21,9 @@ impl<'a> Lowering<'a> {
         let parameters = self.parameters(&parser.parameters);
         let used = self.used_in(parser);
         let prologue = self.collect(|lowering| {
+            for state in &parser.states {
+                lowering.direct_instances(&state.statements);
+            }
             for local in &parser.locals {
                 match &local.kind {
                     DeclarationKind::ValueSet(set) => lowering.value_set(local, set),

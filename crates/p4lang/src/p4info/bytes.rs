@@ -18,6 +18,17 @@ pub(super) fn of_value(value: &Value) -> Option<Vec<u8>> {
     }
 }
 
+/// A constant in as many bytes as a translated type takes that is `width` bits wide for controllers; 0 keeps its own
+/// width.
+pub(super) fn of_value_in(value: &Value, width: i32) -> Option<Vec<u8>> {
+    let bytes = of_value(value)?;
+    let wanted = usize::try_from(width).map_or(0, |bits| bits.div_ceil(8));
+    let missing = wanted.saturating_sub(bytes.len());
+    let mut padded = vec![0; missing];
+    padded.extend(bytes);
+    Some(padded)
+}
+
 /// The value as bits: a `bool` is `bit<1>`; members of enumerations without values of their own and errors
 /// are their positions in 32 bits, as in BMv2. P4Info says no width of the latter, and p4c refuses entries
 /// with them.

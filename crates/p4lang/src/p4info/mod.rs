@@ -32,7 +32,7 @@ use self::annotations::{control_plane_name, find};
 use self::objects::{Builder, role};
 use self::reach::{Reach, reach};
 use self::symbols::{Collector, Kind, Symbols};
-use self::types::TypeCollector;
+use self::types::{TypeCollector, composite_name};
 use crate::ir::{Architecture, CompositeKind, Program, TypeId, Violation};
 
 /// Why a program has no P4Info.
@@ -273,7 +273,7 @@ fn digests(program: &Program, reach: &Reach) -> Vec<(TypeId, String)> {
     for ty in &reach.digests {
         let name = match program.types.composite(*ty) {
             Some(composite) if composite.kind != CompositeKind::Tuple => {
-                control_plane_name(&composite.annotations, &composite.name).to_owned()
+                composite_name(program, composite)
             }
             _ => {
                 unnamed += 1;

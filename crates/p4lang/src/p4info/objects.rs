@@ -10,7 +10,7 @@ use p4runtime::proto::config::{
 
 use super::P4InfoError;
 use super::annotations::{control_plane_name, find, hidden, identifier, integer, pass, preamble};
-use super::bytes::of_value;
+use super::bytes::of_value_in;
 use super::reach::Reach;
 use super::symbols::{Kind, Symbols};
 use super::types::{TypeCollector, flatten};
@@ -155,14 +155,16 @@ impl<'p> Builder<'p> {
     fn default_action(&self, table: &'p ir::Table) -> Option<TableActionCall> {
         let position = table.default_action.position as usize;
         let action = self.program.actions.get(table.actions.get(position)?.action.index())?;
-        let parameters = action.control_plane_parameters();
-        let ids = field_ids(parameters.map(|parameter| &parameter.annotations)).ok();
+        let parameters = || action.control_plane_parameters();
+        let ids = field_ids(parameters().map(|parameter| &parameter.annotations)).ok();
         let arguments = ids
             .unwrap_or_default()
             .into_iter()
+            .zip(parameters())
             .zip(&table.default_action.arguments)
-            .filter_map(|(param_id, value)| {
-                let value = of_value(value)?.into();
+            .filter_map(|((param_id, parameter), value)| {
+                let width = self.types.control_plane_width(parameter.type_id, parameter.user_type);
+                let value = of_value_in(value, width)?.into();
                 Some(table_action_call::Argument { param_id, value })
             })
             .collect();

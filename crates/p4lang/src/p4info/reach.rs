@@ -35,6 +35,8 @@ pub(super) fn reach(program: &Program) -> Reach {
     let mut reach = Reach::default();
     let mut controls = Vec::new();
     top_level_controls(&program.main, &mut controls);
+    // In the order in which they are made: packages may be declared in another order than `main` takes them in.
+    controls.sort_unstable();
     let mut seen_actions = BTreeSet::new();
     for control in controls {
         one_control(program, control, &mut reach, &mut seen_actions);

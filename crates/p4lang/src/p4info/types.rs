@@ -205,7 +205,7 @@ impl<'p> TypeCollector<'p> {
         composite: &'p Composite,
         errors: &mut Vec<P4InfoError>,
     ) -> data::TypeSpec {
-        let name = control_plane_name(&composite.annotations, &composite.name).to_owned();
+        let name = composite_name(self.program, composite);
         match composite.kind {
             CompositeKind::Tuple => {
                 let members = composite
@@ -354,6 +354,20 @@ impl<'p> TypeCollector<'p> {
             structured_annotations: passed.structured,
         }
     }
+}
+
+/// The name of a struct, header or header union. p4c copies a generic type for each set of type arguments, and numbers
+/// the copies.
+pub(super) fn composite_name(program: &Program, composite: &Composite) -> String {
+    let name = control_plane_name(&composite.annotations, &composite.name);
+    let Some((base, _)) = name.split_once('<') else { return name.to_owned() };
+    let copies = program
+        .types
+        .composites
+        .iter()
+        .filter(|other| other.name.split_once('<').is_some_and(|(other, _)| other == base));
+    let number = copies.take_while(|other| other.name != composite.name).count();
+    format!("{base}_{number}")
 }
 
 fn bit_string(spec: bitstring::TypeSpec) -> P4BitstringLikeTypeSpec {
