@@ -261,16 +261,17 @@ impl Lexer {
         self.at >= self.text.len()
     }
 
-    /// Length of a backslash and line break at the current place; 0 if there is none.
+    /// Length of a backslash and line break at the current place; 0 if there is none. As in GNU's preprocessor, white
+    /// space may stand between them.
     fn continuation(&self) -> usize {
         if self.byte(0) != b'\\' {
             return 0;
         }
-        match (self.byte(1), self.byte(2)) {
-            (b'\n', _) => 2,
-            (b'\r', b'\n') => 3,
-            _ => 0,
+        let mut length = 1;
+        while matches!(self.byte(length), b' ' | b'\t' | b'\r' | 0x0b | 0x0c) {
+            length += 1;
         }
+        if self.byte(length) == b'\n' { length + 1 } else { 0 }
     }
 
     /// Skips white space and comments. Says whether there was any, and whether a line break was in it. With
@@ -554,6 +555,7 @@ mod tests {
     #[test]
     fn comments_and_continued_lines_are_white_space() {
         assert_eq!(kinds("a /* b \n * c */ d // e \\\n f\n g"), [TokenKind::Identifier; 3]);
+        assert_eq!(kinds("a // b \\ \t\n c\n d"), [TokenKind::Identifier; 2]);
         assert_eq!(kinds("a /* b"), [TokenKind::Identifier, TokenKind::UnterminatedComment]);
     }
 

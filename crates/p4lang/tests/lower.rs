@@ -98,3 +98,18 @@ fn recursion_in_ir_is_refused() {
     let violation = program.validate().expect_err("the control calls itself");
     assert!(violation.to_string().contains("calls itself"), "{violation}");
 }
+
+#[test]
+fn match_kinds_are_arguments_of_externs() {
+    let text = "#include <core.p4>
+        struct kinds { match_kind first; match_kind second; }
+        extern Lookup<M, K> { Lookup(M kinds, int size); bit<8> get(in K key); }
+        control C(inout bit<8> x) {
+            Lookup<tuple<match_kind, match_kind>, tuple<bit<8>, bit<8>>>({ exact, lpm }, 1 << 5) list;
+            Lookup<kinds, bit<8>>({ second = lpm, first = exact }, 3) record;
+            apply { x = list.get({ x, 3 }); x = record.get(x); }
+        }
+        control CT(inout bit<8> x); package Top(CT c); Top(C()) main;";
+    let lowered = lowered("kinds.p4", text);
+    assert!(lowered.contains("\"exact\"") && lowered.contains("\"lpm\""), "{lowered}");
+}

@@ -761,3 +761,18 @@ fn default_arguments_are_as_wide_as_controllers_see_them() {
         default.arguments.iter().map(|argument| argument.value.as_ref()).collect();
     assert_eq!(values, [&[0, 0, 0, 3][..], &[1]]);
 }
+
+#[test]
+fn externs_of_the_program_are_not_those_of_another_architecture() {
+    let own = "extern Register<T> { Register(); T read(); } extern Counter { Counter(); void count(in bit<8> i, in bit<8> j); }";
+    let ingress = "Register<bit<8>>() r; Counter() c; counter(8, CounterType.bytes) known;";
+    let apply = "hdr.h.b = r.read(); c.count(1, 2); known.count(1);";
+    let info = generate(&v1model(&format!("{own} {TYPES}"), START, ingress, apply));
+    assert!(info.registers.is_empty());
+    let names: Vec<_> =
+        info.counters.iter().filter_map(|counter| counter.preamble.as_ref()).collect();
+    assert_eq!(
+        names.iter().map(|preamble| preamble.name.as_str()).collect::<Vec<_>>(),
+        ["I.known"]
+    );
+}

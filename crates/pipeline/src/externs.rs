@@ -101,6 +101,9 @@ pub(crate) enum ChecksumState {
 impl ExternState {
     /// An instance as it is before the first packet.
     pub(crate) fn new(layout: &Layout, instance: &ExternInstance) -> Result<Self, LoadError> {
+        if !layout.program.architecture.may_have_extern(&instance.extern_type) {
+            return Ok(Self::Other);
+        }
         let constructed = Constructed::new(layout, instance);
         let name = instance.name.clone();
         let size = constructed.numbers.first().copied().unwrap_or(0);

@@ -181,6 +181,27 @@ pub enum Architecture {
 }
 
 impl Architecture {
+    /// Whether an extern of this name, as far as the built-in architectures have one, can be this architecture's: a
+    /// program for v1model may declare a `Register` of its own, one for PSA a `register`.
+    #[must_use]
+    pub fn may_have_extern(&self, name: &str) -> bool {
+        const OF_V1MODEL: [&str; 8] = [
+            "Checksum16",
+            "action_profile",
+            "action_selector",
+            "counter",
+            "direct_counter",
+            "direct_meter",
+            "meter",
+            "register",
+        ];
+        match self {
+            Self::V1model => OF_V1MODEL.contains(&name),
+            Self::Psa | Self::Pna => !OF_V1MODEL.contains(&name),
+            Self::Other(_) => true,
+        }
+    }
+
     /// The architecture with a package of this name.
     pub(crate) fn of_package(name: &str) -> Option<Self> {
         Some(match name {

@@ -94,8 +94,10 @@ impl Lowering<'_> {
                 _ => self.unknown_type(ty),
             },
             Type::Set(inner) | Type::Name(inner) => self.type_id(inner),
+            // The names of the members.
+            Type::MatchKind => self.program.types.intern(ir::Type::String),
             // Without values of their own: as type arguments of externs only.
-            Type::Void | Type::MatchKind | Type::List(_) => {
+            Type::Void | Type::List(_) => {
                 self.unnamed_composite(ir::CompositeKind::Tuple, Vec::new())
             }
             _ => self.unknown_type(ty),

@@ -244,7 +244,7 @@ fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
         names.add(Kind::Table, &table.name, &table.annotations, &mut errors);
     }
     for instance in &program.externs {
-        if let Some(kind) = role(instance) {
+        if let Some(kind) = role(program, instance) {
             names.add(kind, &instance.name, &instance.annotations, &mut errors);
         }
     }

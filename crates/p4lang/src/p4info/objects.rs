@@ -179,7 +179,9 @@ impl<'p> Builder<'p> {
         let instances =
             || table.direct_externs.iter().filter_map(|id| program.externs.get(id.index()));
         let mut ids = Vec::new();
-        for instance in instances().filter(|i| matches!(role(i), Some(Kind::DirectCounter))) {
+        for instance in
+            instances().filter(|i| matches!(role(program, i), Some(Kind::DirectCounter)))
+        {
             let preamble = self.preamble(Kind::DirectCounter, instance, &[]);
             ids.push(preamble.id);
             self.info.direct_counters.push(DirectCounter {
@@ -188,7 +190,8 @@ impl<'p> Builder<'p> {
                 direct_table_id: table_id,
             });
         }
-        for instance in instances().filter(|i| matches!(role(i), Some(Kind::DirectMeter))) {
+        for instance in instances().filter(|i| matches!(role(program, i), Some(Kind::DirectMeter)))
+        {
             let preamble = self.preamble(Kind::DirectMeter, instance, &[]);
             ids.push(preamble.id);
             self.info.direct_meters.push(DirectMeter {
@@ -272,7 +275,7 @@ impl<'p> Builder<'p> {
     pub(super) fn instances(&mut self) {
         let program = self.program;
         for instance in &program.externs {
-            let Some(kind) = role(instance) else { continue };
+            let Some(kind) = role(self.program, instance) else { continue };
             match kind {
                 Kind::Counter => {
                     let counter = Counter {
@@ -636,7 +639,10 @@ pub(super) fn field_ids<'a>(
 }
 
 /// What an instance of an extern is to the control plane, in any of the architectures.
-pub(super) fn role(instance: &ExternInstance) -> Option<Kind> {
+pub(super) fn role(program: &ir::Program, instance: &ExternInstance) -> Option<Kind> {
+    if !super::architecture(program).may_have_extern(&instance.extern_type) {
+        return None;
+    }
     Some(match instance.extern_type.as_str() {
         "counter" | "Counter" => Kind::Counter,
         "direct_counter" | "DirectCounter" => Kind::DirectCounter,

@@ -58,7 +58,10 @@ pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
         ExternCallee::Method { instance, method } => program
             .externs
             .get(instance.index())
-            .is_some_and(|instance| super::methods::known(&instance.extern_type, method)),
+            .is_some_and(|instance| {
+                program.architecture.may_have_extern(&instance.extern_type)
+                    && super::methods::known(&instance.extern_type, method)
+            }),
     }
 }
 
