@@ -776,3 +776,21 @@ fn externs_of_the_program_are_not_those_of_another_architecture() {
         ["I.known"]
     );
 }
+
+// p4c: `SpecializationMap::convertArgument` makes an instance out of a constructor call among the arguments.
+#[test]
+fn an_extern_among_the_arguments_of_a_control_has_the_name_of_the_parameter() {
+    let types = format!(
+        "{TYPES} control Sub(inout headers_t hdr)(counter hits, bit<8> n) {{ apply {{ hits.count(1); }} }}"
+    );
+    let ingress = "Sub(counter(8, CounterType.bytes), 3) one; @name(\"two\") Sub(counter(9, CounterType.packets), 4) other;";
+    let source = v1model(&types, START, ingress, "one.apply(hdr); other.apply(hdr);")
+        .replace(
+            "control U(inout headers_t hdr, inout meta_t meta) {",
+            "control U(inout headers_t hdr, inout meta_t meta)(counter seen) {",
+        )
+        .replace("U(), D()", "U(counter(2, CounterType.bytes)), D()");
+    let info = generate(&source);
+    let counters = names(info.counters.iter().map(|counter| counter.preamble.as_ref()));
+    assert_eq!(counters, ["I.one.hits", "I.two.hits", "U_0.seen_0"]);
+}

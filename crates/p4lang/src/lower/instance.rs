@@ -207,6 +207,15 @@ impl<'a> Lowering<'a> {
 
     /// The value of a constructor argument.
     fn constructed(&mut self, value: &'a ast::Expression) -> Option<Constructed> {
+        self.constructed_as(value, None)
+    }
+
+    /// The same; an extern that is made here has the name `of_extern`.
+    fn constructed_as(
+        &mut self,
+        value: &'a ast::Expression,
+        of_extern: Option<String>,
+    ) -> Option<Constructed> {
         let checked = self.checked;
         if let ExpressionKind::Call { arguments, .. } = &value.kind
             && let Some(facts) = checked.call(value.id)
@@ -217,10 +226,12 @@ impl<'a> Lowering<'a> {
                 self.declaration(named.declaration)
                     .map_or_else(String::new, |declaration| declaration.name.as_str().to_owned())
             });
-            let name = if self.scope.prefix.is_empty() && self.is_specialized(&object, arguments) {
-                self.specialized_name(&name)
-            } else {
-                names::qualified(&self.scope.prefix.clone(), &name)
+            let name = match of_extern {
+                Some(given) if matches!(object, Type::Extern(_)) => given,
+                _ if self.scope.prefix.is_empty() && self.is_specialized(&object, arguments) => {
+                    self.specialized_name(&name)
+                }
+                _ => names::qualified(&self.scope.prefix, &name),
             };
             return self
                 .instantiate(
@@ -482,7 +493,11 @@ impl<'a> Lowering<'a> {
     ) {
         for (bound, parameter) in bound.iter().zip(parameters) {
             let Some(written) = written(bound, given, parameter) else { continue };
-            match self.constructed(written) {
+            // p4c makes a local instance of a nameless extern, with the name of the parameter; where nothing is inlined
+            // it has a number behind it.
+            let number = if self.scope.prefix.is_empty() { "_0" } else { "" };
+            let local = format!("{}{number}", parameter.name.as_str());
+            match self.constructed_as(written, Some(names::qualified(&scope.prefix, &local))) {
                 Some(Constructed::Constant(constant)) => {
                     let constant = self.as_parameter(constant, parameter);
                     scope.environment.values.insert(parameter.id, constant);
