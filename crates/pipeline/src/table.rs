@@ -13,7 +13,7 @@ pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
 
 use crate::error::ControlError;
-use crate::externs::meter::Meter;
+use crate::externs::meter::{Meter, MeterConfig};
 use crate::layout::Layout;
 use p4lang::bits::Bits;
 use p4lang::ir::{self, Architecture, ExternId, MatchKind, TableId};
@@ -374,6 +374,26 @@ impl TableState {
             Direct::Meter(meter) if *id == instance => Some(meter),
             _ => None,
         })
+    }
+
+    /// Configures a direct meter for all entries, also those to come; `false` if the table has none such.
+    pub(crate) fn configure_meters(
+        &mut self,
+        instance: ExternId,
+        config: Option<MeterConfig>,
+        now: Duration,
+    ) -> bool {
+        let mut is_there = false;
+        let stored = self.entries.values_mut().flat_map(|stored| &mut stored.direct);
+        for (id, direct) in self.direct_shape.iter_mut().chain(stored) {
+            if let Direct::Meter(meter) = direct
+                && *id == instance
+            {
+                meter.configure(config, now);
+                is_there = true;
+            }
+        }
+        is_there
     }
 
     /// All entries, oldest first.

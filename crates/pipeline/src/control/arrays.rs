@@ -134,6 +134,21 @@ impl Switch {
         Ok(())
     }
 
+    /// Configures the direct meters of all entries of a table, also of those that come later.
+    ///
+    /// # Errors
+    /// If the table has no such meter.
+    pub fn configure_direct_meters(
+        &mut self,
+        table: TableId,
+        meter: ExternId,
+        config: Option<MeterConfig>,
+        now: Duration,
+    ) -> Done {
+        let is_there = self.table_mut(table)?.configure_meters(meter, config, now);
+        is_there.then_some(()).ok_or_else(|| unknown("meter", meter.0))
+    }
+
     /// The configuration of the direct meter of an entry, [`EntryHandle::DEFAULT`] too.
     ///
     /// # Errors

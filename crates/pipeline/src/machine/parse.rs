@@ -44,7 +44,14 @@ impl Machine<'_> {
                 return Ok(case.target);
             }
         }
-        Err(Stop::Reject(self.layout.error("NoMatch")))
+        // p4c makes no state for this on the way to simple_switch, whose parser then ends without error
+        // (`backends/bmv2/simple_switch/midend.cpp` without `HandleNoMatch`; `src/bm_sim/parser.cpp`,
+        // `find_next_state`).
+        let error = match self.layout.program.architecture {
+            Architecture::V1model => "NoError",
+            _ => "NoMatch",
+        };
+        Err(Stop::Reject(self.layout.error(error)))
     }
 
     fn case_matches(

@@ -98,6 +98,11 @@ pub enum StfError {
         /// As the script has it.
         name: String,
     },
+    /// Rates that a meter of BMv2 does not take.
+    #[error(
+        "a meter has two rates, the committed and the peak rate, and the second is not the smaller"
+    )]
+    Rates,
     /// A line that begins with no statement.
     #[error("`{0}` is no statement (add, packet, expect, ...)")]
     NoStatement(String),

@@ -1,16 +1,16 @@
 //! Running a script.
 
+mod arrays;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::compare::{Expectation, Output, compare, in_order_of_expectations};
-use super::script::{
-    Call, Cell, Condition, Indirect, MatchText, Rate, Script, Statement, StatementKind, Unit,
-};
+use super::script::{Call, Indirect, MatchText, Script, Statement, StatementKind};
 use super::{Failure, StfError, report, resolve};
 use crate::{
-    CloneSession, ControlError, CounterValue, EntryAction, EntryHandle, Event, FieldMatch, Group,
-    GroupMember, MeterConfig, Replica, Switch, TableEntry, Trace,
+    CloneSession, ControlError, EntryAction, EntryHandle, Event, FieldMatch, Group, GroupMember,
+    Replica, Switch, TableEntry, Trace,
 };
 use p4lang::ir::{Architecture, ExternId, TableId, TableImplementation};
 
@@ -95,10 +95,6 @@ fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
     !(looks_up && not_found)
 }
 
-const COUNTERS: [&str; 2] = ["counter", "Counter"];
-const DIRECT_COUNTERS: [&str; 2] = ["direct_counter", "DirectCounter"];
-const REGISTERS: [&str; 2] = ["register", "Register"];
-const METERS: [&str; 2] = ["meter", "Meter"];
 const PROFILES: [&str; 4] =
     ["action_profile", "action_selector", "ActionProfile", "ActionSelector"];
 
@@ -387,44 +383,6 @@ impl<'s> Runner<'s> {
         Ok(())
     }
 
-    fn check_counter(
-        &mut self,
-        line: usize,
-        name: &str,
-        cell: &Cell,
-        condition: Option<Condition>,
-    ) -> Result<(), StfError> {
-        let program = self.switch.program();
-        let all: Vec<&str> = COUNTERS.into_iter().chain(DIRECT_COUNTERS).collect();
-        let id = resolve::instance(program, "counter", &all, name)?;
-        let instance = program.externs.get(id.index());
-        let counter = instance.map_or_else(String::new, |instance| instance.name.clone());
-        let value = match instance.and_then(|instance| instance.table) {
-            Some(table) => {
-                let entry = match cell {
-                    Cell::Index(index) => EntryHandle(*index),
-                    Cell::Handle(handle) => self.handle(handle)?,
-                };
-                self.switch.direct_counter(table, entry, id)?
-            }
-            None => match cell {
-                Cell::Index(index) => self.switch.counter(id, *index)?,
-                Cell::Handle(handle) => {
-                    return Err(StfError::NotMade { kind: "index", name: handle.clone() });
-                }
-            },
-        };
-        let Some(condition) = condition else { return Ok(()) };
-        let got = match condition.unit {
-            Unit::Packets => value.packets,
-            Unit::Bytes => value.bytes,
-        };
-        if !condition.operator.holds(got, condition.value) {
-            self.report.failures.push(Failure::Counter { line, counter, condition, got });
-        }
-        Ok(())
-    }
-
     fn handle(&self, name: &str) -> Result<EntryHandle, StfError> {
         match self.handles.get(name) {
             Some((_, entry)) => Ok(*entry),
@@ -575,55 +533,6 @@ impl<'s> Runner<'s> {
             .ok_or(not_made)
     }
 
-    fn array(&mut self, line: usize, kind: &StatementKind) -> Result<(), StfError> {
-        let program = self.switch.program();
-        match kind {
-            StatementKind::CounterRead { counter, index } => {
-                let id = resolve::instance(program, "counter", &COUNTERS, counter)?;
-                let CounterValue { packets, bytes } = self.switch.counter(id, *index)?;
-                let text = format!("{counter}[{index}] = {packets} packets, {bytes} bytes");
-                self.report.values.push((line, text));
-            }
-            StatementKind::CounterWrite { counter, index, packets, bytes } => {
-                let id = resolve::instance(program, "counter", &COUNTERS, counter)?;
-                let value = CounterValue { packets: *packets, bytes: *bytes };
-                self.switch.set_counter(id, *index, value)?;
-            }
-            StatementKind::RegisterRead { register, index } => {
-                let id = resolve::instance(program, "register", &REGISTERS, register)?;
-                let value = self.switch.register(id, *index)?;
-                self.report.values.push((line, format!("{register}[{index}] = {value}")));
-            }
-            StatementKind::RegisterWrite { register, index, value } => {
-                let id = resolve::instance(program, "register", &REGISTERS, register)?;
-                self.switch.set_register(id, *index, &value.to_shortest_bits())?;
-            }
-            StatementKind::RegisterReset { register } => {
-                let id = resolve::instance(program, "register", &REGISTERS, register)?;
-                self.switch.reset_register(id)?;
-            }
-            StatementKind::MeterGetRates { meter, index } => {
-                let id = resolve::instance(program, "meter", &METERS, meter)?;
-                let text = match self.switch.meter_config(id, *index)? {
-                    Some(config) => format!("{meter}[{index}] = {config:?}"),
-                    None => format!("{meter}[{index}]: not configured"),
-                };
-                self.report.values.push((line, text));
-            }
-            StatementKind::MeterSetRates { meter, index, rates } => {
-                let id = resolve::instance(program, "meter", &METERS, meter)?;
-                let config = meter_config(rates);
-                let all = 0..self.switch.array_size(id)?;
-                let indices = index.map_or(all, |index| index..index.saturating_add(1));
-                for index in indices {
-                    self.switch.configure_meter(id, index, Some(config), self.now)?;
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
     fn finish(mut self) -> Report {
         let mut failures = Vec::new();
         for port in &self.ports {
@@ -670,20 +579,4 @@ impl<'s> Runner<'s> {
 fn in_order(ports: &[u32]) -> Vec<u32> {
     // BMv2 keeps the ports of a node in a bitmap.
     ports.iter().copied().collect::<BTreeSet<u32>>().into_iter().collect()
-}
-
-/// Rates are per microsecond in scripts, as on BMv2's command line, and per second in a switch.
-fn meter_config(rates: &[Rate]) -> MeterConfig {
-    let per_second = |rate: Option<&Rate>| {
-        rate.and_then(|rate| rate.units_per_microsecond.parse::<f64>().ok())
-            .map_or(0, |rate| (rate * 1e6).round() as u64)
-    };
-    let burst = |rate: Option<&Rate>| rate.map_or(0, |rate| rate.burst);
-    let (committed, peak) = (rates.first(), rates.get(1).or(rates.first()));
-    MeterConfig::TwoRate {
-        committed_rate: per_second(committed),
-        committed_burst: burst(committed),
-        peak_rate: per_second(peak),
-        peak_burst: burst(peak),
-    }
 }

@@ -390,6 +390,51 @@ fn entries_that_bmv2_refuses_are_notes() {
     ");
 }
 
+/// As on BMv2's command line.
+#[test]
+fn direct_counters_and_meters_are_arrays_by_entry() {
+    let colours = |before: &str, after: &str| {
+        let report = report_of(
+            "direct_counter(CounterType.packets) hits;
+            direct_meter<bit<8>>(MeterType.packets) rate;
+            action to(bit<9> port) { sm.egress_spec = port; rate.read(hdr.h.b); }
+            table metered {
+                key = { hdr.h.a: exact; } actions = { to; NoAction; }
+                counters = hits; meters = rate;
+            }
+            apply { sm.egress_spec = 511; metered.apply(); }",
+            &format!(
+                "{before}
+                add metered hdr.h.a:1 to(port:1)
+                add metered hdr.h.a:2 to(port:2)
+                {after}
+                packet 9 0001ff00
+                packet 9 0001ff00
+                packet 9 0002ff00
+                packet 9 0002ff00
+                counter_write hits 0 7 0
+                check_counter hits(0) packets == 7
+                check_counter hits(1) packets == 2"
+            ),
+        );
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        let mut notes = report.notes.into_iter().map(|(_, note)| note);
+        let refused = notes.find(|note| note.starts_with("without effect"));
+        let colours: Vec<u8> = report.sent.iter().map(|(_, _, packet)| packet[2]).collect();
+        (colours, refused.unwrap_or_default())
+    };
+    // A packet per second, and no more at once.
+    let (all, note) = colours("meter_array_set_rates rate 0.000001:1 0.000001:1", "");
+    assert_eq!((all, note.as_str()), (vec![0, 2, 0, 2], ""));
+    let (second, _) = colours("", "meter_set_rates rate 1 0.000001:1 0.000001:1");
+    assert_eq!(second, [0, 0, 0, 2]);
+    for refused in ["0.000001:1", "0.000002:1 0.000001:1"] {
+        let (none, note) = colours("", &format!("meter_set_rates rate 1 {refused}"));
+        assert_eq!(none, [0, 0, 0, 0]);
+        assert!(note.ends_with("the second is not the smaller"), "{note}");
+    }
+}
+
 /// `setdefault` is handed on with the names of the script, which must be the only ones that end so.
 #[test]
 fn default_actions_need_names_that_bmv2_finds() {
