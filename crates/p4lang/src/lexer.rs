@@ -239,9 +239,7 @@ pub(crate) struct Lexer {
 
 impl Lexer {
     pub(crate) fn new(file: FileId, text: Arc<str>) -> Self {
-        // A byte order mark is no part of the program.
-        let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        Self { text, file, at }
+        Self { text, file, at: 0 }
     }
 
     /// Where the next token is looked for.
@@ -351,6 +349,10 @@ impl Lexer {
 
     fn next_anywhere(&mut self, multiline: bool, symbols: &mut Interner) -> Token {
         let first = self.at == 0;
+        // A byte order mark is no part of the program.
+        if first && self.text.starts_with('\u{feff}') {
+            self.at = '\u{feff}'.len_utf8();
+        }
         match self.skip_blank(false) {
             Ok((space, line)) => self.token(space, line || first, multiline, symbols),
             Err(span) => self.unterminated_comment(span, symbols),
@@ -550,6 +552,14 @@ mod tests {
             assert_eq!(tokens.len(), 1, "{text}");
             assert_eq!(tokens[0].0.text(), Some(text));
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_token() {
+        let mut symbols = Interner::default();
+        let file = SourceMap::new().add("t", "");
+        let first = Lexer::new(file, "\u{feff}#x".into()).next(&mut symbols);
+        assert_eq!((first.kind, first.line_start), (TokenKind::Hash, true));
     }
 
     #[test]

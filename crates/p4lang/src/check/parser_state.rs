@@ -124,6 +124,13 @@ impl<'program> Checker<'program, '_> {
                 Some(TransitionKind::Direct(next)) => open.push(next.as_str()),
                 Some(TransitionKind::Select { cases, .. }) => {
                     open.extend(cases.iter().map(|case| case.next.as_str()));
+                    // What no case matches ends in `reject`.
+                    ends |= !cases.iter().any(|case| {
+                        matches!(
+                            case.keyset.kind,
+                            ExpressionKind::DefaultKeyset | ExpressionKind::DontCare
+                        )
+                    });
                 }
             }
         }

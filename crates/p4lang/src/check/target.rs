@@ -31,8 +31,8 @@ const PNA: &[Attached] = &[
     ("pna_implementation", &["ActionProfile", "ActionSelector"], false),
 ];
 
-/// Positions of VerifyChecksum and ComputeChecksum in `V1Switch`.
-const CHECKSUM_CONTROLS: [usize; 2] = [1, 4];
+/// Positions and names of VerifyChecksum and ComputeChecksum in `V1Switch`.
+const CHECKSUM_CONTROLS: [(usize, &str); 2] = [(1, "vr"), (4, "ck")];
 
 impl<'program> Checker<'program, '_> {
     /// What match kinds can be asked for is up to architectures: where the program's is none of ours, nobody knows.
@@ -206,8 +206,14 @@ impl<'program> Checker<'program, '_> {
         else {
             return;
         };
-        for position in CHECKSUM_CONTROLS {
-            let Some(argument) = instantiation.arguments.get(position) else { continue };
+        for (position, name) in CHECKSUM_CONTROLS {
+            let named = instantiation
+                .arguments
+                .iter()
+                .find(|argument| argument.name.as_ref().is_some_and(|it| it.as_str() == name));
+            let by_position =
+                instantiation.arguments.get(position).filter(|argument| argument.name.is_none());
+            let Some(argument) = named.or(by_position) else { continue };
             let Type::Control(named) = self.out.type_of(argument.value.id) else { continue };
             let Some(DeclarationKind::Control(control)) =
                 self.out.index.get_declaration(named.declaration).map(|found| &found.kind)

@@ -73,4 +73,13 @@ fn checksum_controls_have_no_branches() {
     accepts(&switch("apply {}", call));
     accepts(&switch("apply {}", &format!("{{ {call} return; }}")));
     refuses(&switch("apply {}", &format!("if (hdr.h.isValid()) {{ {call} }}")), "misplaced");
+    // The blocks may be named, in any order.
+    let named = |ingress: &str, verify: &str| {
+        switch(ingress, verify).replace(
+            "V1Switch(Pa(), VC(), I(), E(), UC(), D())",
+            "V1Switch(p = Pa(), ig = I(), vr = VC(), eg = E(), ck = UC(), dep = D())",
+        )
+    };
+    accepts(&named("apply { if (hdr.h.isValid()) { } }", call));
+    refuses(&named("apply {}", &format!("if (hdr.h.isValid()) {{ {call} }}")), "misplaced");
 }

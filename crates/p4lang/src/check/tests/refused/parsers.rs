@@ -1,6 +1,6 @@
 //! Parsers: states, `select`, what is extracted and emitted.
 
-use super::super::{parser, program, refuses, warns};
+use super::super::{accepts, parser, program, refuses, warns};
 
 #[test]
 fn parsers_start_and_end() {
@@ -10,6 +10,12 @@ fn parsers_start_and_end() {
         &parser("", "state start { transition other; } state other { transition start; }"),
         "no-accept",
     );
+    refuses(
+        &parser("", "state start { transition select(m.m) { 1: start; _: start; } }"),
+        "no-accept",
+    );
+    accepts(&parser("", "state start { transition select(m.m) { 1: start; } }"));
+    accepts(&parser("", "state start { transition select(m.m) { } }"));
     refuses(&parser("", "state start { transition accept; } state accept { }"), "reserved-name");
     refuses(&parser("", "state start { transition accept; } state reject { }"), "reserved-name");
     warns(&parser("", "state start { }"), "transition");
