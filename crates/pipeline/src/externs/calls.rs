@@ -55,13 +55,12 @@ const FUNCTIONS: &[&str] = &[
 pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
     match callee {
         ExternCallee::Function(name) => FUNCTIONS.contains(&name.as_str()),
-        ExternCallee::Method { instance, method } => program
-            .externs
-            .get(instance.index())
-            .is_some_and(|instance| {
+        ExternCallee::Method { instance, method } => {
+            program.externs.get(instance.index()).is_some_and(|instance| {
                 program.architecture.may_have_extern(&instance.extern_type)
                     && super::methods::known(&instance.extern_type, method)
-            }),
+            })
+        }
     }
 }
 

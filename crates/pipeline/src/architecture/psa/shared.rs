@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 pub(super) struct Shared(BTreeMap<TypeId, Value>);
 
 impl Shared {
-    /// Sets the arguments at these positions to what the packet carries in their types.
+    /// Sets the arguments at these positions to what the packet carries in their types. Headers are invalid when
+    /// a block begins: p4c resets those of `out` parameters (`frontends/p4/resetHeaders.cpp`), and those of
+    /// others are of egress.
     pub(super) fn fill(
         &self,
         arguments: &mut [Value],
@@ -27,7 +29,9 @@ impl Shared {
         for position in positions {
             let type_id = types.get(*position).ok_or(PARAMETERS)?;
             if let Some(value) = self.0.get(type_id) {
-                arguments.get_mut(*position).ok_or(PARAMETERS)?.clone_from(value);
+                let argument = arguments.get_mut(*position).ok_or(PARAMETERS)?;
+                argument.clone_from(value);
+                invalidate(argument);
             }
         }
         Ok(())
