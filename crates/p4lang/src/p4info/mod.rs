@@ -101,8 +101,8 @@ pub enum P4InfoError {
         /// The annotation's name.
         annotation: String,
     },
-    /// `@p4runtime_translation` needs an unsigned type below.
-    #[error("type {name}: @p4runtime_translation needs bit<W> as the original type")]
+    /// `@p4runtime_translation` needs a type of a fixed number of bits below.
+    #[error("type {name}: @p4runtime_translation needs bit<W> or int<W> as the original type")]
     Translation {
         /// The type.
         name: String,
