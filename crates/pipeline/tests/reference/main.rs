@@ -13,6 +13,7 @@ mod psa_rules;
 mod psa_switch;
 mod robust;
 mod simple_switch;
+mod stf_rules;
 mod support;
 mod tables;
 mod v1model;

@@ -1,0 +1,268 @@
+//! Rules of BMv2 as scripts: a program and an STF script, whose bytes are worked out by hand from the source
+//! that the test names (p4lang/behavioral-model, and p4c's back end for it).
+
+use super::support::V1model;
+use pipeline::stf::{self, Script};
+
+/// Runs a script, which must pass.
+fn passes(program: V1model<'_>, script: &str) {
+    let script = Script::parse(script).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let options = stf::Options { strict: true, every_port: true, ..stf::Options::default() };
+    let report = stf::run(&mut program.load(), &script, options)
+        .unwrap_or_else(|(line, error)| panic!("line {line}: {error}"));
+    let failures: String = report.failures.iter().map(ToString::to_string).collect();
+    assert!(failures.is_empty(), "{failures}");
+}
+
+const DEPARSER: &str =
+    "apply { b.emit(h.h); b.emit(h.st); b.emit(h.v); b.emit(h.u); b.emit(h.us); }";
+const DECLARATIONS: &str = "error { Mine }
+    header h_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
+    header v_t { bit<8> len; varbit<32> data; }
+    header_union U2 { h_t x; h_t y; }
+    struct H { h_t h; h_t[3] st; v_t v; U2 u; U2[2] us; }
+    struct M { int<8> s; bit<8> t; @field_list(1) bit<8> keep; }";
+
+/// `parser.cpp`: an error ends the parser, what was extracted stays, and the rest is payload; a varbit longer
+/// than its maximum is HeaderTooShort as in core.p4's extract, one of broken bytes ParserInvalidArgument;
+/// lookahead and advance beyond the end are PacketTooShort.
+#[test]
+fn errors_of_the_parser() {
+    let program = V1model {
+        declarations: DECLARATIONS,
+        parser: "state start { b.extract(h.h); transition select(h.h.a) {
+                1: vb; 2: st; 3: mine; 4: look; 5: adv; default: accept; } }
+            state vb { b.extract(h.v, (bit<32>) h.h.b); transition accept; }
+            state st { b.extract(h.st.next);
+                transition select(h.st.last.a) { 0: st; default: accept; } }
+            state mine { verify(h.h.b == 0, error.Mine); transition accept; }
+            state look { bit<40> x = b.lookahead<bit<40>>(); h.h.d = x[7:0]; transition accept; }
+            state adv { b.advance((bit<32>) h.h.b); transition accept; }",
+        ingress: "apply { s.egress_spec = 2; h.h.c = 9;
+            if (s.parser_error == error.PacketTooShort) h.h.c = 1;
+            else if (s.parser_error == error.HeaderTooShort) h.h.c = 2;
+            else if (s.parser_error == error.ParserInvalidArgument) h.h.c = 3;
+            else if (s.parser_error == error.StackOutOfBounds) h.h.c = 4;
+            else if (s.parser_error == error.Mine) h.h.c = 5;
+            else if (s.parser_error == error.NoError) h.h.c = 6; }",
+        deparser: DEPARSER,
+        ..V1model::default()
+    };
+    let script = "
+        packet 1 00000000
+        expect 2 00000600 $
+        # varbit: of 8 bits, of 9, of 40, of 40 in a short packet
+        packet 1 01080000 05 06 07
+        expect 2 01080600 05 06 07 $
+        packet 1 01090000 05 06 07
+        expect 2 01090300 05 06 07 $
+        packet 1 01280000 05 06 07 08 09 0a 0b
+        expect 2 01280200 05 06 07 08 09 0a 0b $
+        packet 1 01280000 05 06
+        expect 2 01280100 05 06 $
+        # a fourth element of three, and one in a short packet
+        packet 1 02000000 00000000 00000000 00000000 00000000
+        expect 2 02000400 00000000 00000000 00000000 00000000 $
+        packet 1 02000000 00000000 00000000 01
+        expect 2 02000100 00000000 00000000 01 $
+        packet 1 03010000
+        expect 2 03010500 $
+        # lookahead
+        packet 1 04000000 01020304
+        expect 2 04000100 01020304 $
+        packet 1 04000000 0102030405
+        expect 2 04000605 0102030405 $
+        # advance by 16 bits, by 64, by 1
+        packet 1 05100000 0102030405
+        expect 2 05100600 030405 $
+        packet 1 05400000 0102030405
+        expect 2 05400100 0102030405 $
+        packet 1 05010000 0102030405
+        expect 2 05010300 0102030405 $
+    ";
+    passes(program, script);
+}
+
+/// `stacks.cpp` and `header_unions.cpp`: a push beyond the size invalidates all, elements pushed in are invalid
+/// and zero once they are made valid; a union has one valid header, and a stack of unions moves unions whole.
+#[test]
+fn stacks_and_unions() {
+    let program = V1model {
+        declarations: DECLARATIONS,
+        parser: "state start { b.extract(h.h); transition select(h.h.a) {
+                1: st; 2: un; 3: us; default: accept; } }
+            state st { b.extract(h.st.next); b.extract(h.st.next); transition accept; }
+            state un { b.extract(h.u.x); b.extract(h.u.y); transition accept; }
+            state us { b.extract(h.us.next.x); b.extract(h.us.next.y);
+                b.extract(h.us.next.x); transition accept; }",
+        ingress: "apply { s.egress_spec = 2;
+            if (h.h.a == 1) {
+                if (h.h.b == 0) h.st.push_front(1);
+                else if (h.h.b == 1) h.st.pop_front(1);
+                else if (h.h.b == 2) h.st.push_front(4);
+                else if (h.h.b == 3) h.st.pop_front(2);
+                else if (h.h.b == 4) { h.st.push_front(1); h.st[0].setValid(); }
+                else if (h.h.b == 5) { h.st[2] = h.st[0]; h.st[0].setInvalid(); }
+            } else if (h.h.a == 2) {
+                if (h.u.isValid()) h.h.b = 1;
+                if (h.u.x.isValid()) h.h.b = 2;
+                if (h.u.y.isValid()) h.h.c = 2;
+                if (h.h.d == 1) h.u.x.setValid();
+                if (h.h.d == 2) { h.u.x = h.h; }
+                if (h.h.d == 3) { h.u.y.setInvalid(); }
+            } else {
+                h.h.b = (s.parser_error == error.NoError ? 8w0 : 8w1);
+                if (h.h.d == 1) { h.us[1] = h.us[0]; }
+                if (h.h.d == 2) { h.us.pop_front(1); }
+            } }",
+        deparser: DEPARSER,
+        ..V1model::default()
+    };
+    let script = "
+        packet 1 01000000 01020304 05060708 ff
+        expect 2 01000000 01020304 05060708 ff $
+        packet 1 01010000 01020304 05060708 ff
+        expect 2 01010000 05060708 ff $
+        packet 1 01020000 01020304 05060708 ff
+        expect 2 01020000 ff $
+        packet 1 01030000 01020304 05060708 ff
+        expect 2 01030000 ff $
+        packet 1 01040000 01020304 05060708 ff
+        expect 2 01040000 00000000 01020304 05060708 ff $
+        packet 1 01050000 01020304 05060708 ff
+        expect 2 01050000 05060708 01020304 ff $
+        packet 1 02000000 01020304 05060708 ff
+        expect 2 02010200 05060708 ff $
+        packet 1 02000001 01020304 05060708 ff
+        expect 2 02010201 00000000 ff $
+        packet 1 02000002 01020304 05060708 ff
+        expect 2 02010202 02010202 ff $
+        packet 1 02000003 01020304 05060708 ff
+        expect 2 02010203 ff $
+        # a third union of two
+        packet 1 03000000 01020304 05060708 01010101
+        expect 2 03010000 01020304 05060708 01010101 $
+        packet 1 03000001 01020304 05060708 01010101
+        expect 2 03010001 01020304 01020304 01010101 $
+        packet 1 03000002 01020304 05060708 01010101
+        expect 2 03010002 05060708 01010101 $
+    ";
+    passes(program, script);
+}
+
+/// `actions.cpp`, `expressions.cpp`, `data.h`: numbers have no bounds until p4c's casts and masks cut them.
+#[test]
+fn arithmetic() {
+    let program = V1model {
+        declarations: DECLARATIONS,
+        parser: "state start { b.extract(h.h); transition accept; }",
+        ingress: "apply { s.egress_spec = 2;
+            if (h.h.a == 0) {
+                m.s = (int<8>) h.h.b;
+                bit<8> by = h.h.c;
+                h.h.b = (bit<8>) (m.s >> by);
+                h.h.c = h.h.c << by;
+                m.s = (int<8>) h.h.d |+| 8s100;
+                h.h.d = (bit<8>) m.s |-| 8w200;
+            } else if (h.h.a == 1) {
+                bit<8> x = h.h.b; bit<8> y = h.h.c;
+                h.h.b = (bit<8>) ((int<8>) x - (int<8>) y);
+                h.h.c = 7w5 ++ (bit<1>) ((int<8>) x < (int<8>) y);
+                h.h.d[6:3] = x[3:0];
+            } else if (h.h.a == 2) {
+                bit<8> x = h.h.b;
+                h.h.b = (bit<8>) (int<8>) (int<4>) (bit<4>) x;
+                h.h.c = x |+| 8w250;
+                h.h.d = (bit<8>) ((int<8>) x |-| 8s127);
+            } }",
+        deparser: DEPARSER,
+        ..V1model::default()
+    };
+    let script = "
+        # -128 >> 3, 3 << 3, min(127 + 100, 127) - 200 at least 0
+        packet 1 00 80 03 7f
+        expect 2 00 f0 18 00 $
+        # -128 >> 255, 255 << 255, -128 + 100 = -28 = 228, 228 - 200
+        packet 1 00 80 ff 80
+        expect 2 00 ff 00 1c $
+        # -128 - 1, 5 ++ true, bits 6 to 3 of 255 zero
+        packet 1 01 80 01 ff
+        expect 2 01 7f 0b 87 $
+        # 127 + 1, 5 ++ false, bits 6 to 3 of 0 one
+        packet 1 01 7f ff 00
+        expect 2 01 80 0a 78 $
+        # four bits 1000 are -8; 8 + 250; 8 - 127
+        packet 1 02 08 00 00
+        expect 2 02 f8 ff 89 $
+        packet 1 02 80 00 00
+        expect 2 02 00 ff 80 $
+    ";
+    passes(program, script);
+}
+
+/// Enumerations are numbers in BMv2, by order of declaration without an underlying type, and so are errors, in
+/// keys of tables too.
+#[test]
+fn keys_of_enumerations_and_errors() {
+    let program = V1model {
+        declarations: "enum Kind { A, B, C } enum bit<8> Code { X = 5, Y = 9 }
+            header h_t { Code a; bit<8> b; bit<8> c; bit<8> d; }
+            struct H { h_t h; } struct M { Kind kind; bool flag; }",
+        parser: "state start { b.extract(h.h); m.kind = Kind.B; transition more; }
+            state more { transition select(h.h.b) { 2: short; default: accept; } }
+            state short { b.advance(8); transition accept; }",
+        ingress: "action put(bit<8> v) { h.h.d = v; }
+            table t1 { key = { m.kind: exact; h.h.a: exact; } actions = { put; }
+                const entries = { (Kind.B, Code.X): put(1); (Kind.C, Code.Y): put(2); }
+                default_action = put(9); }
+            table t2 { key = { s.parser_error: exact; m.flag: exact; } actions = { put; NoAction; }
+                const entries = { (error.PacketTooShort, false): put(3);
+                    (error.NoError, true): put(4); } }
+            table t3 { key = { s.parser_error: ternary; m.kind: ternary; h.h.a: ternary; }
+                actions = { put; NoAction; }
+                entries = { (error.NoError, _, Code.X): put(7); (_, Kind.A, _): put(8); } }
+            apply { s.egress_spec = 2; t1.apply(); h.h.c = h.h.d; t2.apply();
+                if (h.h.b == 1) t3.apply(); }",
+        ..V1model::default()
+    };
+    let script = "
+        packet 1 05000000
+        expect 2 05000101 $
+        packet 1 05010000
+        expect 2 05010107 $
+        packet 1 06020000
+        expect 2 06020903 $
+    ";
+    passes(program, script);
+}
+
+/// A control in two instances, or applied with other extern objects, has its own tables and actions each
+/// time (p4c's `frontends/p4/inlining.cpp`).
+#[test]
+fn controls_with_extern_objects() {
+    let program = V1model {
+        declarations: "header h_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
+            struct H { h_t h; } struct M { }
+            control Made(inout H h, in bit<8> v)(register<bit<8>, bit<32>> reg) {
+                action put() { reg.write(0, v); }
+                table t { key = { h.h.a: exact; } actions = { put; } default_action = put(); }
+                apply { t.apply(); }
+            }
+            control Given(inout H h, register<bit<8>, bit<32>> reg) {
+                action put() { reg.write(1, h.h.b); }
+                table t { key = { h.h.a: exact; } actions = { put; } default_action = put(); }
+                apply { t.apply(); }
+            }",
+        parser: "state start { b.extract(h.h); transition accept; }",
+        ingress: "register<bit<8>, bit<32>>(2) r1; register<bit<8>, bit<32>>(2) r2;
+            Made(r1) made1; Made(r2) made2; Given() given1; Given() given2;
+            apply {
+                made1.apply(h, 7); made2.apply(h, 9);
+                given1.apply(h, r1); h.h.b = 8; given2.apply(h, r2);
+                r1.read(h.h.a, 0); r2.read(h.h.b, 0); r1.read(h.h.c, 1); r2.read(h.h.d, 1);
+                s.egress_spec = 2;
+            }",
+        ..V1model::default()
+    };
+    passes(program, "packet 1 01020304\n expect 2 07090208 $");
+}
