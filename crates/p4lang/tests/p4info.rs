@@ -339,7 +339,7 @@ fn types_that_no_message_can_tell_of_are_faults() {
     action I.a: parameter `h` must be bits, `bool` or an enumeration
     action I.b: parameter `t` must be bits, `bool` or an enumeration
     type wrong_t: @p4runtime_translation takes a string and what controllers use: `string`, `bit<W>` or W
-    type flag_t: @p4runtime_translation needs bit<W> as the original type
+    type flag_t: @p4runtime_translation needs bit<W> or int<W> as the original type
     value set P.pairs: P4Runtime has sets of bit<W>, of structs of bit<W> and of enumerations with representation, matched in any way but `selector`
     value set P.flags: P4Runtime has sets of bit<W>, of structs of bit<W> and of enumerations with representation, matched in any way but `selector`
     ");
@@ -793,4 +793,21 @@ fn an_extern_among_the_arguments_of_a_control_has_the_name_of_the_parameter() {
     let info = generate(&source);
     let counters = names(info.counters.iter().map(|counter| counter.preamble.as_ref()));
     assert_eq!(counters, ["I.one.hits", "I.two.hits", "U_0.seen_0"]);
+}
+
+// p4c: `ToP4` prints what it did not parse token by token.
+#[test]
+fn annotations_that_nobody_knows_are_tokens() {
+    let ingress = r#"@foo(a >= b, a > = c, a >> 2, x<y>, "s\"t", @sai(base = B, 0x10), ~8w3) @nothing() @command_line("-a", "-b")
+    action a() { }
+    table t { key = { hdr.h.a: exact; } actions = { a; } }"#;
+    let info = generate(&v1model(TYPES, START, ingress, "t.apply();"));
+    assert_eq!(
+        info.actions[1].preamble.as_ref().unwrap().annotations,
+        [
+            r#"@foo(a >= b , a > = c , a > > 2 , x < y > , "s\"t" , @ sai ( base = B , 0x10 ) , ~ 8w3)"#,
+            "@nothing",
+            r#"@command_line("-a", "-b")"#,
+        ]
+    );
 }

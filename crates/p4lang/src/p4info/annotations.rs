@@ -15,7 +15,8 @@ use super::P4InfoError;
 use crate::ir::{Annotation, AnnotationBody, AnnotationValue};
 
 /// Annotations whose bodies p4c parses as expressions before it prints them.
-const EXPRESSION_LISTS: [&str; 5] = ["field_list", "length", "match", "synchronous", "priority"];
+const EXPRESSION_LISTS: [&str; 6] =
+    ["command_line", "field_list", "length", "match", "synchronous", "priority"];
 
 /// The annotation `name`, if it is there; the last one counts, as in p4c.
 pub(super) fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a Annotation> {

@@ -84,7 +84,7 @@ impl Parser<'_> {
     /// Anything up to the closing parenthesis.
     fn annotation_tokens(&mut self) -> Parse<Vec<AnnotationToken>> {
         let mut depth = 0usize;
-        let mut out = Vec::new();
+        let mut out: Vec<AnnotationToken> = Vec::new();
         loop {
             match self.kind() {
                 TokenKind::LeftParenthesis => depth += 1,
@@ -99,7 +99,15 @@ impl Parser<'_> {
                 _ => {}
             }
             let token = self.advance();
-            out.push(self.annotation_token(token));
+            let token = self.annotation_token(token);
+            // The lexer knows no `>=`, for the sake of type arguments.
+            match out.last_mut() {
+                Some(last) if &*last.text == ">" && &*token.text == "=" && !token.space_before => {
+                    last.text = ">=".into();
+                    last.span = last.span.to(token.span);
+                }
+                _ => out.push(token),
+            }
         }
     }
 
