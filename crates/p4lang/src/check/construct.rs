@@ -209,7 +209,12 @@ impl<'program> Checker<'program, '_> {
         let matched = self.match_arguments(&signature, &[], arguments, &infos, span)?;
         let object = matched.return_type.clone();
         let open = |argument: &Type| argument.any(&mut |part| *part == Type::Any);
-        if given && object.named().is_some_and(|named| named.arguments.iter().any(open)) {
+        // The blocks of a package may be left out, and what they would tell with them.
+        let may_be_open = matches!(ty, Type::Package(_));
+        if given
+            && !may_be_open
+            && object.named().is_some_and(|named| named.arguments.iter().any(open))
+        {
             self.error(
                 "type-arguments",
                 type_span,

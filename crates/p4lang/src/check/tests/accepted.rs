@@ -297,3 +297,12 @@ fn match_kinds_of_other_architectures_can_be_asked_for_anything() {
     super::warns(&text("Box(C()) main;"), "match-kind");
     super::refuses(&text(""), "match-kind");
 }
+
+#[test]
+fn blocks_that_are_left_out_need_no_types() {
+    accepts(&program(
+        "control CT<T>(inout T t); package PK<T, U>(@optional CT<T> a, @optional CT<U> b, bit<8> n);\n\
+         control X(inout bit<8> x) { apply {} }\n\
+         PK<_, _>(n = 3) none; PK(b = X(), n = 1) one; PK<bit<8>, _>(X(), _, 3) first; PK<_, bit<8>>(_, X(), 5) main;",
+    ));
+}
