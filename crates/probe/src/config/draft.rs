@@ -178,17 +178,18 @@ impl Draft {
         Some(rate * f64::from(self.most_switches()))
     }
 
-    /// As many engine threads as the load needs, at most two: each further one is a core less for
-    /// a controller on the same host.
+    /// As many engine threads as the load needs, at most two, and never the last core: each
+    /// further one is a core less for a controller on the same host, and threads that share a core
+    /// with it are late by whole slices of the scheduler (4 ms on two cores, where one has 1 ms).
     pub(super) fn automatic_threads(&self) -> usize {
-        const MOST: usize = 2;
+        let most = (crate::host::cpus() as usize).saturating_sub(1).clamp(1, 2);
         let fits_one = match self.protocol {
             Protocol::P4Runtime => 60_000.0,
             Protocol::OpenFlow10 | Protocol::OpenFlow13 => 250_000.0,
         };
         match self.offered() {
             Some(offered) if offered <= fits_one => 1,
-            _ => (crate::host::cpus() as usize).min(MOST),
+            _ => most,
         }
     }
 

@@ -40,8 +40,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "4",
         summary: "Engine threads, each with its share of the switches",
         manual: "auto takes one thread where the offered load fits one (250 k packet-ins/s over \
-            OpenFlow, 60 k over P4Runtime), otherwise two if the host has them. The other cores \
-            are left to the controller, which often shares the host. A run that was limited by \
+            OpenFlow, 60 k over P4Runtime), otherwise two if the host has three or more cores. \
+            The other cores are left to the controller, which often shares the host. A run that was limited by \
             the probe says so: then raise this number.",
         limits: Limits::Number(1.0, 256.0),
         slot: |draft| &mut draft.threads,
