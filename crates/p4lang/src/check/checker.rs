@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::add_on_miss::AddEntryCall;
+use super::direct_externs::DirectCall;
 use super::{Checked, Node, Type};
 use crate::ast::{self, DeclarationId, DeclarationKind, Expression, ExpressionId, Name};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -31,6 +32,8 @@ pub(super) struct Checker<'program, 'run> {
     pub(super) error_members: HashMap<Arc<str>, DeclarationId>,
     /// Calls of PNA's `add_entry`, looked at when all tables are known.
     pub(super) add_entry_calls: Vec<AddEntryCall>,
+    /// Calls of direct counters and meters, likewise.
+    pub(super) direct_calls: Vec<DirectCall>,
     /// Errors only where a known architecture gives match kinds their meaning.
     pub(super) misfit_entries: Vec<Diagnostic>,
     /// A local of a parser or control is declared next: it may hide the parameters.
@@ -113,6 +116,7 @@ impl<'program, 'run> Checker<'program, 'run> {
             match_kinds: HashMap::new(),
             error_members: HashMap::new(),
             add_entry_calls: Vec::new(),
+            direct_calls: Vec::new(),
             misfit_entries: Vec::new(),
             hides_parameters: false,
         }

@@ -31,6 +31,7 @@ impl<'program> Checker<'program, '_> {
         if let Type::Extern(named) = &object
             && !matches!(info.ty, Type::Name(_))
         {
+            self.note_direct_call(named.declaration, base, expression.span);
             return self.call_method(
                 expression,
                 callee,

@@ -21,6 +21,7 @@ mod construct;
 mod convert;
 mod core_methods;
 mod declaration;
+mod direct_externs;
 mod display;
 mod evaluate;
 mod expression;

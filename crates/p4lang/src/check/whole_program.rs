@@ -22,6 +22,7 @@ impl Checker<'_, '_> {
             self.add_entry_rules(&call);
         }
         if !self.diagnostics.has_errors() {
+            self.direct_call_rules();
             self.unused();
             self.never_written();
             let found = super::uninitialized::warnings(&self.out);

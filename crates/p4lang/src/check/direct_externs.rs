@@ -1,0 +1,150 @@
+//! Direct counters and meters of PSA and PNA: only an action of the table that owns one may call it, because there an
+//! entry is at hand (PSA specification, sections 7.9 and 7.10). p4c accepts other calls, so they are warned of; they
+//! have no effect.
+
+use super::Resolution;
+use super::checker::Checker;
+use crate::ast::{DeclarationId, DeclarationKind, Expression, TablePropertyKind};
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+const PROPERTIES: [&str; 4] =
+    ["psa_direct_counter", "psa_direct_meter", "pna_direct_counter", "pna_direct_meter"];
+
+/// A call of a method of a direct extern.
+#[derive(Debug)]
+pub(super) struct DirectCall {
+    object: DeclarationId,
+    /// The action around it.
+    action: Option<DeclarationId>,
+    span: Span,
+}
+
+impl Checker<'_, '_> {
+    /// Keeps a call until all tables are known.
+    pub(super) fn note_direct_call(
+        &mut self,
+        extern_type: DeclarationId,
+        base: &Expression,
+        span: Span,
+    ) {
+        if !matches!(&*self.out.name(extern_type), "DirectCounter" | "DirectMeter") {
+            return;
+        }
+        if let Some(Resolution::Declaration(object)) = self.out.resolution(base.id) {
+            let (object, action) = (*object, self.context.action);
+            self.direct_calls.push(DirectCall { object, action, span });
+        }
+    }
+
+    pub(super) fn direct_call_rules(&mut self) {
+        for call in std::mem::take(&mut self.direct_calls) {
+            let name = self.out.name(call.object).to_string();
+            let Some(owner) = self.owner_of(call.object) else {
+                self.warn(Diagnostic::warning(
+                    "direct",
+                    call.span,
+                    format!("`{name}` belongs to no table, so this does nothing"),
+                ));
+                continue;
+            };
+            let Some(action) = call.action else {
+                let owner = self.span_of(owner);
+                self.warn(
+                    Diagnostic::warning(
+                        "direct",
+                        call.span,
+                        format!("`{name}` has an entry only in an action of its table"),
+                    )
+                    .secondary(owner, "this table"),
+                );
+                continue;
+            };
+            let mut others: Vec<DeclarationId> = self
+                .out
+                .tables
+                .iter()
+                .filter(|(table, facts)| {
+                    **table != owner && facts.actions.iter().any(|listed| listed.action == action)
+                })
+                .map(|(table, _)| *table)
+                .collect();
+            others.sort_unstable();
+            if let Some(other) = others.first() {
+                let other = self.span_of(*other);
+                self.warn(
+                    Diagnostic::warning(
+                        "direct",
+                        call.span,
+                        format!("`{name}` has no entry when another table runs this action"),
+                    )
+                    .secondary(other, "this table"),
+                );
+            }
+        }
+    }
+
+    /// The table that has the instance in a property.
+    fn owner_of(&self, object: DeclarationId) -> Option<DeclarationId> {
+        self.out.tables.keys().copied().find(|table| {
+            let declaration = self.out.index.get_declaration(*table);
+            let Some(DeclarationKind::Table(table)) = declaration.map(|found| &found.kind) else {
+                return false;
+            };
+            PROPERTIES.iter().any(|property| {
+                let Some(TablePropertyKind::Value(value)) =
+                    table.property(property).map(|found| &found.kind)
+                else {
+                    return false;
+                };
+                matches!(self.out.resolution(value.id), Some(Resolution::Declaration(id)) if *id == object)
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diagnostic::Severity;
+    use crate::preprocess::{MemoryFiles, Options};
+
+    /// The messages about direct externs in a control with these locals.
+    fn messages(locals: &str, apply: &str) -> Vec<String> {
+        let text = format!(
+            "#include <psa.p4>
+            control C(inout bit<8> a) {{ DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS) c; {locals} apply {{ {apply} }} }}"
+        );
+        let mut parsed =
+            crate::parse_text("test.p4", &text, &Options::default(), &MemoryFiles::new());
+        crate::check::check(&parsed.program, &parsed.sources, &mut parsed.diagnostics);
+        assert!(!parsed.diagnostics.has_errors(), "{text}");
+        parsed
+            .diagnostics
+            .iter()
+            .filter(|found| found.severity == Severity::Warning && found.kind == "direct")
+            .map(|found| found.message.clone())
+            .collect()
+    }
+
+    #[test]
+    fn calls_without_an_entry() {
+        let table = |name: &str, action: &str, property: &str| {
+            format!(
+                "table {name} {{ key = {{ a: exact; }} actions = {{ {action}; NoAction; }} {property} }}"
+            )
+        };
+        let action = "action count() { c.count(); } action more() { count(); }";
+        let owner = table("t", "count", "psa_direct_counter = c;");
+        assert_eq!(messages(&format!("{action} {owner}"), "t.apply();"), [""; 0]);
+        let through = table("t", "more", "psa_direct_counter = c;");
+        assert_eq!(messages(&format!("{action} {through}"), "t.apply();"), [""; 0]);
+
+        let in_apply = messages(&format!("{action} {owner}"), "t.apply(); c.count();");
+        assert_eq!(in_apply, ["`c` has an entry only in an action of its table"]);
+        let other = table("u", "count", "");
+        let both = messages(&format!("{action} {owner} {other}"), "t.apply(); u.apply();");
+        assert_eq!(both, ["`c` has no entry when another table runs this action"]);
+        let nowhere = messages(&format!("{action} {other}"), "u.apply();");
+        assert_eq!(nowhere, ["`c` belongs to no table, so this does nothing"]);
+    }
+}
