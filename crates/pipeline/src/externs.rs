@@ -360,7 +360,7 @@ impl Machine<'_> {
         if algorithm.eq_ignore_ascii_case("random") {
             return Ok(self.state.random_number(0, u64::MAX));
         }
-        let hash = hash::hash(algorithm, &self.state.custom_crcs, data);
+        let hash = self.state.hash(algorithm, data);
         hash.ok_or_else(|| RunError::UnknownAlgorithm(algorithm.to_owned()).into())
     }
 

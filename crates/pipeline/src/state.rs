@@ -1,7 +1,7 @@
 //! What a switch remembers from packet to packet.
 
 use crate::error::LoadError;
-use crate::externs::hash::CustomCrcs;
+use crate::externs::hash::{self, CustomCrcs};
 use crate::externs::{ChecksumState, ExternState};
 use crate::layout::Layout;
 use crate::table::{FieldMatch, TableState};
@@ -63,6 +63,8 @@ pub(crate) struct State {
     /// By value set and member: one match per field.
     pub(crate) value_sets: Vec<Vec<Vec<FieldMatch>>>,
     pub(crate) custom_crcs: CustomCrcs,
+    /// Four zeros at first, as in DPDK (`lib/pipeline/rte_swx_pipeline.c`, `rss_runtime_default`).
+    pub(crate) toeplitz_key: Vec<u8>,
     pub(crate) digests: Vec<Digest>,
     pub(crate) expire_profiles: BTreeMap<u64, Duration>,
     pub(crate) ports_down: BTreeSet<u32>,
@@ -105,6 +107,7 @@ impl State {
             checksums: HashMap::new(),
             value_sets: vec![Vec::new(); program.value_sets.len()],
             custom_crcs: CustomCrcs::default(),
+            toeplitz_key: vec![0; 4],
             digests: Vec::new(),
             expire_profiles: BTreeMap::new(),
             ports_down: BTreeSet::new(),
@@ -128,6 +131,14 @@ impl State {
     pub(crate) fn clone_session_to_cpu() -> CloneSession {
         let replicas = vec![Replica { port: PSA_PORT_CPU, instance: 0 }];
         CloneSession { replicas, ..CloneSession::default() }
+    }
+
+    /// The hash of data by the algorithm of this name; `None` if there is none.
+    pub(crate) fn hash(&self, algorithm: &str, data: &[u8]) -> Option<u64> {
+        if algorithm.eq_ignore_ascii_case("toeplitz") {
+            return Some(u64::from(hash::toeplitz(&self.toeplitz_key, data)));
+        }
+        hash::hash(algorithm, &self.custom_crcs, data)
     }
 
     /// A number between both, ends included; `low` if the range is empty.

@@ -239,6 +239,11 @@ impl Switch {
         self.state.custom_crcs.crc16 = parameters;
     }
 
+    /// Sets the key of Toeplitz hashes (PNA on DPDK); all zeros at first, so that every hash is zero.
+    pub fn set_toeplitz_key(&mut self, key: Vec<u8>) {
+        self.state.toeplitz_key = key;
+    }
+
     /// Sets what `crc32_custom` computes.
     pub fn set_crc32(&mut self, parameters: CrcParameters) {
         self.state.custom_crcs.crc32 = parameters;

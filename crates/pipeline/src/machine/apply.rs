@@ -240,7 +240,9 @@ impl Machine<'_> {
         });
         let algorithm = profile.and_then(|profile| profile.algorithm.as_deref());
         let algorithm = algorithm.unwrap_or("crc32");
-        let hash = crate::externs::hash::hash(algorithm, &self.state.custom_crcs, &data)
+        let hash = self
+            .state
+            .hash(algorithm, &data)
             .ok_or_else(|| crate::error::RunError::UnknownAlgorithm(algorithm.to_owned()))?;
         let width = profile.map_or(0, |profile| profile.output_width);
         // p4c hands no width to BMv2 (`ExternConverter_action_selector` of `simpleSwitch.cpp` and

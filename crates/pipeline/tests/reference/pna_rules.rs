@@ -250,6 +250,32 @@ fn timers_of_the_entry_that_was_hit() {
     assert_eq!(run(1, 0, 105), 0, "a false condition leaves the timer");
 }
 
+/// DPDK's own algorithm, whose key is the control plane's.
+#[test]
+fn toeplitz_hashes() {
+    let apply = "Hash<bit<32>>(PNA_HashAlgorithm_t.TOEPLITZ) hash; apply { bit<32> v = hash.get_hash({ h.r.a, h.r.b });
+        h.r.c = v[31:24]; h.r.d = v[7:0]; send_to_port((PortId_t)1); }";
+    let text = format!(
+        "#include <core.p4>
+        #include <dpdk/pna.p4>
+        header R {{ bit<8> a; bit<8> b; bit<8> c; bit<8> d; }} struct H {{ R r; }} struct M {{ }}
+        parser P(packet_in p, out H h, inout M m, in pna_main_parser_input_metadata_t i) {{
+            state start {{ p.extract(h.r); transition accept; }} }}
+        control Pre(in H h, inout M m, in pna_pre_input_metadata_t i, inout pna_pre_output_metadata_t o) {{ apply {{ }} }}
+        control C(inout H h, inout M m, in pna_main_input_metadata_t i, inout pna_main_output_metadata_t o) {{ {apply} }}
+        control D(packet_out p, in H h, in M m, in pna_main_output_metadata_t o) {{ apply {{ p.emit(h.r); }} }}
+        PNA_NIC(P(), Pre(), C(), D()) main;"
+    );
+    let mut switch = load(&text);
+    assert_eq!(packet(&mut switch, 0, &[0x80, 0x01, 9, 9]), [0x80, 0x01, 0, 0]);
+    // Bits 0 and 15: the key from its first bit on, and from its sixteenth.
+    switch.set_toeplitz_key(vec![0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0]);
+    let expected: u32 = 0x1234_5678 ^ ((0x34_5678_9abc_u64 >> 1) as u32);
+    let bytes = expected.to_be_bytes();
+    let got = packet(&mut switch, 0, &[0x80, 0x01, 9, 9]);
+    assert_eq!(got, [0x80, 0x01, bytes[0], bytes[3]]);
+}
+
 #[test]
 fn flow_identifiers_differ() {
     let apply = "send_to_port((PortId_t)1); FlowIdUint_t f = (FlowIdUint_t)allocate_flow_id(); FlowIdUint_t g = (FlowIdUint_t)allocate_flow_id();
