@@ -18,6 +18,8 @@ pub struct Compiled {
     pub diagnostics: Diagnostics,
     /// The files that were read, for printing those.
     pub sources: SourceMap,
+    /// The macro that chose the version of PNA, if it is not the one that the built-in pna.p4 has by itself.
+    pub pna_version: Option<&'static str>,
 }
 
 impl Compiled {
@@ -52,7 +54,7 @@ pub fn compile_text(name: &str, text: &str, options: &Options, files: &dyn Files
         options.defines.push(version.to_owned());
         let other = compile_once(name, text, &options, files);
         if other.diagnostics.error_count() < best.diagnostics.error_count() {
-            best = other;
+            best = Compiled { pna_version: Some(version), ..other };
         }
     }
     best
@@ -70,7 +72,7 @@ fn includes_our_pna(sources: &SourceMap) -> bool {
 fn compile_once(name: &str, text: &str, options: &Options, files: &dyn Files) -> Compiled {
     let Parsed { sources, program: tree, mut diagnostics } = parse_text(name, text, options, files);
     if diagnostics.has_errors() {
-        return Compiled { program: None, diagnostics, sources };
+        return Compiled { program: None, diagnostics, sources, pna_version: None };
     }
     let checked = check::check(&tree, &sources, &mut diagnostics);
     let program = if diagnostics.has_errors() {
@@ -78,7 +80,7 @@ fn compile_once(name: &str, text: &str, options: &Options, files: &dyn Files) ->
     } else {
         lower::lower(&checked, &sources, &mut diagnostics)
     };
-    Compiled { program, diagnostics, sources }
+    Compiled { program, diagnostics, sources, pna_version: None }
 }
 
 #[cfg(test)]
@@ -115,16 +117,17 @@ mod tests {
 
     #[test]
     fn the_version_of_pna_is_the_one_that_fits() {
-        for (include, direction, pre) in [
-            ("<pna.p4>", "in", ""),
-            ("<pna.p4>", "inout", ""),
-            ("<pna.p4>", "in", "Pre(),"),
-            ("<dpdk/pna.p4>", "in", "Pre(),"),
-            ("<bmv2/pna.p4>", "inout", ""),
+        for (include, direction, pre, version) in [
+            ("<pna.p4>", "in", "", None),
+            ("<pna.p4>", "inout", "", Some("_PNA_DEV_")),
+            ("<pna.p4>", "in", "Pre(),", Some("_PNA_0_5_")),
+            ("<dpdk/pna.p4>", "in", "Pre(),", None),
+            ("<bmv2/pna.p4>", "inout", "", None),
         ] {
             let compiled = nic(include, direction, pre);
             assert_eq!(compiled.messages(Style::Plain), "", "{include} {direction} {pre}");
             assert!(compiled.program.is_some());
+            assert_eq!(compiled.pna_version, version, "{include} {direction} {pre}");
         }
     }
 

@@ -240,8 +240,10 @@ fn pretty(path: &Path, matches: &ArgMatches) -> Result<String, Failure> {
     if program::is_compiled(path)? {
         return Err(Failure::input("--pp prints P4 source, not what was made of it"));
     }
-    let options = program::preprocessor(matches);
+    let mut options = program::preprocessor(matches);
     with_large_stack(|| {
+        let compiled = p4lang::compile_file(path, &options, &DiskFiles)?;
+        options.defines.extend(compiled.pna_version.map(str::to_owned));
         let parsed = p4lang::parse_file(path, &options, &DiskFiles)?;
         Ok(p4lang::print::print_program(&parsed.program))
     })
