@@ -300,7 +300,7 @@ impl<'program> Checker<'program, '_> {
                 | Type::Struct(_)
                 | Type::Tuple(_)
                 | Type::Unknown
-        );
+        ) && self.out.match_fields(&element).is_some();
         if !allowed {
             self.error(
                 "type-not-allowed",

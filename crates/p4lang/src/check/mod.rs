@@ -28,6 +28,7 @@ mod expression;
 mod facts;
 mod index;
 mod instance;
+mod limits;
 mod method_call;
 mod operator;
 mod parameter;

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::Type;
 use super::checker::Checker;
+use super::{Field, Type};
 use crate::ast::{
     BinaryOperator, Declaration, Expression, ExpressionKind, Name, ParserDeclaration, ParserState,
     SelectCase, TransitionKind,
@@ -224,15 +224,17 @@ impl<'program> Checker<'program, '_> {
         };
         if parts.len() != types.len() {
             // A value set of all of them at once, or a constant: a tuple, or a struct with a field for each.
-            let whole = match &info.ty {
-                Type::Set(element) => Some(&**element),
-                other => info.known.then_some(other),
+            let types_of =
+                |fields: Vec<Field<'_>>| fields.into_iter().map(|field| field.ty).collect();
+            let fields: Option<Vec<Type>> = match &info.ty {
+                Type::Set(element) => match &**element {
+                    Type::Tuple(elements) => Some(elements.to_vec()),
+                    other => self.out.match_fields(other).map(types_of),
+                },
+                Type::Tuple(elements) if info.known => Some(elements.to_vec()),
+                other => info.known.then(|| types_of(self.out.fields(other))),
             };
-            if let (1, Some(element)) = (parts.len(), whole) {
-                let fields: Vec<Type> = match element {
-                    Type::Tuple(elements) => elements.to_vec(),
-                    other => self.out.fields(other).into_iter().map(|field| field.ty).collect(),
-                };
+            if let (1, Some(fields)) = (parts.len(), fields) {
                 if fields.len() == types.len()
                     && types.iter().zip(&fields).all(|(ty, field)| self.unify(ty, field, true))
                 {

@@ -1,11 +1,35 @@
 //! Sizes of types (§9).
 
-use super::{Checked, Type};
+use super::{Checked, Field, Type};
 
 /// Types are looked into up to this many parts: structs of structs grow exponentially with the program.
 pub(super) const MOST_PARTS: u32 = 1 << 16;
 
-impl Checked<'_> {
+impl<'program> Checked<'program> {
+    /// The fields that members of a value set of this struct have: those of structs in it in their place, as p4c has
+    /// it. `None` if there are too many.
+    pub(crate) fn match_fields(&self, ty: &Type) -> Option<Vec<Field<'program>>> {
+        let mut found = Vec::new();
+        self.match_fields_within(ty, &mut found, &mut { MOST_PARTS })?;
+        Some(found)
+    }
+
+    fn match_fields_within(
+        &self,
+        ty: &Type,
+        found: &mut Vec<Field<'program>>,
+        budget: &mut u32,
+    ) -> Option<()> {
+        for field in self.fields(ty) {
+            *budget = budget.checked_sub(1)?;
+            match &field.ty {
+                Type::Struct(_) => self.match_fields_within(&field.ty.clone(), found, budget)?,
+                _ => found.push(field),
+            }
+        }
+        Some(())
+    }
+
     /// The size of a value of this type in bits: the largest if `maximum`, else the smallest. They differ for
     /// `varbit` and header unions. `None` for types that have no size, such as `int` and externs.
     pub fn size_in_bits(&self, ty: &Type, maximum: bool) -> Option<u64> {

@@ -6,8 +6,8 @@
 use super::checker::Checker;
 use super::{Resolution, Type};
 use crate::ast::{
-    Block, Declaration, DeclarationId, DeclarationKind, Expression, StatementKind, Table,
-    TablePropertyKind,
+    Block, Declaration, DeclarationId, DeclarationKind, Expression, ExpressionKind, StatementKind,
+    Table, TablePropertyKind,
 };
 use crate::diagnostic::{Diagnostic, Severity};
 
@@ -127,6 +127,25 @@ impl<'program> Checker<'program, '_> {
         };
         if wanted.contains(&name.as_str()) {
             return true;
+        }
+        // p4c's front end takes lists of them; no target does.
+        if let ExpressionKind::List { elements, .. } = &value.kind
+            && elements.iter().all(|element| match self.out.type_of(element.id) {
+                Type::Extern(named) => wanted.contains(&&*self.out.name(named.declaration)),
+                _ => false,
+            })
+        {
+            self.warn(
+                Diagnostic::warning(
+                    "type-mismatch",
+                    value.span,
+                    format!(
+                        "the property `{property}` takes one instance: none of these is attached"
+                    ),
+                )
+                .note("declare a table for each of them, or one instance for the table"),
+            );
+            return false;
         }
         let wanted: Vec<String> = wanted.iter().map(|name| format!("`{name}`")).collect();
         self.report(

@@ -17,6 +17,7 @@ impl Checker<'_, '_> {
         self.control_plane_names();
         if !self.diagnostics.has_errors() {
             self.target_rules();
+            self.limits_of_passes();
         }
         for call in std::mem::take(&mut self.add_entry_calls) {
             self.add_entry_rules(&call);

@@ -69,8 +69,9 @@ impl<'a> Lowering<'a> {
         let match_kinds = match &element {
             Type::Struct(_) => self
                 .checked
-                .fields(&element)
+                .match_fields(&element)
                 .into_iter()
+                .flatten()
                 .map(|field| {
                     field
                         .field

@@ -133,6 +133,12 @@ pub enum P4InfoError {
         /// The value set.
         name: String,
     },
+    /// A value set holds structs with fields that match fields cannot be.
+    #[error("value set {name}: P4Runtime has no sets of structs with other fields than bit<W>")]
+    ValueSetField {
+        /// The value set.
+        name: String,
+    },
     /// `@controller_header` without a name.
     #[error("header {header}: @controller_header needs a string, \"packet_in\" or \"packet_out\"")]
     ControllerHeader {
@@ -199,13 +205,16 @@ pub fn generate(program: &Program) -> Result<P4Info, Vec<P4InfoError>> {
 }
 
 /// What is wrong with the annotations and types that controllers see of a program for v1model, PSA or PNA: it has no
-/// P4Info, whether or not anyone asks for it.
+/// P4Info, whether or not anyone asks for it. Structs of other structs in value sets are not among it: p4c compiles
+/// such programs if it is not asked for their P4Info.
 pub fn faults(program: &Program) -> Vec<P4InfoError> {
     if let Architecture::Other(_) = program.architecture {
         return Vec::new();
     }
     let mut faults = generate(program).err().unwrap_or_default();
-    faults.retain(|fault| !matches!(fault, P4InfoError::Program(_)));
+    faults.retain(|fault| {
+        !matches!(fault, P4InfoError::Program(_) | P4InfoError::ValueSetField { .. })
+    });
     faults
 }
 

@@ -524,8 +524,8 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// What a match field of P4Runtime may be of.
-    fn value_set_fits(&self, set: &ir::ValueSet) -> bool {
+    /// Why P4Runtime has no match fields for a value set.
+    fn value_set_misfit(&self, set: &ir::ValueSet) -> Option<P4InfoError> {
         let types = &self.program.types;
         let enumeration = |id: UserTypeId| {
             types.user_types.get(id.index()).is_some_and(|user_type| {
@@ -533,23 +533,27 @@ impl<'p> Builder<'p> {
             })
         };
         let bits = |ty| matches!(types.get(ty), Type::Bits { .. });
+        let name = set.name.clone();
         match types.composite(set.type_id) {
-            None => bits(set.type_id) && set.user_type.is_none_or(enumeration),
-            Some(composite) => {
-                composite.kind == CompositeKind::Struct
-                    && composite
-                        .fields
-                        .iter()
-                        .all(|field| bits(field.type_id) && field.user_type.is_none())
-                    && !set.match_kinds.contains(&MatchKind::Selector)
+            None if bits(set.type_id) && set.user_type.is_none_or(enumeration) => None,
+            Some(composite) if composite.kind == CompositeKind::Struct => {
+                let only_bits = composite
+                    .fields
+                    .iter()
+                    .all(|field| bits(field.type_id) && field.user_type.is_none());
+                if set.match_kinds.contains(&MatchKind::Selector) {
+                    Some(P4InfoError::ValueSetType { name })
+                } else {
+                    (!only_bits).then_some(P4InfoError::ValueSetField { name })
+                }
             }
+            _ => Some(P4InfoError::ValueSetType { name }),
         }
     }
 
     fn value_set_fields(&mut self, set: &'p ir::ValueSet) -> Vec<MatchField> {
-        if !self.value_set_fits(set) {
-            self.errors.push(P4InfoError::ValueSetType { name: set.name.clone() });
-        }
+        let misfit = self.value_set_misfit(set);
+        self.errors.extend(misfit);
         let exact = Some(match_field::Match::MatchType(match_field::MatchType::Exact.into()));
         // p4c has a field for each member of a serializable enumeration.
         if let Some(UserTypeKind::SerializableEnum { members, .. }) = set

@@ -51,6 +51,8 @@ fn tables_of_a_switch_attach_what_fits() {
     accepts(&one(counter, "counters = x;"));
     accepts(&one(counter, "counters = direct_counter(CounterType.bytes);"));
     accepts(&one("action_profile(4)", "implementation = x;"));
+    warns(&one(counter, "counters = { x, x };"), "type-mismatch");
+    refuses(&one(counter, "counters = { x, 5 };"), "type-mismatch");
     refuses(&one("counter(1, CounterType.packets)", "counters = x;"), "type-mismatch");
     refuses(&one(counter, "meters = x;"), "type-mismatch");
     refuses(&one(counter, "implementation = x;"), "type-mismatch");

@@ -52,6 +52,38 @@ fn arguments_meet_parameters() {
     refuses(&statements("hash(v, HashAlgorithm.crc16, 0, { w });"), "arguments");
 }
 
+/// A program for v1model whose ingress control uses these declarations.
+fn used_by_switch(declarations: &str, ingress: &str) -> String {
+    super::architecture::switch(ingress, "")
+        .replace("parser Pa", &format!("{declarations}\nparser Pa"))
+}
+
+#[test]
+fn externs_do_not_write_nested_structs() {
+    let with = |field: &str, parameter: &str| {
+        let declarations =
+            format!("struct N {{ bit<8> a; {field} }} extern void f({parameter} N n); ");
+        used_by_switch(&declarations, "apply { N n; n.a = 1; f(n); m.m = n.a; }")
+    };
+    refuses(&with("H h;", "out"), "type-not-allowed");
+    refuses(&with("tuple<bit<8>> t;", "inout"), "type-not-allowed");
+    accepts(&with("H h;", "in"));
+    accepts(&with("E8 e;", "out"));
+}
+
+#[test]
+fn what_has_no_direction_is_the_same_in_all_calls_of_an_instance() {
+    let with = |apply: &str| {
+        used_by_switch(
+            "control Q(inout bit<8> x, bit<8> y) { apply { x = y; } }",
+            &format!("Q() q; Q() r; apply {{ {apply} }}"),
+        )
+    };
+    refuses(&with("q.apply(m.m, 1); q.apply(m.m, 2);"), "arguments");
+    accepts(&with("q.apply(m.m, 1); r.apply(m.m, 2); q.apply(hdr.h.a, 8w1);"));
+    accepts(&with("Q.apply(m.m, 1); Q.apply(m.m, 2);"));
+}
+
 #[test]
 fn parameters_have_types_and_directions_that_fit() {
     refuses(&program("extern void f(in packet_in p);"), "type-not-allowed");

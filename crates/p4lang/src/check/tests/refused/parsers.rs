@@ -50,6 +50,21 @@ fn select_looks_at_data_and_key_sets_fit() {
 }
 
 #[test]
+fn a_value_set_has_the_fields_of_structs_in_structs() {
+    let with = |keys: &str| {
+        let types = "struct Outer { bit<8> a; S s; } parser P(";
+        parser(
+            "value_set<Outer>(4) vs;",
+            &format!("state start {{ transition select({keys}) {{ vs: accept; }} }}"),
+        )
+        .replace("parser P(", types)
+    };
+    accepts(&with("m.m, m.m, m.w"));
+    refuses(&with("m.m, m.m"), "wrong-count");
+    refuses(&with("m.m, m.w, m.w"), "wrong-count");
+}
+
+#[test]
 fn packets_are_read_and_written_in_headers() {
     refuses(&parser("", "state start { p.extract(m.s); transition accept; }"), "type-mismatch");
     refuses(&parser("", "state start { p.extract(hdr.v); transition accept; }"), "arguments");
