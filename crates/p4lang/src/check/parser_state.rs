@@ -234,12 +234,11 @@ impl<'program> Checker<'program, '_> {
                 Type::Tuple(elements) if info.known => Some(elements.to_vec()),
                 other => info.known.then(|| types_of(self.out.fields(other))),
             };
-            if let (1, Some(fields)) = (parts.len(), fields) {
-                if fields.len() == types.len()
-                    && types.iter().zip(&fields).all(|(ty, field)| self.unify(ty, field, true))
-                {
-                    return;
-                }
+            if let (1, Some(fields)) = (parts.len(), fields)
+                && fields.len() == types.len()
+                && types.iter().zip(&fields).all(|(ty, field)| self.unify(ty, field, true))
+            {
+                return;
             }
             if !info.ty.is_unknown() {
                 self.error(
