@@ -266,3 +266,148 @@ fn controls_with_extern_objects() {
     };
     passes(program, "packet 1 01020304\n expect 2 07090208 $");
 }
+
+/// `checksums.cpp`, `calculations.cpp`, `simple_switch.cpp`: fields of a checksum or hash follow each other as
+/// bits, a field of no whole byte is filled up at the end, the value of a hash is taken modulo the greatest
+/// one and added to the base, a wrong checksum sets `checksum_error`, and a resubmitted packet has instance
+/// type 6 and the fields of its list.
+#[test]
+fn checksums_hashes_and_resubmission() {
+    let declarations = "header eth_t { bit<48> dst; bit<48> src; bit<16> type; }
+        header ip_t { bit<4> v; bit<4> ihl; bit<8> tos; bit<16> len; bit<16> id; bit<3> fl;
+            bit<13> off; bit<8> ttl; bit<8> proto; bit<16> csum; bit<32> src; bit<32> dst;
+            varbit<320> opt; }
+        header udp_t { bit<16> sp; bit<16> dp; bit<16> len; bit<16> csum; }
+        header res_t { bit<32> a; bit<32> b; bit<16> c; bit<16> d; bit<64> e; }
+        struct H { eth_t eth; ip_t ip; udp_t udp; res_t res; }
+        struct M { @field_list(3) bit<8> kept; bit<8> lost; }
+        #define IP { h.ip.v, h.ip.ihl, h.ip.tos, h.ip.len, h.ip.id, h.ip.fl, h.ip.off, h.ip.ttl, \\
+            h.ip.proto, h.ip.src, h.ip.dst, h.ip.opt }, h.ip.csum, HashAlgorithm.csum16";
+    let program = V1model {
+        declarations,
+        parser: "state start { b.extract(h.eth);
+                transition select(h.eth.type) { 0x800: ip; default: accept; } }
+            state ip { bit<4> ihl = b.lookahead<bit<8>>()[3:0];
+                b.extract(h.ip, (bit<32>) (((bit<9>) ihl - 5) * 32));
+                transition select(h.ip.off, h.ip.proto) { (0, 17): udp; default: accept; } }
+            state udp { b.extract(h.udp); transition accept; }",
+        verify: "apply { verify_checksum(h.ip.isValid(), IP); }",
+        ingress: "apply {
+                s.egress_spec = 2;
+                if (s.checksum_error == 1) { mark_to_drop(s); exit; }
+                h.res.setValid();
+                hash(h.res.a, HashAlgorithm.crc32, 32w0, { h.ip.src, h.ip.dst }, 32w0xffffffff);
+                hash(h.res.b, HashAlgorithm.crc16, 32w100, { h.ip.src, 3w1, 5w2 }, 32w10);
+                hash(h.res.c, HashAlgorithm.csum16, 16w0, { h.ip.src, h.ip.dst }, 32w0x10000);
+                hash(h.res.d, HashAlgorithm.xor16, 16w0, { h.ip.src, h.ip.dst }, 32w0x10000);
+                hash(h.res.e, HashAlgorithm.identity, 64w0, { h.ip.src, h.ip.dst },
+                    64w0xffffffffffffffff);
+                h.ip.ttl = h.ip.ttl - 1;
+                if (s.instance_type == 0 && h.ip.tos == 1) {
+                    m.kept = 5; m.lost = 6; resubmit_preserving_field_list(3);
+                } else if (s.instance_type != 0) {
+                    h.ip.id = (bit<16>) s.instance_type; h.ip.tos = m.kept + m.lost;
+                }
+            }",
+        compute: "apply { update_checksum(h.ip.isValid(), IP);
+            update_checksum_with_payload(h.udp.isValid(), { h.ip.src, h.ip.dst, 8w0, h.ip.proto,
+                h.udp.len, h.udp.sp, h.udp.dp, h.udp.len, 16w0 }, h.udp.csum,
+                HashAlgorithm.csum16); }",
+        ..V1model::default()
+    };
+    let script = "
+        # without options, with eight bytes of them, resubmitted, wrong
+        packet 1 0000000000000000000000000800\
+            4500002800070000401166bc0a0000010a00000200010002000d000068656c6c6f
+        expect 2 0000000000000000000000000800\
+            45000028000700003f1167bc0a0000010a00000200010002000da7fc48316b5900000065ebfc0003\
+            0a0000010a00000268656c6c6f $
+        packet 1 0000000000000000000000000800\
+            4700002800070000401154a80a0000010a000002010203040506070800010002000d000068656c6c\
+            6f
+        expect 2 0000000000000000000000000800\
+            47000028000700003f1155a80a0000010a000002010203040506070800010002000da7fc48316b59\
+            00000065ebfc00030a0000010a00000268656c6c6f $
+        packet 1 0000000000000000000000000800\
+            4501002800070000401166bb0a0000010a00000200010002000d000068656c6c6f
+        expect 2 0000000000000000000000000800\
+            45050028000600003f1167b80a0000010a00000200010002000da7fc48316b5900000065ebfc0003\
+            0a0000010a00000268656c6c6f $
+        packet 1 0000000000000000000000000800\
+            4500002800070000401166bd0a0000010a00000200010002000d000068656c6c6f
+    ";
+    passes(program, script);
+}
+
+/// P4-16 specification, sections 6.8 and 8: operands and arguments from left to right, `out` and `inout`
+/// copied back in that order, also at `exit`; `&&` and `||` evaluate the second only if it counts.
+#[test]
+fn order_of_evaluation() {
+    let program = V1model {
+        declarations: "header h_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
+            struct H { h_t h; h_t g; h_t[3] st; } struct M { }
+            bit<8> inc(inout bit<8> x) { x = x + 1; return x; }
+            void two(inout bit<8> x, out bit<8> y) { x = x + 1; y = 0x44; }
+            void nibble(inout bit<4> x) { x = x + 3; }
+            void invalid(inout h_t x) { x.a = 0xee; x.setInvalid(); }
+            bool yes(inout bit<8> x) { x = x + 1; return true; }",
+        parser:
+            "state start { b.extract(h.h); transition select(h.h.d) { 0x55: more; _: accept; } }
+            state more { b.extract(h.st.next); b.extract(h.st.next); b.extract(h.st.next);
+                transition accept; }",
+        ingress: "action set(bit<8> v) { h.h.d = v; }
+            action leave(inout bit<8> x) { x = 9; exit; }
+            action nested(inout bit<8> x) { leave(x); x = 10; }
+            action other() { h.h.c = h.h.c + 1; }
+            table t1 { key = { h.h.b: exact; } actions = { set; NoAction; }
+                const entries = { 1: set(11); 2: set(12); } const default_action = NoAction; }
+            table t2 { key = { inc(h.h.c): exact @name(\"k\"); h.h.d: exact; }
+                actions = { set; other; }
+                const entries = { (2, 11): set(0x99); } const default_action = other; }
+            table t3 { key = { h.h.b: exact; } actions = { nested(h.h.c); NoAction; }
+                const entries = { 7: nested(h.h.c); } default_action = NoAction; }
+            apply {
+                s.egress_spec = 2;
+                if (h.h.a == 0) {
+                    if (t1.apply().hit && t2.apply().hit) { h.h.a = 0xaa; } else { h.h.a = 0xab; }
+                } else if (h.h.a == 1) {
+                    two(h.h.b, h.h.b); nibble(h.h.c[5:2]); h.h.d = inc(h.h.d) + inc(h.h.d);
+                } else if (h.h.a == 2) {
+                    switch (t1.apply().action_run) { NoAction: set: { h.h.c = 0x33; } }
+                    t3.apply();
+                    h.h.d = 0xdd;
+                } else if (h.h.a == 3) {
+                    h.h.b = 0;
+                    h.st[inc(h.h.b)].a = inc(h.h.b); h.st[2].c = h.st[h.h.b].b; invalid(h.st[0]);
+                } else {
+                    bool r = h.h.b == 0 || yes(h.h.c);
+                    r = r && (h.h.b != 0 && yes(h.h.d));
+                    h.h.a = r ? 8w1 : 0;
+                }
+            }",
+        ..V1model::default()
+    };
+    let script = "
+        packet 1 00010100
+        expect 2 aa010299 $
+        packet 1 00010300
+        expect 2 ab01050b $
+        packet 1 00050300
+        expect 2 ab050300 $
+        packet 1 01010f01
+        expect 2 01441b05 $
+        packet 1 02010000
+        expect 2 020133dd $
+        packet 1 02050000
+        expect 2 020533dd $
+        packet 1 02070000
+        expect 2 02070900 $
+        packet 1 03000055 01020304 05060708 090a0b0c
+        expect 2 03020055 02060708 090a0a0c $
+        packet 1 04000000
+        expect 2 00000000 $
+        packet 1 04010000
+        expect 2 01010101 $
+    ";
+    passes(program, script);
+}
