@@ -60,6 +60,7 @@ impl Switch {
     /// * tables with an action profile have no default action but one that the control plane sets;
     /// * bytes are counted and metered by the length that the packet had when it was received;
     /// * action selectors choose by all bits of the hash, whatever their output width;
+    /// * a `select` that nothing fits ends the parser without an error;
     /// * no clone session is there at first, not even `PSA_CLONE_SESSION_TO_CPU`.
     pub fn follow_psa_switch(&mut self, follow: bool) {
         self.state.follows_psa_switch = follow;

@@ -44,13 +44,15 @@ impl Machine<'_> {
                 return Ok(case.target);
             }
         }
-        // p4c makes no state for this on the way to simple_switch, whose parser then ends without error
-        // (`backends/bmv2/simple_switch/midend.cpp` without `HandleNoMatch`; `src/bm_sim/parser.cpp`,
-        // `find_next_state`).
-        let error = match self.layout.program.architecture {
-            Architecture::V1model => "NoError",
-            _ => "NoMatch",
+        // p4c's back ends for BMv2 make no state for this, and a parser without a next state ends without error
+        // (`backends/bmv2/simple_switch/midend.cpp` and that of psa_switch lack `HandleNoMatch`;
+        // `src/bm_sim/parser.cpp`, `find_next_state`).
+        let is_of_bmv2 = match self.layout.program.architecture {
+            Architecture::V1model => true,
+            Architecture::Psa => self.state.follows_psa_switch,
+            _ => false,
         };
+        let error = if is_of_bmv2 { "NoError" } else { "NoMatch" };
         Err(Stop::Reject(self.layout.error(error)))
     }
 

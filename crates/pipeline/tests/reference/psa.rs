@@ -11,6 +11,8 @@ use std::time::Duration;
 /// Parts of a PSA program with one header of four bytes; each deparser passes one byte of metadata on.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Psa<'t> {
+    /// Of the ingress parser; accepts if it is empty.
+    pub(super) transition: &'t str,
     pub(super) locals: &'t str,
     pub(super) ingress: &'t str,
     pub(super) deparser_locals: &'t str,
@@ -29,7 +31,7 @@ impl Psa<'_> {
             struct H {{ R r; }} struct M {{ bit<8> x; bit<8> y; bit<8> z; }} struct Note {{ bit<8> v; }}
             parser IP(packet_in p, out H h, inout M m, in psa_ingress_parser_input_metadata_t i, in Note resubmitted,
                 in Note recirculated) {{
-                state start {{ p.extract(h.r); m.x = resubmitted.v; m.y = recirculated.v; transition accept; }} }}
+                state start {{ p.extract(h.r); m.x = resubmitted.v; m.y = recirculated.v; transition {}; }} }}
             control I(inout H h, inout M m, in psa_ingress_input_metadata_t i, inout psa_ingress_output_metadata_t o) {{
                 {} apply {{ {} }} }}
             control ID(packet_out p, out Note clone_meta, out Note resubmit_meta, out Note normal_meta, inout H h, in M m,
@@ -43,6 +45,7 @@ impl Psa<'_> {
                 in psa_egress_output_metadata_t i, in psa_egress_deparser_input_metadata_t d) {{ apply {{ {} p.emit(h); }} }}
             IngressPipeline(IP(), I(), ID()) ip; EgressPipeline(EP(), E(), ED()) ep;
             PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;",
+            if self.transition.is_empty() { "accept" } else { self.transition },
             self.locals,
             self.ingress,
             self.deparser_locals,

@@ -226,3 +226,18 @@ fn clones_to_the_cpu_need_no_configuration() {
     switch.follow_psa_switch(false);
     assert_eq!(outputs(&mut switch, 0, &[9; 4]), [(6, vec![9; 4])]);
 }
+
+/// P4-16 specification, section 13.6 (error `NoMatch`); `backends/bmv2/psa_switch/midend.cpp` makes no
+/// state for it, and `ParseState::find_next_state` of `src/bm_sim/parser.cpp` then ends the parser.
+#[test]
+fn psa_switch_has_no_error_for_a_select_that_nothing_fits() {
+    let program = Psa {
+        transition: "select(h.r.a) { 1: accept; }",
+        ingress: "send_to_port(o, (PortId_t) 2); h.r.b = i.parser_error == error.NoError ? 8w1 : 0;
+            h.r.c = i.parser_error == error.NoMatch ? 8w1 : 0;",
+        ..Psa::default()
+    };
+    assert_eq!(packet(&mut program.load(), 0, &[1, 9, 9, 9]), [1, 1, 0, 9]);
+    assert_eq!(packet(&mut program.load(), 0, &[2, 9, 9, 9]), [2, 0, 1, 9]);
+    assert_eq!(packet(&mut followed(program), 0, &[2, 9, 9, 9]), [2, 1, 0, 9]);
+}
