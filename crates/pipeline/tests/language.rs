@@ -359,8 +359,8 @@ fn instances() {
     assert_eq!(
         fields(
             handed,
-            "register<bit<8>>(1) p; register<bit<8>>(1) q; C() c;",
-            "c.apply(p, h.h.a); c.apply(q, h.h.b); c.apply(p, h.h.c); c.apply(q, h.h.d);"
+            "register<bit<8>>(1) p; register<bit<8>>(1) q; C() c; C() d;",
+            "c.apply(p, h.h.a); d.apply(q, h.h.b); c.apply(p, h.h.c); d.apply(q, h.h.d);"
         ),
         [1, 2, 4, 6]
     );
