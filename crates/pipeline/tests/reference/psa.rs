@@ -31,7 +31,7 @@ impl Psa<'_> {
             struct H {{ R r; }} struct M {{ bit<8> x; bit<8> y; bit<8> z; }} struct Note {{ bit<8> v; }}
             parser IP(packet_in p, out H h, inout M m, in psa_ingress_parser_input_metadata_t i, in Note resubmitted,
                 in Note recirculated) {{
-                state start {{ p.extract(h.r); m.x = resubmitted.v; m.y = recirculated.v; transition {}; }} }}
+                state start {{ p.extract(h.r); m.x = resubmitted.v; m.y = recirculated.v; transition {} }} }}
             control I(inout H h, inout M m, in psa_ingress_input_metadata_t i, inout psa_ingress_output_metadata_t o) {{
                 {} apply {{ {} }} }}
             control ID(packet_out p, out Note clone_meta, out Note resubmit_meta, out Note normal_meta, inout H h, in M m,
@@ -45,7 +45,7 @@ impl Psa<'_> {
                 in psa_egress_output_metadata_t i, in psa_egress_deparser_input_metadata_t d) {{ apply {{ {} p.emit(h); }} }}
             IngressPipeline(IP(), I(), ID()) ip; EgressPipeline(EP(), E(), ED()) ep;
             PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;",
-            if self.transition.is_empty() { "accept" } else { self.transition },
+            if self.transition.is_empty() { "accept;" } else { self.transition },
             self.locals,
             self.ingress,
             self.deparser_locals,
