@@ -1,4 +1,7 @@
 //! PNA: a packet that misses may add an entry (PNA 0.7, "Tables with add-on-miss capability").
+//!
+//! Where `add_entry` stands in another place or names another action it adds nothing. p4c leaves that to targets, of
+//! which that for DPDK refuses it; here it is a warning.
 
 use std::sync::Arc;
 
@@ -31,10 +34,12 @@ impl Checker<'_, '_> {
         arguments: &[Argument],
     ) {
         let Some(action) = self.context.action else {
-            self.error(
-                "misplaced",
-                expression.span,
-                "`add_entry` can only be called in the default action of a table with `add_on_miss = true`",
+            self.warn(
+                Diagnostic::warning(
+                    "misplaced",
+                    expression.span,
+                    "`add_entry` adds nothing here: it belongs into the default action of a table with `add_on_miss = true`",
+                ),
             );
             return;
         };
@@ -80,8 +85,8 @@ impl Checker<'_, '_> {
             };
             if let Some((message, label)) = problem {
                 let span = self.span_of(table);
-                self.report(
-                    Diagnostic::error("add-on-miss", call.span, message).secondary(span, label),
+                self.warn(
+                    Diagnostic::warning("add-on-miss", call.span, message).secondary(span, label),
                 );
                 continue;
             }
@@ -97,11 +102,19 @@ impl Checker<'_, '_> {
         });
         let Some(named) = named else {
             let table = self.out.name(table);
-            self.error("add-on-miss", span, format!("table `{table}` has no action `{name}`"));
+            self.warn(Diagnostic::warning(
+                "add-on-miss",
+                span,
+                format!("table `{table}` has no action `{name}`: nothing is added"),
+            ));
             return;
         };
         if named == call.action {
-            self.error("add-on-miss", span, "an entry cannot run the default action that adds it");
+            self.warn(Diagnostic::warning(
+                "add-on-miss",
+                span,
+                "the entry runs the default action: hits call `add_entry` in vain",
+            ));
             return;
         }
         let parameters: &[Parameter] =

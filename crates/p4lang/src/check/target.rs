@@ -31,6 +31,9 @@ const PNA: &[Attached] = &[
     ("pna_implementation", &["ActionProfile", "ActionSelector"], false),
 ];
 
+/// How many parameters `V1Switch` has.
+const V1SWITCH_PARAMETERS: usize = 6;
+
 /// Positions and names of VerifyChecksum and ComputeChecksum in `V1Switch`.
 const CHECKSUM_CONTROLS: [(usize, &str); 2] = [(1, "vr"), (4, "ck")];
 
@@ -79,7 +82,7 @@ impl<'program> Checker<'program, '_> {
             if !self.used.contains(&id) {
                 continue;
             }
-            self.one_lpm_key(declaration, table);
+            self.one_lpm_key(declaration, table, attached);
             for (property, wanted, exclusive) in attached {
                 let Some(TablePropertyKind::Value(value)) =
                     table.property(property).map(|found| &found.kind)
@@ -102,19 +105,23 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    fn one_lpm_key(&mut self, declaration: &Declaration, table: &Table) {
+    /// simple_switch cannot have two; of the other architectures p4c leaves it to the target.
+    fn one_lpm_key(&mut self, declaration: &Declaration, table: &Table, of: &[Attached]) {
         let mut keys =
             table.key().unwrap_or(&[]).iter().filter(|key| key.match_kind.as_str() == "lpm");
         if let (Some(first), Some(second)) = (keys.next(), keys.next()) {
-            self.report(
-                Diagnostic::error(
-                    "match-kind",
-                    second.match_kind.span,
-                    format!("table `{}` has a second `lpm` key", declaration.name),
-                )
-                .secondary(first.match_kind.span, "the first one")
-                .note("targets order entries by the length of one prefix"),
-            );
+            let diagnostic = Diagnostic::error(
+                "match-kind",
+                second.match_kind.span,
+                format!("table `{}` has a second `lpm` key", declaration.name),
+            )
+            .secondary(first.match_kind.span, "the first one")
+            .note("targets order entries by the length of one prefix");
+            if of.as_ptr() == V1MODEL.as_ptr() {
+                self.report(diagnostic);
+            } else {
+                self.warn(Diagnostic { severity: Severity::Warning, ..diagnostic });
+            }
         }
     }
 
@@ -225,6 +232,11 @@ impl<'program> Checker<'program, '_> {
         else {
             return;
         };
+        // Programs may bring a `V1Switch` of their own.
+        if self.out.instances.get(&main).is_none_or(|it| it.arguments.len() != V1SWITCH_PARAMETERS)
+        {
+            return;
+        }
         for (position, name) in CHECKSUM_CONTROLS {
             let named = instantiation
                 .arguments

@@ -67,6 +67,21 @@ fn tables_of_a_switch_attach_what_fits() {
     let keys = ["m.m: exact; m.w: selector;", "m.m: exact; m.m: selector;"];
     refuses(&two(selector, "implementation = x;", keys), "selector");
     refuses(&two(counter, "", ["m.m: lpm; m.w: lpm;", ""]), "match-kind");
+    let psa = include_str!("../programs/psa.p4");
+    let two = psa.replace("h.e.d: exact; im.ingress_port: ternary;", "h.e.d: lpm; h.e.s: lpm;");
+    warns(&two, "match-kind");
+}
+
+#[test]
+fn a_switch_of_the_program_itself_has_no_checksum_controls() {
+    accepts(
+        "#include <core.p4>\nstruct H { } struct M { bit<8> x; }\n\
+         parser Parser<H, M>(packet_in b, out H h, inout M m); control Update<H, M>(inout H h, inout M m);\n\
+         package V1Switch<H, M>(Parser<H, M> p, Update<H, M> only);\n\
+         parser P(packet_in b, out H h, inout M m) { state start { transition accept; } }\n\
+         control C(inout H h, inout M m) { apply { if (m.x == 1) { m.x = 2; } } }\n\
+         V1Switch(P(), C()) main;\n",
+    );
 }
 
 #[test]
