@@ -45,6 +45,39 @@ fn other_texts_are_refused() {
     assert!(matches!(load_bmv2_json(&deep), Err(Bmv2Error::Depth { .. })));
 }
 
+/// psa_switch and pna_nic have other pipelines than simple_switch.
+#[test]
+fn programs_for_other_targets_are_refused() {
+    let text =
+        r#"{"pipelines": [{"name": "main_control", "id": 0, "init_table": null, "tables": []}]}"#;
+    let error = load_bmv2_json(text).expect_err("pipelines of pna_nic").to_string();
+    insta::assert_snapshot!(error, @"BMv2 JSON, pipeline `main_control`: programs for v1model have `ingress` and `egress`: compile the source of this one instead");
+}
+
+/// As in BMv2's `tests/testdata/log_msg.json`: a header, and a struct that is a list.
+#[test]
+fn headers_and_structs_are_logged() {
+    let text = r#"{
+      "header_types": [{"name": "h_t", "id": 0, "fields": [["x", 4, false], ["y", 4, false]]}],
+      "headers": [{"name": "h", "id": 0, "header_type": "h_t", "metadata": false}],
+      "actions": [{"name": "a", "id": 0, "runtime_data": [], "primitives": [
+        {"op": "log_msg", "parameters": [
+          {"type": "string", "value": "h = {} s = {}"},
+          {"type": "parameters_vector", "value": [
+            {"type": "header", "value": "h"},
+            [{"type": "hexstr", "value": "0x03"}, {"type": "header", "value": "h"},
+             {"type": "bool", "value": false}]
+          ]}
+        ]}
+      ]}]
+    }"#;
+    let program = load_bmv2_json(text).expect("the program is read");
+    program.validate().expect("it keeps the promises of the IR");
+    let text = program.to_text();
+    let line = text.lines().find(|line| line.contains("log_msg")).expect("the action logs");
+    insta::assert_snapshot!(line.trim(), @r#"extern log_msg<tuple_5>("h = {} s = {}", (tuple_5){hdr.h, (tuple_4){2w3, hdr.h, (bit<1>)false}})"#);
+}
+
 /// A stack of unions, indices from the packet, and expressions over both.
 #[test]
 fn stacks_of_unions_and_computed_indices() {

@@ -95,6 +95,13 @@ fn load(text: &str) -> Result<ir::Program, Bmv2Error> {
             "it has more than one parser, as programs for PSA have: compile its source instead",
         ));
     }
+    let is_known = |name: &str| matches!(name, "ingress" | "egress");
+    if let Some(other) = document.pipelines.iter().find(|pipeline| !is_known(&pipeline.name)) {
+        return Err(content(
+            format!("pipeline `{}`", other.name),
+            "programs for v1model have `ingress` and `egress`: compile the source of this one instead",
+        ));
+    }
     let mut loader = Loader::new(&document)?;
     loader.objects()?;
     loader.actions()?;

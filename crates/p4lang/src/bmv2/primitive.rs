@@ -669,18 +669,36 @@ impl Loader<'_> {
             self.extern_function("log_msg", Vec::new(), vec![text]);
             return Ok(());
         }
-        let mut values = Vec::new();
-        for (position, value) in list.iter().enumerate() {
-            let range = self.range(value)?;
-            let bits = self.truncated(value, range.width)?;
-            let own =
-                self.program.types.intern(Type::Bits { width: range.width, signed: range.signed });
-            values.push((position.to_string(), cast(bits, own)));
-        }
-        let data = self.tuple("", CompositeKind::Tuple, values);
+        let data = self.logged_list(&list)?;
         let types = vec![data.type_id];
         self.extern_function("log_msg", types, vec![text, Argument::In(data)]);
         Ok(())
+    }
+
+    fn logged_list(&mut self, list: &[Json]) -> Outcome<Expression> {
+        let mut values = Vec::new();
+        for (position, value) in list.iter().enumerate() {
+            values.push((position.to_string(), self.logged(value)?));
+        }
+        Ok(self.tuple("", CompositeKind::Tuple, values))
+    }
+
+    /// A value to be printed: structs are lists, headers stand for all their fields.
+    fn logged(&mut self, value: &Json) -> Outcome<Expression> {
+        if let Json::Array(list) = value {
+            return self.logged_list(list);
+        }
+        if matches!(
+            self.kind(value)?.0,
+            "header" | "header_stack" | "header_union" | "header_union_stack"
+        ) {
+            return self.whole(value).map(read);
+        }
+        let range = self.range(value)?;
+        let bits = self.truncated(value, range.width)?;
+        let own =
+            self.program.types.intern(Type::Bits { width: range.width, signed: range.signed });
+        Ok(cast(bits, own))
     }
 
     fn digest(&mut self, receiver: &Json, list: &Json) -> Outcome {
