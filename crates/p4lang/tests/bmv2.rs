@@ -59,12 +59,16 @@ fn programs_for_other_targets_are_refused() {
 fn headers_and_structs_are_logged() {
     let text = r#"{
       "header_types": [{"name": "h_t", "id": 0, "fields": [["x", 4, false], ["y", 4, false]]}],
-      "headers": [{"name": "h", "id": 0, "header_type": "h_t", "metadata": false}],
+      "headers": [
+        {"name": "h", "id": 0, "header_type": "h_t", "metadata": false},
+        {"name": "m", "id": 1, "header_type": "h_t", "metadata": true}
+      ],
       "actions": [{"name": "a", "id": 0, "runtime_data": [], "primitives": [
         {"op": "log_msg", "parameters": [
-          {"type": "string", "value": "h = {} s = {}"},
+          {"type": "string", "value": "h = {} m = {} s = {}"},
           {"type": "parameters_vector", "value": [
             {"type": "header", "value": "h"},
+            {"type": "header", "value": "m"},
             [{"type": "hexstr", "value": "0x03"}, {"type": "header", "value": "h"},
              {"type": "bool", "value": false}]
           ]}
@@ -75,7 +79,7 @@ fn headers_and_structs_are_logged() {
     program.validate().expect("it keeps the promises of the IR");
     let text = program.to_text();
     let line = text.lines().find(|line| line.contains("log_msg")).expect("the action logs");
-    insta::assert_snapshot!(line.trim(), @r#"extern log_msg<tuple_5>("h = {} s = {}", (tuple_5){hdr.h, (tuple_4){2w3, hdr.h, (bit<1>)false}})"#);
+    insta::assert_snapshot!(line.trim(), @r#"extern log_msg<tuple_6>("h = {} m = {} s = {}", (tuple_6){hdr.h, (tuple_4){meta.m.x, meta.m.y}, (tuple_5){2w3, hdr.h, (bit<1>)false}})"#);
 }
 
 /// A stack of unions, indices from the packet, and expressions over both.

@@ -688,10 +688,16 @@ impl Loader<'_> {
         if let Json::Array(list) = value {
             return self.logged_list(list);
         }
-        if matches!(
-            self.kind(value)?.0,
-            "header" | "header_stack" | "header_union" | "header_union_stack"
-        ) {
+        let (kind, inner) = self.kind(value)?;
+        let name = inner.as_str().unwrap_or("");
+        if let ("header", Some(fields)) = (kind, self.layout.metadata_headers.get(name)) {
+            let fields = fields.iter().filter(|field| !field.starts_with("_padding"));
+            let fields: Vec<Json> = fields
+                .map(|field| serde_json::json!({"type": "field", "value": [name, field]}))
+                .collect();
+            return self.logged_list(&fields);
+        }
+        if matches!(kind, "header" | "header_stack" | "header_union" | "header_union_stack") {
             return self.whole(value).map(read);
         }
         let range = self.range(value)?;
