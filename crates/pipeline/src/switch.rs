@@ -7,8 +7,11 @@ use crate::layout::{Layout, each_statement};
 use crate::machine::Machine;
 use crate::state::{Digest, State};
 use crate::trace::Trace;
-use p4lang::ir::{Program, StatementKind};
+use p4lang::ir::{Architecture, Program, StatementKind};
 use std::time::Duration;
+
+/// The packages of ebpf_model.p4, ubpf_model.p4 and xdp_model.p4.
+const CHECKED_ONLY: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];
 
 /// A program at work, run by the reference interpreter.
 ///
@@ -40,6 +43,11 @@ impl Switch {
             return Err(LoadError::Version { found: program.version, known: Program::VERSION });
         }
         program.validate().map_err(|violation| LoadError::Invalid(violation.to_string()))?;
+        if let Architecture::Other(package) = &program.architecture
+            && CHECKED_ONLY.contains(&package.as_str())
+        {
+            return Err(LoadError::NotEmulated(package.clone()));
+        }
         let layout = Layout::new(program)?;
         check_externs(&layout)?;
         let driver = Driver::new(&layout)?;
@@ -114,4 +122,56 @@ fn check_externs(layout: &Layout) -> Result<(), LoadError> {
         }
     });
     unknown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use p4lang::preprocess::{MemoryFiles, Options};
+
+    fn load(text: &str) -> Result<Switch, LoadError> {
+        let compiled =
+            p4lang::compile_text("test.p4", text, &Options::default(), &MemoryFiles::default());
+        Switch::new(compiled.program.expect("the program compiles"))
+    }
+
+    #[test]
+    fn what_is_only_checked_is_not_run() {
+        let filter = "#include <ebpf_model.p4>
+            struct headers { }
+            parser p(packet_in packet, out headers h) { state start { transition accept; } }
+            control c(inout headers h, out bool accept) { apply { accept = true; } }
+            ebpfFilter(p(), c()) main;";
+        assert!(matches!(load(filter), Err(LoadError::NotEmulated(name)) if name == "ebpfFilter"));
+        assert!(
+            load(&filter.replace("ebpfFilter(", "Box(").replace(
+                "struct headers",
+                "package Box<H>(parse<H> p, filter<H> f); struct headers"
+            ))
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn externs_of_a_program_are_not_those_of_another_architecture() {
+        let text = "#include <v1model.p4>
+            extern Counter { Counter(); void count(in bit<8> i, in bit<8> j); }
+            struct empty { }
+            parser p(packet_in b, out empty h, inout empty m, inout standard_metadata_t s) {
+                state start { transition accept; }
+            }
+            control i(inout empty h, inout empty m, inout standard_metadata_t s) {
+                Counter() c;
+                apply { c.count(1, 2); }
+            }
+            control e(inout empty h, inout empty m, inout standard_metadata_t s) { apply { } }
+            control k(inout empty h, inout empty m) { apply { } }
+            control d(packet_out b, in empty h) { apply { } }
+            V1Switch(p(), k(), i(), e(), k(), d()) main;";
+        let error = load(text).err().map(|error| error.to_string());
+        assert_eq!(
+            error.as_deref(),
+            Some("test.p4:9:25: i.c.count is not an extern that can be run")
+        );
+    }
 }
