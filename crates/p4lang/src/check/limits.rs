@@ -33,7 +33,11 @@ impl<'program> Checker<'program, '_> {
         let mut calls: Vec<&'program Expression> = Vec::new();
         for declaration in &self.out.program.declarations {
             if self.used.contains(&declaration.id) {
-                self.calls_in(declaration, &mut calls);
+                self.expressions_in(declaration, &mut |found| {
+                    if matches!(found.kind, ExpressionKind::Call { .. }) {
+                        calls.push(found);
+                    }
+                });
             }
         }
         let mut fixed: HashMap<Place, (Fixed, Span)> = HashMap::new();
@@ -43,25 +47,25 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    fn calls_in(&self, of: &'program Declaration, calls: &mut Vec<&'program Expression>) {
-        let mut visit = |found: &'program Expression| {
-            if matches!(found.kind, ExpressionKind::Call { .. }) {
-                calls.push(found);
-            }
-        };
+    /// Visits what stands in the bodies of a declaration; what is never used in it is left out.
+    pub(super) fn expressions_in(
+        &self,
+        of: &'program Declaration,
+        visit: &mut dyn FnMut(&'program Expression),
+    ) {
         let locals = match &of.kind {
             DeclarationKind::Action { body, .. } | DeclarationKind::Function { body, .. } => {
-                walk::block(body, &mut visit);
+                walk::block(body, visit);
                 return;
             }
             DeclarationKind::Control(control) => {
-                walk::block(&control.apply, &mut visit);
+                walk::block(&control.apply, visit);
                 &control.locals
             }
             DeclarationKind::Parser(parser) => {
                 for state in &parser.states {
                     for statement in &state.statements {
-                        walk::statement(statement, &mut visit);
+                        walk::statement(statement, visit);
                     }
                 }
                 &parser.locals
@@ -70,8 +74,8 @@ impl<'program> Checker<'program, '_> {
         };
         for local in locals.iter().filter(|local| self.used.contains(&local.id)) {
             match &local.kind {
-                DeclarationKind::Action { body, .. } => walk::block(body, &mut visit),
-                _ => walk::declaration(local, &mut visit),
+                DeclarationKind::Action { body, .. } => walk::block(body, visit),
+                _ => walk::declaration(local, visit),
             }
         }
     }

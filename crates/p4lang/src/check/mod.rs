@@ -23,6 +23,7 @@ mod core_methods;
 mod declaration;
 mod direct_externs;
 mod display;
+mod division;
 mod evaluate;
 mod expression;
 mod facts;

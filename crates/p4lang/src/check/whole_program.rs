@@ -18,6 +18,7 @@ impl Checker<'_, '_> {
         if !self.diagnostics.has_errors() {
             self.target_rules();
             self.limits_of_passes();
+            self.division_at_run_time();
         }
         for call in std::mem::take(&mut self.add_entry_calls) {
             self.add_entry_rules(&call);

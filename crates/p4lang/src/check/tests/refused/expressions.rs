@@ -146,6 +146,24 @@ fn locals_that_nothing_sets_are_warned_of() {
 }
 
 #[test]
+fn p4c_cannot_divide_what_the_packet_decides() {
+    let with = |apply: &str| super::architecture::switch(&format!("apply {{ {apply} }}"), "");
+    refuses(&with("m.m = m.m / 3;"), "division");
+    refuses(&with("m.w = (bit<16>) (m.m % hdr.h.a);"), "division");
+    refuses(&with("m.m /= 10;"), "division");
+    accepts(&with("m.m = m.m / 4; m.m = 8w9 / 3; m.w %= 16;"));
+    for maybe_known in [
+        "m.m = 12; m.m = m.m / 3;",
+        "m.m = m.m / 3; m.m = 1;",
+        "bit<8> x = m.m / 3;",
+        "if (m.flag) { m.m = m.m / 3; }",
+        "m.m = (m.m / 3) * 0;",
+    ] {
+        warns(&with(maybe_known), "division");
+    }
+}
+
+#[test]
 fn stacks_are_compared_with_stacks() {
     accepts(&statements("q = hdr.hs == hdr.hs; q = hdr.h == { 1, 2 };"));
     refuses(&statements("q = hdr.hs == { hdr.h, hdr.h, hdr.h, hdr.h };"), "bad-operand");

@@ -1,0 +1,217 @@
+//! Division at run time. P4 divides `int` only, which is known at compile time (§8.8). p4c's type rules let `/` and `%`
+//! of `bit<W>` pass, and its common passes refuse what is left of them once constants are folded and divisions by
+//! powers of two are shifts.
+//!
+//! How far constants are followed there is up to these passes. So this is an error only where no pass could make it
+//! out: in the body of a control that `main` is given, of parameters that the packet decides, for a value that is
+//! kept. Everywhere else it is a warning, and the interpreter divides.
+
+use std::collections::HashSet;
+
+use num_bigint::BigInt;
+
+use super::checker::Checker;
+use super::whole_program::root;
+use super::{Constant, Resolution, Type};
+use crate::ast::{
+    BinaryOperator, Block, Control, DeclarationId, DeclarationKind, Direction, Expression,
+    ExpressionId, ExpressionKind, Statement, StatementKind, walk,
+};
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+const RULE: &str =
+    "P4 divides what is known at compile time; p4c also makes shifts of divisions by powers of two";
+
+impl<'program> Checker<'program, '_> {
+    pub(super) fn division_at_run_time(&mut self) {
+        let mut refused = HashSet::new();
+        for control in self.controls_of_main() {
+            self.sure_divisions(control, &mut refused);
+        }
+        let mut found = Vec::new();
+        for declaration in &self.out.program.declarations {
+            if !self.used.contains(&declaration.id) {
+                continue;
+            }
+            self.expressions_in(declaration, &mut |expression| {
+                if let ExpressionKind::Binary { operator, left, right, .. } = &expression.kind
+                    && is_division(*operator)
+                    && !refused.contains(&expression.id)
+                    && !self.known.contains(&expression.id)
+                    && self.out.constant(left.id).is_none_or(|value| !is_zero(value))
+                    && match self.out.constant(right.id) {
+                        Some(value) => !is_power_of_two(value),
+                        None => !self.known.contains(&right.id),
+                    }
+                {
+                    found.push(expression.span);
+                }
+            });
+        }
+        for span in found {
+            self.warn(
+                Diagnostic::warning(
+                    "division",
+                    span,
+                    "p4c compiles this division only if its passes find out what it gives",
+                )
+                .note(RULE),
+            );
+        }
+    }
+
+    /// The controls that `main` is given as they are, each with its declaration.
+    fn controls_of_main(&self) -> Vec<&'program Control> {
+        let Some(DeclarationKind::Instantiation(main)) = self
+            .out
+            .main
+            .and_then(|main| self.out.index.get_declaration(main))
+            .map(|found| &found.kind)
+        else {
+            return Vec::new();
+        };
+        let control = |ty: &Type| match ty {
+            Type::Control(named) => {
+                match &self.out.index.get_declaration(named.declaration)?.kind {
+                    DeclarationKind::Control(control)
+                        if control.constructor_parameters.is_empty() =>
+                    {
+                        Some(control)
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        main.arguments
+            .iter()
+            .filter_map(|argument| control(self.out.type_of(argument.value.id)))
+            .collect()
+    }
+
+    /// Goes over the plain assignments at the start of the body: nothing else can have given a parameter a value.
+    fn sure_divisions(&mut self, control: &Control, refused: &mut HashSet<ExpressionId>) {
+        let from_outside: HashSet<DeclarationId> = control
+            .parameters
+            .iter()
+            .filter(|it| matches!(it.direction, Direction::In | Direction::InOut))
+            .map(|it| it.id)
+            .collect();
+        let kept: HashSet<DeclarationId> = control
+            .parameters
+            .iter()
+            .filter(|it| matches!(it.direction, Direction::Out | Direction::InOut))
+            .map(|it| it.id)
+            .collect();
+        if !is_straight(&control.apply) {
+            return;
+        }
+        let mut written: HashSet<DeclarationId> = HashSet::new();
+        let statements = &control.apply.statements;
+        for (position, statement) in statements.iter().enumerate() {
+            let StatementKind::Assign { target, operator, value } = &statement.kind else {
+                continue;
+            };
+            let Some(place) = self.rooted(target) else { continue };
+            let later = statements.get(position + 1..).unwrap_or(&[]);
+            if kept.contains(&place) && !self.assigns(later, place) {
+                let unknown = |it: &Expression| {
+                    self.rooted(it).is_some_and(|root| {
+                        from_outside.contains(&root) && !written.contains(&root)
+                    })
+                };
+                let divided = match operator {
+                    Some(operator) if is_division(*operator) => {
+                        Some((target, value, statement.span, None))
+                    }
+                    Some(_) => None,
+                    None => match &without_casts(value).kind {
+                        ExpressionKind::Binary { operator, left, right, .. }
+                            if is_division(*operator) =>
+                        {
+                            let inner = without_casts(value);
+                            Some((&**left, &**right, inner.span, Some(inner.id)))
+                        }
+                        _ => None,
+                    },
+                };
+                if let Some((left, right, span, id)) = divided {
+                    let by_constant = self
+                        .out
+                        .constant(right.id)
+                        .is_some_and(|value| !is_power_of_two(value) && !is_zero(value));
+                    if unknown(left) && (by_constant || unknown(right)) {
+                        refused.extend(id);
+                        self.report(at_run_time(span));
+                    }
+                }
+            }
+            written.insert(place);
+        }
+    }
+
+    /// The variable or parameter of which a chain of members is part.
+    fn rooted(&self, expression: &Expression) -> Option<DeclarationId> {
+        let mut inner = expression;
+        while let ExpressionKind::Member { base, .. } = &inner.kind {
+            inner = base;
+        }
+        match (&inner.kind, self.out.resolution(inner.id)) {
+            (ExpressionKind::Path(_), Some(Resolution::Declaration(id))) => Some(*id),
+            _ => None,
+        }
+    }
+
+    fn assigns(&self, statements: &[Statement], place: DeclarationId) -> bool {
+        statements.iter().any(|statement| match &statement.kind {
+            StatementKind::Assign { target, .. } => {
+                self.rooted(root(target)).is_none_or(|root| root == place)
+            }
+            _ => false,
+        })
+    }
+}
+
+/// Assignments and declarations without calls only.
+fn is_straight(block: &Block) -> bool {
+    let mut calls = false;
+    walk::block(block, &mut |expression| {
+        calls |= matches!(expression.kind, ExpressionKind::Call { .. });
+    });
+    !calls
+        && block.statements.iter().all(|statement| {
+            matches!(
+                statement.kind,
+                StatementKind::Assign { .. } | StatementKind::Declaration(_) | StatementKind::Empty
+            )
+        })
+}
+
+fn is_division(operator: BinaryOperator) -> bool {
+    matches!(operator, BinaryOperator::Divide | BinaryOperator::Modulo)
+}
+
+fn is_zero(value: &Constant) -> bool {
+    value.to_integer().is_some_and(|value| value == BigInt::ZERO)
+}
+
+fn is_power_of_two(value: &Constant) -> bool {
+    value.to_integer().is_some_and(|value| {
+        value > BigInt::ZERO
+            && value.trailing_zeros().is_some_and(|zeros| value.bits() == zeros + 1)
+    })
+}
+
+fn without_casts(expression: &Expression) -> &Expression {
+    let mut inner = expression;
+    while let ExpressionKind::Cast { operand, .. } = &inner.kind {
+        inner = operand;
+    }
+    inner
+}
+
+fn at_run_time(span: Span) -> Diagnostic {
+    Diagnostic::error("division", span, "a division of what the packet decides, by no power of two")
+        .note(RULE)
+}
