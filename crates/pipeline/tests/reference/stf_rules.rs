@@ -411,3 +411,78 @@ fn order_of_evaluation() {
     ";
     passes(program, script);
 }
+
+/// `simple_switch.cpp`, end of `ingress_thread` and of `egress_thread`: clones first, then resubmission, the
+/// multicast group, the drop port and at last one port; a clone of egress is made before the packet is dropped.
+#[test]
+fn several_ways_out_at_once() {
+    let program = V1model {
+        declarations: "header h_t { bit<8> a; bit<8> b; bit<16> c; }
+            struct H { h_t h; } struct M { @field_list(1) bit<8> x; bit<8> y; }",
+        parser: "state start { b.extract(h.h); transition accept; }",
+        ingress: "apply {
+                if (h.h.a == 1) {
+                    m.x = m.x + 1; m.y = m.y + 1;
+                    if (s.instance_type == 0) {
+                        s.egress_spec = 2; h.h.b = 7;
+                        clone_preserving_field_list(CloneType.I2E, 5, 1);
+                        resubmit_preserving_field_list(1);
+                    } else { s.egress_spec = 3; h.h.b = m.x; h.h.c = (bit<16>) m.y; }
+                } else if (h.h.a == 2) { s.mcast_grp = 1; s.egress_spec = 2;
+                } else if (h.h.a == 3) { s.mcast_grp = 1; mark_to_drop(s);
+                } else if (h.h.a == 4) { s.mcast_grp = 1; s.egress_spec = 511;
+                } else if (h.h.a == 5) { s.egress_spec = 511; clone(CloneType.I2E, 5);
+                } else if (h.h.a == 6) { s.egress_spec = 4;
+                } else if (h.h.a == 7) {
+                    clone(CloneType.I2E, 5); clone(CloneType.I2E, 6); s.egress_spec = 2;
+                } else if (h.h.a == 8) { s.mcast_grp = 77; s.egress_spec = 2; }
+            }",
+        egress: "apply {
+                if (s.instance_type == 1) { h.h.b = m.x; s.egress_spec = 9; }
+                if (s.instance_type == 5) {
+                    h.h.b = (bit<8>) s.egress_rid; h.h.c = (bit<16>) s.egress_port;
+                }
+                if (h.h.a == 6 && s.instance_type == 0) {
+                    clone(CloneType.E2E, 6); mark_to_drop(s); h.h.b = 0x99;
+                }
+                if (h.h.a == 6 && s.instance_type == 2) { h.h.c = (bit<16>) s.egress_port; }
+            }",
+        ..V1model::default()
+    };
+    let script = "
+        mirroring_add 5 5
+        mirroring_add 6 6
+        mc_mgrp_create 1
+        mc_node_create 11 2 3
+        mc_node_create 12 3
+        mc_node_associate 1 0
+        mc_node_associate 1 1
+        # a clone of the packet as received, with the field of the list; the packet itself is resubmitted
+        packet 1 01000000 aa
+        expect 5 01010000 aa $
+        expect 3 01020001 aa $
+        # a group and a port
+        packet 1 02000000 aa
+        expect 2 020b0002 aa $
+        expect 3 020b0003 aa $
+        expect 3 020c0003 aa $
+        # mark_to_drop takes the group back, the drop port does not
+        packet 1 03000000
+        packet 1 04000000
+        expect 2 040b0002 $
+        expect 3 040b0003 $
+        expect 3 040c0003 $
+        # a clone of a packet that is dropped at ingress, and at egress
+        packet 1 05000000
+        expect 5 05000000 $
+        packet 1 06000000
+        expect 6 06990006 $
+        # of two clones the last counts
+        packet 1 07000000
+        expect 6 07000000 $
+        expect 2 07000000 $
+        # a group that is not there
+        packet 1 08000000
+    ";
+    passes(program, script);
+}
