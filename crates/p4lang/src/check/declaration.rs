@@ -427,7 +427,7 @@ impl<'program> Checker<'program, '_> {
         control: &'program Control,
     ) {
         let id = declaration.id;
-        self.not_generic(declaration, &control.type_parameters);
+        self.generic_body(declaration, &control.type_parameters);
         let named = self.generic(id, &control.type_parameters);
         self.set_declared_type(id, Type::Control(named));
         self.declare(id, &declaration.name);
@@ -454,7 +454,7 @@ impl<'program> Checker<'program, '_> {
         parser: &'program ParserDeclaration,
     ) {
         let id = declaration.id;
-        self.not_generic(declaration, &parser.type_parameters);
+        self.generic_body(declaration, &parser.type_parameters);
         let named = self.generic(id, &parser.type_parameters);
         self.set_declared_type(id, Type::Parser(named));
         self.declare(id, &declaration.name);
@@ -474,17 +474,18 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
-    /// Parser and control types may be generic, parsers and controls not (§13.2, §14).
-    fn not_generic(&mut self, declaration: &Declaration, type_parameters: &[TypeParameter]) {
+    /// Only parser and control types are generic by the specification (§13.2, §14); p4c has always taken generic
+    /// parsers and controls too (p4c#2247), so programs have them.
+    fn generic_body(&mut self, declaration: &Declaration, type_parameters: &[TypeParameter]) {
         if let Some(parameter) = type_parameters.first() {
             let noun = declaration.kind.noun();
             self.report(
-                Diagnostic::error(
-                    "type-not-allowed",
+                Diagnostic::warning(
+                    "generic-body",
                     parameter.name.span,
                     format!("the {noun} `{}` has type parameters", declaration.name),
                 )
-                .note(format!("only {noun} types, without a body, are generic")),
+                .note(format!("the specification has generic {noun} types only, without a body")),
             );
         }
     }

@@ -267,7 +267,9 @@ impl Evaluator<'_, '_> {
                 let low = u32::try_from(self.converted(low, next)?.to_integer()?).ok()?;
                 let width = u32::try_from(self.converted(width, next)?.to_integer()?).ok()?;
                 let bits = self.bits(base, next)?;
-                let high = low.checked_add(width)?.checked_sub(1)?;
+                let Some(high) = low.checked_add(width)?.checked_sub(1) else {
+                    return Some(Constant::Bits(Bits::zero(0, false)));
+                };
                 (low <= high && high < bits.width()).then(|| Constant::Bits(bits.slice(high, low)))
             }
             ExpressionKind::Cast { target, operand } => {

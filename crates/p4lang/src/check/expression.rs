@@ -552,7 +552,7 @@ impl Checker<'_, '_> {
         }
         let size = self.slice_bound(width, "the width");
         let (Some((info, whole)), Some(size)) = (sliced, size) else { return Info::unknown() };
-        let Some(size) = u32::try_from(&size).ok().filter(|size| (1..=whole).contains(size)) else {
+        let Some(size) = u32::try_from(&size).ok().filter(|size| *size <= whole) else {
             self.error(
                 "out-of-range",
                 width.span,
@@ -571,7 +571,12 @@ impl Checker<'_, '_> {
             );
             return Info::unknown();
         }
-        Info { ty: Type::bit(size), place: info.place, known: info.known && start.known }
+        // No bits are a value (widths are computed, §7.1.6.2), and nothing that could be written to.
+        Info {
+            ty: Type::bit(size),
+            place: info.place && size > 0,
+            known: info.known && start.known,
+        }
     }
 
     fn cast(&mut self, target: &ast::Type, operand: &Expression, span: Span) -> Info {

@@ -287,6 +287,12 @@ impl<'a> Lowering<'a> {
         let (Some(value), Some(amount)) = (values.next(), values.next()) else {
             return self.unexpected(expression, own);
         };
+        if width == 0 {
+            return Expression {
+                type_id: self.bit_type(0),
+                kind: ir::ExpressionKind::Constant(Value::Bits(Bits::zero(0, false))),
+            };
+        }
         let amount = self.sized(amount, 32);
         let shifted = Expression {
             type_id: value.type_id,
@@ -296,7 +302,7 @@ impl<'a> Lowering<'a> {
                 Box::new(amount),
             ),
         };
-        self.slice(shifted, width.saturating_sub(1), 0)
+        self.slice(shifted, width - 1, 0)
     }
 
     fn binary(

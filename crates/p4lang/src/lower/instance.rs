@@ -365,6 +365,8 @@ impl<'a> Lowering<'a> {
         name: String,
         annotations: Vec<ir::Annotation>,
     ) -> Option<Entity> {
+        // In a generic control, the type arguments may be its own parameters.
+        let object = self.concrete(object);
         let named = object.named()?;
         let declaration = self.declaration(named.declaration)?;
         let bindings = self.checked.bindings(named);

@@ -96,8 +96,9 @@ impl Lowering<'_> {
             Type::Set(inner) | Type::Name(inner) => self.type_id(inner),
             // The names of the members.
             Type::MatchKind => self.program.types.intern(ir::Type::String),
-            // Without values of their own: as type arguments of externs only.
-            Type::Void | Type::List(_) => {
+            // Without values of their own: as type arguments of externs only. `Any` is that of a parameter that was
+            // left out.
+            Type::Void | Type::Any | Type::List(_) => {
                 self.unnamed_composite(ir::CompositeKind::Tuple, Vec::new())
             }
             _ => self.unknown_type(ty),

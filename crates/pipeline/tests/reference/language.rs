@@ -259,3 +259,23 @@ fn a_packet_that_goes_nowhere_special_goes_to_port_0() {
         V1model { declarations: "struct H {} struct M {}", ..V1model::default() }.load();
     assert_eq!(outputs(&mut switch, 5, &[1, 2, 3]), [(0, vec![1, 2, 3])]);
 }
+
+#[test]
+fn generic_controls_are_made_once_per_set_of_types() {
+    // The specification has generic control types only; p4c takes controls too.
+    let declarations = "control Store<T>(inout T x)(T value) {
+            T kept; action keep() { kept = value; } apply { keep(); x = kept; } }
+        control Copy<T>(out T to, in T from) { apply { to = from; } }
+        control Twice<T>(inout T x)(T value) {
+            T kept; Store<T>(value) own; Store<bit<4>>(9) other;
+            apply { own.apply(x); bit<4> y = 0; other.apply(y); if (y != 9) { x = kept; } } }";
+    let locals = "Store<bit<8>>(7) narrow; Store(16w0x1234) wide; Twice(8w5) twice;";
+    let body = "narrow.apply(h.r.a); bit<16> w = 0; wide.apply(w); h.r.b = w[15:8];
+        Copy<bit<8>>.apply(h.r.c, h.r.a); twice.apply(h.r.d);";
+    assert_eq!(registers(declarations, locals, body)[..4], [7, 0x12, 7, 5]);
+}
+
+#[test]
+fn a_slice_of_no_bits_adds_nothing() {
+    assert_eq!(first(1, "", "h.r.a = h.r.p[3+:0] ++ 8w9;"), [9]);
+}

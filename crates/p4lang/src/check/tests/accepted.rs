@@ -306,3 +306,21 @@ fn blocks_that_are_left_out_need_no_types() {
          PK<_, _>(n = 3) none; PK(b = X(), n = 1) one; PK<bit<8>, _>(X(), _, 3) first; PK<_, bit<8>>(_, X(), 5) main;",
     ));
 }
+
+#[test]
+fn generic_parsers_and_controls_have_bodies_as_p4c_takes_them() {
+    let text = "control Store<T>(inout T x)(T value) { apply { T copy = value; x = copy; } }
+        parser Skip<H>(packet_in p, out H h) { state start { p.extract(h); transition accept; } }
+        control Nothing<M>(inout M m) { apply {} }
+        control Outer(inout bit<8> x) { Store(8w3) store; apply { store.apply(x); } }
+        control Block(inout bit<8> x);
+        package Top(Block first, Block second = Nothing<bit<8>>());
+        Top(Outer()) main;";
+    super::warns(&format!("#include <core.p4>\n{text}"), "generic-body");
+}
+
+#[test]
+fn a_slice_of_no_bits_is_a_value() {
+    accepts("bit<0> none(in bit<8> x) { return x[2+:0]; } const bit<0> NONE = 8w3[0+:0];");
+    super::refuses("void f(inout bit<8> x) { x[2+:0] = 0; }", "not-a-place");
+}

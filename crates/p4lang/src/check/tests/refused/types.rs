@@ -127,22 +127,6 @@ fn type_arguments_have_widths() {
 }
 
 #[test]
-fn only_types_of_parsers_and_controls_are_generic() {
-    refuses(&program("control X<T>(in T x) { apply {} }"), "type-not-allowed");
-    refuses(
-        &program("parser X<T>(in T x) { state start { transition accept; } }"),
-        "type-not-allowed",
-    );
-    refuses(&program("struct X { string s; }"), "type-not-allowed");
-    refuses(&program("struct X { int s; }"), "type-not-allowed");
-    refuses(&program("extern void f(@optional in bit<8> x = 3);"), "annotation");
-    refuses(
-        &program("extern void f(in bit<8> x); void f(in bit<8> x, in bit<8> y) {}"),
-        "duplicate",
-    );
-}
-
-#[test]
 fn type_arguments_make_types_that_are_allowed() {
     let with = |argument: &str| {
         program(&format!(
