@@ -183,6 +183,17 @@ fn what_is_left_open_must_be_told_by_something() {
 }
 
 #[test]
+fn fields_overloads_and_optional_parameters_are_what_they_may_be() {
+    refuses(&program("struct X { string s; }"), "type-not-allowed");
+    refuses(&program("struct X { int s; }"), "type-not-allowed");
+    refuses(&program("extern void f(@optional in bit<8> x = 3);"), "annotation");
+    refuses(
+        &program("extern void f(in bit<8> x); void f(in bit<8> x, in bit<8> y) {}"),
+        "duplicate",
+    );
+}
+
+#[test]
 fn lists_are_constants() {
     accepts(&program("const list<bit<8>> k = { 1, 2 };"));
     refuses(&statements("list<bit<8>> k = { 1, 2 };"), "type-not-allowed");
