@@ -1,7 +1,4 @@
 //! PNA: a packet that misses may add an entry (PNA 0.7, "Tables with add-on-miss capability").
-//!
-//! Where `add_entry` stands in another place or names another action it adds nothing. p4c leaves that to targets, of
-//! which that for DPDK refuses it; here it is a warning.
 
 use std::sync::Arc;
 
@@ -34,12 +31,10 @@ impl Checker<'_, '_> {
         arguments: &[Argument],
     ) {
         let Some(action) = self.context.action else {
-            self.warn(
-                Diagnostic::warning(
-                    "misplaced",
-                    expression.span,
-                    "`add_entry` adds nothing here: it belongs into the default action of a table with `add_on_miss = true`",
-                ),
+            self.error(
+                "misplaced",
+                expression.span,
+                "`add_entry` can only be called in the default action of a table with `add_on_miss = true`",
             );
             return;
         };
@@ -85,8 +80,8 @@ impl Checker<'_, '_> {
             };
             if let Some((message, label)) = problem {
                 let span = self.span_of(table);
-                self.warn(
-                    Diagnostic::warning("add-on-miss", call.span, message).secondary(span, label),
+                self.report(
+                    Diagnostic::error("add-on-miss", call.span, message).secondary(span, label),
                 );
                 continue;
             }
@@ -102,19 +97,11 @@ impl Checker<'_, '_> {
         });
         let Some(named) = named else {
             let table = self.out.name(table);
-            self.warn(Diagnostic::warning(
-                "add-on-miss",
-                span,
-                format!("table `{table}` has no action `{name}`: nothing is added"),
-            ));
+            self.error("add-on-miss", span, format!("table `{table}` has no action `{name}`"));
             return;
         };
         if named == call.action {
-            self.warn(Diagnostic::warning(
-                "add-on-miss",
-                span,
-                "the entry runs the default action: hits call `add_entry` in vain",
-            ));
+            self.error("add-on-miss", span, "an entry cannot run the default action that adds it");
             return;
         }
         let parameters: &[Parameter] =

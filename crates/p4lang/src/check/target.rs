@@ -6,8 +6,8 @@
 use super::checker::Checker;
 use super::{Resolution, Type};
 use crate::ast::{
-    Block, Declaration, DeclarationId, DeclarationKind, Expression, ExpressionKind, StatementKind,
-    Table, TablePropertyKind,
+    Block, Declaration, DeclarationId, DeclarationKind, Expression, StatementKind, Table,
+    TablePropertyKind,
 };
 use crate::diagnostic::{Diagnostic, Severity};
 
@@ -82,7 +82,7 @@ impl<'program> Checker<'program, '_> {
             if !self.used.contains(&id) {
                 continue;
             }
-            self.one_lpm_key(declaration, table, attached);
+            self.one_lpm_key(declaration, table);
             for (property, wanted, exclusive) in attached {
                 let Some(TablePropertyKind::Value(value)) =
                     table.property(property).map(|found| &found.kind)
@@ -105,23 +105,19 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// simple_switch cannot have two; of the other architectures p4c leaves it to the target.
-    fn one_lpm_key(&mut self, declaration: &Declaration, table: &Table, of: &[Attached]) {
+    fn one_lpm_key(&mut self, declaration: &Declaration, table: &Table) {
         let mut keys =
             table.key().unwrap_or(&[]).iter().filter(|key| key.match_kind.as_str() == "lpm");
         if let (Some(first), Some(second)) = (keys.next(), keys.next()) {
-            let diagnostic = Diagnostic::error(
-                "match-kind",
-                second.match_kind.span,
-                format!("table `{}` has a second `lpm` key", declaration.name),
-            )
-            .secondary(first.match_kind.span, "the first one")
-            .note("targets order entries by the length of one prefix");
-            if of.as_ptr() == V1MODEL.as_ptr() {
-                self.report(diagnostic);
-            } else {
-                self.warn(Diagnostic { severity: Severity::Warning, ..diagnostic });
-            }
+            self.report(
+                Diagnostic::error(
+                    "match-kind",
+                    second.match_kind.span,
+                    format!("table `{}` has a second `lpm` key", declaration.name),
+                )
+                .secondary(first.match_kind.span, "the first one")
+                .note("targets order entries by the length of one prefix"),
+            );
         }
     }
 
@@ -134,25 +130,6 @@ impl<'program> Checker<'program, '_> {
         };
         if wanted.contains(&name.as_str()) {
             return true;
-        }
-        // p4c's front end takes lists of them; no target does.
-        if let ExpressionKind::List { elements, .. } = &value.kind
-            && elements.iter().all(|element| match self.out.type_of(element.id) {
-                Type::Extern(named) => wanted.contains(&&*self.out.name(named.declaration)),
-                _ => false,
-            })
-        {
-            self.warn(
-                Diagnostic::warning(
-                    "type-mismatch",
-                    value.span,
-                    format!(
-                        "the property `{property}` takes one instance: none of these is attached"
-                    ),
-                )
-                .note("declare a table for each of them, or one instance for the table"),
-            );
-            return false;
         }
         let wanted: Vec<String> = wanted.iter().map(|name| format!("`{name}`")).collect();
         self.report(

@@ -84,10 +84,10 @@ fn an_entry_is_added_on_a_miss_only() {
         )
     };
     accepts(&table("add_on_miss = true;", "miss", "hit"));
-    warns(&table("", "miss", "hit"), "add-on-miss");
-    warns(&table("add_on_miss = true;", "NoAction", "hit"), "add-on-miss");
-    warns(&table("add_on_miss = true;", "miss", "other"), "add-on-miss");
-    warns(&table("add_on_miss = true;", "miss", "miss"), "add-on-miss");
+    refuses(&table("", "miss", "hit"), "add-on-miss");
+    refuses(&table("add_on_miss = true;", "NoAction", "hit"), "add-on-miss");
+    refuses(&table("add_on_miss = true;", "miss", "other"), "add-on-miss");
+    refuses(&table("add_on_miss = true;", "miss", "miss"), "add-on-miss");
     let wide = table("add_on_miss = true;", "miss", "hit").replace("(bit<8>) k,", "(bit<16>) k,");
     refuses(&wide, "add-on-miss");
     let two = table("add_on_miss = true;", "miss", "hit").replace("(bit<8>) k,", "{ k, k },");
