@@ -290,6 +290,20 @@ fn switches() {
     assert_eq!(on("switch (h.h.b) { 2: 3: { h.h.a = 8; } default: { h.h.a = 9; } }"), [8, 2, 3, 4]);
     assert_eq!(on("switch (h.h.b) { 7: { h.h.a = 8; } default: { h.h.a = 9; } }"), [9, 2, 3, 4]);
     assert_eq!(on("switch (h.h.b) { 7: { h.h.a = 8; } }"), [1, 2, 3, 4]);
+    // Of two cases for one value, the first runs.
+    assert_eq!(on("switch (h.h.b) { 2: { h.h.a = 8; } 2: { h.h.a = 9; } }"), [8, 2, 3, 4]);
+    assert_eq!(
+        on("bool q = h.h.b > 1; switch (q) { true: { h.h.a = 8; } false: { h.h.a = 9; } }"),
+        [8, 2, 3, 4]
+    );
+    assert_eq!(
+        fields(
+            "type bit<8> Port;",
+            "",
+            "Port n = (Port) h.h.b; switch (n) { (Port) 1: { h.h.a = 8; } (Port) 2: { h.h.a = 9; } }"
+        ),
+        [9, 2, 3, 4]
+    );
     let kinds = "enum Kind { x, y } enum bit<8> Number { one = 1, two = 2 }";
     assert_eq!(
         fields(
@@ -492,7 +506,7 @@ fn parsers_inside_parsers() {
 fn select_goes_through_its_cases_in_order() {
     let to = |select: &str| {
         let states = format!(
-            "const bit<8> TWO = 2;
+            "const bit<8> TWO = 2; const tuple<bit<8>, bit<8>> BOTH = {{ 1, 2 }};
         state start {{ p.extract(h.a); bit<8> next = p.lookahead<bit<8>>();
             transition select({select} }}
         state one {{ m.n = 1; transition accept; }}
@@ -505,5 +519,8 @@ fn select_goes_through_its_cases_in_order() {
     assert_eq!(to("h.a.x, next) { (1, 3): one; (_, TWO): two; default: three; }"), Some(2));
     assert_eq!(to("h.a.x) { 0x10 &&& 0x10: one; 0 .. 5: two; _: three; }"), Some(2));
     assert_eq!(to("h.a.x ++ next) { 0x0102: two; _: three; }"), Some(2));
+    assert_eq!(to("h.a.x, next) { BOTH: two; _: three; }"), Some(2));
+    assert_eq!(to("next, h.a.x) { BOTH: one; { 2, 1 }: two; _: three; }"), Some(2));
+    assert_eq!(to("next) { { 1 }: one; { 2 }: two; _: three; }"), Some(2));
     assert_eq!(to("next == 2 && h.a.x == 1) { true: two; false: three; }"), Some(2));
 }
