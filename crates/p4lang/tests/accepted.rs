@@ -45,8 +45,9 @@ macro_rules! accepted {
 }
 
 accepted! {
-    abstract_methods annotations casts_and_optional_parameters composites constants controllers ebpf expressions
-    factories generics hidden_names initializers instances lists_and_strings loops macros numbers overloads own_externs
-    parsers pna_dpdk pna_tc psa selects sizes statements structured_annotations tables tuples ubpf v1model
+    abstract_methods annotations casts_and_optional_parameters composites constants controllers converted ebpf
+    expressions factories generics hidden_names initializers instances left_out_parameters lists_and_strings loops
+    macros methods_in_parsers numbers overloads own_externs packages parsers pna_dpdk pna_tc psa selects sizes spacing
+    statements structured_annotations tables tuples ubpf ubpf_without_metadata v1model v1model_typed_indices
     words_as_names xdp
 }
