@@ -61,6 +61,8 @@ pub(super) struct Context {
     pub(super) instance: Option<DeclarationId>,
     pub(super) loops: u32,
     pub(super) in_key_set: bool,
+    /// An argument of an action in the properties of a table.
+    pub(super) in_action_argument: bool,
     /// The subject of a `switch`: `action_run` is allowed.
     pub(super) switch_subject: Option<ExpressionId>,
 }

@@ -102,6 +102,14 @@ impl<'program> Checker<'program, '_> {
             (Type::Table(table), "apply") => {
                 let table = *table;
                 self.may_apply(callee.span);
+                // One lookup would begin within another (§14.2.1.2).
+                if self.context.in_action_argument {
+                    self.error(
+                        "misplaced",
+                        callee.span,
+                        "a table cannot be applied in the arguments of a table's actions",
+                    );
+                }
                 self.builtin_call(
                     expression,
                     callee,

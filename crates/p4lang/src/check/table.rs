@@ -5,7 +5,7 @@ use std::sync::Arc;
 use num_bigint::BigInt;
 
 use super::arguments::{Formal, Signature, Style};
-use super::checker::{Checker, Wanted};
+use super::checker::{Checker, Context, Wanted};
 use super::{
     ActionCallFacts, ActionFacts, BoundArgument, Callee, Constant, EntryFacts, KeyFacts,
     Resolution, TableFacts, Type,
@@ -335,7 +335,8 @@ impl<'program> Checker<'program, '_> {
         span: Span,
         place: Place,
     ) -> Option<Vec<BoundArgument>> {
-        let infos = self.argument_infos(arguments);
+        let context = Context { in_action_argument: true, ..self.context.clone() };
+        let infos = self.within(context, |checker| checker.argument_infos(arguments));
         let mut result = Vec::with_capacity(bound.len());
         let mut good = true;
         for (bound, formal) in bound.iter().zip(formals) {
@@ -504,9 +505,40 @@ impl<'program> Checker<'program, '_> {
                 ExpressionKind::Cast { target: t, operand: b },
             ) => self.out.type_at(s.id) == self.out.type_at(t.id) && self.same_expression(a, b),
             (
-                ExpressionKind::List { elements: a, .. },
-                ExpressionKind::List { elements: b, .. },
-            ) => all(a, b),
+                ExpressionKind::PartSelect { base: a, low: l, width: w },
+                ExpressionKind::PartSelect { base: b, low: m, width: x },
+            ) => {
+                self.same_expression(a, b)
+                    && self.same_expression(l, m)
+                    && self.same_expression(w, x)
+            }
+            (
+                ExpressionKind::Conditional { condition: c, then: t, otherwise: e },
+                ExpressionKind::Conditional { condition: d, then: u, otherwise: f },
+            ) => {
+                self.same_expression(c, d)
+                    && self.same_expression(t, u)
+                    && self.same_expression(e, f)
+            }
+            (
+                ExpressionKind::List { elements: a, default_rest: r },
+                ExpressionKind::List { elements: b, default_rest: s },
+            ) => r.is_some() == s.is_some() && all(a, b),
+            (
+                ExpressionKind::Record { fields: a, default_rest: r },
+                ExpressionKind::Record { fields: b, default_rest: s },
+            ) => {
+                r.is_some() == s.is_some()
+                    && a.len() == b.len()
+                    && a.iter()
+                        .zip(b)
+                        .all(|(a, b)| a.name == b.name && self.same_expression(&a.value, &b.value))
+            }
+            (ExpressionKind::Boolean(a), ExpressionKind::Boolean(b)) => a == b,
+            (ExpressionKind::Integer(a), ExpressionKind::Integer(b)) => a.value == b.value,
+            (ExpressionKind::InvalidHeader, ExpressionKind::InvalidHeader)
+            | (ExpressionKind::DefaultValue, ExpressionKind::DefaultValue)
+            | (ExpressionKind::This, ExpressionKind::This) => true,
             (
                 ExpressionKind::Call { callee: c, arguments: a, .. },
                 ExpressionKind::Call { callee: d, arguments: b, .. },

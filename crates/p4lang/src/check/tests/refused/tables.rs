@@ -196,3 +196,41 @@ fn what_runs_on_a_miss_does_nothing() {
     refuses(&table("action NoAction(bit<8> x) {}"), "undeclared-name");
     refuses(&table("action NoAction() { return; }"), "undeclared-name");
 }
+
+#[test]
+fn tables_are_not_applied_in_arguments_of_actions() {
+    let table = |argument: &str| {
+        let locals = format!(
+            "table u {{ actions = {{ NoAction; }} }} action a(in bool b) {{}}
+            table t {{ actions = {{ a({argument}); NoAction; }} default_action = NoAction; }}"
+        );
+        control(&locals, "")
+    };
+    accepts(&table("m.m == 1"));
+    refuses(&table("u.apply().hit"), "misplaced");
+    refuses(&table("u.apply().hit && m.m == 1"), "misplaced");
+}
+
+#[test]
+fn arguments_of_a_default_action_are_those_of_the_list() {
+    let table = |list: &str, default: &str| {
+        let locals = format!(
+            "action a(in S s) {{}}
+            table t {{ actions = {{ a({list}); }} default_action = a({default}); }}"
+        );
+        control(&locals, "")
+    };
+    for same in [
+        "{ x = 1, y = m.w }",
+        "{ x = 2, ... }",
+        "{ 1, m.w }",
+        "(S) { m.w[0+:8], 2 }",
+        "...",
+        "m.flag ? m.s : (S) { 1, 2 }",
+    ] {
+        accepts(&table(same, same));
+        refuses(&table(same, "m.s"), "arguments");
+    }
+    refuses(&table("{ x = 1, y = m.w }", "{ x = 1, y = m.s.y }"), "arguments");
+    refuses(&table("{ x = 1, y = 2 }", "{ x = 1, ... }"), "arguments");
+}
