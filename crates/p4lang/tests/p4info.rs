@@ -79,7 +79,7 @@ fn tables_actions_and_what_hangs_on_them() {
     action forward(@id(5) bit<9> port, bit<4> class, @format(MAC) @name("to") bit<48> mac) {
         sm.egress_spec = port;
     }
-    @id(0x77) action drop() { mark_to_drop(sm); }
+    @id(0x77) action drop() { bit<2> color; rate.read(color); mark_to_drop(sm); }
     @hidden action secret() { }
     action never_used() { }
 

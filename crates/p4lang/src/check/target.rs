@@ -6,8 +6,8 @@
 use super::checker::Checker;
 use super::{Resolution, Type};
 use crate::ast::{
-    Block, Declaration, DeclarationId, DeclarationKind, Expression, StatementKind, Table,
-    TablePropertyKind,
+    Block, Declaration, DeclarationId, DeclarationKind, Expression, ExpressionKind, StatementKind,
+    Table, TablePropertyKind,
 };
 use crate::diagnostic::{Diagnostic, Severity};
 
@@ -68,7 +68,10 @@ impl<'program> Checker<'program, '_> {
             _ => return,
         };
         self.attachments(attached);
-        if attached.as_ptr() == V1MODEL.as_ptr() {
+        // Programs may bring a `V1Switch` of their own.
+        let parameters = self.out.instances.get(&main).map_or(0, |it| it.arguments.len());
+        if attached.as_ptr() == V1MODEL.as_ptr() && parameters == V1SWITCH_PARAMETERS {
+            self.meters_are_read();
             self.checksum_controls(main);
         }
     }
@@ -201,6 +204,75 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
+    // Direct meters of v1model.
+
+    /// simple_switch writes the colour to one place that belongs to the meter: p4c learns it from a call of `read`,
+    /// and refuses a meter without.
+    fn meters_are_read(&mut self) {
+        let mut reads: Vec<(DeclarationId, &'program Expression)> = Vec::new();
+        for declaration in &self.out.program.declarations {
+            if self.used.contains(&declaration.id) {
+                self.expressions_in(declaration, &mut |call| reads.extend(self.meter_read(call)));
+            }
+        }
+        let mut first: Vec<(DeclarationId, &'program Expression)> = Vec::new();
+        for (meter, place) in &reads {
+            match first.iter().find(|(other, _)| other == meter) {
+                Some((_, earlier)) if !self.same_expression(earlier, place) => {
+                    self.warn(
+                        Diagnostic::warning(
+                            "meter",
+                            place.span,
+                            format!("`{}` is read into another place", self.out.name(*meter)),
+                        )
+                        .secondary(earlier.span, "this one")
+                        .note("in simple_switch a direct meter has one place for its colours"),
+                    );
+                }
+                Some(_) => {}
+                None => first.push((*meter, place)),
+            }
+        }
+        for id in (0..self.out.program.declaration_count).map(DeclarationId::new) {
+            let Some(DeclarationKind::Table(table)) =
+                self.out.index.get_declaration(id).map(|found| &found.kind)
+            else {
+                continue;
+            };
+            if let Some(TablePropertyKind::Value(value)) =
+                table.property("meters").map(|found| &found.kind)
+                && self.used.contains(&id)
+                && let Some(Resolution::Declaration(meter)) = self.out.resolution(value.id)
+                && self.is_direct_meter(self.out.type_of(value.id))
+                && !first.iter().any(|(read, _)| read == meter)
+            {
+                let name = self.out.name(*meter);
+                self.report(
+                    Diagnostic::error("meter", value.span, format!("no action reads `{name}`"))
+                        .note(format!("an action of the table calls `{name}.read(...)`")),
+                );
+            }
+        }
+    }
+
+    /// The meter and the place, if this call reads a direct meter.
+    fn meter_read(
+        &self,
+        call: &'program Expression,
+    ) -> Option<(DeclarationId, &'program Expression)> {
+        let ExpressionKind::Call { callee, arguments, .. } = &call.kind else { return None };
+        let ExpressionKind::Member { base, .. } = &callee.kind else { return None };
+        let Some(Resolution::Declaration(meter)) = self.out.resolution(base.id) else {
+            return None;
+        };
+        self.is_direct_meter(self.out.type_of(base.id))
+            .then_some((*meter, &arguments.first()?.value))
+    }
+
+    fn is_direct_meter(&self, ty: &Type) -> bool {
+        matches!(ty, Type::Extern(named) if &*self.out.name(named.declaration) == "direct_meter")
+    }
+
     // Checksum controls of v1model.
 
     fn checksum_controls(&mut self, main: DeclarationId) {
@@ -209,11 +281,6 @@ impl<'program> Checker<'program, '_> {
         else {
             return;
         };
-        // Programs may bring a `V1Switch` of their own.
-        if self.out.instances.get(&main).is_none_or(|it| it.arguments.len() != V1SWITCH_PARAMETERS)
-        {
-            return;
-        }
         for (position, name) in CHECKSUM_CONTROLS {
             let named = instantiation
                 .arguments

@@ -82,13 +82,13 @@ control I(inout headers hdr, inout meta m, inout standard_metadata_t sm) {
   bit<8> loc;
   action nop() {}
   action a(inout bit<8> q, bit<8> z) { q = z; }
-  action b(bit<9> port) { sm.egress_spec = port; loc[3:0] = port[3:0]; }
+  direct_meter<bit<8>>(MeterType.bytes) dm;
+  action b(bit<9> port) { sm.egress_spec = port; loc[3:0] = port[3:0]; dm.read(m.m); }
   action c(PortN_t port, E8 e, bool f, Suits s) { }
   register<bit<32>>(1024) reg;
   counter(10, CounterType.packets) cnt;
   direct_counter(CounterType.bytes) dc;
   meter(16, MeterType.bytes) mt;
-  direct_meter<bit<8>>(MeterType.bytes) dm;
   action_selector(HashAlgorithm.crc16, 32w64, 32w14) as1;
   table t {
     key = { hdr.h.a : exact; hdr.h.b : lpm; m.m : ternary @name("mm"); hdr.h.isValid() : exact; sm.egress_spec : range; m.e: exact; m.p: optional; hdr.h.b & 0xff: exact; hdr.hs[1].a: exact; hdr.h.b[3:0]: exact;

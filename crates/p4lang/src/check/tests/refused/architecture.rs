@@ -84,6 +84,22 @@ fn a_switch_of_the_program_itself_has_no_checksum_controls() {
 }
 
 #[test]
+fn a_direct_meter_is_read_into_one_place() {
+    let with = |actions: &str, listed: &str| {
+        let table = format!(
+            "table t {{ key = {{ m.w: exact; }} actions = {{ {listed} NoAction; }} meters = dm; }}"
+        );
+        let meter = "direct_meter<bit<8>>(MeterType.bytes) dm;";
+        switch(&format!("{meter} {actions} {table} apply {{ t.apply(); }}"), "")
+    };
+    let two =
+        "action a() { dm.read(m.m); } action b(bit<9> p) { dm.read(m.m); sm.egress_spec = p; }";
+    accepts(&with(two, "a; b;"));
+    refuses(&with("", ""), "meter");
+    warns(&with(&two.replacen("m.m", "hdr.h.a", 1), "a; b;"), "meter");
+}
+
+#[test]
 fn checksum_controls_have_no_branches() {
     let call = "verify_checksum(hdr.h.isValid(), { hdr.h.a }, hdr.h.b, HashAlgorithm.csum16);";
     accepts(&switch("apply {}", call));
