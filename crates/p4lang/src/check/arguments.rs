@@ -419,21 +419,20 @@ impl<'program> Checker<'program, '_> {
             if !ty.any(&mut |part| *part == Type::Any) {
                 continue;
             }
-            // Nothing to tell it by if it stands only in parameters that were left out.
+            // Nothing to tell it by if it stands only in parameters that were left out: blocks of a package by `_` too,
+            // which p4c leaves open.
+            let left_out = |bound: &BoundArgument| match bound {
+                BoundArgument::Absent | BoundArgument::Default => true,
+                BoundArgument::DontCare(_) => signature.style == Style::Constructor,
+                _ => false,
+            };
+            let names = |formal: &Formal<'_>| {
+                formal.ty.any(&mut |part| *part == Type::Variable(parameter.id))
+            };
+            let mut formals = matched.arguments.iter().zip(&signature.parameters);
             let only_absent =
-                matched.arguments.iter().zip(&signature.parameters).all(|(bound, formal)| {
-                    matches!(
-                        bound,
-                        BoundArgument::Absent | BoundArgument::DontCare(_) | BoundArgument::Default
-                    ) || !formal.ty.any(&mut |part| *part == Type::Variable(parameter.id))
-                });
-            let in_optional =
-                matched.arguments.iter().zip(&signature.parameters).any(|(bound, formal)| {
-                    matches!(
-                        bound,
-                        BoundArgument::Absent | BoundArgument::DontCare(_) | BoundArgument::Default
-                    ) && formal.ty.any(&mut |part| *part == Type::Variable(parameter.id))
-                });
+                formals.clone().all(|(bound, formal)| left_out(bound) || !names(formal));
+            let in_optional = formals.any(|(bound, formal)| left_out(bound) && names(formal));
             let returned =
                 signature.return_type.any(&mut |part| *part == Type::Variable(parameter.id))
                     && signature.style != Style::Constructor;

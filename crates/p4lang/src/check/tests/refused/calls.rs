@@ -59,6 +59,15 @@ fn used_by_switch(declarations: &str, ingress: &str) -> String {
 }
 
 #[test]
+fn what_is_not_wanted_tells_no_type() {
+    let with = |call: &str| {
+        program(&format!("extern void f<T>(out T x); control X() {{ apply {{ {call} }} }}"))
+    };
+    accepts(&with("f<bit<8>>(_);"));
+    refuses(&with("f(_);"), "type-arguments");
+}
+
+#[test]
 fn externs_do_not_write_nested_structs() {
     let with = |field: &str, parameter: &str| {
         let declarations =
