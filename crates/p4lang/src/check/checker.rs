@@ -231,12 +231,21 @@ impl<'program, 'run> Checker<'program, 'run> {
             !(overloads && self.same_noun(id, *other)) || self.same_signature(id, *other)
         }) {
             let first = self.out.index.get(other).map_or_else(Span::nowhere, Node::span);
+            // Calls of such functions are ambiguous; without a call, p4c takes them (p4c#5096).
+            let uncallable = overloads && self.is_function(id) && self.is_function(other);
+            let message = format!("`{name}` is declared twice");
+            let diagnostic = if uncallable {
+                Diagnostic::warning("duplicate", name.span, message)
+                    .note("it cannot be called: neither number nor names of parameters differ")
+            } else {
+                Diagnostic::error("duplicate", name.span, message)
+            };
             self.report(
-                Diagnostic::error("duplicate", name.span, format!("`{name}` is declared twice"))
-                    .label("declared again here")
-                    .secondary(first, "first declared here"),
+                diagnostic.label("declared again here").secondary(first, "first declared here"),
             );
-            return;
+            if !uncallable {
+                return;
+            }
         }
         if taken.is_empty() && self.scopes.len() > 1 {
             self.hidden_by(id, name, hides_own_parameters);
@@ -291,6 +300,13 @@ impl<'program, 'run> Checker<'program, 'run> {
         let noun =
             |id| self.out.index.get_declaration(id).map(|declaration| declaration.kind.noun());
         noun(one) == noun(other)
+    }
+
+    fn is_function(&self, id: DeclarationId) -> bool {
+        matches!(
+            self.out.index.get_declaration(id).map(|declaration| &declaration.kind),
+            Some(DeclarationKind::Function { .. })
+        )
     }
 
     fn same_signature(&self, one: DeclarationId, other: DeclarationId) -> bool {

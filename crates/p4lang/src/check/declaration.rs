@@ -10,6 +10,7 @@ use crate::ast::{
     FunctionPrototype, Parameter, ParserDeclaration, TypeParameter,
 };
 use crate::diagnostic::Diagnostic;
+use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
     pub(super) fn program(&mut self) {
@@ -337,6 +338,7 @@ impl<'program> Checker<'program, '_> {
             for constructor in &object.constructors {
                 checker.constructor_declaration(constructor);
             }
+            checker.methods_differ(object);
             for method in &object.methods {
                 checker.annotations(&method.annotations);
                 checker.method_signature(declaration, method);
@@ -344,6 +346,33 @@ impl<'program> Checker<'program, '_> {
                     .scoped(|checker| checker.prototype(&method.prototype, ParametersOf::Method));
             }
         });
+    }
+
+    /// Calls tell methods and constructors of a name apart by number and names of arguments (§7.2.10.2).
+    fn methods_differ(&mut self, object: &'program ExternObject) {
+        fn same(one: &[ast::Parameter], other: &[ast::Parameter]) -> bool {
+            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.name == b.name)
+        }
+        let mut twice: Vec<(Span, Span)> = Vec::new();
+        for (position, method) in object.methods.iter().enumerate() {
+            let earlier = object.methods.iter().take(position).find(|other| {
+                other.name == method.name
+                    && same(&other.prototype.parameters, &method.prototype.parameters)
+            });
+            twice.extend(earlier.map(|first| (method.name.span, first.name.span)));
+        }
+        for (position, constructor) in object.constructors.iter().enumerate() {
+            let mut earlier = object.constructors.iter().take(position);
+            let first = earlier.find(|other| same(&other.parameters, &constructor.parameters));
+            twice.extend(first.map(|first| (constructor.span, first.span)));
+        }
+        for (again, first) in twice {
+            self.report(
+                Diagnostic::error("duplicate", again, "this is declared twice")
+                    .label("neither number nor names of parameters differ")
+                    .secondary(first, "first declared here"),
+            );
+        }
     }
 
     /// What p4c asks of a method beside its parameters: results exist at run time, and constructors have none.

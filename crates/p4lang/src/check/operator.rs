@@ -286,7 +286,9 @@ impl Checker<'_, '_> {
     }
 
     fn shift(&mut self, operands: &Operands<'_>, a: &Info, b: &Info) -> Option<Type> {
-        let (x, y) = (self.representation(&a.ty), self.representation(&b.ty));
+        // p4c shifts by values of new types too, which the specification has no cast for (p4c#5087, p4c#5100).
+        let amount_type = self.base_type(&b.ty);
+        let (x, y) = (self.representation(&a.ty), self.representation(&amount_type));
         if !x.is_numeric() || !y.is_numeric() {
             let diagnostic = self.refuse(operands, &a.ty, &b.ty);
             self.report(diagnostic);

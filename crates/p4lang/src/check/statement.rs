@@ -157,7 +157,7 @@ impl<'program> Checker<'program, '_> {
                 ),
             );
         } else if shift {
-            if !self.representation(&info.ty).is_numeric() {
+            if !self.representation(&self.base_type(&info.ty)).is_numeric() {
                 self.error(
                     "type-mismatch",
                     value.span,

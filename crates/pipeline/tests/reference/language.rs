@@ -279,3 +279,9 @@ fn generic_controls_are_made_once_per_set_of_types() {
 fn a_slice_of_no_bits_adds_nothing() {
     assert_eq!(first(1, "", "h.r.a = h.r.p[3+:0] ++ 8w9;"), [9]);
 }
+
+#[test]
+fn shifts_by_new_types_shift_by_their_numbers() {
+    let body = "Port n = (Port)(bit<9>)(h.r.p | 3); h.r.a = 8w1 << n; h.r.b = 8w0x80 >> n; h.r.c = 8w1; h.r.c <<= n;";
+    assert_eq!(registers("type bit<9> Port;", "", body)[..3], [8, 0x10, 8]);
+}

@@ -324,3 +324,9 @@ fn a_slice_of_no_bits_is_a_value() {
     accepts("bit<0> none(in bit<8> x) { return x[2+:0]; } const bit<0> NONE = 8w3[0+:0];");
     super::refuses("void f(inout bit<8> x) { x[2+:0] = 0; }", "not-a-place");
 }
+
+#[test]
+fn shifts_go_by_values_of_new_types() {
+    accepts(&statements("w = w << m.p; w = 16w1 >> m.p; w <<= m.p;"));
+    super::refuses(&statements("m.p = m.p << 1;"), "bad-operand");
+}

@@ -32,7 +32,15 @@ fn a_name_is_declared_once() {
     refuses(&program("enum X { A, A }"), "duplicate");
     refuses(&program("error { NoMatch }"), "duplicate");
     refuses(&program("match_kind { exact }"), "duplicate");
-    refuses(&program("void f(in bit<8> x) {} void f(in bit<8> x) {}"), "duplicate");
+    refuses(&program("extern void f(in bit<8> x); extern void f(in bit<8> x);"), "duplicate");
+    refuses(&program("extern X { X(); void f(in bit<8> x); void f(in bit<16> x); }"), "duplicate");
+    refuses(&program("extern X { X(bit<8> n); X(bit<16> n); }"), "duplicate");
+    accepts(&program(
+        "extern X { X(bit<8> n); X(bit<8> m); void f(in bit<8> x); void f(in bit<8> y); void f(); }",
+    ));
+    let twice = "void f(in bit<8> x) {} void f(in bit<16> x) {}";
+    warns(&program(twice), "duplicate");
+    refuses(&program(&format!("{twice} void g() {{ f(8w1); }}")), "ambiguous");
     refuses(&program("void f(in bit<8> x, in bit<8> x) {}"), "duplicate");
     refuses(&control("action a() {} action a() {}", ""), "duplicate");
     refuses(
