@@ -3,7 +3,8 @@
 use super::checker::{Checker, Context};
 use super::{Callee, Instance, Resolution, Type};
 use crate::ast::{
-    Declaration, DeclarationId, DeclarationKind, ExpressionKind, Instantiation, Method, walk,
+    self, Annotation, Declaration, DeclarationId, DeclarationKind, ExpressionKind, Instantiation,
+    Method, walk,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -232,12 +233,24 @@ impl<'program> Checker<'program, '_> {
     fn same_prototype(&mut self, inner: &Declaration, method: &Method, bindings: &super::Bindings) {
         let DeclarationKind::Function { prototype, .. } = &inner.kind else { return };
         let wanted = &method.prototype;
-        let same = wanted.parameters.len() == prototype.parameters.len()
-            && wanted.parameters.iter().zip(&prototype.parameters).all(|(a, b)| {
-                a.direction == b.direction
-                    && self.out.declared_type(a.id).substitute(bindings)
-                        == *self.out.declared_type(b.id)
-            })
+        // An implementation may leave out optional parameters; p4c takes that.
+        let fits = |a: &ast::Parameter, b: &ast::Parameter| {
+            a.direction == b.direction
+                && self.out.declared_type(a.id).substitute(bindings)
+                    == *self.out.declared_type(b.id)
+        };
+        let left_out = wanted.parameters.len().saturating_sub(prototype.parameters.len());
+        let mut given = prototype.parameters.iter().peekable();
+        let mut skipped = 0;
+        let parameters_fit = wanted.parameters.iter().all(|parameter| {
+            if given.next_if(|own| fits(parameter, own)).is_some() {
+                return true;
+            }
+            skipped += 1;
+            is_optional(&parameter.annotations) && skipped <= left_out
+        });
+        let same = parameters_fit
+            && given.peek().is_none()
             && self.out.type_at(wanted.return_type.id).substitute(bindings)
                 == *self.out.type_at(prototype.return_type.id);
         if !same {
@@ -260,9 +273,7 @@ impl<'program> Checker<'program, '_> {
         found: &[(DeclarationId, DeclarationId)],
     ) {
         for method in abstracts {
-            let optional =
-                method.annotations.iter().any(|annotation| annotation.name.as_str() == "optional");
-            if !optional && !found.iter().any(|(id, _)| *id == method.id) {
+            if !is_optional(&method.annotations) && !found.iter().any(|(id, _)| *id == method.id) {
                 self.report(
                     Diagnostic::error(
                         "abstract-method",
@@ -278,4 +289,8 @@ impl<'program> Checker<'program, '_> {
             }
         }
     }
+}
+
+fn is_optional(annotations: &[Annotation]) -> bool {
+    annotations.iter().any(|annotation| annotation.name.as_str() == "optional")
 }

@@ -167,6 +167,25 @@ fn constructors_get_what_they_take() {
 }
 
 #[test]
+fn implementations_leave_out_optional_parameters() {
+    let instance = |parameters: &str| {
+        program(&format!(
+            "extern Virtual<T> {{ Virtual();
+                abstract void f(in bit<8> x, @optional inout T v, in bool y, @optional out bit<4> r); }}
+             control X() {{ Virtual<bit<16>>() v = {{ void f({parameters}) {{}} }}; apply {{}} }}"
+        ))
+    };
+    accepts(&instance("in bit<8> x, inout bit<16> v, in bool y, out bit<4> r"));
+    accepts(&instance("in bit<8> a, in bool b"));
+    accepts(&instance("in bit<8> x, in bool y, out bit<4> r"));
+    accepts(&instance("in bit<8> x, inout bit<16> v, in bool y"));
+    refuses(&instance("in bit<8> x"), "abstract-method");
+    refuses(&instance("in bool y, in bit<8> x"), "abstract-method");
+    refuses(&instance("in bit<8> x, inout bit<8> v, in bool y"), "abstract-method");
+    refuses(&instance("in bit<8> x, in bool y, in bool z"), "abstract-method");
+}
+
+#[test]
 fn abstract_methods_are_implemented() {
     let instance = |block: &str| {
         program(&format!(
