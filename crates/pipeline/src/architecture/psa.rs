@@ -145,7 +145,9 @@ impl Blocks {
         machine.load_packet(packet.clone());
         let mut arguments = [headers, metadata, input.value, pass.resubmitted, pass.recirculated];
         let outcome = machine.run_parser(parser.id, &mut arguments)?;
-        shared.take(machine, &arguments, &parser.types, &[1])?;
+        if follows {
+            shared.take(machine, &arguments, &parser.types, &[1])?;
+        }
         let [headers, metadata, ..] = arguments;
 
         let mut input = Fields::new(machine, &control.types, 2)?;
@@ -159,7 +161,9 @@ impl Blocks {
         let type_id = output.type_id;
         let mut arguments = [headers, metadata, input.value, output.value];
         machine.run_control(control.id, &mut arguments)?;
-        shared.take(machine, &arguments, &control.types, &[1])?;
+        if follows {
+            shared.take(machine, &arguments, &control.types, &[1])?;
+        }
         let [headers, metadata, _, decisions] = arguments;
         let number = |field: &str| number(layout, &decisions, type_id, field);
         let (dropped, resubmit) = (number("drop") != 0, number("resubmit") != 0);
@@ -285,7 +289,7 @@ impl Blocks {
         queue: &mut VecDeque<Pass>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let Egress { packet, port, path, mut shared, counted_length, generation, .. } = pass;
+        let Egress { packet, port, path, shared, counted_length, generation, .. } = pass;
         let length = packet.len();
         machine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
         machine.begin_pass(counted_length)?;
@@ -304,7 +308,6 @@ impl Blocks {
             [headers, metadata, input.value, normal, at_ingress, pass.cloned_at_egress];
         shared.fill(&mut arguments, &parser.types, &[1, 3, 4, 5])?;
         let outcome = machine.run_parser(parser.id, &mut arguments)?;
-        shared.take(machine, &arguments, &parser.types, &[1])?;
         let [headers, metadata, ..] = arguments;
 
         let mut input = Fields::new(machine, &control.types, 2)?;

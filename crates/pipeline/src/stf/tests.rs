@@ -69,6 +69,13 @@ fn report(script: &str) -> Report {
         .unwrap_or_else(|(line, e)| panic!("{line}: {e}"))
 }
 
+/// The notes of a run, each with its line.
+fn notes_of(report: &Report) -> String {
+    let notes: Vec<String> =
+        report.notes.iter().map(|(line, note)| format!("{line}: {note}")).collect();
+    notes.join("\n")
+}
+
 /// What comes of a script with another ingress.
 fn report_of(ingress: &str, script: &str) -> Report {
     let start = PROGRAM.find("    register<bit<16>>(4) seen;").unwrap();
@@ -336,9 +343,7 @@ fn what_the_switch_refuses_is_a_note_unless_the_run_is_strict() {
     ",
     );
     assert!(report.failures.is_empty(), "{:?}", report.failures);
-    let notes: Vec<String> =
-        report.notes.iter().map(|(line, note)| format!("{line}: {note}")).collect();
-    insta::assert_snapshot!(notes.join("\n"), @"
+    insta::assert_snapshot!(notes_of(&report), @"
     3: without effect: key hdr.h.a has 16 bits, 0x10000 does not fit
     4: without effect: parameter port of I.to has 9 bits, the value needs 17
     5: without effect: the packet has half a byte: the number of digits is odd
@@ -380,9 +385,7 @@ fn entries_that_bmv2_refuses_are_notes() {
     ",
     );
     assert!(report.failures.is_empty(), "{:?}", report.failures);
-    let notes: Vec<String> =
-        report.notes.iter().map(|(line, note)| format!("{line}: {note}")).collect();
-    insta::assert_snapshot!(notes.join("\n"), @"
+    insta::assert_snapshot!(notes_of(&report), @"
     2: without effect: the table has ternary, range or optional keys, so its entries need a priority above 0
     3: without effect: the table takes members or groups of its action profile
     4: without effect: the table takes members or groups of its action profile

@@ -1,7 +1,7 @@
 //! PSA, rule by rule of the specification (version 1.2), where psa_switch does the same unless a test says so.
 
 use super::psa::{Psa, session};
-use super::support::{call, exact, outputs, outputs_at, packet};
+use super::support::{CRC16_CCITT, call, exact, outputs, outputs_at, packet};
 use pipeline::{
     CloneSession, CrcParameters, EntryAction, FieldMatch, Group, MeterConfig, Replica, Switch,
     TableEntry,
@@ -182,21 +182,13 @@ fn conversions_to_and_from_headers() {
 #[test]
 fn hashes() {
     let data = [0x12_u8, 0x34, 0x56];
-    let custom16 = CrcParameters {
-        width: 16,
-        polynomial: 0x1021,
-        initial: 0xffff,
-        reflect_input: false,
-        reflect_output: false,
-        final_xor: 0,
-    };
     let crc32 = CrcParameters::CRC32.checksum(&data);
     for (algorithm, expected) in [
         ("IDENTITY", 0x12_3456),
         ("CRC32", crc32),
         ("CRC32_CUSTOM", crc32),
         ("CRC16", CrcParameters::CRC16.checksum(&data)),
-        ("CRC16_CUSTOM", custom16.checksum(&data)),
+        ("CRC16_CUSTOM", CRC16_CCITT.checksum(&data)),
         ("ONES_COMPLEMENT16", u64::from(!(0x1234_u16 + 0x5600))),
         ("TARGET_DEFAULT", crc32),
     ] {
@@ -207,7 +199,7 @@ fn hashes() {
                 h.r.a = v[31:24]; h.r.b = v[23:16]; h.r.c = v[15:8]; h.r.d = v[7:0];"
             );
             both(Psa { locals: &locals, ingress: &ingress, ..Psa::default() }).map(|mut switch| {
-                switch.set_crc16(custom16);
+                switch.set_crc16(CRC16_CCITT);
                 let packet = packet(&mut switch, 0, &[0x12, 0x34, 0x56, 0]);
                 u64::from(u32::from_be_bytes([packet[0], packet[1], packet[2], packet[3]]))
             })

@@ -4,8 +4,18 @@ use p4lang::bits::Bits;
 use p4lang::diagnostic::{Diagnostics, Style};
 use p4lang::ir::Program;
 use p4lang::preprocess::{MemoryFiles, Options};
-use pipeline::{ActionCall, EntryAction, FieldMatch, Switch, TableEntry};
+use pipeline::{ActionCall, CrcParameters, EntryAction, FieldMatch, Switch, TableEntry};
 use std::time::Duration;
+
+/// A CRC of 16 bits that no architecture names (CCITT, false).
+pub(crate) const CRC16_CCITT: CrcParameters = CrcParameters {
+    width: 16,
+    polynomial: 0x1021,
+    initial: 0xffff,
+    reflect_input: false,
+    reflect_output: false,
+    final_xor: 0,
+};
 
 /// The program that a text is.
 pub(crate) fn compile(text: &str) -> Program {

@@ -1,9 +1,7 @@
 //! v1model: what simple_switch does with a packet, and its externs.
 
-use super::support::{V1model, add_exact, bits, load, outputs, outputs_at, packet};
-use pipeline::{
-    CloneSession, CounterValue, CrcParameters, Event, MeterConfig, Replica, RunError, Switch, Value,
-};
+use super::support::{CRC16_CCITT, V1model, add_exact, bits, load, outputs, outputs_at, packet};
+use pipeline::{CloneSession, CounterValue, Event, MeterConfig, Replica, RunError, Switch, Value};
 use std::time::Duration;
 
 const HEADERS: &str = "header R { bit<8> a; bit<8> b; bit<8> c; } struct H { R r; }
@@ -285,16 +283,8 @@ fn hashes() {
 fn custom_crcs_can_be_changed() {
     let ingress = "apply { bit<16> v; hash(v, HashAlgorithm.crc16_custom, 16w0, { h.r }, 32w65536); h.r.a = v[15:8]; h.r.b = v[7:0]; }";
     let mut switch = program(ingress, "");
-    let ccitt = CrcParameters {
-        width: 16,
-        polynomial: 0x1021,
-        initial: 0xffff,
-        reflect_input: false,
-        reflect_output: false,
-        final_xor: 0,
-    };
-    switch.set_crc16(ccitt);
-    let expected = ccitt.checksum(&[1, 2, 3]);
+    switch.set_crc16(CRC16_CCITT);
+    let expected = CRC16_CCITT.checksum(&[1, 2, 3]);
     let left = packet(&mut switch, 0, &[1, 2, 3]);
     assert_eq!(u64::from(left[0]) << 8 | u64::from(left[1]), expected);
 }

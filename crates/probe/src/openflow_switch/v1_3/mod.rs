@@ -276,13 +276,16 @@ impl Personality {
     }
 
     pub(super) fn expire(&mut self, now: u64, out: &mut Vec<u8>) {
-        for (entry, expiry) in self.flows.expire(now) {
+        let expired = self.flows.expire(now);
+        if !expired.is_empty() {
+            self.find_table_miss();
+        }
+        for (entry, expiry) in expired {
             let reason = match expiry {
                 Expiry::Idle => FlowRemovedReason::IDLE_TIMEOUT,
                 Expiry::Hard => FlowRemovedReason::HARD_TIMEOUT,
             };
             tell_removed(&[entry], reason, now, out);
-            self.find_table_miss();
         }
     }
 
