@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         file.message_type.iter_mut().for_each(undeprecate);
     }
     tonic_prost_build::configure()
+        .build_server(false)
         .bytes(".")
         .btree_map(".")
         .emit_rerun_if_changed(false)

@@ -21,4 +21,5 @@ pub mod server;
 pub mod session;
 pub mod status;
 pub mod store;
+mod unary;
 pub mod value;

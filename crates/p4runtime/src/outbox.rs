@@ -16,6 +16,8 @@ use std::{
 use futures_core::Stream;
 use tonic::Status;
 
+use crate::server::Link;
+
 /// Above this capacity (in messages) an idle queue gives its memory back.
 const RETAINED: usize = 4096;
 
@@ -24,6 +26,7 @@ const RETAINED: usize = 4096;
 pub(crate) struct Outbox<T> {
     state: Mutex<State<T>>,
     limit: usize,
+    link: Option<Link>,
 }
 
 #[derive(Debug)]
@@ -49,6 +52,11 @@ enum Phase {
 impl<T> Outbox<T> {
     /// An outbox for at most `limit` waiting messages, and its reading side.
     pub(crate) fn new(limit: usize) -> (Arc<Self>, OutboxReader<T>) {
+        Self::on(limit, None)
+    }
+
+    /// The same, for messages that the connection behind `link` carries.
+    pub(crate) fn on(limit: usize, link: Option<Link>) -> (Arc<Self>, OutboxReader<T>) {
         let outbox = Arc::new(Self {
             state: Mutex::new(State {
                 items: VecDeque::new(),
@@ -58,6 +66,7 @@ impl<T> Outbox<T> {
                 watcher: None,
             }),
             limit,
+            link,
         });
         let reader = OutboxReader { outbox: Arc::clone(&outbox), batch: VecDeque::new() };
         (outbox, reader)
@@ -65,6 +74,24 @@ impl<T> Outbox<T> {
 
     /// Queues what fits and returns how many messages did; the rest are dropped.
     pub(crate) fn push_all(&self, items: impl IntoIterator<Item = T>) -> usize {
+        let queued = self.push(items);
+        if queued > 0 {
+            self.wake_reader();
+        }
+        queued
+    }
+
+    /// As [`Outbox::push_all`], but what is queued then is written before this returns, where the
+    /// connection can do that.
+    pub(crate) fn push_and_write(&self, items: impl IntoIterator<Item = T>) -> usize {
+        let queued = self.push(items);
+        if queued > 0 && !self.link.as_ref().is_some_and(Link::write_out) {
+            self.wake_reader();
+        }
+        queued
+    }
+
+    fn push(&self, items: impl IntoIterator<Item = T>) -> usize {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Open) {
             return 0;
@@ -72,13 +99,14 @@ impl<T> Outbox<T> {
         let room = self.limit.saturating_sub(state.items.len() + state.in_hand);
         let before = state.items.len();
         state.items.extend(items.into_iter().take(room));
-        let queued = state.items.len() - before;
-        let reader = if queued > 0 { state.reader.take() } else { None };
-        drop(state);
+        state.items.len() - before
+    }
+
+    fn wake_reader(&self) {
+        let reader = self.lock().reader.take();
         if let Some(reader) = reader {
             reader.wake();
         }
-        queued
     }
 
     /// Queues one message that must not be lost, such as an arbitration result. A peer that lets
@@ -94,11 +122,8 @@ impl<T> Outbox<T> {
             return;
         }
         state.items.push_back(item);
-        let reader = state.reader.take();
         drop(state);
-        if let Some(reader) = reader {
-            reader.wake();
-        }
+        self.wake_reader();
     }
 
     /// Lets the reader finish what is queued, then ends it, with a status if there is one. The

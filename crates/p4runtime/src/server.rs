@@ -7,33 +7,34 @@
 //!
 //! [`Device`]: crate::session::Device
 
+mod call;
+mod channel;
 mod clock;
+mod connection;
 mod handle;
 mod incoming;
+mod message;
 mod routes;
 mod service;
 mod shutdown;
-mod stream;
+mod tasks;
 mod timer;
 
-use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
+use std::{collections::HashMap, future::Future, pin::pin, sync::Arc, time::Duration};
 
+pub use packetio::tls::{ServerTls, TlsError};
 use thiserror::Error;
-use tokio::{net::TcpListener, time};
-use tonic::{
-    Status,
-    transport::{self, Certificate, Identity, ServerTlsConfig},
-};
+use tokio::{net::TcpListener, sync::watch, task::JoinSet, time};
+use tokio_rustls::{TlsAcceptor, rustls};
+use tonic::Status;
 
+pub(crate) use self::connection::Link;
 pub use self::{
     handle::{DeviceHandle, DeviceObserver, NoObserver, PacketIn, PacketInError, PacketInMetadata},
     incoming::ConnectionObserver,
 };
 use self::{incoming::Incoming, routes::Routes, service::Service, shutdown::Streams};
-use crate::{
-    gnmi::{GnmiServer, Ports},
-    proto::v1::p4_runtime_server::P4RuntimeServer,
-};
+use crate::gnmi::{GnmiServer, Ports};
 
 /// How a server is run.
 #[derive(Clone)]
@@ -44,13 +45,19 @@ pub struct ServerOptions {
     pub queue_limit: usize,
     /// The largest request in bytes. Device configurations of real targets are megabytes.
     pub request_limit: usize,
-    /// How often a silent client is asked whether it is still there; `None` never asks, so that a
-    /// client whose machine has gone stays primary until TCP notices.
-    pub keepalive: Option<Duration>,
     /// How long a shutdown waits for clients to go before it leaves them alone.
     pub grace: Duration,
     /// Hears of connections.
     pub observer: Option<Arc<dyn ConnectionObserver>>,
+    /// Hears when a connection has its turn.
+    pub urgency: Option<Arc<dyn Urgency>>,
+}
+
+/// An owner that has more urgent things to do than to serve.
+pub trait Urgency: Send + Sync + 'static {
+    /// A connection has something to read or to write and its turn has come: what must not wait
+    /// for that can be done now, such as [`DeviceHandle::send_now`] of others.
+    fn before_turn(&self);
 }
 
 impl Default for ServerOptions {
@@ -59,22 +66,11 @@ impl Default for ServerOptions {
             tls: None,
             queue_limit: 65_536,
             request_limit: 64 << 20,
-            keepalive: None,
             grace: Duration::from_secs(2),
             observer: None,
+            urgency: None,
         }
     }
-}
-
-/// The identity of a server, in PEM.
-#[derive(Clone)]
-pub struct ServerTls {
-    /// The certificate of the server, followed by those of its issuers.
-    pub certificate: Vec<u8>,
-    /// The private key of the certificate.
-    pub key: Vec<u8>,
-    /// If set, clients must show a certificate that one of these has issued (mutual TLS).
-    pub client_authorities: Option<Vec<u8>>,
 }
 
 /// Why a server could not be run.
@@ -85,11 +81,8 @@ pub enum ServeError {
     #[error("device id {0} is given to two devices of one server; give each its own")]
     DuplicateDevice(u64),
     /// The TLS identity cannot be used.
-    #[error("the TLS certificate or key of the server cannot be used: {0}")]
-    Tls(#[source] transport::Error),
-    /// The server failed while it ran.
-    #[error("the server failed: {0}")]
-    Transport(#[source] transport::Error),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 /// The devices of one server.
@@ -116,7 +109,6 @@ impl Devices {
 /// A P4Runtime server for one listener.
 pub struct Server {
     service: Service,
-    tls: Option<ServerTlsConfig>,
     options: ServerOptions,
 }
 
@@ -141,16 +133,9 @@ impl Server {
             devices: Arc::new(Devices(known)),
             streams: Arc::new(Streams::default()),
             queue_limit: options.queue_limit,
+            request_limit: options.request_limit,
         };
-        let tls = options.tls.as_ref().map(|tls| {
-            let config =
-                ServerTlsConfig::new().identity(Identity::from_pem(&tls.certificate, &tls.key));
-            match &tls.client_authorities {
-                Some(authorities) => config.client_ca_root(Certificate::from_pem(authorities)),
-                None => config,
-            }
-        });
-        Ok(Self { service, tls, options })
+        Ok(Self { service, options })
     }
 
     /// Serves the listener until `shutdown` is ready, then ends all streams with UNAVAILABLE and
@@ -164,49 +149,54 @@ impl Server {
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let mut server = transport::Server::builder()
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_frame_size(MAX_FRAME)
-            // One connection may carry the streams of any number of devices.
-            .max_concurrent_streams(None)
-            .http2_keepalive_interval(self.options.keepalive);
-        if let Some(tls) = self.tls {
-            server = server.tls_config(tls).map_err(ServeError::Tls)?;
-        }
-        let incoming = Incoming::new(listener, self.options.observer);
+        let tls = self.options.tls.as_ref().map(acceptor).transpose()?;
         let streams = Arc::clone(&self.service.streams);
         let devices = Arc::clone(&self.service.devices);
-        let service = Routes {
-            p4runtime: P4RuntimeServer::new(self.service)
-                .max_decoding_message_size(self.options.request_limit),
+        let routes = Routes {
+            p4runtime: self.service,
             gnmi: GnmiServer::new(Arc::new(move |target| devices.ports(target)), clock::timestamp),
         };
-
-        let (ended, end) = tokio::sync::oneshot::channel();
-        let signal = async {
-            shutdown.await;
-            streams.end_all();
-            // The receiver waits until this function returns.
-            let _ = ended.send(());
-        };
-        let serving = server.serve_with_incoming_shutdown(service, incoming, signal);
-        let overdue = async {
-            if end.await.is_err() {
-                std::future::pending::<()>().await;
+        let mut incoming = Incoming::new(listener, self.options.observer.clone());
+        let (close, closed) = watch::channel(false);
+        let mut connections = JoinSet::new();
+        let mut shutdown = pin!(shutdown);
+        loop {
+            tokio::select! {
+                () = &mut shutdown => break,
+                socket = incoming.next() => {
+                    let gate = socket.gate();
+                    let (tls, urgency) = (tls.clone(), self.options.urgency.clone());
+                    let (routes, mut closed) = (routes.clone(), closed.clone());
+                    connections.spawn(async move {
+                        let closing = async move {
+                            let _ = closed.wait_for(|closed| *closed).await;
+                        };
+                        match tls {
+                            None => connection::serve(socket, gate, routes, urgency, closing).await,
+                            Some(tls) => {
+                                // Whoever fails the handshake sees why; the observer heard of it.
+                                if let Ok(socket) = tls.accept(socket).await {
+                                    connection::serve(socket, gate, routes, urgency, closing).await;
+                                }
+                            }
+                        }
+                    });
+                }
+                Some(_) = connections.join_next() => {}
             }
-            time::sleep(self.options.grace).await;
-        };
-        tokio::select! {
-            served = serving => served.map_err(ServeError::Transport),
-            () = overdue => Ok(()),
         }
+        drop(incoming);
+        streams.end_all();
+        close.send_replace(true);
+        let all = async { while connections.join_next().await.is_some() {} };
+        // What is still open then is dropped.
+        let _ = time::timeout(self.options.grace, all).await;
+        Ok(())
     }
 }
 
-/// What a client may send on a stream, and on a connection, before we have read it. It is a
-/// limit and not an allocation.
-const STREAM_WINDOW: u32 = 4 << 20;
-const CONNECTION_WINDOW: u32 = 16 << 20;
-/// Fewer, larger frames for batches of packet-outs.
-const MAX_FRAME: u32 = 64 << 10;
+fn acceptor(tls: &ServerTls) -> Result<TlsAcceptor, TlsError> {
+    let mut config: rustls::ServerConfig = tls.config()?;
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

@@ -2,3 +2,4 @@
 
 pub mod pcap;
 pub mod tcp;
+pub mod tls;

@@ -19,7 +19,6 @@ mod listener;
 mod messages;
 mod null;
 mod session;
-mod tls;
 mod worker;
 
 use std::io;
@@ -32,8 +31,8 @@ pub use ::openflow::Version;
 
 use crate::application::Application;
 use crate::{Counters, Journal};
+pub use packetio::tls::{ServerTls, TlsError};
 use session::Policy;
-pub use tls::{ServerTls, TlsError};
 use worker::Worker;
 
 /// How often threads look whether they are to stop.
@@ -128,7 +127,7 @@ impl Controller {
     ///
     /// When the address cannot be listened on or the certificates cannot be used.
     pub fn bind(address: SocketAddr, options: Options) -> Result<Self, BindError> {
-        let tls = options.tls.as_ref().map(ServerTls::config).transpose()?;
+        let tls = options.tls.as_ref().map(ServerTls::config).transpose()?.map(Arc::new);
         let listen = |cause| BindError::Listen { address, cause };
         let listener = listener::listen(address).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;

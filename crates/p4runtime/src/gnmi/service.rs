@@ -13,7 +13,7 @@ use tonic::{
     Request, Response, Status, Streaming,
     body::Body,
     codegen::{BoxFuture, Service, http},
-    server::{Grpc, StreamingService, UnaryService},
+    server::{Grpc, StreamingService},
 };
 use tonic_prost::ProstCodec;
 
@@ -22,7 +22,10 @@ use super::{
     messages::{self, Mode, Path, SubscribeRequest, SubscribeResponse},
     tree,
 };
-use crate::outbox::{Outbox, OutboxReader};
+use crate::{
+    outbox::{Outbox, OutboxReader},
+    unary::Method,
+};
 
 /// Updates that may wait for a subscriber before it is cut off.
 const QUEUE: usize = 4096;
@@ -102,51 +105,31 @@ impl Service<http::Request<Body>> for GnmiServer {
         let server = self.clone();
         match request.uri().path() {
             "/gnmi.gNMI/Get" => Box::pin(async {
-                Ok(Grpc::new(ProstCodec::new()).unary(Get(server), request).await)
+                let get = Method(move |request| server.get(&request));
+                Ok(Grpc::new(ProstCodec::new()).unary(get, request).await)
             }),
             "/gnmi.gNMI/Subscribe" => Box::pin(async {
                 Ok(Grpc::new(ProstCodec::new()).streaming(Subscribe(server), request).await)
             }),
             "/gnmi.gNMI/Capabilities" => Box::pin(async {
-                Ok(Grpc::new(ProstCodec::new()).unary(Capabilities, request).await)
+                let tell = Method(|_: messages::CapabilityRequest| Ok(capabilities()));
+                Ok(Grpc::new(ProstCodec::new()).unary(tell, request).await)
             }),
             _ => Box::pin(async { Ok(Status::unimplemented("").into_http()) }),
         }
     }
 }
 
-type Answer<T> = BoxFuture<Response<T>, Status>;
-
-struct Get(GnmiServer);
-
-impl UnaryService<messages::GetRequest> for Get {
-    type Response = messages::GetResponse;
-    type Future = Answer<Self::Response>;
-
-    fn call(&mut self, request: Request<messages::GetRequest>) -> Self::Future {
-        let answer = self.0.get(request.get_ref()).map(Response::new);
-        Box::pin(std::future::ready(answer))
-    }
-}
-
-struct Capabilities;
-
-impl UnaryService<messages::CapabilityRequest> for Capabilities {
-    type Response = messages::CapabilityResponse;
-    type Future = Answer<Self::Response>;
-
-    fn call(&mut self, _request: Request<messages::CapabilityRequest>) -> Self::Future {
-        let interfaces = messages::ModelData {
-            name: "openconfig-interfaces".to_owned(),
-            organization: "OpenConfig working group".to_owned(),
-            version: "2.4.1".to_owned(),
-        };
-        let answer = messages::CapabilityResponse {
-            supported_models: vec![interfaces],
-            supported_encodings: vec![PROTO],
-            version: "0.7.0".to_owned(),
-        };
-        Box::pin(std::future::ready(Ok(Response::new(answer))))
+fn capabilities() -> messages::CapabilityResponse {
+    let interfaces = messages::ModelData {
+        name: "openconfig-interfaces".to_owned(),
+        organization: "OpenConfig working group".to_owned(),
+        version: "2.4.1".to_owned(),
+    };
+    messages::CapabilityResponse {
+        supported_models: vec![interfaces],
+        supported_encodings: vec![PROTO],
+        version: "0.7.0".to_owned(),
     }
 }
 
@@ -155,7 +138,7 @@ struct Subscribe(GnmiServer);
 impl StreamingService<SubscribeRequest> for Subscribe {
     type Response = SubscribeResponse;
     type ResponseStream = OutboxReader<SubscribeResponse>;
-    type Future = Answer<Self::ResponseStream>;
+    type Future = BoxFuture<Response<Self::ResponseStream>, Status>;
 
     fn call(&mut self, request: Request<Streaming<SubscribeRequest>>) -> Self::Future {
         let (outbox, reader) = Outbox::new(QUEUE);

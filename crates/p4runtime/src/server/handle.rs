@@ -212,6 +212,28 @@ impl DeviceHandle {
         &self,
         packets: impl IntoIterator<Item = PacketIn>,
     ) -> Result<usize, PacketInError> {
+        self.send_when(packets, When::InTurn)
+    }
+
+    /// As [`DeviceHandle::send_batch`], but the packet-ins are encoded and written before this
+    /// returns, as far as the socket takes them, instead of when the runtime comes to the
+    /// connection. Only for use on the runtime that serves the device.
+    ///
+    /// # Errors
+    ///
+    /// When nobody could receive them.
+    pub fn send_now(
+        &self,
+        packets: impl IntoIterator<Item = PacketIn>,
+    ) -> Result<usize, PacketInError> {
+        self.send_when(packets, When::Now)
+    }
+
+    fn send_when(
+        &self,
+        packets: impl IntoIterator<Item = PacketIn>,
+        when: When,
+    ) -> Result<usize, PacketInError> {
         let path = self.packet_in_path();
         if !path.has_pipeline {
             return Err(PacketInError::NoPipeline(self.shared.id));
@@ -219,11 +241,23 @@ impl DeviceHandle {
         match path.receivers.as_slice() {
             [] => Err(PacketInError::NoPrimary(self.shared.id)),
             [only] if only.filter.is_none() => {
-                Ok(only.outbox.push_all(packets.into_iter().map(Outgoing::Packet)))
+                let outbox = Arc::clone(&only.outbox);
+                // To write may lead back here.
+                drop(path);
+                Ok(when.push(&outbox, packets))
             }
             receivers => {
                 let packets: Vec<_> = packets.into_iter().collect();
-                let queued: Vec<_> = receivers.iter().map(|one| one.push(&packets)).collect();
+                let of_each = |receiver: &Receiver| {
+                    let passing = packets.iter().filter(|packet| receiver.receives(packet));
+                    (Arc::clone(&receiver.outbox), passing.cloned().collect::<Vec<_>>())
+                };
+                let batches: Vec<_> = receivers.iter().map(of_each).collect();
+                drop(path);
+                let queued = batches
+                    .into_iter()
+                    .map(|(outbox, batch)| when.push(&outbox, batch))
+                    .collect::<Vec<_>>();
                 Ok(queued.first().copied().unwrap_or_default())
             }
         }
@@ -456,9 +490,31 @@ impl DeviceHandle {
     }
 }
 
+/// When packet-ins are written.
+#[derive(Clone, Copy)]
+enum When {
+    /// When the runtime comes to the connection.
+    InTurn,
+    Now,
+}
+
+impl When {
+    fn push(
+        self,
+        outbox: &Outbox<Outgoing>,
+        packets: impl IntoIterator<Item = PacketIn>,
+    ) -> usize {
+        let packets = packets.into_iter().map(Outgoing::Packet);
+        match self {
+            Self::InTurn => outbox.push_all(packets),
+            Self::Now => outbox.push_and_write(packets),
+        }
+    }
+}
+
 impl Receiver {
-    fn push(&self, packets: &[PacketIn]) -> usize {
-        let passes = |packet: &&PacketIn| match &self.filter {
+    fn receives(&self, packet: &PacketIn) -> bool {
+        match &self.filter {
             None => true,
             Some((filter, pipeline)) => match &packet.metadata {
                 PacketInMetadata::Fields(fields) => filter.passes(fields),
@@ -466,8 +522,7 @@ impl Receiver {
                     .packet_in()
                     .is_some_and(|layout| filter.passes(&layout.metadata(*port))),
             },
-        };
-        self.outbox.push_all(packets.iter().filter(passes).cloned().map(Outgoing::Packet))
+        }
     }
 }
 

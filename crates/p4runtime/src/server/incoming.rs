@@ -6,18 +6,19 @@ use std::{
     io,
     net::SocketAddr,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
 
-use futures_core::Stream;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
     time::{Sleep, sleep},
 };
-use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// How long accepting rests after an error: it would fail again at once.
 const REST: Duration = Duration::from_millis(50);
@@ -50,11 +51,14 @@ impl Incoming {
     }
 }
 
-impl Stream for Incoming {
-    type Item = io::Result<Connection>;
+impl Incoming {
+    /// The next connection. It never ends, whatever fails.
+    pub(super) async fn next(&mut self) -> Socket {
+        std::future::poll_fn(|context| self.poll_next(context)).await
+    }
 
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = self.get_mut();
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Socket> {
+        let this = self;
         loop {
             if let Some(rest) = &mut this.rest {
                 ready!(rest.as_mut().poll(context));
@@ -68,7 +72,7 @@ impl Stream for Incoming {
                     if let Some(observer) = &observer {
                         observer.connection_opened(peer);
                     }
-                    return Poll::Ready(Some(Ok(Connection { stream, peer, observer })));
+                    return Poll::Ready(Socket { stream, peer, observer, gate: Arc::default() });
                 }
                 Err(error) => {
                     if let Some(observer) = &this.observer {
@@ -82,13 +86,42 @@ impl Stream for Incoming {
 }
 
 /// One accepted connection.
-pub(super) struct Connection {
+pub(super) struct Socket {
     stream: TcpStream,
     peer: SocketAddr,
     observer: Option<Arc<dyn ConnectionObserver>>,
+    gate: Arc<Gate>,
 }
 
-impl Drop for Connection {
+/// Keeps what has arrived in the socket while there is something to write that must not wait:
+/// h2 reads whenever it is polled.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    is_closed: AtomicBool,
+    /// Something had arrived when it was asked for.
+    held_back: AtomicBool,
+}
+
+impl Gate {
+    /// Lets nothing in until [`Gate::open`].
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether something was held back, for which its reader has to be woken.
+    pub(super) fn open(&self) -> bool {
+        self.is_closed.store(false, Ordering::Relaxed);
+        self.held_back.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl Socket {
+    pub(super) fn gate(&self) -> Arc<Gate> {
+        Arc::clone(&self.gate)
+    }
+}
+
+impl Drop for Socket {
     fn drop(&mut self) {
         if let Some(observer) = &self.observer {
             observer.connection_closed(self.peer);
@@ -96,25 +129,23 @@ impl Drop for Connection {
     }
 }
 
-impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
-
-    fn connect_info(&self) -> Self::ConnectInfo {
-        self.stream.connect_info()
-    }
-}
-
-impl AsyncRead for Connection {
+impl AsyncRead for Socket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.gate.is_closed.load(Ordering::Relaxed) {
+            if self.stream.poll_read_ready(context).is_ready() {
+                self.gate.held_back.store(true, Ordering::Relaxed);
+            }
+            return Poll::Pending;
+        }
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for Socket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,39 +1,43 @@
 //! Which service a request is for, by the path of its URI.
 
-use std::{
-    convert::Infallible,
-    task::{Context, Poll},
-};
+use std::convert::Infallible;
 
 use tonic::{
     Status,
     body::Body,
-    codegen::{BoxFuture, Service as Tower, http},
+    codegen::{BoxFuture, Service as _, http},
 };
 
 use super::service::Service;
-use crate::{gnmi::GnmiServer, proto::v1::p4_runtime_server::P4RuntimeServer};
+use crate::gnmi::GnmiServer;
+
+/// The path of the RPC that the connection serves itself.
+const STREAM_CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";
 
 /// The services of a server.
 #[derive(Clone)]
 pub(super) struct Routes {
-    pub(super) p4runtime: P4RuntimeServer<Service>,
+    pub(super) p4runtime: Service,
     pub(super) gnmi: GnmiServer,
 }
 
-impl Tower<http::Request<Body>> for Routes {
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<Self::Response, Self::Error>;
-
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
+impl Routes {
+    /// Whether a request opens a `StreamChannel`. One whose messages are compressed goes the
+    /// other way, where it is refused as any other.
+    pub(super) fn is_stream_channel<T>(&self, request: &http::Request<T>) -> bool {
+        let encoding = request.headers().get("grpc-encoding");
+        request.uri().path() == STREAM_CHANNEL && encoding.is_none_or(|name| name == "identity")
     }
 
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        match request.uri().path().trim_start_matches('/').split('/').next() {
-            Some("p4.v1.P4Runtime") => self.p4runtime.call(request),
-            Some("gnmi.gNMI") => self.gnmi.call(request),
+    /// Serves any other RPC.
+    pub(super) fn call(
+        &mut self,
+        request: http::Request<Body>,
+    ) -> BoxFuture<http::Response<Body>, Infallible> {
+        let path = request.uri().path().to_owned();
+        match path.trim_start_matches('/').split_once('/') {
+            Some(("p4.v1.P4Runtime", method)) => self.p4runtime.call(method, request),
+            Some(("gnmi.gNMI", _)) => self.gnmi.call(request),
             _ => Box::pin(async { Ok(Status::unimplemented("No such service.").into_http()) }),
         }
     }

@@ -1,4 +1,4 @@
-//! The RPCs, each a few lines around the state machine.
+//! The RPCs of P4Runtime, each a few lines around the state machine.
 
 use std::{
     collections::VecDeque,
@@ -10,20 +10,30 @@ use std::{
     task::{Context, Poll},
 };
 
+use bytes::Bytes;
 use futures_core::Stream;
-use tonic::{Request, Response, Status, Streaming};
+use h2::{RecvStream, server::SendResponse};
+use tonic::{
+    Status,
+    body::Body,
+    codegen::{BoxFuture, http},
+    server::Grpc,
+};
+use tonic_prost::ProstCodec;
 
 use super::{
     Devices,
+    channel::{Channel, Recipient},
+    connection::Link,
     shutdown::Streams,
-    stream::{IncomingTask, OutgoingStream},
 };
 use crate::{
     arbitration::StreamId,
     outbox::Outbox,
-    proto::v1::{self, p4_runtime_server::P4Runtime},
+    proto::v1,
     session::{Device, ReadOutcome},
     status,
+    unary::{Method, Streaming},
 };
 
 /// Stream ids are unique in the process, so that a device may be served by several servers.
@@ -35,71 +45,87 @@ pub(super) struct Service {
     pub(super) devices: Arc<Devices>,
     pub(super) streams: Arc<Streams>,
     pub(super) queue_limit: usize,
+    pub(super) request_limit: usize,
 }
 
-#[tonic::async_trait]
-impl P4Runtime for Service {
-    type ReadStream = ReadStream;
-    type StreamChannelStream = OutgoingStream;
-
-    async fn write(
+impl Service {
+    /// Serves an RPC, given the name of its method.
+    pub(super) fn call(
         &self,
-        request: Request<v1::WriteRequest>,
-    ) -> Result<Response<v1::WriteResponse>, Status> {
-        let request = request.get_ref();
-        self.devices.find(request.device_id)?.write(request)?;
-        Ok(Response::new(v1::WriteResponse {}))
+        method: &str,
+        request: http::Request<Body>,
+    ) -> BoxFuture<http::Response<Body>, std::convert::Infallible> {
+        let devices = Arc::clone(&self.devices);
+        macro_rules! unary {
+            ($method:expr) => {{
+                let mut grpc = Grpc::new(ProstCodec::default())
+                    .max_decoding_message_size(self.request_limit);
+                Box::pin(async move { Ok(grpc.unary(Method($method), request).await) })
+            }};
+        }
+        match method {
+            "Write" => unary!(move |request: v1::WriteRequest| {
+                devices.find(request.device_id)?.write(&request)?;
+                Ok(v1::WriteResponse {})
+            }),
+            "SetForwardingPipelineConfig" => {
+                unary!(move |request: v1::SetForwardingPipelineConfigRequest| {
+                    devices.find(request.device_id)?.set_pipeline(request)?;
+                    Ok(v1::SetForwardingPipelineConfigResponse {})
+                })
+            }
+            "GetForwardingPipelineConfig" => {
+                unary!(move |request: v1::GetForwardingPipelineConfigRequest| {
+                    devices.find(request.device_id)?.get_pipeline(&request)
+                })
+            }
+            "Capabilities" => {
+                unary!(|_: v1::CapabilitiesRequest| Ok(Device::capabilities()))
+            }
+            "Read" => {
+                let mut grpc = Grpc::new(ProstCodec::default())
+                    .max_decoding_message_size(self.request_limit);
+                let read = Streaming(move |request: v1::ReadRequest| {
+                    let outcome = devices.find(request.device_id)?.read(&request)?;
+                    Ok(ReadStream::new(outcome))
+                });
+                Box::pin(async move { Ok(grpc.server_streaming(read, request).await) })
+            }
+            "StreamChannel" => Box::pin(async { Ok(no_compression().into_http()) }),
+            _ => {
+                let said = format!("P4Runtime has no method {method}.");
+                Box::pin(async { Ok(Status::unimplemented(said).into_http()) })
+            }
+        }
     }
 
-    async fn read(
+    /// Opens a `StreamChannel`.
+    pub(super) fn stream_channel(
         &self,
-        request: Request<v1::ReadRequest>,
-    ) -> Result<Response<Self::ReadStream>, Status> {
-        let request = request.get_ref();
-        let outcome = self.devices.find(request.device_id)?.read(request)?;
-        Ok(Response::new(ReadStream::new(outcome)))
-    }
-
-    async fn set_forwarding_pipeline_config(
-        &self,
-        request: Request<v1::SetForwardingPipelineConfigRequest>,
-    ) -> Result<Response<v1::SetForwardingPipelineConfigResponse>, Status> {
-        let request = request.into_inner();
-        self.devices.find(request.device_id)?.set_pipeline(request)?;
-        Ok(Response::new(v1::SetForwardingPipelineConfigResponse {}))
-    }
-
-    async fn get_forwarding_pipeline_config(
-        &self,
-        request: Request<v1::GetForwardingPipelineConfigRequest>,
-    ) -> Result<Response<v1::GetForwardingPipelineConfigResponse>, Status> {
-        let request = request.get_ref();
-        self.devices.find(request.device_id)?.get_pipeline(request).map(Response::new)
-    }
-
-    async fn stream_channel(
-        &self,
-        request: Request<Streaming<v1::StreamMessageRequest>>,
-    ) -> Result<Response<Self::StreamChannelStream>, Status> {
-        let (outbox, reader) = Outbox::new(self.queue_limit);
+        requests: RecvStream,
+        respond: SendResponse<Bytes>,
+        link: Link,
+    ) -> Channel {
+        let (outbox, reader) = Outbox::on(self.queue_limit, Some(link));
         let stream = StreamId(NEXT_STREAM.fetch_add(1, Ordering::Relaxed));
         self.streams.enter(&outbox);
         let devices = Arc::clone(&self.devices);
-        tokio::spawn(IncomingTask::new(request.into_inner(), outbox, devices, stream));
-        Ok(Response::new(OutgoingStream::new(reader)))
+        let to = Recipient { outbox, devices, stream, request_limit: self.request_limit };
+        Channel::open(requests, respond, to, reader)
     }
+}
 
-    async fn capabilities(
-        &self,
-        _request: Request<v1::CapabilitiesRequest>,
-    ) -> Result<Response<v1::CapabilitiesResponse>, Status> {
-        Ok(Response::new(Device::capabilities()))
-    }
+/// What a client is told whose stream is not one of those that [`Service::stream_channel`] takes.
+fn no_compression() -> Status {
+    let mut status = Status::unimplemented("Compressed messages are not supported.");
+    let identity = tonic::metadata::MetadataValue::from_static("identity");
+    status.metadata_mut().insert("grpc-accept-encoding", identity);
+    status
 }
 
 /// The answer to a Read request on its way.
 #[derive(Debug)]
-pub(super) struct ReadStream {
+struct ReadStream {
     responses: VecDeque<v1::ReadResponse>,
     status: Option<Status>,
 }

@@ -2,11 +2,13 @@
 
 use bytes::Bytes;
 use p4runtime::{
+    arbitration::ElectionId,
+    client::{Client, ClientOptions},
     proto::v1::{self, stream_message_response::Update as Response, write_request::Atomicity},
     server::{PacketInError, ServerOptions},
 };
 
-use crate::support::{DIGEST, Heard, Served, packet_in, soon};
+use crate::support::{self, DIGEST, Heard, Served, packet_in, soon};
 
 fn field(metadata_id: u32, value: &'static [u8]) -> v1::PacketMetadata {
     v1::PacketMetadata { metadata_id, value: Bytes::from_static(value) }
@@ -30,6 +32,40 @@ async fn a_packet_in_has_the_form_of_the_pipeline() {
     drop((sender, receiver, client));
     served.log.wait_for(Heard::Primary(false)).await;
     assert_eq!(device.send(packet_in("late", 0)), Err(PacketInError::NoPrimary(1)));
+}
+
+#[tokio::test]
+async fn a_packet_in_that_cannot_wait_is_on_the_wire_when_the_call_returns() {
+    const COUNT: u8 = 10;
+    let served = Served::new(1, ServerOptions::default()).await;
+    let address = served.address.clone();
+    let (tell, told) = std::sync::mpsc::channel();
+    // In a runtime of its own, since that of the server is made to stand still below.
+    let controller = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let options = ClientOptions::default();
+            let mut client = Client::connect(&address, 1, &options).await.expect("connected");
+            let (sender, mut receiver) = client
+                .become_primary("", ElectionId(1), support::PATIENCE)
+                .await
+                .expect("primary");
+            client.ensure_pipeline(support::pipeline(1)).await.expect("pushed");
+            for _ in 0..COUNT {
+                let received = receiver.next().await.expect("open");
+                let Some(Response::Packet(packet)) = received else { panic!("{received:?}") };
+                tell.send(packet.payload).expect("listened to");
+            }
+            drop((client, sender));
+        });
+    });
+    served.log.wait_for(Heard::Pipeline).await;
+    for number in 0..COUNT {
+        assert_eq!(served.devices[0].send_now([packet_in(vec![number], 0)]), Ok(1));
+        // Nothing else of this runtime gets a turn until the controller has it.
+        assert_eq!(told.recv_timeout(support::PATIENCE).as_deref(), Ok(&[number][..]));
+    }
+    controller.join().expect("no panic");
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ use tokio::sync::watch;
 use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
 use crate::config::{DeviceAddress, PortForm, Protocol};
 use crate::ledger::Tally;
+use pacer::Pacing;
 use thread::{Doorman, Member, Observer, Shared, ThreadState};
 
 /// Why the engine could not start.
@@ -237,6 +238,7 @@ fn run(
     // The default slack of 50 us would be added to every sleep.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let pacing = Arc::new(Pacing::new(thread));
     runtime.block_on(async {
         let (end, ended) = watch::channel(false);
         let mut tasks = tokio::task::JoinSet::new();
@@ -246,6 +248,7 @@ fn run(
             let options = ServerOptions {
                 tls: tls.clone(),
                 observer: Some(Arc::new(doorman)),
+                urgency: Some(pacing.clone()),
                 // The trial is over then, and controllers are known to linger.
                 grace: Duration::from_millis(100),
                 ..ServerOptions::default()
@@ -257,7 +260,8 @@ fn run(
                 let _ = ended.wait_for(|ended| *ended).await;
             }));
         }
-        let result = pacer::pace(thread).await;
+        // It writes to any number of connections, which is no reason to have it wait.
+        let result = tokio::task::coop::unconstrained(pacing.pace()).await;
         end.send_replace(true);
         while let Some(served) = tasks.join_next().await {
             if let Ok(Err(error)) = served {

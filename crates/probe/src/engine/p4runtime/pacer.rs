@@ -1,9 +1,14 @@
-//! The task that hands packet-ins to the streams when they are due.
+//! Hands packet-ins to the streams when they are due.
+//!
+//! A task of its own waits for due times. Where the runtime is busy with connections that have
+//! something to read, that task's turn would come late, so every connection whose turn comes hands
+//! over first what is due ([`Urgency`]). What was handed over is written at once.
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use p4runtime::server::{DeviceHandle, PacketIn};
+use p4runtime::server::{DeviceHandle, PacketIn, Urgency};
 
 use super::thread::{HELD_BACK, ThreadState};
 use super::timer::Timer;
@@ -25,8 +30,14 @@ const HIGH_WATER: usize = 4096;
 /// A queue that did not move for so long although the task was on time is not being read.
 const STALLED: u64 = 5_000_000;
 
-struct Pacer<'a> {
-    thread: &'a ThreadState,
+/// The pacing of one engine thread, which all its connections share.
+pub(super) struct Pacing {
+    thread: Arc<ThreadState>,
+    pacer: Mutex<Pacer>,
+}
+
+struct Pacer {
+    thread: Arc<ThreadState>,
     devices: Vec<DeviceHandle>,
     schedule: Option<ShardSchedule>,
     /// Due times of each member that were not handed over: due, and whether held back.
@@ -40,52 +51,80 @@ struct Pacer<'a> {
     next_tick: u64,
 }
 
-/// Paces until told to stop.
-pub(super) async fn pace(thread: &ThreadState) -> io::Result<()> {
-    let timer = Timer::new()?;
-    let plan = &thread.shared.plan;
-    let (members, indices) = {
-        let books = thread.books();
-        let indices: Vec<u32> = books.recorder.switches.iter().map(|r| r.index).collect();
-        (indices.len(), indices)
-    };
-    let mut pacer = Pacer {
-        thread,
-        devices: thread.devices(),
-        schedule: plan.schedule.as_ref().map(|schedule| schedule.shard(indices)),
-        pending: vec![VecDeque::new(); members],
-        waiting: Vec::new(),
-        is_waiting: vec![false; members],
-        batch: Vec::new(),
-        introduced: false,
-        primed: false,
-        next_tick: 0,
-    };
-    let orders = &thread.shared.orders;
-    while !orders.is_stopped() {
-        let now = orders.clock.now();
-        pacer.work(now);
-        let wait = pacer.wake(now).saturating_sub(orders.clock.now());
-        if wait <= SPIN {
-            // Lets the streams and the sockets have their turn.
-            tokio::task::yield_now().await;
-        } else {
-            tokio::select! {
-                slept = timer.sleep(wait - SPIN) => slept?,
-                () = thread.wake.notified() => {}
+impl Pacing {
+    /// The pacing of a thread whose devices are set.
+    pub(super) fn new(thread: &Arc<ThreadState>) -> Self {
+        let plan = &thread.shared.plan;
+        let (members, indices) = {
+            let books = thread.books();
+            let indices: Vec<u32> = books.recorder.switches.iter().map(|r| r.index).collect();
+            (indices.len(), indices)
+        };
+        let pacer = Pacer {
+            thread: thread.clone(),
+            devices: thread.devices(),
+            schedule: plan.schedule.as_ref().map(|schedule| schedule.shard(indices)),
+            pending: vec![VecDeque::new(); members],
+            waiting: Vec::new(),
+            is_waiting: vec![false; members],
+            batch: Vec::new(),
+            introduced: false,
+            primed: false,
+            next_tick: 0,
+        };
+        Self { thread: thread.clone(), pacer: Mutex::new(pacer) }
+    }
+
+    /// Paces until told to stop.
+    pub(super) async fn pace(&self) -> io::Result<()> {
+        let timer = Timer::new()?;
+        let orders = &self.thread.shared.orders;
+        while !orders.is_stopped() {
+            let now = orders.clock.now();
+            let wake = {
+                let mut pacer = self.pacer();
+                pacer.work(now);
+                pacer.wake(now)
+            };
+            let wait = wake.saturating_sub(orders.clock.now());
+            if wait <= SPIN {
+                // Lets the streams and the sockets have their turn.
+                tokio::task::yield_now().await;
+            } else {
+                tokio::select! {
+                    slept = timer.sleep(wait - SPIN) => slept?,
+                    () = self.thread.wake.notified() => {}
+                }
             }
         }
+        if let Some(at) = self.thread.traffic_time() {
+            self.thread.books().recorder.close(at);
+        }
+        self.pacer().publish();
+        Ok(())
     }
-    if let Some(at) = thread.traffic_time() {
-        thread.books().recorder.close(at);
+
+    fn pacer(&self) -> MutexGuard<'_, Pacer> {
+        // A panic elsewhere ends the trial anyway.
+        self.pacer.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    pacer.publish();
-    Ok(())
 }
 
-impl Pacer<'_> {
+impl Urgency for Pacing {
+    fn before_turn(&self) {
+        // Held by a caller further up, which hands over itself.
+        let Ok(mut pacer) = self.pacer.try_lock() else { return };
+        let now = self.thread.shared.orders.clock.now();
+        if pacer.is_due(now) {
+            pacer.work(now);
+        }
+    }
+}
+
+impl Pacer {
     fn work(&mut self, now: u64) {
-        let orders = &self.thread.shared.orders;
+        let thread = self.thread.clone();
+        let orders = &thread.shared.orders;
         if orders.is_settling() && !self.introduced {
             self.introduce();
         }
@@ -105,6 +144,14 @@ impl Pacer<'_> {
         if now >= self.next_tick {
             self.tick(now);
         }
+    }
+
+    /// Whether the schedule has something for this moment of the trial's clock.
+    fn is_due(&self, now: u64) -> bool {
+        let orders = &self.thread.shared.orders;
+        let due = self.schedule.as_ref().and_then(ShardSchedule::peek);
+        orders.traffic_start().zip(due).is_some_and(|(start, due)| start + due.at.0 <= now)
+            && !orders.is_stopped()
     }
 
     /// The moment of the next thing to do, on the trial's clock.
@@ -215,7 +262,7 @@ impl Pacer<'_> {
             drop(books);
             let first = self.batch.first().map(|packet| packet.tag & !HELD_BACK);
             let offered = self.batch.len();
-            let queued = device.send_batch(self.batch.drain(..)).unwrap_or(0);
+            let queued = device.send_now(self.batch.drain(..)).unwrap_or(0);
             if let Some(first) = first {
                 let mut books = self.thread.books();
                 for sequence in first + queued as u64..first + offered as u64 {

@@ -1,4 +1,4 @@
-//! TLS settings of a controller.
+//! TLS settings of servers: controllers for OpenFlow, switches for P4Runtime.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 
-/// How a controller identifies itself, and whom it trusts, in PEM.
+/// How a server identifies itself, and whom it trusts, in PEM.
 #[derive(Clone)]
 pub struct ServerTls {
-    /// The controller's certificate, followed by those of its issuers.
+    /// The server's certificate, followed by those of its issuers.
     pub certificate: Vec<u8>,
     /// The private key of the certificate.
     pub key: Vec<u8>,
-    /// If set, switches must show a certificate that one of these has issued (mutual TLS).
+    /// If set, clients must show a certificate that one of these has issued (mutual TLS).
     pub client_authorities: Option<Vec<u8>>,
 }
 
@@ -32,7 +32,7 @@ impl std::fmt::Debug for ServerTls {
 #[non_exhaustive]
 pub enum TlsError {
     /// A text is not PEM.
-    #[error("the {what} of the controller cannot be read: {cause}; PEM is wanted")]
+    #[error("the {what} of the server cannot be read: {cause}; PEM is wanted")]
     Pem {
         /// Which text it is.
         what: &'static str,
@@ -40,18 +40,24 @@ pub enum TlsError {
         cause: pem::Error,
     },
     /// A text holds no certificate.
-    #[error("the {0} of the controller holds no certificate; PEM with one is wanted")]
+    #[error("the {0} of the server holds no certificate; PEM with one is wanted")]
     NoCertificate(&'static str),
     /// Certificate and key do not fit, or are of a kind that is not supported.
-    #[error("the TLS certificate or key of the controller cannot be used: {0}")]
+    #[error("the TLS certificate or key of the server cannot be used: {0}")]
     Setup(#[from] rustls::Error),
     /// The authorities cannot be used.
-    #[error("the authorities that may issue certificates for switches cannot be used: {0}")]
+    #[error("the authorities that may issue certificates for clients cannot be used: {0}")]
     Authorities(#[from] VerifierBuilderError),
 }
 
 impl ServerTls {
-    pub(super) fn config(&self) -> Result<Arc<ServerConfig>, TlsError> {
+    /// The settings as rustls takes them.
+    ///
+    /// # Errors
+    ///
+    /// When a text is no PEM or holds no certificate, or when certificate, key and authorities
+    /// cannot be used.
+    pub fn config(&self) -> Result<ServerConfig, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()?;
@@ -71,7 +77,7 @@ impl ServerTls {
         let chain = certificates(&self.certificate, "certificate")?;
         let key = PrivateKeyDer::from_pem_slice(&self.key)
             .map_err(|cause| TlsError::Pem { what: "private key", cause })?;
-        Ok(Arc::new(builder.with_single_cert(chain, key)?))
+        Ok(builder.with_single_cert(chain, key)?)
     }
 }
 

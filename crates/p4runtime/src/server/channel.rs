@@ -1,0 +1,297 @@
+//! Both directions of a `StreamChannel`.
+//!
+//! Outgoing: whatever waits in the outbox is encoded into one buffer and sent as one frame.
+//! Incoming: every message that has been received is taken before others have their turn, and
+//! packet-outs are handed over in lists. Neither direction waits for the other, because a peer
+//! that stops reading must not stop us from reading.
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::{Bytes, BytesMut};
+use h2::{RecvStream, SendStream, server::SendResponse};
+use prost::Message as _;
+use futures_core::Stream as _;
+use tonic::{Status, codegen::http};
+
+use super::{
+    Devices,
+    handle::{DeviceHandle, Outgoing, PacketIn, PacketInMetadata},
+    message::{self, Messages},
+};
+use crate::{
+    arbitration::StreamId,
+    outbox::{Outbox, OutboxReader},
+    proto::v1::{
+        self, stream_message_request::Update as Request,
+        stream_message_response::Update as Response,
+    },
+    session::Pipeline,
+};
+
+/// Packet-outs that are handed over together at most.
+const PACKET_OUTS: usize = 256;
+/// Frames after which others have their turn, however many more are there.
+const FRAMES_PER_TURN: usize = 1024;
+/// Bytes that are encoded together, roughly.
+const BATCH: usize = 32 * 1024;
+
+/// A stream that a client has opened.
+pub(super) struct Channel {
+    /// `None` once there is nothing more to read.
+    receiving: Option<Receiving>,
+    sending: Sending,
+}
+
+impl Channel {
+    /// Answers the request that opens a stream. The second part of the outbox is `reader`.
+    pub(super) fn open(
+        requests: RecvStream,
+        mut respond: SendResponse<Bytes>,
+        to: Recipient,
+        reader: OutboxReader<Outgoing>,
+    ) -> Self {
+        let mut head = http::Response::new(());
+        let grpc = http::HeaderValue::from_static("application/grpc");
+        head.headers_mut().insert(http::header::CONTENT_TYPE, grpc);
+        Self {
+            receiving: Some(Receiving::new(requests, to)),
+            sending: Sending {
+                // A stream that is reset already fails here.
+                stream: respond.send_response(head, false).ok(),
+                reader,
+                device: None,
+                pipeline: None,
+                buffer: BytesMut::new(),
+            },
+        }
+    }
+
+    /// Receives and sends what is possible; ready when the stream has ended.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(receiving) = &mut self.receiving
+            && receiving.poll(context).is_ready()
+        {
+            self.receiving = None;
+        }
+        self.sending.poll(context)
+    }
+
+    /// The second half of [`Channel::poll`] alone.
+    pub(super) fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.sending.poll(context)
+    }
+}
+
+struct Sending {
+    stream: Option<SendStream<Bytes>>,
+    reader: OutboxReader<Outgoing>,
+    device: Option<DeviceHandle>,
+    pipeline: Option<Arc<Pipeline>>,
+    buffer: BytesMut,
+}
+
+impl Sending {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let ended = ready!(self.try_poll(context));
+        if let (Some(stream), Ok(status)) = (&mut self.stream, ended) {
+            let mut trailers = http::HeaderMap::new();
+            // What a status holds can be said in a header: it was checked when it was made.
+            let _ = status.add_header(&mut trailers);
+            let _ = stream.send_trailers(trailers);
+        }
+        Poll::Ready(())
+    }
+
+    /// Ready with the status that ends the stream, or with an error if the client has ended it.
+    fn try_poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Status, Gone>> {
+        loop {
+            ready!(self.poll_room(context)?);
+            let ended = self.fill(context);
+            if !self.buffer.is_empty()
+                && let Some(stream) = &mut self.stream
+            {
+                stream.send_data(self.buffer.split().freeze(), false).map_err(|_| Gone)?;
+            }
+            if let Some(ended) = ended {
+                return ended.map(Ok);
+            }
+        }
+    }
+
+    /// Ready when the client takes more.
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+        let Some(stream) = &mut self.stream else { return Poll::Ready(Err(Gone)) };
+        stream.reserve_capacity(1);
+        while stream.capacity() == 0 {
+            match ready!(stream.poll_capacity(context)) {
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Poll::Ready(Err(Gone)),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Encodes what waits: until the buffer is full, until nothing is ready (pending), or to the
+    /// end (ready).
+    fn fill(&mut self, context: &mut Context<'_>) -> Option<Poll<Status>> {
+        while self.buffer.len() < BATCH {
+            let message = match std::pin::Pin::new(&mut self.reader).poll_next(context) {
+                Poll::Pending => return Some(Poll::Pending),
+                Poll::Ready(None) => return Some(Poll::Ready(Status::ok(""))),
+                Poll::Ready(Some(Err(status))) => return Some(Poll::Ready(status)),
+                Poll::Ready(Some(Ok(Outgoing::Device(device)))) => {
+                    self.device = Some(device);
+                    continue;
+                }
+                Poll::Ready(Some(Ok(Outgoing::Pipeline(pipeline)))) => {
+                    self.pipeline = Some(pipeline);
+                    continue;
+                }
+                Poll::Ready(Some(Ok(Outgoing::Message(message)))) => *message,
+                Poll::Ready(Some(Ok(Outgoing::Packet(packet)))) => self.packet_in(packet),
+            };
+            message::put(&message, &mut self.buffer);
+        }
+        None
+    }
+
+    fn packet_in(&self, packet: PacketIn) -> v1::StreamMessageResponse {
+        let metadata = match packet.metadata {
+            PacketInMetadata::Fields(fields) => fields,
+            PacketInMetadata::IngressPort(port) => {
+                let layout = self.pipeline.as_ref().and_then(|pipeline| pipeline.packet_in());
+                layout.map(|layout| layout.metadata(port)).unwrap_or_default()
+            }
+        };
+        if let Some(device) = &self.device {
+            device.sent(packet.tag);
+        }
+        let packet = v1::PacketIn { payload: packet.payload, metadata };
+        v1::StreamMessageResponse { update: Some(Response::Packet(packet)) }
+    }
+}
+
+/// The client has ended the stream or the connection.
+struct Gone;
+
+/// For whom a stream is, once it has said so.
+pub(super) struct Recipient {
+    pub(super) outbox: Arc<Outbox<Outgoing>>,
+    pub(super) devices: Arc<Devices>,
+    pub(super) stream: StreamId,
+    /// The largest message in bytes.
+    pub(super) request_limit: usize,
+}
+
+struct Receiving {
+    requests: RecvStream,
+    messages: Messages,
+    to: Recipient,
+    device: Option<DeviceHandle>,
+    packets: Vec<v1::PacketOut>,
+}
+
+impl Receiving {
+    fn new(requests: RecvStream, to: Recipient) -> Self {
+        let messages = Messages::new(to.request_limit);
+        Self { requests, messages, to, device: None, packets: Vec::new() }
+    }
+
+    /// Ready when either direction has ended.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        for _ in 0..FRAMES_PER_TURN {
+            match self.poll_frame(context) {
+                Poll::Ready(Ok(true)) => {}
+                Poll::Ready(ended) => {
+                    self.flush();
+                    self.to.outbox.end(ended.err());
+                    return Poll::Ready(());
+                }
+                Poll::Pending => {
+                    self.flush();
+                    return self.to.outbox.poll_closed(context);
+                }
+            }
+        }
+        self.flush();
+        if self.to.outbox.is_closed() {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Handles the messages of one frame; false at the end of the stream.
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, Status>> {
+        let frame = match ready!(self.requests.poll_data(context)) {
+            Some(Ok(frame)) => frame,
+            Some(Err(error)) => return Poll::Ready(Err(Status::cancelled(error.to_string()))),
+            None if self.messages.is_inside() => {
+                return Poll::Ready(Err(Status::internal("The stream ends inside a message.")));
+            }
+            None => return Poll::Ready(Ok(false)),
+        };
+        // It fails for a stream that was reset, which the next frame tells.
+        let _ = self.requests.flow_control().release_capacity(frame.len());
+        self.messages.push(frame);
+        while let Some(message) = self.messages.next() {
+            let request = v1::StreamMessageRequest::decode(message?)
+                .map_err(|error| Status::internal(format!("The message is malformed: {error}.")))?;
+            self.handle(request);
+        }
+        Poll::Ready(Ok(true))
+    }
+
+    fn handle(&mut self, request: v1::StreamMessageRequest) {
+        let Some(device) = &self.device else { return self.first(request) };
+        match request.update {
+            Some(Request::Packet(packet)) => {
+                self.packets.push(packet);
+                if self.packets.len() >= PACKET_OUTS {
+                    device.packet_outs(self.to.stream, &mut self.packets);
+                }
+            }
+            update => {
+                device.packet_outs(self.to.stream, &mut self.packets);
+                device.message(self.to.stream, v1::StreamMessageRequest { update });
+            }
+        }
+    }
+
+    fn first(&mut self, request: v1::StreamMessageRequest) {
+        let status = match &request.update {
+            Some(Request::Arbitration(update)) => match self.to.devices.find(update.device_id) {
+                Ok(device) => {
+                    device.timer().enter(tokio::runtime::Handle::current());
+                    device.open(self.to.stream, &self.to.outbox, request);
+                    self.device = Some(device);
+                    return;
+                }
+                Err(status) => status,
+            },
+            _ => Status::failed_precondition(
+                "The first message of a stream must be an arbitration update.",
+            ),
+        };
+        self.to.outbox.end(Some(status));
+    }
+
+    fn flush(&mut self) {
+        if let Some(device) = &self.device {
+            device.packet_outs(self.to.stream, &mut self.packets);
+        }
+    }
+}
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        // Here and not at the end of `poll`, so that a runtime that is shut down tells as well.
+        self.to.outbox.end(None);
+        if let Some(device) = self.device.take() {
+            device.closed(self.to.stream);
+        }
+    }
+}

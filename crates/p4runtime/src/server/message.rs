@@ -1,0 +1,158 @@
+//! Messages of gRPC in the DATA frames that carry them ("gRPC over HTTP2", Length-Prefixed-Message):
+//! a byte that says whether the message is compressed, its length in four, the message.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use prost::Message;
+use tonic::Status;
+
+/// Bytes before a message.
+const PREFIX: usize = 5;
+
+/// Appends a message.
+pub(super) fn put(message: &impl Message, out: &mut BytesMut) {
+    let length = message.encoded_len();
+    out.reserve(PREFIX + length);
+    out.put_u8(0);
+    // Nothing that is sent here comes near the 4 GiB that the prefix can say.
+    out.put_u32(length as u32);
+    message.encode_raw(out);
+}
+
+/// Takes frames apart into messages, which share their memory unless they cross frames.
+#[derive(Debug)]
+pub(super) struct Messages {
+    limit: usize,
+    frame: Bytes,
+    /// The beginning of a message that began in an earlier frame.
+    begun: BytesMut,
+}
+
+impl Messages {
+    /// Messages of at most `limit` bytes.
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, frame: Bytes::new(), begun: BytesMut::new() }
+    }
+
+    /// The next frame, once [`Messages::next`] has returned all messages of the one before.
+    pub(super) fn push(&mut self, frame: Bytes) {
+        if self.begun.is_empty() {
+            self.frame = frame;
+        } else {
+            self.begun.extend_from_slice(&frame);
+            self.frame = self.begun.split().freeze();
+        }
+    }
+
+    /// The next message that is there in whole.
+    pub(super) fn next(&mut self) -> Option<Result<Bytes, Status>> {
+        let &[compressed, a, b, c, d, ..] = &*self.frame else { return self.keep(0) };
+        let length = u32::from_be_bytes([a, b, c, d]) as usize;
+        if compressed != 0 {
+            let said = "The message is compressed, though the server did not say that it may be.";
+            return Some(Err(Status::unimplemented(said)));
+        }
+        if length > self.limit {
+            let said = format!("The message has {length} bytes; {} are allowed.", self.limit);
+            return Some(Err(Status::out_of_range(said)));
+        }
+        if self.frame.len() < PREFIX + length {
+            return self.keep(PREFIX + length);
+        }
+        self.frame.advance(PREFIX);
+        Some(Ok(self.frame.split_to(length)))
+    }
+
+    /// Whether the end of the stream would cut a message.
+    pub(super) fn is_inside(&self) -> bool {
+        !self.begun.is_empty() || !self.frame.is_empty()
+    }
+
+    /// Keeps what is left until the rest of a message of `whole` bytes comes.
+    fn keep(&mut self, whole: usize) -> Option<Result<Bytes, Status>> {
+        if !self.frame.is_empty() {
+            let rest = std::mem::take(&mut self.frame);
+            // Mostly nobody else holds the memory, so that it grows in place.
+            self.begun = rest.into();
+            self.begun.reserve(whole.saturating_sub(self.begun.len()).min(GROWTH));
+        }
+        None
+    }
+}
+
+/// What a peer can have allocated by announcing a message without sending it.
+const GROWTH: usize = 256 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tonic::Code;
+
+    use super::*;
+
+    fn all(messages: &mut Messages) -> Vec<Bytes> {
+        std::iter::from_fn(|| messages.next()).map(|message| message.expect("good")).collect()
+    }
+
+    #[test]
+    fn a_message_that_fits_a_frame_shares_its_memory() {
+        let frame = Bytes::from_static(&[0, 0, 0, 0, 2, 7, 8, 0, 0, 0, 0, 0]);
+        let start = frame.as_ptr();
+        let mut messages = Messages::new(100);
+        messages.push(frame);
+        let got = all(&mut messages);
+        assert_eq!(got, [&[7, 8][..], &[]]);
+        assert_eq!(got[0].as_ptr(), start.wrapping_add(PREFIX));
+        assert!(!messages.is_inside());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused() {
+        for (frame, code) in [
+            (&[1, 0, 0, 0, 1, 7][..], Code::Unimplemented),
+            (&[0, 0, 0, 0, 11, 7], Code::OutOfRange),
+            (&[0, 0xff, 0xff, 0xff, 0xff], Code::OutOfRange),
+        ] {
+            let mut messages = Messages::new(10);
+            messages.push(Bytes::copy_from_slice(frame));
+            let refused = messages.next().expect("an answer").expect_err("refused");
+            assert_eq!(refused.code(), code, "{frame:?}");
+        }
+    }
+
+    #[test]
+    fn an_announcement_allocates_little() {
+        let mut messages = Messages::new(usize::MAX);
+        messages.push(Bytes::from_static(&[0, 0xff, 0xff, 0xff, 0xff, 1]));
+        assert!(messages.next().is_none());
+        assert!(messages.is_inside());
+        assert!(messages.begun.capacity() <= 2 * GROWTH);
+    }
+
+    proptest! {
+        #[test]
+        fn frames_may_cut_anywhere(
+            lengths in prop::collection::vec(0_usize..40, 0..12),
+            cuts in prop::collection::vec(1_usize..30, 0..40),
+        ) {
+            let sent: Vec<Vec<u8>> =
+                lengths.iter().enumerate().map(|(i, length)| vec![i as u8; *length]).collect();
+            let mut bytes = BytesMut::new();
+            for message in &sent {
+                bytes.put_u8(0);
+                bytes.put_u32(message.len() as u32);
+                bytes.extend_from_slice(message);
+            }
+            let mut bytes = bytes.freeze();
+            let mut messages = Messages::new(40);
+            let mut got = Vec::new();
+            for cut in cuts {
+                messages.push(bytes.split_to(cut.min(bytes.len())));
+                got.extend(all(&mut messages));
+            }
+            messages.push(bytes);
+            got.extend(all(&mut messages));
+            prop_assert_eq!(got, sent);
+            prop_assert!(!messages.is_inside());
+        }
+    }
+}

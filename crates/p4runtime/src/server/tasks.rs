@@ -1,0 +1,219 @@
+//! The tasks of one connection, and which of them have something to do.
+//!
+//! All calls of a connection are polled inside the one task that drives it: a task of the runtime
+//! for each would be queued and woken separately, which costs more than what most of them do.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Wake, Waker},
+};
+
+/// Who of a connection is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The connection itself: bytes to read or to write.
+    Transport,
+    /// The call in this place.
+    Call(usize),
+}
+
+/// The parts of a connection that were woken and not polled yet.
+#[derive(Debug, Default)]
+pub(super) struct Ready {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    woken: VecDeque<Part>,
+    /// The connection is being polled and will look again before it stops.
+    has_turn: bool,
+    /// Wakes the task of the connection.
+    task: Option<Waker>,
+}
+
+impl Ready {
+    /// Wakers of `part`.
+    pub(super) fn waker(self: &Arc<Self>, part: Part) -> Waker {
+        Waker::from(Arc::new(Signal { part, ready: Arc::clone(self) }))
+    }
+
+    /// Remembers how the task of the connection is woken.
+    pub(super) fn driven_by(&self, task: &Waker) {
+        let mut state = self.state();
+        match &mut state.task {
+            Some(known) => known.clone_from(task),
+            None => state.task = Some(task.clone()),
+        }
+    }
+
+    /// From now on parts that are woken do not wake the task.
+    pub(super) fn begin_turn(&self) {
+        self.state().has_turn = true;
+    }
+
+    /// A part that was woken.
+    pub(super) fn next(&self) -> Option<Part> {
+        self.state().woken.pop_front()
+    }
+
+    /// Takes back that a part was woken.
+    pub(super) fn forget(&self, part: Part) {
+        self.state().woken.retain(|woken| *woken != part);
+    }
+
+    /// Ends a turn. Parts that were not polled in it wake the task.
+    pub(super) fn end_turn(&self) {
+        let mut state = self.state();
+        state.has_turn = false;
+        if !state.woken.is_empty() {
+            let task = state.task.clone();
+            drop(state);
+            task.iter().for_each(Waker::wake_by_ref);
+        }
+    }
+
+    /// Wakes the task though no part is ready, since the connection has ended.
+    pub(super) fn wake_task(&self) {
+        let task = self.state().task.clone();
+        task.iter().for_each(Waker::wake_by_ref);
+    }
+
+    fn wake(&self, part: Part) {
+        let mut state = self.state();
+        // The list is as long as the connection has calls that are ready: mostly one.
+        if state.woken.contains(&part) {
+            return;
+        }
+        state.woken.push_back(part);
+        if !state.has_turn {
+            let task = state.task.clone();
+            drop(state);
+            task.iter().for_each(Waker::wake_by_ref);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No code panics while it holds the lock, and a list is valid at any moment.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Signal {
+    part: Part,
+    ready: Arc<Ready>,
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.ready.wake(self.part);
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.ready.wake(self.part);
+    }
+}
+
+/// Things in places that stay theirs, with a waker each.
+#[derive(Debug)]
+pub(super) struct Places<T> {
+    places: Vec<(Option<T>, Waker)>,
+    free: Vec<usize>,
+}
+
+impl<T> Places<T> {
+    pub(super) fn new() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+
+    /// Puts what `make` makes of its place there, woken.
+    pub(super) fn enter(&mut self, ready: &Arc<Ready>, make: impl FnOnce(usize) -> T) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            let place = self.places.len();
+            self.places.push((None, ready.waker(Part::Call(place))));
+            place
+        });
+        let (thing, waker) = &mut self.places[place];
+        *thing = Some(make(place));
+        waker.wake_by_ref();
+    }
+
+    /// What is in a place, if it has not left.
+    pub(super) fn get(&mut self, place: usize) -> Option<(&mut T, &Waker)> {
+        let (thing, waker) = self.places.get_mut(place)?;
+        Some((thing.as_mut()?, waker))
+    }
+
+    /// Takes what is in a place out. Whoever still holds its waker wakes a later one for nothing.
+    pub(super) fn leave(&mut self, place: usize) {
+        if self.places[place].0.take().is_some() {
+            self.free.push(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn driven() -> (Arc<Ready>, Arc<Count>) {
+        let (ready, count) = (Arc::new(Ready::default()), Arc::new(Count::default()));
+        ready.driven_by(&Waker::from(Arc::clone(&count)));
+        (ready, count)
+    }
+
+    #[test]
+    fn a_part_that_is_woken_twice_has_one_turn() {
+        let (ready, count) = driven();
+        let waker = ready.waker(Part::Call(3));
+        waker.wake_by_ref();
+        waker.wake_by_ref();
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
+        ready.begin_turn();
+        assert_eq!((ready.next(), ready.next()), (Some(Part::Call(3)), None));
+    }
+
+    #[test]
+    fn a_turn_is_not_interrupted_and_nothing_is_forgotten() {
+        let (ready, count) = driven();
+        ready.begin_turn();
+        ready.waker(Part::Transport).wake();
+        assert_eq!(count.0.load(Ordering::SeqCst), 0);
+        ready.end_turn();
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
+        ready.begin_turn();
+        ready.forget(Part::Transport);
+        ready.end_turn();
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn places_are_used_again_and_a_late_waker_is_harmless() {
+        let (ready, _) = driven();
+        let mut places = Places::new();
+        places.enter(&ready, |place| (place, "first"));
+        let late = places.get(0).expect("there").1.clone();
+        places.leave(0);
+        places.leave(0);
+        assert!(places.get(0).is_none());
+        places.enter(&ready, |place| (place, "second"));
+        places.enter(&ready, |place| (place, "third"));
+        assert_eq!(places.get(0).expect("there").0, &(0, "second"));
+        assert_eq!(places.get(1).expect("there").0, &(1, "third"));
+        while ready.next().is_some() {}
+        late.wake();
+        assert_eq!(ready.next(), Some(Part::Call(0)));
+    }
+}
