@@ -4,24 +4,23 @@
 //! side is the same queue as the server's: packet-outs that are sent together leave in one
 //! frame.
 
+mod connection;
 mod error;
 mod stream;
 
 use std::time::Duration;
 
+pub use packetio::tls::{ClientTls, TlsError};
 use prost_types::Any;
-use tonic::{
-    Request,
-    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
-};
+use tonic::Status;
 
+use self::connection::Calls;
 pub use self::{
     error::{ArbitrationFailure, ConnectError, UpdateError, WriteError},
     stream::{Standing, StreamReceiver, StreamSender},
 };
 use crate::{
     arbitration::ElectionId,
-    outbox::Outbox,
     proto::v1::{
         self, forwarding_pipeline_config::Cookie,
         get_forwarding_pipeline_config_request::ResponseType, p4_runtime_client::P4RuntimeClient,
@@ -29,22 +28,15 @@ use crate::{
     },
 };
 
-/// The URI scheme does not matter to the wire, only to whether TLS is expected.
-const SCHEMES: [&str; 2] = ["http://", "https://"];
-/// What a server may send before it is read: a limit, not an allocation.
-const STREAM_WINDOW: u32 = 4 << 20;
-const CONNECTION_WINDOW: u32 = 16 << 20;
-/// Fewer, larger frames for batches of packet-ins.
-const MAX_FRAME: u32 = 64 << 10;
-/// Write errors travel in the trailers, one for each update.
-const HEADER_LIST: u32 = 16 << 20;
+/// The path of the RPC.
+const STREAM_CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";
 
 /// How a client connects.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// `None` connects without TLS.
     pub tls: Option<ClientTls>,
-    /// How long the TCP connection may take.
+    /// How long connecting may take, TLS and HTTP/2 included.
     pub connect_timeout: Duration,
     /// Messages that may wait on the stream; further packet-outs are dropped.
     pub queue_limit: usize,
@@ -63,17 +55,6 @@ impl Default for ClientOptions {
     }
 }
 
-/// Whom a client trusts and how it identifies itself, in PEM.
-#[derive(Clone, Debug, Default)]
-pub struct ClientTls {
-    /// The authorities that may have issued the server's certificate.
-    pub authorities: Vec<u8>,
-    /// The name that the certificate must be for, if it is not the host of the address.
-    pub server_name: Option<String>,
-    /// The client's own certificate and key (mutual TLS).
-    pub identity: Option<(Vec<u8>, Vec<u8>)>,
-}
-
 /// What became of a pipeline that should be on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PipelineOutcome {
@@ -86,11 +67,13 @@ pub enum PipelineOutcome {
 /// A client of one device. Clones share the connection.
 #[derive(Clone, Debug)]
 pub struct Client {
-    rpc: P4RuntimeClient<Channel>,
+    rpc: P4RuntimeClient<Calls>,
+    calls: Calls,
     device_id: u64,
     role: String,
     election_id: Option<ElectionId>,
     queue_limit: usize,
+    response_limit: usize,
 }
 
 impl Client {
@@ -104,13 +87,12 @@ impl Client {
         device_id: u64,
         options: &ClientOptions,
     ) -> Result<Self, ConnectError> {
-        let channel = endpoint(address, options)?
-            .connect()
-            .await
-            .map_err(|cause| ConnectError::Unreachable { address: address.to_owned(), cause })?;
-        let rpc = P4RuntimeClient::new(channel).max_decoding_message_size(options.response_limit);
-        let queue_limit = options.queue_limit;
-        Ok(Self { rpc, device_id, role: String::new(), election_id: None, queue_limit })
+        let calls = Calls::connect(address, options).await?;
+        let rpc = P4RuntimeClient::with_origin(calls.clone(), calls.origin().clone())
+            .max_decoding_message_size(options.response_limit);
+        let (queue_limit, response_limit) = (options.queue_limit, options.response_limit);
+        let role = String::new();
+        Ok(Self { rpc, calls, device_id, role, election_id: None, queue_limit, response_limit })
     }
 
     /// The device that this client talks about.
@@ -140,13 +122,16 @@ impl Client {
     ) -> Result<(StreamSender, StreamReceiver), tonic::Status> {
         self.role = role.to_owned();
         self.election_id = election_id;
-        let (outbox, reader) = Outbox::new(self.queue_limit);
-        let sender = StreamSender::new(outbox, self.device_id, role.to_owned(), role_config);
-        // Before the call: some servers answer it only after the first message.
-        sender.arbitrate(election_id);
-        let requests = stream::Requests::new(reader);
-        let responses = self.rpc.stream_channel(Request::new(requests)).await?.into_inner();
-        Ok((sender, StreamReceiver::new(responses)))
+        let (device_id, role) = (self.device_id, role.to_owned());
+        let mut sender = None;
+        let responses = self.calls.stream(STREAM_CHANNEL, self.queue_limit, |outbox| {
+            let opened = StreamSender::new(outbox, device_id, role, role_config);
+            opened.arbitrate(election_id);
+            sender = Some(opened);
+        });
+        let responses = responses.await?;
+        let sender = sender.ok_or_else(|| Status::internal("The stream was not begun."))?;
+        Ok((sender, StreamReceiver::new(responses, self.response_limit)))
     }
 
     /// Opens the stream, arbitrates, and waits until this client is primary.
@@ -304,27 +289,4 @@ impl Client {
             v1::ReadRequest { device_id: self.device_id, role: self.role.clone(), entities };
         Ok(self.rpc.read(request).await?.into_inner())
     }
-}
-
-fn endpoint(address: &str, options: &ClientOptions) -> Result<Endpoint, ConnectError> {
-    let bare = SCHEMES.iter().find_map(|scheme| address.strip_prefix(scheme)).unwrap_or(address);
-    let scheme = if options.tls.is_some() { SCHEMES[1] } else { SCHEMES[0] };
-    let bad = |cause| ConnectError::Address { address: address.to_owned(), cause };
-    let endpoint = Endpoint::from_shared(format!("{scheme}{bare}"))
-        .map_err(bad)?
-        .connect_timeout(options.connect_timeout)
-        .tcp_nodelay(true)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_frame_size(MAX_FRAME)
-        .http2_max_header_list_size(HEADER_LIST);
-    let Some(tls) = &options.tls else { return Ok(endpoint) };
-    let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.authorities));
-    if let Some(name) = &tls.server_name {
-        config = config.domain_name(name);
-    }
-    if let Some((certificate, key)) = &tls.identity {
-        config = config.identity(Identity::from_pem(certificate, key));
-    }
-    endpoint.tls_config(config).map_err(ConnectError::Tls)
 }

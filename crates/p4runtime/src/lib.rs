@@ -13,6 +13,7 @@
 pub mod arbitration;
 pub mod client;
 pub mod gnmi;
+mod http2;
 mod outbox;
 pub mod p4info;
 pub mod packet_io;

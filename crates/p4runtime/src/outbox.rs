@@ -16,7 +16,7 @@ use std::{
 use futures_core::Stream;
 use tonic::Status;
 
-use crate::server::Link;
+use crate::http2::Link;
 
 /// Above this capacity (in messages) an idle queue gives its memory back.
 const RETAINED: usize = 4096;

@@ -13,11 +13,9 @@ mod clock;
 mod connection;
 mod handle;
 mod incoming;
-mod message;
 mod routes;
 mod service;
 mod shutdown;
-mod tasks;
 mod timer;
 
 use std::{collections::HashMap, future::Future, pin::pin, sync::Arc, time::Duration};
@@ -28,7 +26,6 @@ use tokio::{net::TcpListener, sync::watch, task::JoinSet, time};
 use tokio_rustls::{TlsAcceptor, rustls};
 use tonic::Status;
 
-pub(crate) use self::connection::Link;
 pub use self::{
     handle::{DeviceHandle, DeviceObserver, NoObserver, PacketIn, PacketInError, PacketInMetadata},
     incoming::ConnectionObserver,
@@ -163,14 +160,15 @@ impl Server {
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
-                socket = incoming.next() => {
-                    let gate = socket.gate();
+                (socket, gate, open) = incoming.next() => {
                     let (tls, urgency) = (tls.clone(), self.options.urgency.clone());
                     let (routes, mut closed) = (routes.clone(), closed.clone());
                     connections.spawn(async move {
                         let closing = async move {
                             let _ = closed.wait_for(|closed| *closed).await;
                         };
+                        // Tells of the end, however it comes.
+                        let _open = open;
                         match tls {
                             None => connection::serve(socket, gate, routes, urgency, closing).await,
                             Some(tls) => {

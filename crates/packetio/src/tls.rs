@@ -1,4 +1,5 @@
-//! TLS settings of servers: controllers for OpenFlow, switches for P4Runtime.
+//! TLS settings from PEM, for both ends: controllers and switches are servers or clients,
+//! depending on the protocol.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
-use rustls::{RootCertStore, ServerConfig};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 /// How a server identifies itself, and whom it trusts, in PEM.
 #[derive(Clone)]
@@ -27,12 +28,33 @@ impl std::fmt::Debug for ServerTls {
     }
 }
 
+/// Whom a client trusts and how it identifies itself, in PEM.
+#[derive(Clone, Default)]
+pub struct ClientTls {
+    /// The authorities that may have issued the server's certificate.
+    pub authorities: Vec<u8>,
+    /// The name that the certificate must be for, if it is not the host of the address.
+    pub server_name: Option<String>,
+    /// The client's own certificate and key (mutual TLS).
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl std::fmt::Debug for ClientTls {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientTls")
+            .field("server_name", &self.server_name)
+            .field("mutual", &self.identity.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
 /// Why certificates or keys cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// A text is not PEM.
-    #[error("the {what} of the server cannot be read: {cause}; PEM is wanted")]
+    #[error("the {what} cannot be read: {cause}; PEM is wanted")]
     Pem {
         /// Which text it is.
         what: &'static str,
@@ -40,10 +62,10 @@ pub enum TlsError {
         cause: pem::Error,
     },
     /// A text holds no certificate.
-    #[error("the {0} of the server holds no certificate; PEM with one is wanted")]
+    #[error("the {0} holds no certificate; PEM with one is wanted")]
     NoCertificate(&'static str),
     /// Certificate and key do not fit, or are of a kind that is not supported.
-    #[error("the TLS certificate or key of the server cannot be used: {0}")]
+    #[error("the TLS certificates or the key cannot be used: {0}")]
     Setup(#[from] rustls::Error),
     /// The authorities cannot be used.
     #[error("the authorities that may issue certificates for clients cannot be used: {0}")]
@@ -65,7 +87,7 @@ impl ServerTls {
             None => builder.with_no_client_auth(),
             Some(authorities) => {
                 let mut roots = RootCertStore::empty();
-                for certificate in certificates(authorities, "file of authorities")? {
+                for certificate in certificates(authorities, "list of authorities for clients")? {
                     roots.add(certificate)?;
                 }
                 let verifier =
@@ -74,11 +96,37 @@ impl ServerTls {
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let chain = certificates(&self.certificate, "certificate")?;
-        let key = PrivateKeyDer::from_pem_slice(&self.key)
-            .map_err(|cause| TlsError::Pem { what: "private key", cause })?;
+        let chain = certificates(&self.certificate, "certificate of the server")?;
+        let key = private_key(&self.key, "private key of the server")?;
         Ok(builder.with_single_cert(chain, key)?)
     }
+}
+
+impl ClientTls {
+    /// The settings as rustls takes them.
+    ///
+    /// # Errors
+    ///
+    /// When a text is no PEM or holds no certificate, or when certificate and key cannot be used.
+    pub fn config(&self) -> Result<ClientConfig, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(&self.authorities, "list of authorities for servers")? {
+            roots.add(certificate)?;
+        }
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots);
+        let Some((certificate, key)) = &self.identity else {
+            return Ok(builder.with_no_client_auth());
+        };
+        let chain = certificates(certificate, "certificate of the client")?;
+        let key = private_key(key, "private key of the client")?;
+        Ok(builder.with_client_auth_cert(chain, key)?)
+    }
+}
+
+fn private_key(text: &[u8], what: &'static str) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(text).map_err(|cause| TlsError::Pem { what, cause })
 }
 
 fn certificates(text: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {

@@ -27,6 +27,9 @@ impl Window {
     }
 }
 
+/// By how many nanoseconds of its length a spell counts once.
+const LOOK_UNIT: u64 = 100;
+
 /// What an arriving answer turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -64,6 +67,15 @@ impl Tally {
             place_limit: place_limit.max(1),
             histograms: Histograms::default(),
         }
+    }
+
+    /// Notes a spell of so many nanoseconds in which nothing was read. A moment is more likely to
+    /// fall into a long one, so it counts by its length.
+    pub(crate) fn did_not_look(&mut self, length: u64) {
+        let weight = (length / LOOK_UNIT).max(1);
+        let histogram = &mut self.histograms.read_delay;
+        // Grows by itself, so that no value is too large.
+        let _ = histogram.record_n(length.max(1), weight);
     }
 
     /// The measured part of the trial.

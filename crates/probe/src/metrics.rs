@@ -207,10 +207,15 @@ const LAG: &[Metric] = latency_metrics!(
     "p50" p50_ns "Median", "p99" p99_ns "99th percentile", "max" max_ns "Largest value"
 );
 
+const READ_DELAY: &[Metric] = latency_metrics!(
+    read_delay, "read_delay", "the time that answers may have waited until the probe read them",
+    "p50" p50_ns "Median", "p99" p99_ns "99th percentile", "max" max_ns "Largest value"
+);
+
 impl Metric {
     /// Every metric, in the order of the manual.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        [GENERAL, RTT, RTT_FROM_SENT, LAG].into_iter().flatten()
+        [GENERAL, RTT, RTT_FROM_SENT, LAG, READ_DELAY].into_iter().flatten()
     }
 
     /// The metric with a name.
@@ -282,6 +287,7 @@ pub(crate) mod tests {
             rtt_from_due: Latency::default(),
             rtt_from_sent: Latency::default(),
             send_lag: Latency::default(),
+            read_delay: Latency::default(),
             fairness: None,
             series: Series::default(),
             per_switch: Vec::new(),

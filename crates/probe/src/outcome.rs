@@ -150,6 +150,10 @@ pub struct Trial {
     pub rtt_from_sent: Latency,
     /// How much later than due packet-ins left.
     pub send_lag: Latency,
+    /// For how long an answer may have waited until the probe read it: the spells in which it did
+    /// not look at its sockets, each weighted by its length. Absent from results of old versions.
+    #[serde(default)]
+    pub read_delay: Latency,
     /// Jain's fairness index of answered packet-ins over switches, 1 is perfectly fair.
     pub fairness: Option<f64>,
     /// Values over time.
@@ -180,6 +184,8 @@ pub struct Histograms {
     pub rtt_from_sent: Histogram<u64>,
     /// Behind [`Trial::send_lag`].
     pub send_lag: Histogram<u64>,
+    /// Behind [`Trial::read_delay`].
+    pub read_delay: Histogram<u64>,
 }
 
 /// Counts of packets. Unless said otherwise they cover packet-ins that were due in the measure
@@ -404,6 +410,11 @@ impl Default for Histograms {
     fn default() -> Self {
         // Three significant digits; grows with the values recorded.
         let empty = || Histogram::new(3).expect("3 is a valid number of significant digits");
-        Self { rtt_from_due: empty(), rtt_from_sent: empty(), send_lag: empty() }
+        Self {
+            rtt_from_due: empty(),
+            rtt_from_sent: empty(),
+            send_lag: empty(),
+            read_delay: empty(),
+        }
     }
 }

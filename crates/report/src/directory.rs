@@ -208,6 +208,7 @@ impl RunDirectory {
                     ("rtt_from_due", &trial.histograms.rtt_from_due),
                     ("rtt_from_sent", &trial.histograms.rtt_from_sent),
                     ("send_lag", &trial.histograms.send_lag),
+                    ("read_delay", &trial.histograms.read_delay),
                 ];
                 for (kind, histogram) in
                     kinds.into_iter().filter(|(_, histogram)| !histogram.is_empty())

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use packetio::tls::TlsError;
 use thiserror::Error;
-use tonic::{Code, Status, transport};
+use tonic::{Code, Status};
 
 use crate::{arbitration::ElectionId, status::batch_errors};
 
@@ -12,35 +13,22 @@ use crate::{arbitration::ElectionId, status::batch_errors};
 #[non_exhaustive]
 pub enum ConnectError {
     /// The address is none.
-    #[error("{address:?} is not an address of the form host:port: {cause}")]
+    #[error("{address:?} is not an address of the form host:port")]
     Address {
         /// The address as given.
         address: String,
-        /// What is wrong with it.
-        cause: transport::Error,
     },
     /// The certificates cannot be used.
-    #[error("the TLS certificates of the client cannot be used: {0}")]
-    Tls(#[source] transport::Error),
+    #[error("the TLS settings of the client cannot be used: {0}")]
+    Tls(#[from] TlsError),
     /// Nobody answered, or not as a gRPC server.
-    #[error("no P4Runtime server answers at {address}: {}", causes(cause))]
+    #[error("no P4Runtime server answers at {address}: {cause}")]
     Unreachable {
         /// The address as given.
         address: String,
-        /// What the transport says.
-        cause: transport::Error,
+        /// What TCP, TLS or HTTP/2 says.
+        cause: String,
     },
-}
-
-/// The transport error says only "transport error"; what happened is in its sources.
-fn causes(error: &transport::Error) -> String {
-    let mut source = std::error::Error::source(error);
-    let mut last = error.to_string();
-    while let Some(error) = source {
-        last = error.to_string();
-        source = error.source();
-    }
-    last
 }
 
 /// Why a client did not become primary.

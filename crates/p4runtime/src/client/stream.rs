@@ -2,18 +2,19 @@
 
 use std::{
     future::poll_fn,
-    pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
-use futures_core::Stream;
+use h2::RecvStream;
+use prost::Message as _;
 use prost_types::Any;
-use tonic::{Code, Status, Streaming};
+use tonic::{Code, Status};
 
 use crate::{
     arbitration::ElectionId,
-    outbox::{Outbox, OutboxReader},
+    http2::Messages,
+    outbox::Outbox,
     proto::v1::{
         self, stream_message_request::Update as Request,
         stream_message_response::Update as Response,
@@ -99,10 +100,10 @@ impl StreamSender {
     }
 
     /// Queues packet-outs and returns how many were; the rest did not fit and are lost. The
-    /// whole batch is encoded together.
+    /// whole batch is encoded together, and written at once as far as the connection takes it.
     pub fn packet_outs(&self, packets: impl IntoIterator<Item = v1::PacketOut>) -> usize {
         let requests = packets.into_iter().map(|packet| request(Request::Packet(packet)));
-        self.outbox().push_all(requests)
+        self.outbox().push_and_write(requests)
     }
 
     /// Acknowledges a list of digests.
@@ -140,14 +141,50 @@ fn request(update: Request) -> v1::StreamMessageRequest {
 /// The receiving end.
 #[derive(Debug)]
 pub struct StreamReceiver {
-    responses: Streaming<v1::StreamMessageResponse>,
+    responses: RecvStream,
+    messages: Messages,
     /// A status that came after messages which were returned first.
     failed: Option<Status>,
 }
 
 impl StreamReceiver {
-    pub(super) fn new(responses: Streaming<v1::StreamMessageResponse>) -> Self {
-        Self { responses, failed: None }
+    pub(super) fn new(responses: RecvStream, limit: usize) -> Self {
+        Self { responses, messages: Messages::new(limit), failed: None }
+    }
+
+    /// The next message, or `None` at the end of the stream.
+    fn poll_message(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<v1::StreamMessageResponse>, Status>> {
+        loop {
+            if let Some(message) = self.messages.next() {
+                let message = v1::StreamMessageResponse::decode(message?)
+                    .map_err(|error| Status::internal(format!("A message is malformed: {error}.")));
+                return Poll::Ready(message.map(Some));
+            }
+            match ready!(self.responses.poll_data(context)) {
+                Some(Ok(frame)) => {
+                    // It fails for a stream that was reset, which the next frame tells.
+                    let _ = self.responses.flow_control().release_capacity(frame.len());
+                    self.messages.push(frame);
+                }
+                Some(Err(error)) => return Poll::Ready(Err(Status::from_error(error.into()))),
+                None => return self.poll_end(context),
+            }
+        }
+    }
+
+    fn poll_end(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<v1::StreamMessageResponse>, Status>> {
+        let trailers = ready!(self.responses.poll_trailers(context));
+        let trailers = trailers.map_err(|error| Status::from_error(error.into()))?;
+        let status = trailers.as_ref().and_then(Status::from_header_map);
+        let missing = || Status::unknown("The stream ended without a status.");
+        let status = status.unwrap_or_else(missing);
+        Poll::Ready(if status.code() == Code::Ok { Ok(None) } else { Err(status) })
     }
 
     /// Waits for a message, then appends it and all that have arrived with it, `most` at most.
@@ -167,22 +204,22 @@ impl StreamReceiver {
         let mut taken = 0;
         poll_fn(|context| {
             while taken < most {
-                match Pin::new(&mut self.responses).poll_next(context) {
-                    Poll::Ready(Some(Ok(message))) => {
+                match self.poll_message(context) {
+                    Poll::Ready(Ok(Some(message))) => {
                         // A kind of message that a later version has is not for us.
                         if let Some(update) = message.update {
                             messages.push(update);
                             taken += 1;
                         }
                     }
-                    Poll::Ready(Some(Err(status))) if taken == 0 => {
+                    Poll::Ready(Err(status)) if taken == 0 => {
                         return Poll::Ready(Err(status));
                     }
-                    Poll::Ready(Some(Err(status))) => {
+                    Poll::Ready(Err(status)) => {
                         self.failed = Some(status);
                         break;
                     }
-                    Poll::Ready(None) => break,
+                    Poll::Ready(Ok(None)) => break,
                     Poll::Pending if taken == 0 => return Poll::Pending,
                     Poll::Pending => break,
                 }
@@ -216,23 +253,5 @@ impl StreamReceiver {
                 None => return Err(Status::unavailable("The server ended the stream.")),
             }
         }
-    }
-}
-
-/// The outbox as tonic wants it: a client cannot send a status.
-#[derive(Debug)]
-pub(super) struct Requests(OutboxReader<v1::StreamMessageRequest>);
-
-impl Requests {
-    pub(super) fn new(reader: OutboxReader<v1::StreamMessageRequest>) -> Self {
-        Self(reader)
-    }
-}
-
-impl Stream for Requests {
-    type Item = v1::StreamMessageRequest;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Pin::new(&mut self.0).poll_next(context).map(|item| item.and_then(Result::ok))
     }
 }

@@ -1,7 +1,6 @@
 //! Both directions of a `StreamChannel`.
 //!
-//! Outgoing: whatever waits in the outbox is encoded into one buffer and sent as one frame.
-//! Incoming: every message that has been received is taken before others have their turn, and
+//! Outgoing: see [`Sending`]. Incoming: every message that has been received is taken before others have their turn, and
 //! packet-outs are handed over in lists. Neither direction waits for the other, because a peer
 //! that stops reading must not stop us from reading.
 
@@ -13,16 +12,15 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use h2::{RecvStream, SendStream, server::SendResponse};
 use prost::Message as _;
-use futures_core::Stream as _;
 use tonic::{Status, codegen::http};
 
 use super::{
     Devices,
     handle::{DeviceHandle, Outgoing, PacketIn, PacketInMetadata},
-    message::{self, Messages},
 };
 use crate::{
     arbitration::StreamId,
+    http2::{self, Encode, Messages, Sending},
     outbox::{Outbox, OutboxReader},
     proto::v1::{
         self, stream_message_request::Update as Request,
@@ -35,18 +33,16 @@ use crate::{
 const PACKET_OUTS: usize = 256;
 /// Frames after which others have their turn, however many more are there.
 const FRAMES_PER_TURN: usize = 1024;
-/// Bytes that are encoded together, roughly.
-const BATCH: usize = 32 * 1024;
 
 /// A stream that a client has opened.
 pub(super) struct Channel {
     /// `None` once there is nothing more to read.
     receiving: Option<Receiving>,
-    sending: Sending,
+    sending: Sending<ToController>,
 }
 
 impl Channel {
-    /// Answers the request that opens a stream. The second part of the outbox is `reader`.
+    /// Answers the request that opens a stream, which sends what `reader` finds.
     pub(super) fn open(
         requests: RecvStream,
         mut respond: SendResponse<Bytes>,
@@ -56,16 +52,12 @@ impl Channel {
         let mut head = http::Response::new(());
         let grpc = http::HeaderValue::from_static("application/grpc");
         head.headers_mut().insert(http::header::CONTENT_TYPE, grpc);
+        // A stream that is reset already fails here.
+        let stream = respond.send_response(head, false).ok();
+        let encode = ToController { device: None, pipeline: None };
         Self {
             receiving: Some(Receiving::new(requests, to)),
-            sending: Sending {
-                // A stream that is reset already fails here.
-                stream: respond.send_response(head, false).ok(),
-                reader,
-                device: None,
-                pipeline: None,
-                buffer: BytesMut::new(),
-            },
+            sending: Sending::new(stream, reader, encode),
         }
     }
 
@@ -85,79 +77,33 @@ impl Channel {
     }
 }
 
-struct Sending {
-    stream: Option<SendStream<Bytes>>,
-    reader: OutboxReader<Outgoing>,
+/// Writes packet-ins in the form of the pipeline that the device runs when they leave.
+struct ToController {
     device: Option<DeviceHandle>,
     pipeline: Option<Arc<Pipeline>>,
-    buffer: BytesMut,
 }
 
-impl Sending {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let ended = ready!(self.try_poll(context));
-        if let (Some(stream), Ok(status)) = (&mut self.stream, ended) {
-            let mut trailers = http::HeaderMap::new();
-            // What a status holds can be said in a header: it was checked when it was made.
-            let _ = status.add_header(&mut trailers);
-            let _ = stream.send_trailers(trailers);
-        }
-        Poll::Ready(())
-    }
+impl Encode for ToController {
+    type Item = Outgoing;
 
-    /// Ready with the status that ends the stream, or with an error if the client has ended it.
-    fn try_poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Status, Gone>> {
-        loop {
-            ready!(self.poll_room(context)?);
-            let ended = self.fill(context);
-            if !self.buffer.is_empty()
-                && let Some(stream) = &mut self.stream
-            {
-                stream.send_data(self.buffer.split().freeze(), false).map_err(|_| Gone)?;
-            }
-            if let Some(ended) = ended {
-                return ended.map(Ok);
-            }
+    fn encode(&mut self, item: Outgoing, buffer: &mut BytesMut) {
+        match item {
+            Outgoing::Device(device) => self.device = Some(device),
+            Outgoing::Pipeline(pipeline) => self.pipeline = Some(pipeline),
+            Outgoing::Message(message) => http2::put(&*message, buffer),
+            Outgoing::Packet(packet) => http2::put(&self.packet_in(packet), buffer),
         }
     }
 
-    /// Ready when the client takes more.
-    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
-        let Some(stream) = &mut self.stream else { return Poll::Ready(Err(Gone)) };
-        stream.reserve_capacity(1);
-        while stream.capacity() == 0 {
-            match ready!(stream.poll_capacity(context)) {
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => return Poll::Ready(Err(Gone)),
-            }
-        }
-        Poll::Ready(Ok(()))
+    fn end(&mut self, stream: &mut SendStream<Bytes>, status: Status) -> Result<(), h2::Error> {
+        let mut trailers = http::HeaderMap::new();
+        // What a status holds can be said in a header: it was checked when it was made.
+        let _ = status.add_header(&mut trailers);
+        stream.send_trailers(trailers)
     }
+}
 
-    /// Encodes what waits: until the buffer is full, until nothing is ready (pending), or to the
-    /// end (ready).
-    fn fill(&mut self, context: &mut Context<'_>) -> Option<Poll<Status>> {
-        while self.buffer.len() < BATCH {
-            let message = match std::pin::Pin::new(&mut self.reader).poll_next(context) {
-                Poll::Pending => return Some(Poll::Pending),
-                Poll::Ready(None) => return Some(Poll::Ready(Status::ok(""))),
-                Poll::Ready(Some(Err(status))) => return Some(Poll::Ready(status)),
-                Poll::Ready(Some(Ok(Outgoing::Device(device)))) => {
-                    self.device = Some(device);
-                    continue;
-                }
-                Poll::Ready(Some(Ok(Outgoing::Pipeline(pipeline)))) => {
-                    self.pipeline = Some(pipeline);
-                    continue;
-                }
-                Poll::Ready(Some(Ok(Outgoing::Message(message)))) => *message,
-                Poll::Ready(Some(Ok(Outgoing::Packet(packet)))) => self.packet_in(packet),
-            };
-            message::put(&message, &mut self.buffer);
-        }
-        None
-    }
-
+impl ToController {
     fn packet_in(&self, packet: PacketIn) -> v1::StreamMessageResponse {
         let metadata = match packet.metadata {
             PacketInMetadata::Fields(fields) => fields,
@@ -173,9 +119,6 @@ impl Sending {
         v1::StreamMessageResponse { update: Some(Response::Packet(packet)) }
     }
 }
-
-/// The client has ended the stream or the connection.
-struct Gone;
 
 /// For whom a stream is, once it has said so.
 pub(super) struct Recipient {

@@ -499,11 +499,7 @@ enum When {
 }
 
 impl When {
-    fn push(
-        self,
-        outbox: &Outbox<Outgoing>,
-        packets: impl IntoIterator<Item = PacketIn>,
-    ) -> usize {
+    fn push(self, outbox: &Outbox<Outgoing>, packets: impl IntoIterator<Item = PacketIn>) -> usize {
         let packets = packets.into_iter().map(Outgoing::Packet);
         match self {
             Self::InTurn => outbox.push_all(packets),

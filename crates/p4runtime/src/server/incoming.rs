@@ -6,19 +6,17 @@ use std::{
     io,
     net::SocketAddr,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     time::{Sleep, sleep},
 };
+
+use crate::http2::{Gate, Socket};
 
 /// How long accepting rests after an error: it would fail again at once.
 const REST: Duration = Duration::from_millis(50);
@@ -53,11 +51,11 @@ impl Incoming {
 
 impl Incoming {
     /// The next connection. It never ends, whatever fails.
-    pub(super) async fn next(&mut self) -> Socket {
+    pub(super) async fn next(&mut self) -> Accepted {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
 
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Socket> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Accepted> {
         let this = self;
         loop {
             if let Some(rest) = &mut this.rest {
@@ -72,7 +70,9 @@ impl Incoming {
                     if let Some(observer) = &observer {
                         observer.connection_opened(peer);
                     }
-                    return Poll::Ready(Socket { stream, peer, observer, gate: Arc::default() });
+                    let gate = Arc::new(Gate::default());
+                    let open = Open { peer, observer };
+                    return Poll::Ready((Socket::new(stream, Arc::clone(&gate)), gate, open));
                 }
                 Err(error) => {
                     if let Some(observer) = &this.observer {
@@ -85,92 +85,19 @@ impl Incoming {
     }
 }
 
-/// One accepted connection.
-pub(super) struct Socket {
-    stream: TcpStream,
+/// A connection, the gate in front of it, and what tells of its end.
+pub(super) type Accepted = (Socket, Arc<Gate>, Open);
+
+/// A connection for as long as it is open.
+pub(super) struct Open {
     peer: SocketAddr,
     observer: Option<Arc<dyn ConnectionObserver>>,
-    gate: Arc<Gate>,
 }
 
-/// Keeps what has arrived in the socket while there is something to write that must not wait:
-/// h2 reads whenever it is polled.
-#[derive(Debug, Default)]
-pub(super) struct Gate {
-    is_closed: AtomicBool,
-    /// Something had arrived when it was asked for.
-    held_back: AtomicBool,
-}
-
-impl Gate {
-    /// Lets nothing in until [`Gate::open`].
-    pub(super) fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether something was held back, for which its reader has to be woken.
-    pub(super) fn open(&self) -> bool {
-        self.is_closed.store(false, Ordering::Relaxed);
-        self.held_back.swap(false, Ordering::Relaxed)
-    }
-}
-
-impl Socket {
-    pub(super) fn gate(&self) -> Arc<Gate> {
-        Arc::clone(&self.gate)
-    }
-}
-
-impl Drop for Socket {
+impl Drop for Open {
     fn drop(&mut self) {
         if let Some(observer) = &self.observer {
             observer.connection_closed(self.peer);
         }
-    }
-}
-
-impl AsyncRead for Socket {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if self.gate.is_closed.load(Ordering::Relaxed) {
-            if self.stream.poll_read_ready(context).is_ready() {
-                self.gate.held_back.store(true, Ordering::Relaxed);
-            }
-            return Poll::Pending;
-        }
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Socket {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffers: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

@@ -24,11 +24,11 @@ use tonic_prost::ProstCodec;
 use super::{
     Devices,
     channel::{Channel, Recipient},
-    connection::Link,
     shutdown::Streams,
 };
 use crate::{
     arbitration::StreamId,
+    http2::Link,
     outbox::Outbox,
     proto::v1,
     session::{Device, ReadOutcome},
@@ -58,8 +58,8 @@ impl Service {
         let devices = Arc::clone(&self.devices);
         macro_rules! unary {
             ($method:expr) => {{
-                let mut grpc = Grpc::new(ProstCodec::default())
-                    .max_decoding_message_size(self.request_limit);
+                let mut grpc =
+                    Grpc::new(ProstCodec::default()).max_decoding_message_size(self.request_limit);
                 Box::pin(async move { Ok(grpc.unary(Method($method), request).await) })
             }};
         }
@@ -83,8 +83,8 @@ impl Service {
                 unary!(|_: v1::CapabilitiesRequest| Ok(Device::capabilities()))
             }
             "Read" => {
-                let mut grpc = Grpc::new(ProstCodec::default())
-                    .max_decoding_message_size(self.request_limit);
+                let mut grpc =
+                    Grpc::new(ProstCodec::default()).max_decoding_message_size(self.request_limit);
                 let read = Streaming(move |request: v1::ReadRequest| {
                     let outcome = devices.find(request.device_id)?.read(&request)?;
                     Ok(ReadStream::new(outcome))

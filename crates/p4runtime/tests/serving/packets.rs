@@ -46,10 +46,8 @@ async fn a_packet_in_that_cannot_wait_is_on_the_wire_when_the_call_returns() {
         runtime.expect("a runtime").block_on(async {
             let options = ClientOptions::default();
             let mut client = Client::connect(&address, 1, &options).await.expect("connected");
-            let (sender, mut receiver) = client
-                .become_primary("", ElectionId(1), support::PATIENCE)
-                .await
-                .expect("primary");
+            let (sender, mut receiver) =
+                client.become_primary("", ElectionId(1), support::PATIENCE).await.expect("primary");
             client.ensure_pipeline(support::pipeline(1)).await.expect("pushed");
             for _ in 0..COUNT {
                 let received = receiver.next().await.expect("open");

@@ -100,6 +100,13 @@ impl Recorder {
         }
     }
 
+    /// Notes a spell in which the thread did not look at its sockets.
+    pub(crate) fn did_not_look(&mut self, from: u64, to: u64) {
+        if self.tally.window().contains(to) {
+            self.tally.did_not_look(to.saturating_sub(from));
+        }
+    }
+
     pub(crate) fn abandon(&mut self, switch: usize, sequence: u64) {
         self.switches[switch].ledger.abandon(&mut self.tally, sequence);
     }

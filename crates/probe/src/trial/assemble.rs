@@ -89,6 +89,8 @@ pub(super) fn trial(
     handshake.why_zero =
         why_zero(plan.config.protocol, &address(&plan.config), &handshake, &counts, total_answered);
     let send_lag = Latency::of(&histograms.send_lag);
+    let read_delay = Latency::of(&histograms.read_delay);
+    let rtt_from_sent = Latency::of(&histograms.rtt_from_sent);
     let probe_usage = usage.summary(&usage.own, window).unwrap_or_default();
     let controller_usage = usage.summary(&usage.controller, window);
     let verdict = verdict(&Evidence {
@@ -96,6 +98,7 @@ pub(super) fn trial(
         counts: &counts,
         held_back,
         send_lag: &send_lag,
+        read_delay: &read_delay,
         answers_in_window,
         outstanding: edges(&series),
         probe_cpu_percent: probe_usage.cpu_percent,
@@ -108,8 +111,9 @@ pub(super) fn trial(
         measured_s: seconds,
         rates: rates(&counts, answers_in_window, seconds),
         rtt_from_due: Latency::of(&histograms.rtt_from_due),
-        rtt_from_sent: Latency::of(&histograms.rtt_from_sent),
+        rtt_from_sent,
         send_lag,
+        read_delay,
         fairness: jain_index(per_switch.iter().map(|switch| switch.counts.answered as f64)),
         series,
         per_switch,
@@ -117,7 +121,7 @@ pub(super) fn trial(
         probe_usage,
         verdict,
         handshake,
-        notes: notes(plan, &counts, held_back, &send_lag),
+        notes: notes(plan, &counts, held_back, &send_lag, &read_delay, &rtt_from_sent),
         counts,
         histograms,
     }
@@ -232,7 +236,14 @@ pub(crate) fn address(config: &Config) -> String {
     }
 }
 
-fn notes(plan: &TrialPlan, counts: &Counts, held_back: u64, send_lag: &Latency) -> Vec<String> {
+fn notes(
+    plan: &TrialPlan,
+    counts: &Counts,
+    held_back: u64,
+    send_lag: &Latency,
+    read_delay: &Latency,
+    rtt_from_sent: &Latency,
+) -> Vec<String> {
     let mut notes: Vec<String> = plan.topology.notes().to_vec();
     notes.extend_from_slice(plan.frames.notes());
     if plan.config.switches.count > DETAIL_LIMIT {
@@ -253,6 +264,20 @@ fn notes(plan: &TrialPlan, counts: &Counts, held_back: u64, send_lag: &Latency) 
         notes.push(
             "At least one packet-in in a hundred left more than 1 ms late: the tail of the \
              round-trip time from due includes that, the one from sent does not."
+                .into(),
+        );
+    }
+    if rtt_from_sent.samples > 0 && read_delay.p50_ns > rtt_from_sent.p50_ns / 2 {
+        notes.push(
+            "Round-trip times are mostly the probe's own: half of the time it read nothing for \
+             longer than half of the median round-trip time. Lower the rate, or give the probe \
+             more threads and cores."
+                .into(),
+        );
+    } else if read_delay.p99_ns > LAG_LIMIT_NS {
+        notes.push(
+            "For at least a hundredth of the time the probe read nothing for more than 1 ms: answers \
+             that came then waited in its sockets, and their round-trip times include that."
                 .into(),
         );
     }
@@ -277,6 +302,7 @@ fn merge(into: &mut Histograms, from: &Histograms) {
         (&mut into.rtt_from_due, &from.rtt_from_due),
         (&mut into.rtt_from_sent, &from.rtt_from_sent),
         (&mut into.send_lag, &from.send_lag),
+        (&mut into.read_delay, &from.read_delay),
     ] {
         // Both grow by themselves and have the same precision, so adding cannot fail.
         let _ = into.add(from);

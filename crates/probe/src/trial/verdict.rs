@@ -15,6 +15,7 @@ pub(crate) struct Evidence<'a> {
     /// Packet-ins that left late since the controller did not read its connection.
     pub(crate) held_back: u64,
     pub(crate) send_lag: &'a Latency,
+    pub(crate) read_delay: &'a Latency,
     /// First answers that arrived in the window, whenever their packet-in was due.
     pub(crate) answers_in_window: u64,
     /// Packet-ins outstanding at the start and at the end of the window.
@@ -25,7 +26,7 @@ pub(crate) struct Evidence<'a> {
 }
 
 /// Send lag of half of the packet-ins, or ten times it of a tenth, beyond which the schedule counts
-/// as missed. A probe that is too slow falls ever further behind and exceeds both at once; a shared
+/// as missed; and the same for the time that answers wait to be read. A probe that is too slow falls ever further behind and exceeds both at once; a shared
 /// host that withholds the processor for milliseconds now and then spoils a tail but limits no
 /// rate. Such tails are noted beside the result.
 pub(super) const LAG_LIMIT_NS: u64 = 1_000_000;
@@ -69,6 +70,19 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
                 send_lag.p50_ns as f64 / 1e6,
                 send_lag.p90_ns as f64 / 1e6,
                 counts.due
+            ),
+        );
+    }
+    // Packet-ins go before answers, so a probe that is too slow shows here first.
+    let read_delay = evidence.read_delay;
+    if read_delay.p50_ns > LAG_LIMIT_NS || read_delay.p90_ns > 10 * LAG_LIMIT_NS {
+        return judge(
+            Saturated::Probe,
+            format!(
+                "It had no time for its answers: for half of the time it read nothing for more \
+                 than {:.3} ms, for a tenth more than {:.3} ms.",
+                read_delay.p50_ns as f64 / 1e6,
+                read_delay.p90_ns as f64 / 1e6,
             ),
         );
     }
@@ -207,12 +221,26 @@ pub(crate) fn why_zero(
 mod tests {
     use super::*;
 
+    const IN_TIME: Latency = Latency {
+        samples: 1,
+        mean_ns: 1_000.0,
+        stddev_ns: 0.0,
+        min_ns: 1_000,
+        p50_ns: 1_000,
+        p90_ns: 1_000,
+        p95_ns: 1_000,
+        p99_ns: 1_000,
+        p999_ns: 1_000,
+        max_ns: 1_000,
+    };
+
     fn evidence<'a>(counts: &'a Counts, send_lag: &'a Latency) -> Evidence<'a> {
         Evidence {
             mode: Mode::Open,
             counts,
             held_back: 0,
             send_lag,
+            read_delay: &IN_TIME,
             answers_in_window: counts.answered,
             outstanding: (0, 0),
             probe_cpu_percent: 10.0,
@@ -242,6 +270,15 @@ mod tests {
         assert_eq!(verdict(&evidence(&unsent, &on_time)).saturated, Saturated::Probe);
         let none = counts(0, 0, 0);
         assert_eq!(verdict(&evidence(&none, &on_time)).saturated, Saturated::Unknown);
+    }
+
+    #[test]
+    fn a_probe_without_time_for_answers_does_not_accuse_the_controller() {
+        let on_time = Latency { samples: 1, p90_ns: 20_000, ..Latency::default() };
+        let lossy = counts(1000, 1000, 900);
+        let starved = Latency { p50_ns: 2_000_000, p90_ns: 4_000_000, ..IN_TIME };
+        let evidence = Evidence { read_delay: &starved, ..evidence(&lossy, &on_time) };
+        assert_eq!(verdict(&evidence).saturated, Saturated::Probe);
     }
 
     #[test]

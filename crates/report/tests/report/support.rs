@@ -232,6 +232,7 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
         rtt_from_due: Latency::of(&histograms.rtt_from_due),
         rtt_from_sent: Latency::of(&histograms.rtt_from_sent),
         send_lag: Latency::of(&histograms.send_lag),
+        read_delay: Latency::of(&histograms.read_delay),
         fairness: probe::statistics::jain_index(
             per_switch.iter().map(|s| s.counts.answered as f64),
         ),
@@ -465,6 +466,7 @@ pub(crate) fn failed() -> RunResult {
         rtt_from_due: Latency::default(),
         rtt_from_sent: Latency::default(),
         send_lag: Latency::default(),
+        read_delay: Latency::default(),
         fairness: None,
         series: Series::default(),
         per_switch: Vec::new(),

@@ -112,11 +112,11 @@ fn certificates_that_cannot_be_used_are_named() {
         }
     };
     let error = bind(&|tls| tls.certificate.clear());
-    assert!(matches!(error, TlsError::NoCertificate("certificate")), "{error}");
+    assert!(matches!(error, TlsError::NoCertificate("certificate of the server")), "{error}");
     let error = bind(&|tls| tls.key = b"none".to_vec());
-    assert!(matches!(error, TlsError::Pem { what: "private key", .. }), "{error}");
+    assert!(matches!(error, TlsError::Pem { what: "private key of the server", .. }), "{error}");
     let error = bind(&|tls| tls.key = authority.issue("other").1.into_bytes());
     assert!(matches!(error, TlsError::Setup(_)), "{error}");
     let error = bind(&|tls| tls.client_authorities = Some(Vec::new()));
-    assert!(matches!(error, TlsError::NoCertificate("file of authorities")), "{error}");
+    assert!(matches!(error, TlsError::NoCertificate("list of authorities for clients")), "{error}");
 }

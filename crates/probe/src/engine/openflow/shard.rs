@@ -101,6 +101,7 @@ impl Shard {
         )?;
         let mut buffer = vec![0; READ];
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); 256];
+        let mut looked = self.orders.clock.now();
         while !self.orders.is_stopped() {
             let now = self.orders.clock.now();
             self.dial(now);
@@ -115,13 +116,18 @@ impl Shard {
                 self.tick(now);
             }
             self.flush_dirty();
-            let timeout = self.timeout(self.orders.clock.now());
+            let now = self.orders.clock.now();
+            let timeout = self.timeout(now);
+            if let (Some(from), Some(to)) = (self.traffic_time(looked), self.traffic_time(now)) {
+                self.recorder.did_not_look(from, to);
+            }
             let (ready, _) = epoll::wait(&self.epoll, &mut events, Some(&timeout)).or_else(
                 |error| match error {
                     rustix::io::Errno::INTR => Ok((&mut [] as &mut [epoll::Event], &mut [] as _)),
                     other => Err(other),
                 },
             )?;
+            looked = self.orders.clock.now();
             // Another thread may have closed its connections by now. What the controller does with
             // the places that are free again is no part of the trial.
             if self.orders.is_stopped() {

@@ -194,13 +194,22 @@ fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
             Err(cause)
                 if cause.kind() == io::ErrorKind::AddrInUse
                     && Instant::now() < deadline
-                    && TcpStream::connect_timeout(&address, REBIND_STEP).is_err() =>
+                    && !somebody_listens(address) =>
             {
                 std::thread::sleep(REBIND_STEP);
             }
             Err(cause) => return Err(failed(cause)),
         }
     }
+}
+
+/// Whether a connection is accepted by anybody but ourselves: a socket that dials a port which the
+/// system lends out may be lent that very port, and is then connected to itself (RFC 9293, section
+/// 3.5, simultaneous open).
+fn somebody_listens(address: SocketAddr) -> bool {
+    TcpStream::connect_timeout(&address, REBIND_STEP)
+        .and_then(|stream| Ok(stream.local_addr()? != stream.peer_addr()?))
+        .unwrap_or(false)
 }
 
 /// Patience with a port that is lent out: TIME_WAIT lasts 60 s.

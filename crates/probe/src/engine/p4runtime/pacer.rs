@@ -79,8 +79,15 @@ impl Pacing {
     pub(super) async fn pace(&self) -> io::Result<()> {
         let timer = Timer::new()?;
         let orders = &self.thread.shared.orders;
+        // When the sockets had their turn last.
+        let mut looked = None;
         while !orders.is_stopped() {
             let now = orders.clock.now();
+            if let (Some(looked), Some(start)) = (looked, orders.traffic_start())
+                && looked >= start
+            {
+                self.thread.books().recorder.did_not_look(looked - start, now - start);
+            }
             let wake = {
                 let mut pacer = self.pacer();
                 pacer.work(now);
@@ -89,8 +96,11 @@ impl Pacing {
             let wait = wake.saturating_sub(orders.clock.now());
             if wait <= SPIN {
                 // Lets the streams and the sockets have their turn.
+                looked = Some(now);
                 tokio::task::yield_now().await;
             } else {
+                // Whoever sleeps is woken by what arrives.
+                looked = None;
                 tokio::select! {
                     slept = timer.sleep(wait - SPIN) => slept?,
                     () = self.thread.wake.notified() => {}

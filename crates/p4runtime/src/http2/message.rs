@@ -9,7 +9,7 @@ use tonic::Status;
 const PREFIX: usize = 5;
 
 /// Appends a message.
-pub(super) fn put(message: &impl Message, out: &mut BytesMut) {
+pub(crate) fn put(message: &impl Message, out: &mut BytesMut) {
     let length = message.encoded_len();
     out.reserve(PREFIX + length);
     out.put_u8(0);
@@ -20,7 +20,7 @@ pub(super) fn put(message: &impl Message, out: &mut BytesMut) {
 
 /// Takes frames apart into messages, which share their memory unless they cross frames.
 #[derive(Debug)]
-pub(super) struct Messages {
+pub(crate) struct Messages {
     limit: usize,
     frame: Bytes,
     /// The beginning of a message that began in an earlier frame.
@@ -29,12 +29,12 @@ pub(super) struct Messages {
 
 impl Messages {
     /// Messages of at most `limit` bytes.
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { limit, frame: Bytes::new(), begun: BytesMut::new() }
     }
 
     /// The next frame, once [`Messages::next`] has returned all messages of the one before.
-    pub(super) fn push(&mut self, frame: Bytes) {
+    pub(crate) fn push(&mut self, frame: Bytes) {
         if self.begun.is_empty() {
             self.frame = frame;
         } else {
@@ -44,7 +44,7 @@ impl Messages {
     }
 
     /// The next message that is there in whole.
-    pub(super) fn next(&mut self) -> Option<Result<Bytes, Status>> {
+    pub(crate) fn next(&mut self) -> Option<Result<Bytes, Status>> {
         let &[compressed, a, b, c, d, ..] = &*self.frame else { return self.keep(0) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
         if compressed != 0 {
@@ -63,7 +63,7 @@ impl Messages {
     }
 
     /// Whether the end of the stream would cut a message.
-    pub(super) fn is_inside(&self) -> bool {
+    pub(crate) fn is_inside(&self) -> bool {
         !self.begun.is_empty() || !self.frame.is_empty()
     }
 

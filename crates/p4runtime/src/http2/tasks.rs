@@ -11,7 +11,7 @@ use std::{
 
 /// Who of a connection is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// The connection itself: bytes to read or to write.
     Transport,
     /// The call in this place.
@@ -20,7 +20,7 @@ pub(super) enum Part {
 
 /// The parts of a connection that were woken and not polled yet.
 #[derive(Debug, Default)]
-pub(super) struct Ready {
+pub(crate) struct Ready {
     state: Mutex<State>,
 }
 
@@ -35,12 +35,12 @@ struct State {
 
 impl Ready {
     /// Wakers of `part`.
-    pub(super) fn waker(self: &Arc<Self>, part: Part) -> Waker {
+    pub(crate) fn waker(self: &Arc<Self>, part: Part) -> Waker {
         Waker::from(Arc::new(Signal { part, ready: Arc::clone(self) }))
     }
 
     /// Remembers how the task of the connection is woken.
-    pub(super) fn driven_by(&self, task: &Waker) {
+    pub(crate) fn driven_by(&self, task: &Waker) {
         let mut state = self.state();
         match &mut state.task {
             Some(known) => known.clone_from(task),
@@ -49,22 +49,22 @@ impl Ready {
     }
 
     /// From now on parts that are woken do not wake the task.
-    pub(super) fn begin_turn(&self) {
+    pub(crate) fn begin_turn(&self) {
         self.state().has_turn = true;
     }
 
     /// A part that was woken.
-    pub(super) fn next(&self) -> Option<Part> {
+    pub(crate) fn next(&self) -> Option<Part> {
         self.state().woken.pop_front()
     }
 
     /// Takes back that a part was woken.
-    pub(super) fn forget(&self, part: Part) {
+    pub(crate) fn forget(&self, part: Part) {
         self.state().woken.retain(|woken| *woken != part);
     }
 
     /// Ends a turn. Parts that were not polled in it wake the task.
-    pub(super) fn end_turn(&self) {
+    pub(crate) fn end_turn(&self) {
         let mut state = self.state();
         state.has_turn = false;
         if !state.woken.is_empty() {
@@ -75,12 +75,13 @@ impl Ready {
     }
 
     /// Wakes the task though no part is ready, since the connection has ended.
-    pub(super) fn wake_task(&self) {
+    pub(crate) fn wake_task(&self) {
         let task = self.state().task.clone();
         task.iter().for_each(Waker::wake_by_ref);
     }
 
-    fn wake(&self, part: Part) {
+    /// Notes that a part has something to do.
+    pub(crate) fn wake(&self, part: Part) {
         let mut state = self.state();
         // The list is as long as the connection has calls that are ready: mostly one.
         if state.woken.contains(&part) {
@@ -117,18 +118,18 @@ impl Wake for Signal {
 
 /// Things in places that stay theirs, with a waker each.
 #[derive(Debug)]
-pub(super) struct Places<T> {
+pub(crate) struct Places<T> {
     places: Vec<(Option<T>, Waker)>,
     free: Vec<usize>,
 }
 
 impl<T> Places<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { places: Vec::new(), free: Vec::new() }
     }
 
     /// Puts what `make` makes of its place there, woken.
-    pub(super) fn enter(&mut self, ready: &Arc<Ready>, make: impl FnOnce(usize) -> T) {
+    pub(crate) fn enter(&mut self, ready: &Arc<Ready>, make: impl FnOnce(usize) -> T) {
         let place = self.free.pop().unwrap_or_else(|| {
             let place = self.places.len();
             self.places.push((None, ready.waker(Part::Call(place))));
@@ -140,13 +141,13 @@ impl<T> Places<T> {
     }
 
     /// What is in a place, if it has not left.
-    pub(super) fn get(&mut self, place: usize) -> Option<(&mut T, &Waker)> {
+    pub(crate) fn get(&mut self, place: usize) -> Option<(&mut T, &Waker)> {
         let (thing, waker) = self.places.get_mut(place)?;
         Some((thing.as_mut()?, waker))
     }
 
     /// Takes what is in a place out. Whoever still holds its waker wakes a later one for nothing.
-    pub(super) fn leave(&mut self, place: usize) {
+    pub(crate) fn leave(&mut self, place: usize) {
         if self.places[place].0.take().is_some() {
             self.free.push(place);
         }

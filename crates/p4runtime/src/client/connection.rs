@@ -1,0 +1,311 @@
+//! The connection of a client, and its calls.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::{Arc, Weak},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use bytes::{Bytes, BytesMut};
+use h2::{RecvStream, SendStream, client::SendRequest};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
+use tokio_rustls::{TlsConnector, rustls::pki_types::ServerName};
+use tonic::{
+    Status,
+    body::Body,
+    codegen::{
+        Service,
+        http::{self, HeaderValue, Uri, header},
+    },
+};
+
+use super::{ClientOptions, ConnectError};
+use crate::{
+    http2::{
+        self, CONNECTION_WINDOW, Connection, Encode, Gate, Link, MAX_FRAME, Part, Places, Ready,
+        ReceivedBody, STREAM_WINDOW, Sending, Shared, Socket, Turn, send_body,
+    },
+    outbox::Outbox,
+    proto::v1,
+};
+
+/// Write errors travel in the trailers, one for each update.
+const HEADER_LIST: u32 = 16 << 20;
+/// A URI may say the scheme; what counts is whether TLS is asked for.
+const SCHEMES: [&str; 2] = ["http://", "https://"];
+
+/// A connection, ready for calls. Clones share it; it is closed when they and its streams are
+/// gone.
+#[derive(Clone)]
+pub(super) struct Calls {
+    http2: SendRequest<Bytes>,
+    streams: Arc<dyn Streams>,
+    origin: Uri,
+}
+
+impl std::fmt::Debug for Calls {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Calls").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+impl Calls {
+    /// Connects to `host:port`.
+    pub(super) async fn connect(
+        address: &str,
+        options: &ClientOptions,
+    ) -> Result<Self, ConnectError> {
+        let origin = origin(address, options.tls.is_some())
+            .ok_or_else(|| ConnectError::Address { address: address.to_owned() })?;
+        let tls = options.tls.as_ref().map(|tls| tls.config()).transpose()?;
+        let unreachable = |cause: Cause| ConnectError::Unreachable {
+            address: address.to_owned(),
+            cause: cause.to_string(),
+        };
+        let connecting = async {
+            let (host, port) = (host(&origin), origin.port_u16().unwrap_or_default());
+            let socket = TcpStream::connect((host, port)).await?;
+            socket.set_nodelay(true)?;
+            // Where the system refuses, the controller works all the same.
+            let _ = packetio::tcp::send_unpaced(&socket);
+            let gate = Arc::new(Gate::default());
+            let socket = Socket::new(socket, Arc::clone(&gate));
+            match tls {
+                None => handshake(socket, gate, origin.clone()).await,
+                Some(mut config) => {
+                    config.alpn_protocols = vec![b"h2".to_vec()];
+                    let named = options.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
+                    let name = ServerName::try_from(named.unwrap_or(host).to_owned())?;
+                    let socket = TlsConnector::from(Arc::new(config)).connect(name, socket).await?;
+                    handshake(socket, gate, origin.clone()).await
+                }
+            }
+        };
+        match tokio::time::timeout(options.connect_timeout, connecting).await {
+            Ok(connected) => connected.map_err(unreachable),
+            Err(_) => Err(unreachable(slow(options.connect_timeout).into())),
+        }
+    }
+
+    /// Where calls go, for the clients that tonic generates.
+    pub(super) fn origin(&self) -> &Uri {
+        &self.origin
+    }
+
+    /// Opens a stream that sends what waits in the outbox from the beginning.
+    pub(super) async fn stream(
+        &mut self,
+        path: &'static str,
+        queue_limit: usize,
+        first: impl FnOnce(Arc<Outbox<v1::StreamMessageRequest>>),
+    ) -> Result<RecvStream, Status> {
+        let mut uri = self.origin.clone().into_parts();
+        uri.path_and_query = Some(http::uri::PathAndQuery::from_static(path));
+        let mut request = http::Request::new(());
+        *request.method_mut() = http::Method::POST;
+        *request.uri_mut() = Uri::from_parts(uri).map_err(failed)?;
+        let grpc = HeaderValue::from_static("application/grpc");
+        request.headers_mut().insert(header::CONTENT_TYPE, grpc);
+        request.headers_mut().insert(header::TE, HeaderValue::from_static("trailers"));
+
+        poll_fn(|context| self.http2.poll_ready(context)).await.map_err(failed)?;
+        let (response, stream) = self.http2.send_request(request, false).map_err(failed)?;
+        // Before the answer: some servers give it only after the first message.
+        let outbox = self.streams.begin(stream, queue_limit);
+        first(outbox);
+        let (head, stream) = response.await.map_err(failed)?.into_parts();
+        // A server that refuses at once says so in the head.
+        match Status::from_header_map(&head.headers) {
+            Some(status) => Err(status),
+            None if head.status != http::StatusCode::OK => Err(of_http(head.status)),
+            None => Ok(stream),
+        }
+    }
+}
+
+/// Whatever keeps a connection from being made.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+fn slow(patience: Duration) -> String {
+    format!("it took longer than {patience:?}")
+}
+
+fn failed(error: impl Into<Cause>) -> Status {
+    Status::from_error(error.into())
+}
+
+/// The code that an HTTP status stands for ("HTTP to gRPC Status Code Mapping" of gRPC).
+fn of_http(status: http::StatusCode) -> Status {
+    let said = format!("The server answered with HTTP status {status}.");
+    match status.as_u16() {
+        400 => Status::internal(said),
+        401 => Status::unauthenticated(said),
+        403 => Status::permission_denied(said),
+        404 => Status::unimplemented(said),
+        429 | 502..=504 => Status::unavailable(said),
+        _ => Status::unknown(said),
+    }
+}
+
+/// An address as a URI; `None` if it is not `host:port`.
+fn origin(address: &str, tls: bool) -> Option<Uri> {
+    let bare = SCHEMES.iter().find_map(|scheme| address.strip_prefix(scheme)).unwrap_or(address);
+    let scheme = SCHEMES[usize::from(tls)];
+    let uri: Uri = format!("{scheme}{bare}").parse().ok()?;
+    (uri.port_u16().is_some() && uri.host().is_some_and(|host| !host.is_empty())).then_some(uri)
+}
+
+/// The host as the system resolves it: addresses of IPv6 are in brackets only in URIs.
+fn host(origin: &Uri) -> &str {
+    origin.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
+}
+
+async fn handshake<T>(socket: T, gate: Arc<Gate>, origin: Uri) -> Result<Calls, Cause>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (http2, connection) = h2::client::Builder::new()
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(MAX_FRAME)
+        .max_header_list_size(HEADER_LIST)
+        .enable_push(false)
+        .handshake(socket)
+        .await?;
+    let shared = Shared::new(gate, |ready, own| Dialled {
+        http2: connection,
+        transport: ready.waker(Part::Transport),
+        streams: Places::new(),
+        own: own.clone(),
+    });
+    let streams: Arc<dyn Streams> = Arc::new(Arc::downgrade(&shared));
+    tokio::spawn(poll_fn(move |context| shared.poll(context)));
+    Ok(Calls { http2, streams, origin })
+}
+
+/// Begins to send on streams.
+trait Streams: Send + Sync {
+    /// Sends what is put into the outbox that this returns.
+    fn begin(
+        &self,
+        stream: SendStream<Bytes>,
+        queue_limit: usize,
+    ) -> Arc<Outbox<v1::StreamMessageRequest>>;
+}
+
+impl<T> Streams for Weak<Shared<Dialled<T>>>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    fn begin(
+        &self,
+        stream: SendStream<Bytes>,
+        queue_limit: usize,
+    ) -> Arc<Outbox<v1::StreamMessageRequest>> {
+        let begun = self.upgrade().and_then(|shared| {
+            shared.with(|connection, ready| connection.begin(stream, queue_limit, ready))
+        });
+        // What a connection sends that has ended nobody reads.
+        begun.unwrap_or_else(|| Outbox::new(queue_limit).0)
+    }
+}
+
+struct Dialled<T: AsyncRead + AsyncWrite + Unpin> {
+    http2: h2::client::Connection<T, Bytes>,
+    /// Wakes [`Part::Transport`].
+    transport: Waker,
+    streams: Places<Sending<ToServer>>,
+    own: Weak<Shared<Self>>,
+}
+
+impl<T> Connection for Dialled<T>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    fn poll_transport(&mut self, _ready: &Arc<Ready>) -> Poll<()> {
+        let mut context = Context::from_waker(&self.transport);
+        // Its calls hear of errors too.
+        Pin::new(&mut self.http2).poll(&mut context).map(drop)
+    }
+
+    fn poll_call(&mut self, place: usize) {
+        self.poll_sending(place);
+    }
+
+    fn poll_sending(&mut self, place: usize) {
+        if let Some((stream, waker)) = self.streams.get(place)
+            && stream.poll(&mut Context::from_waker(waker)).is_ready()
+        {
+            self.streams.leave(place);
+        }
+    }
+}
+
+impl<T> Dialled<T>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    fn begin(
+        &mut self,
+        stream: SendStream<Bytes>,
+        queue_limit: usize,
+        ready: &Arc<Ready>,
+    ) -> Arc<Outbox<v1::StreamMessageRequest>> {
+        let own: Weak<dyn Turn> = self.own.clone();
+        let mut begun = None;
+        self.streams.enter(ready, |place| {
+            let (outbox, reader) = Outbox::on(queue_limit, Some(Link::new(own, place)));
+            begun = Some(outbox);
+            Sending::new(Some(stream), reader, ToServer)
+        });
+        begun.unwrap_or_else(|| Outbox::new(queue_limit).0)
+    }
+}
+
+/// Writes requests; a client cannot send a status.
+struct ToServer;
+
+impl Encode for ToServer {
+    type Item = v1::StreamMessageRequest;
+
+    fn encode(&mut self, item: v1::StreamMessageRequest, buffer: &mut BytesMut) {
+        http2::put(&item, buffer);
+    }
+
+    fn end(&mut self, stream: &mut SendStream<Bytes>, _status: Status) -> Result<(), h2::Error> {
+        stream.send_data(Bytes::new(), true)
+    }
+}
+
+/// Unary calls, as the clients make them that tonic generates.
+impl Service<http::Request<Body>> for Calls {
+    type Response = http::Response<ReceivedBody>;
+    type Error = h2::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, h2::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
+        self.http2.poll_ready(context)
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let (head, body) = request.into_parts();
+        let sent = self.http2.send_request(http::Request::from_parts(head, ()), false);
+        Box::pin(async move {
+            let (response, stream) = sent?;
+            let mut response = pin!(response);
+            // A server may answer before it has read everything.
+            let sending = pin!(send_body(stream, body));
+            let response = tokio::select! {
+                biased;
+                response = &mut response => response?,
+                _ = sending => response.await?,
+            };
+            Ok(response.map(ReceivedBody))
+        })
+    }
+}
