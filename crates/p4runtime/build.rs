@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     tonic_prost_build::configure()
         .build_server(false)
+        .build_transport(false)
         .bytes(".")
         .btree_map(".")
         .emit_rerun_if_changed(false)

@@ -7,6 +7,7 @@
 //! Over 100 connections, a packet-in and its answer also cost a quarter less without those layers.
 
 mod body;
+mod error;
 mod message;
 mod sending;
 mod socket;
@@ -15,6 +16,7 @@ mod turn;
 
 pub(crate) use self::{
     body::{ReceivedBody, send_body},
+    error::status,
     message::{Messages, put},
     sending::{Encode, Sending},
     socket::{Gate, Socket},

@@ -108,7 +108,8 @@ impl Calls {
         uri.path_and_query = Some(http::uri::PathAndQuery::from_static(path));
         let mut request = http::Request::new(());
         *request.method_mut() = http::Method::POST;
-        *request.uri_mut() = Uri::from_parts(uri).map_err(failed)?;
+        *request.uri_mut() =
+            Uri::from_parts(uri).map_err(|error| Status::internal(error.to_string()))?;
         let grpc = HeaderValue::from_static("application/grpc");
         request.headers_mut().insert(header::CONTENT_TYPE, grpc);
         request.headers_mut().insert(header::TE, HeaderValue::from_static("trailers"));
@@ -135,8 +136,8 @@ fn slow(patience: Duration) -> String {
     format!("it took longer than {patience:?}")
 }
 
-fn failed(error: impl Into<Cause>) -> Status {
-    Status::from_error(error.into())
+fn failed(error: h2::Error) -> Status {
+    http2::status(&error)
 }
 
 /// The code that an HTTP status stands for ("HTTP to gRPC Status Code Mapping" of gRPC).
@@ -285,26 +286,27 @@ impl Encode for ToServer {
 /// Unary calls, as the clients make them that tonic generates.
 impl Service<http::Request<Body>> for Calls {
     type Response = http::Response<ReceivedBody>;
-    type Error = h2::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, h2::Error>> + Send>>;
+    type Error = Status;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Status>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
-        self.http2.poll_ready(context)
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        self.http2.poll_ready(context).map_err(failed)
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let (head, body) = request.into_parts();
         let sent = self.http2.send_request(http::Request::from_parts(head, ()), false);
         Box::pin(async move {
-            let (response, stream) = sent?;
+            let (response, stream) = sent.map_err(failed)?;
             let mut response = pin!(response);
             // A server may answer before it has read everything.
             let sending = pin!(send_body(stream, body));
             let response = tokio::select! {
                 biased;
-                response = &mut response => response?,
-                _ = sending => response.await?,
+                response = &mut response => response,
+                _ = sending => response.await,
             };
+            let response = response.map_err(failed)?;
             Ok(response.map(ReceivedBody))
         })
     }

@@ -13,7 +13,7 @@ use tonic::{Code, Status};
 
 use crate::{
     arbitration::ElectionId,
-    http2::Messages,
+    http2::{self, Messages},
     outbox::Outbox,
     proto::v1::{
         self, stream_message_request::Update as Request,
@@ -169,7 +169,7 @@ impl StreamReceiver {
                     let _ = self.responses.flow_control().release_capacity(frame.len());
                     self.messages.push(frame);
                 }
-                Some(Err(error)) => return Poll::Ready(Err(Status::from_error(error.into()))),
+                Some(Err(error)) => return Poll::Ready(Err(http2::status(&error))),
                 None => return self.poll_end(context),
             }
         }
@@ -180,7 +180,7 @@ impl StreamReceiver {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<v1::StreamMessageResponse>, Status>> {
         let trailers = ready!(self.responses.poll_trailers(context));
-        let trailers = trailers.map_err(|error| Status::from_error(error.into()))?;
+        let trailers = trailers.map_err(|error| http2::status(&error))?;
         let status = trailers.as_ref().and_then(Status::from_header_map);
         let missing = || Status::unknown("The stream ended without a status.");
         let status = status.unwrap_or_else(missing);

@@ -8,26 +8,33 @@ use std::{
 
 use bytes::Bytes;
 use h2::{RecvStream, SendStream};
-use tonic::{body::Body, codegen::Body as HttpBody};
+use tonic::{Status, body::Body, codegen::Body as HttpBody};
+
+use super::status;
 
 /// What the peer sends.
 pub(crate) struct ReceivedBody(pub(crate) RecvStream);
 
 impl HttpBody for ReceivedBody {
     type Data = Bytes;
-    type Error = h2::Error;
+    type Error = Status;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<http_body::Frame<Bytes>, h2::Error>>> {
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Status>>> {
         let stream = &mut self.get_mut().0;
-        let frame = match ready!(stream.poll_data(context)?) {
+        let failed = |error| status(&error);
+        let frame = match ready!(stream.poll_data(context)) {
             Some(data) => {
-                stream.flow_control().release_capacity(data.len())?;
+                let data = data.map_err(failed)?;
+                stream.flow_control().release_capacity(data.len()).map_err(failed)?;
                 Some(http_body::Frame::data(data))
             }
-            None => ready!(stream.poll_trailers(context)?).map(http_body::Frame::trailers),
+            None => {
+                let trailers = ready!(stream.poll_trailers(context)).map_err(failed)?;
+                trailers.map(http_body::Frame::trailers)
+            }
         };
         Poll::Ready(frame.map(Ok))
     }
