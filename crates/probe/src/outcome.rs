@@ -151,7 +151,7 @@ pub struct Trial {
     /// How much later than due packet-ins left.
     pub send_lag: Latency,
     /// For how long an answer may have waited until the probe read it: the spells in which it did
-    /// not look at its sockets, each weighted by its length. Absent from results of old versions.
+    /// not look at its sockets, each weighted by its length. Results of before have none.
     #[serde(default)]
     pub read_delay: Latency,
     /// Jain's fairness index of answered packet-ins over switches, 1 is perfectly fair.
