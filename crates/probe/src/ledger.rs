@@ -69,13 +69,12 @@ impl Tally {
         }
     }
 
-    /// Notes a spell of so many nanoseconds in which nothing was read. A moment is more likely to
-    /// fall into a long one, so it counts by its length.
-    pub(crate) fn did_not_look(&mut self, length: u64) {
+    /// Notes that during `length` nanoseconds an answer would have waited `delay` at most. A moment
+    /// is more likely to fall into a long spell, so it counts by its length.
+    pub(crate) fn read_delay(&mut self, delay: u64, length: u64) {
         let weight = (length / LOOK_UNIT).max(1);
-        let histogram = &mut self.histograms.read_delay;
         // Grows by itself, so that no value is too large.
-        let _ = histogram.record_n(length.max(1), weight);
+        let _ = self.histograms.read_delay.record_n(delay.max(1), weight);
     }
 
     /// The measured part of the trial.

@@ -150,8 +150,9 @@ pub struct Trial {
     pub rtt_from_sent: Latency,
     /// How much later than due packet-ins left.
     pub send_lag: Latency,
-    /// For how long an answer may have waited until the probe read it: the spells in which it did
-    /// not look at its sockets, each weighted by its length. Results of before have none.
+    /// For how long an answer may have waited until the probe read it, over the time of the window:
+    /// nothing while the probe slept, and else the length of the spell between two looks at its
+    /// sockets. Results of before have none.
     #[serde(default)]
     pub read_delay: Latency,
     /// Jain's fairness index of answered packet-ins over switches, 1 is perfectly fair.

@@ -103,7 +103,15 @@ impl Recorder {
     /// Notes a spell in which the thread did not look at its sockets.
     pub(crate) fn did_not_look(&mut self, from: u64, to: u64) {
         if self.tally.window().contains(to) {
-            self.tally.did_not_look(to.saturating_sub(from));
+            let length = to.saturating_sub(from);
+            self.tally.read_delay(length, length);
+        }
+    }
+
+    /// Notes a spell in which whatever arrived would have woken the thread.
+    pub(crate) fn listened(&mut self, from: u64, to: u64) {
+        if self.tally.window().contains(to) {
+            self.tally.read_delay(0, to.saturating_sub(from));
         }
     }
 
@@ -257,6 +265,19 @@ mod tests {
         assert_eq!(recorder.sums.outstanding, [0, 1, 1]);
         assert_eq!(recorder.switches[0].outstanding, [0, 1, 1]);
         assert_eq!(recorder.next_sample(), 3 * SECOND / 2);
+    }
+
+    #[test]
+    fn time_that_is_listened_through_counts_as_well() {
+        let mut recorder = recorder();
+        recorder.did_not_look(SECOND / 2, SECOND - 1);
+        recorder.did_not_look(SECOND, SECOND + 1_000_000);
+        recorder.listened(SECOND + 1_000_000, SECOND + 4_000_000);
+        let delays = &recorder.tally.histograms.read_delay;
+        // The first one lies before the window.
+        assert!(delays.max() < 1_010_000, "{}", delays.max());
+        assert_eq!(delays.value_at_quantile(0.7), 1);
+        assert!(delays.value_at_quantile(0.8) > 990_000);
     }
 
     #[test]

@@ -128,6 +128,9 @@ impl Shard {
                 },
             )?;
             looked = self.orders.clock.now();
+            if let (Some(from), Some(to)) = (self.traffic_time(now), self.traffic_time(looked)) {
+                self.recorder.listened(from, to);
+            }
             // Another thread may have closed its connections by now. What the controller does with
             // the places that are free again is no part of the trial.
             if self.orders.is_stopped() {

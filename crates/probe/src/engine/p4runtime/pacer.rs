@@ -79,14 +79,17 @@ impl Pacing {
     pub(super) async fn pace(&self) -> io::Result<()> {
         let timer = Timer::new()?;
         let orders = &self.thread.shared.orders;
-        // When the sockets had their turn last.
-        let mut looked = None;
+        // Since when, and whether, whatever arrives wakes the thread.
+        let mut since = (0, true);
         while !orders.is_stopped() {
             let now = orders.clock.now();
-            if let (Some(looked), Some(start)) = (looked, orders.traffic_start())
-                && looked >= start
-            {
-                self.thread.books().recorder.did_not_look(looked - start, now - start);
+            if let Some(start) = orders.traffic_start().filter(|start| since.0 >= *start) {
+                let (from, to) = (since.0 - start, now - start);
+                let recorder = &mut self.thread.books().recorder;
+                match since.1 {
+                    true => recorder.listened(from, to),
+                    false => recorder.did_not_look(from, to),
+                }
             }
             let wake = {
                 let mut pacer = self.pacer();
@@ -96,11 +99,10 @@ impl Pacing {
             let wait = wake.saturating_sub(orders.clock.now());
             if wait <= SPIN {
                 // Lets the streams and the sockets have their turn.
-                looked = Some(now);
+                since = (now, false);
                 tokio::task::yield_now().await;
             } else {
-                // Whoever sleeps is woken by what arrives.
-                looked = None;
+                since = (orders.clock.now(), true);
                 tokio::select! {
                     slept = timer.sleep(wait - SPIN) => slept?,
                     () = self.thread.wake.notified() => {}
