@@ -12,9 +12,8 @@ use std::time::Duration;
 
 pub use packetio::tls::{ClientTls, TlsError};
 use prost_types::Any;
-use tonic::Status;
 
-use self::connection::Calls;
+use self::connection::Line;
 pub use self::{
     error::{ArbitrationFailure, ConnectError, UpdateError, WriteError},
     stream::{Standing, StreamReceiver, StreamSender},
@@ -27,9 +26,6 @@ use crate::{
         set_forwarding_pipeline_config_request::Action, write_request::Atomicity,
     },
 };
-
-/// The path of the RPC.
-const STREAM_CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";
 
 /// How a client connects.
 #[derive(Clone, Debug)]
@@ -67,8 +63,8 @@ pub enum PipelineOutcome {
 /// A client of one device. Clones share the connection.
 #[derive(Clone, Debug)]
 pub struct Client {
-    rpc: P4RuntimeClient<Calls>,
-    calls: Calls,
+    rpc: P4RuntimeClient<Line>,
+    line: Line,
     device_id: u64,
     role: String,
     election_id: Option<ElectionId>,
@@ -87,12 +83,12 @@ impl Client {
         device_id: u64,
         options: &ClientOptions,
     ) -> Result<Self, ConnectError> {
-        let calls = Calls::connect(address, options).await?;
-        let rpc = P4RuntimeClient::with_origin(calls.clone(), calls.origin().clone())
+        let line = Line::connect(address, options).await?;
+        let rpc = P4RuntimeClient::with_origin(line.clone(), line.origin().clone())
             .max_decoding_message_size(options.response_limit);
         let (queue_limit, response_limit) = (options.queue_limit, options.response_limit);
         let role = String::new();
-        Ok(Self { rpc, calls, device_id, role, election_id: None, queue_limit, response_limit })
+        Ok(Self { rpc, line, device_id, role, election_id: None, queue_limit, response_limit })
     }
 
     /// The device that this client talks about.
@@ -122,15 +118,10 @@ impl Client {
     ) -> Result<(StreamSender, StreamReceiver), tonic::Status> {
         self.role = role.to_owned();
         self.election_id = election_id;
-        let (device_id, role) = (self.device_id, role.to_owned());
-        let mut sender = None;
-        let responses = self.calls.stream(STREAM_CHANNEL, self.queue_limit, |outbox| {
-            let opened = StreamSender::new(outbox, device_id, role, role_config);
-            opened.arbitrate(election_id);
-            sender = Some(opened);
-        });
-        let responses = responses.await?;
-        let sender = sender.ok_or_else(|| Status::internal("The stream was not begun."))?;
+        let (outbox, answer) = self.line.stream(self.queue_limit).await?;
+        let sender = StreamSender::new(outbox, self.device_id, role.to_owned(), role_config);
+        sender.arbitrate(election_id);
+        let responses = answer.await?;
         Ok((sender, StreamReceiver::new(responses, self.response_limit)))
     }
 

@@ -20,10 +20,11 @@ pub(crate) use self::{
     message::{Messages, put},
     sending::{Encode, Sending},
     socket::{Gate, Socket},
-    tasks::{Part, Places, Ready},
-    turn::{Connection, Link, Shared, Turn},
+    turn::{Call, Calls, Connection, Link, Shared},
 };
 
+/// The path of the RPC that is not served through tonic.
+pub(crate) const STREAM_CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";
 /// What a peer may send on a stream, and on a connection, before we have read it. It is a limit
 /// and not an allocation.
 pub(crate) const STREAM_WINDOW: u32 = 4 << 20;

@@ -92,18 +92,12 @@ impl<'program> Checker<'program, '_> {
 
     /// Goes over the plain assignments at the start of the body: nothing else can have given a parameter a value.
     fn sure_divisions(&mut self, control: &Control, refused: &mut HashSet<ExpressionId>) {
-        let from_outside: HashSet<DeclarationId> = control
-            .parameters
-            .iter()
-            .filter(|it| matches!(it.direction, Direction::In | Direction::InOut))
-            .map(|it| it.id)
-            .collect();
-        let kept: HashSet<DeclarationId> = control
-            .parameters
-            .iter()
-            .filter(|it| matches!(it.direction, Direction::Out | Direction::InOut))
-            .map(|it| it.id)
-            .collect();
+        let that_are = |directions: [Direction; 2]| -> HashSet<DeclarationId> {
+            let parameters = control.parameters.iter();
+            parameters.filter(|it| directions.contains(&it.direction)).map(|it| it.id).collect()
+        };
+        let from_outside = that_are([Direction::In, Direction::InOut]);
+        let kept = that_are([Direction::Out, Direction::InOut]);
         if !is_straight(&control.apply) {
             return;
         }

@@ -4,7 +4,7 @@ use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
     sync::{Arc, Weak},
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -27,8 +27,8 @@ use tonic::{
 use super::{ClientOptions, ConnectError};
 use crate::{
     http2::{
-        self, CONNECTION_WINDOW, Connection, Encode, Gate, Link, MAX_FRAME, Part, Places, Ready,
-        ReceivedBody, STREAM_WINDOW, Sending, Shared, Socket, Turn, send_body,
+        self, CONNECTION_WINDOW, Call, Calls, Connection, Encode, Gate, MAX_FRAME, ReceivedBody,
+        STREAM_CHANNEL, STREAM_WINDOW, Sending, Shared, Socket, send_body,
     },
     outbox::Outbox,
     proto::v1,
@@ -42,19 +42,19 @@ const SCHEMES: [&str; 2] = ["http://", "https://"];
 /// A connection, ready for calls. Clones share it; it is closed when they and its streams are
 /// gone.
 #[derive(Clone)]
-pub(super) struct Calls {
+pub(super) struct Line {
     http2: SendRequest<Bytes>,
     streams: Arc<dyn Streams>,
     origin: Uri,
 }
 
-impl std::fmt::Debug for Calls {
+impl std::fmt::Debug for Line {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Calls").field("origin", &self.origin).finish_non_exhaustive()
+        out.debug_struct("Line").field("origin", &self.origin).finish_non_exhaustive()
     }
 }
 
-impl Calls {
+impl Line {
     /// Connects to `host:port`.
     pub(super) async fn connect(
         address: &str,
@@ -97,15 +97,20 @@ impl Calls {
         &self.origin
     }
 
-    /// Opens a stream that sends what waits in the outbox from the beginning.
+    /// Opens a stream that sends what is put into the outbox. The second part is the answer, for
+    /// which some servers want to read a message first.
     pub(super) async fn stream(
         &mut self,
-        path: &'static str,
         queue_limit: usize,
-        first: impl FnOnce(Arc<Outbox<v1::StreamMessageRequest>>),
-    ) -> Result<RecvStream, Status> {
+    ) -> Result<
+        (
+            Arc<Outbox<v1::StreamMessageRequest>>,
+            impl Future<Output = Result<RecvStream, Status>> + use<>,
+        ),
+        Status,
+    > {
         let mut uri = self.origin.clone().into_parts();
-        uri.path_and_query = Some(http::uri::PathAndQuery::from_static(path));
+        uri.path_and_query = Some(http::uri::PathAndQuery::from_static(STREAM_CHANNEL));
         let mut request = http::Request::new(());
         *request.method_mut() = http::Method::POST;
         *request.uri_mut() =
@@ -116,16 +121,16 @@ impl Calls {
 
         poll_fn(|context| self.http2.poll_ready(context)).await.map_err(failed)?;
         let (response, stream) = self.http2.send_request(request, false).map_err(failed)?;
-        // Before the answer: some servers give it only after the first message.
-        let outbox = self.streams.begin(stream, queue_limit);
-        first(outbox);
-        let (head, stream) = response.await.map_err(failed)?.into_parts();
-        // A server that refuses at once says so in the head.
-        match Status::from_header_map(&head.headers) {
-            Some(status) => Err(status),
-            None if head.status != http::StatusCode::OK => Err(of_http(head.status)),
-            None => Ok(stream),
-        }
+        let answer = async move {
+            let (head, stream) = response.await.map_err(failed)?.into_parts();
+            // A server that refuses at once says so in the head.
+            match Status::from_header_map(&head.headers) {
+                Some(status) => Err(status),
+                None if head.status != http::StatusCode::OK => Err(of_http(head.status)),
+                None => Ok(stream),
+            }
+        };
+        Ok((self.streams.begin(stream, queue_limit), answer))
     }
 }
 
@@ -166,7 +171,7 @@ fn host(origin: &Uri) -> &str {
     origin.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
 }
 
-async fn handshake<T>(socket: T, gate: Arc<Gate>, origin: Uri) -> Result<Calls, Cause>
+async fn handshake<T>(socket: T, gate: Arc<Gate>, origin: Uri) -> Result<Line, Cause>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -178,15 +183,10 @@ where
         .enable_push(false)
         .handshake(socket)
         .await?;
-    let shared = Shared::new(gate, |ready, own| Dialled {
-        http2: connection,
-        transport: ready.waker(Part::Transport),
-        streams: Places::new(),
-        own: own.clone(),
-    });
+    let shared = Shared::new(Dialled(connection), gate);
     let streams: Arc<dyn Streams> = Arc::new(Arc::downgrade(&shared));
     tokio::spawn(poll_fn(move |context| shared.poll(context)));
-    Ok(Calls { http2, streams, origin })
+    Ok(Line { http2, streams, origin })
 }
 
 /// Begins to send on streams.
@@ -208,63 +208,43 @@ where
         stream: SendStream<Bytes>,
         queue_limit: usize,
     ) -> Arc<Outbox<v1::StreamMessageRequest>> {
-        let begun = self.upgrade().and_then(|shared| {
-            shared.with(|connection, ready| connection.begin(stream, queue_limit, ready))
-        });
+        let mut begun = None;
+        if let Some(shared) = self.upgrade() {
+            shared.with(|_, calls| {
+                calls.begin(|link| {
+                    let (outbox, reader) = Outbox::on(queue_limit, Some(link));
+                    begun = Some(outbox);
+                    Sending::new(Some(stream), reader, ToServer)
+                });
+            });
+        }
         // What a connection sends that has ended nobody reads.
         begun.unwrap_or_else(|| Outbox::new(queue_limit).0)
     }
 }
 
-struct Dialled<T: AsyncRead + AsyncWrite + Unpin> {
-    http2: h2::client::Connection<T, Bytes>,
-    /// Wakes [`Part::Transport`].
-    transport: Waker,
-    streams: Places<Sending<ToServer>>,
-    own: Weak<Shared<Self>>,
-}
+struct Dialled<T: AsyncRead + AsyncWrite + Unpin>(h2::client::Connection<T, Bytes>);
 
 impl<T> Connection for Dialled<T>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    fn poll_transport(&mut self, _ready: &Arc<Ready>) -> Poll<()> {
-        let mut context = Context::from_waker(&self.transport);
+    type Call = Sending<ToServer>;
+
+    fn poll(&mut self, _calls: &mut Calls<Self::Call>, context: &mut Context<'_>) -> Poll<()> {
         // Its calls hear of errors too.
-        Pin::new(&mut self.http2).poll(&mut context).map(drop)
-    }
-
-    fn poll_call(&mut self, place: usize) {
-        self.poll_sending(place);
-    }
-
-    fn poll_sending(&mut self, place: usize) {
-        if let Some((stream, waker)) = self.streams.get(place)
-            && stream.poll(&mut Context::from_waker(waker)).is_ready()
-        {
-            self.streams.leave(place);
-        }
+        Pin::new(&mut self.0).poll(context).map(drop)
     }
 }
 
-impl<T> Dialled<T>
-where
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    fn begin(
-        &mut self,
-        stream: SendStream<Bytes>,
-        queue_limit: usize,
-        ready: &Arc<Ready>,
-    ) -> Arc<Outbox<v1::StreamMessageRequest>> {
-        let own: Weak<dyn Turn> = self.own.clone();
-        let mut begun = None;
-        self.streams.enter(ready, |place| {
-            let (outbox, reader) = Outbox::on(queue_limit, Some(Link::new(own, place)));
-            begun = Some(outbox);
-            Sending::new(Some(stream), reader, ToServer)
-        });
-        begun.unwrap_or_else(|| Outbox::new(queue_limit).0)
+/// What a stream receives is read by whoever waits for it.
+impl Call for Sending<ToServer> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        Sending::poll(self, context)
+    }
+
+    fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        Sending::poll(self, context)
     }
 }
 
@@ -284,7 +264,7 @@ impl Encode for ToServer {
 }
 
 /// Unary calls, as the clients make them that tonic generates.
-impl Service<http::Request<Body>> for Calls {
+impl Service<http::Request<Body>> for Line {
     type Response = http::Response<ReceivedBody>;
     type Error = Status;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Status>> + Send>>;

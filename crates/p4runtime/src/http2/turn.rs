@@ -2,44 +2,85 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak},
-    task::{Context, Poll},
+    sync::{Arc, Mutex, PoisonError, TryLockError, Weak},
+    task::{Context, Poll, Waker},
 };
 
-use super::{Gate, Part, Ready};
+use super::{
+    Gate,
+    tasks::{Part, Places, Ready},
+};
 
 /// Parts that are polled before other connections have their turn.
 const POLLS_PER_TURN: usize = 256;
 
-/// The parts of a connection.
+/// One call of a connection.
+pub(crate) trait Call: Send + 'static {
+    /// Receives and sends what is possible; ready when the call has ended.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Encodes what there is to send, for calls that can be asked to; ready when the call has
+    /// ended.
+    fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()>;
+}
+
+/// What carries the calls of a connection.
 pub(crate) trait Connection: Send + 'static {
-    /// Reads and writes; ready when the connection has ended.
-    fn poll_transport(&mut self, ready: &Arc<Ready>) -> Poll<()>;
+    /// Its calls.
+    type Call: Call;
 
-    /// Polls the call in a place.
-    fn poll_call(&mut self, place: usize);
+    /// Reads and writes, and begins the calls that arrive; ready when the connection has ended.
+    fn poll(&mut self, calls: &mut Calls<Self::Call>, context: &mut Context<'_>) -> Poll<()>;
+}
 
-    /// Has the call in a place encode what it has to send.
-    fn poll_sending(&mut self, place: usize);
+/// The calls of a connection.
+pub(crate) struct Calls<C> {
+    places: Places<C>,
+    ready: Arc<Ready>,
+    connection: Weak<dyn Turn>,
+}
+
+impl<C: Call> Calls<C> {
+    /// Adds what `make` makes of the way from the call to its connection.
+    pub(crate) fn begin(&mut self, make: impl FnOnce(Link) -> C) {
+        let connection = Weak::clone(&self.connection);
+        self.places.enter(&self.ready, |place| make(Link { connection, place }));
+    }
+
+    /// Has the connection polled.
+    pub(crate) fn wake_connection(&self) {
+        self.ready.wake(Part::Transport);
+    }
+
+    fn poll(&mut self, place: usize, poll: impl FnOnce(&mut C, &mut Context<'_>) -> Poll<()>) {
+        if let Some((call, waker)) = self.places.get(place)
+            && poll(call, &mut Context::from_waker(waker)).is_ready()
+        {
+            self.places.leave(place);
+        }
+    }
 }
 
 /// A connection that is polled in its task, and out of turn through its [`Link`]s.
-pub(crate) struct Shared<C> {
+pub(crate) struct Shared<C: Connection> {
     /// `None` when it has ended.
-    connection: Mutex<Option<C>>,
+    connection: Mutex<Option<(C, Calls<C::Call>)>>,
     gate: Arc<Gate>,
     ready: Arc<Ready>,
+    /// Wakes [`Part::Transport`].
+    transport: Waker,
 }
 
 impl<C: Connection> Shared<C> {
-    /// What `make` makes of the parts to wake, and of the way back to itself.
-    pub(crate) fn new(
-        gate: Arc<Gate>,
-        make: impl FnOnce(&Arc<Ready>, &Weak<Self>) -> C,
-    ) -> Arc<Self> {
+    pub(crate) fn new(connection: C, gate: Arc<Gate>) -> Arc<Self> {
         let ready = Arc::new(Ready::default());
-        ready.waker(Part::Transport).wake();
-        Arc::new_cyclic(|own| Self { connection: Mutex::new(Some(make(&ready, own))), gate, ready })
+        let transport = ready.waker(Part::Transport);
+        transport.wake_by_ref();
+        Arc::new_cyclic(|own: &Weak<Self>| {
+            let calls =
+                Calls { places: Places::new(), ready: Arc::clone(&ready), connection: own.clone() };
+            Self { connection: Mutex::new(Some((connection, calls))), gate, ready, transport }
+        })
     }
 
     /// Polls what was woken; ready when the connection has ended.
@@ -47,14 +88,16 @@ impl<C: Connection> Shared<C> {
         self.ready.driven_by(context.waker());
         // Only calls could panic in here, and a connection with such a call is better closed.
         let Ok(mut slot) = self.connection.lock() else { return Poll::Ready(()) };
-        let Some(connection) = slot.as_mut() else { return Poll::Ready(()) };
+        let Some((connection, calls)) = slot.as_mut() else { return Poll::Ready(()) };
         self.ready.begin_turn();
         let mut ended = Poll::Pending;
         for _ in 0..POLLS_PER_TURN {
             match self.ready.next() {
                 None => break,
-                Some(Part::Call(place)) => connection.poll_call(place),
-                Some(Part::Transport) => ended = connection.poll_transport(&self.ready),
+                Some(Part::Call(place)) => calls.poll(place, C::Call::poll),
+                Some(Part::Transport) => {
+                    ended = connection.poll(calls, &mut Context::from_waker(&self.transport));
+                }
             }
             if ended.is_ready() {
                 *slot = None;
@@ -66,17 +109,16 @@ impl<C: Connection> Shared<C> {
     }
 
     /// Does something with the connection, unless it has ended.
-    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut C, &Arc<Ready>) -> T) -> Option<T> {
-        self.lock().as_mut().map(|connection| act(connection, &self.ready))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<C>> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn with(&self, act: impl FnOnce(&mut C, &mut Calls<C::Call>)) {
+        let mut slot = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((connection, calls)) = slot.as_mut() {
+            act(connection, calls);
+        }
     }
 }
 
 /// What a [`Link`] asks of its connection.
-pub(crate) trait Turn: Send + Sync {
+trait Turn: Send + Sync {
     /// Has a call encode what it has to send, and writes it. False if the connection has its turn
     /// already, or has ended.
     fn write_out(&self, place: usize) -> bool;
@@ -88,14 +130,14 @@ impl<C: Connection> Turn for Shared<C> {
             Ok(slot) => slot,
             Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => return false,
         };
-        let Some(connection) = slot.as_mut() else { return false };
+        let Some((connection, calls)) = slot.as_mut() else { return false };
         self.ready.begin_turn();
         // What has arrived can wait, and takes longer than to write.
         self.gate.close();
-        connection.poll_sending(place);
+        calls.poll(place, C::Call::poll_sending);
         // What it was woken for is done now, or is held back.
         self.ready.forget(Part::Transport);
-        if connection.poll_transport(&self.ready).is_ready() {
+        if connection.poll(calls, &mut Context::from_waker(&self.transport)).is_ready() {
             *slot = None;
             self.ready.wake_task();
         }
@@ -115,11 +157,6 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The way to the call in this place.
-    pub(crate) fn new(connection: Weak<dyn Turn>, place: usize) -> Self {
-        Self { connection, place }
-    }
-
     /// Has the call encode what it has to send, and the connection write it, now. False if it is
     /// not possible now; the call has to be woken then.
     pub(crate) fn write_out(&self) -> bool {

@@ -3,8 +3,8 @@
 use std::{
     future::Future,
     pin::{Pin, pin},
-    sync::{Arc, Weak},
-    task::{Context, Poll, Waker},
+    sync::Arc,
+    task::{Context, Poll},
 };
 
 use bytes::Bytes;
@@ -17,8 +17,7 @@ use tonic::codegen::http;
 
 use super::{Urgency, call, channel::Channel, routes::Routes};
 use crate::http2::{
-    CONNECTION_WINDOW, Connection, Gate, Link, MAX_FRAME, Part, Places, Ready, STREAM_WINDOW,
-    Shared, Turn,
+    CONNECTION_WINDOW, Call, Calls, Connection, Gate, Link, MAX_FRAME, STREAM_WINDOW, Shared,
 };
 
 /// Serves a connection until the client goes, or after `closing` until its calls have ended.
@@ -38,13 +37,7 @@ pub(super) async fn serve<T>(
         .handshake(socket);
     // Whoever does not speak HTTP/2 is closed without a word, as HTTP/2 has none for it.
     let Ok(http2) = handshake.await else { return };
-    let connection = Shared::new(gate, |ready, own| Served {
-        transport: ready.waker(Part::Transport),
-        http2,
-        calls: Places::new(),
-        routes,
-        own: own.clone(),
-    });
+    let connection = Shared::new(Served { http2, routes }, gate);
     let mut closing = pin!(closing);
     let mut is_closing = false;
     let turns = std::future::poll_fn(|context| {
@@ -53,9 +46,9 @@ pub(super) async fn serve<T>(
         }
         if !is_closing && closing.as_mut().poll(context).is_ready() {
             is_closing = true;
-            connection.with(|connection, ready| {
+            connection.with(|connection, calls| {
                 connection.http2.graceful_shutdown();
-                ready.wake(Part::Transport);
+                calls.wake_connection();
             });
         }
         connection.poll(context)
@@ -66,76 +59,61 @@ pub(super) async fn serve<T>(
 
 struct Served<T> {
     http2: h2::server::Connection<T, Bytes>,
-    /// Wakes [`Part::Transport`].
-    transport: Waker,
-    calls: Places<Call>,
     routes: Routes,
-    own: Weak<Shared<Self>>,
-}
-
-enum Call {
-    Channel(Box<Channel>),
-    Other(Pin<Box<dyn Future<Output = Result<(), h2::Error>> + Send>>),
 }
 
 impl<T> Connection for Served<T>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    fn poll_transport(&mut self, ready: &Arc<Ready>) -> Poll<()> {
-        let waker = self.transport.clone();
-        let mut context = Context::from_waker(&waker);
+    type Call = ServedCall;
+
+    fn poll(&mut self, calls: &mut Calls<ServedCall>, context: &mut Context<'_>) -> Poll<()> {
         loop {
-            match self.http2.poll_accept(&mut context) {
-                Poll::Ready(Some(Ok((request, respond)))) => self.begin(request, respond, ready),
+            match self.http2.poll_accept(context) {
+                Poll::Ready(Some(Ok((request, respond)))) => {
+                    calls.begin(|link| ServedCall::new(request, respond, &self.routes, link));
+                }
                 Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
                 Poll::Pending => return Poll::Pending,
             }
         }
     }
+}
 
-    fn poll_call(&mut self, place: usize) {
-        let Some((call, waker)) = self.calls.get(place) else { return };
-        let mut context = Context::from_waker(waker);
-        let ended = match call {
-            Call::Channel(channel) => channel.poll(&mut context),
-            Call::Other(call) => call.as_mut().poll(&mut context).map(drop),
-        };
-        if ended.is_ready() {
-            self.calls.leave(place);
-        }
-    }
+enum ServedCall {
+    Channel(Box<Channel>),
+    Other(Pin<Box<dyn Future<Output = Result<(), h2::Error>> + Send>>),
+}
 
-    fn poll_sending(&mut self, place: usize) {
-        if let Some((Call::Channel(channel), waker)) = self.calls.get(place)
-            && channel.poll_sending(&mut Context::from_waker(waker)).is_ready()
-        {
-            self.calls.leave(place);
+impl ServedCall {
+    fn new(
+        request: http::Request<RecvStream>,
+        respond: SendResponse<Bytes>,
+        routes: &Routes,
+        link: Link,
+    ) -> Self {
+        if routes.is_stream_channel(&request) {
+            let requests = request.into_body();
+            Self::Channel(Box::new(routes.p4runtime.stream_channel(requests, respond, link)))
+        } else {
+            Self::Other(Box::pin(call::serve(request, respond, routes.clone())))
         }
     }
 }
 
-impl<T> Served<T>
-where
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    fn begin(
-        &mut self,
-        request: http::Request<RecvStream>,
-        respond: SendResponse<Bytes>,
-        ready: &Arc<Ready>,
-    ) {
-        let routes = self.routes.clone();
-        let own: Weak<dyn Turn> = self.own.clone();
-        self.calls.enter(ready, |place| {
-            if routes.is_stream_channel(&request) {
-                let link = Link::new(own, place);
-                let requests = request.into_body();
-                let channel = routes.p4runtime.stream_channel(requests, respond, link);
-                Call::Channel(Box::new(channel))
-            } else {
-                Call::Other(Box::pin(call::serve(request, respond, routes)))
-            }
-        });
+impl Call for ServedCall {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::Channel(channel) => channel.poll(context),
+            Self::Other(call) => call.as_mut().poll(context).map(drop),
+        }
+    }
+
+    fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::Channel(channel) => channel.poll_sending(context),
+            Self::Other(_) => Poll::Pending,
+        }
     }
 }

@@ -9,10 +9,7 @@ use tonic::{
 };
 
 use super::service::Service;
-use crate::gnmi::GnmiServer;
-
-/// The path of the RPC that the connection serves itself.
-const STREAM_CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";
+use crate::{gnmi::GnmiServer, http2::STREAM_CHANNEL};
 
 /// The services of a server.
 #[derive(Clone)]

@@ -26,9 +26,10 @@ pub(crate) struct Evidence<'a> {
 }
 
 /// Send lag of half of the packet-ins, or ten times it of a tenth, beyond which the schedule counts
-/// as missed; and the same for the time that answers wait to be read. A probe that is too slow falls ever further behind and exceeds both at once; a shared
-/// host that withholds the processor for milliseconds now and then spoils a tail but limits no
-/// rate. Such tails are noted beside the result.
+/// as missed; and the same for the time that answers wait to be read. A probe that is too slow falls
+/// ever further behind and exceeds both at once; a shared host that withholds the processor for
+/// milliseconds now and then spoils a tail but limits no rate. Such tails are noted beside the
+/// result.
 pub(super) const LAG_LIMIT_NS: u64 = 1_000_000;
 /// Share of packets whose absence is more than an edge of the window.
 const NOTABLE: f64 = 0.01;
@@ -60,8 +61,7 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
             ),
         );
     }
-    let behind = send_lag.p50_ns > LAG_LIMIT_NS || send_lag.p90_ns > 10 * LAG_LIMIT_NS;
-    if behind || share(unsent) > NOTABLE {
+    if is_behind(send_lag) || share(unsent) > NOTABLE {
         return judge(
             Saturated::Probe,
             format!(
@@ -75,7 +75,7 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
     }
     // Packet-ins go before answers, so a probe that is too slow shows here first.
     let read_delay = evidence.read_delay;
-    if read_delay.p50_ns > LAG_LIMIT_NS || read_delay.p90_ns > 10 * LAG_LIMIT_NS {
+    if is_behind(read_delay) {
         return judge(
             Saturated::Probe,
             format!(
@@ -116,6 +116,10 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
             100.0 * counts.answered as f64 / counts.sent.max(1) as f64
         ),
     )
+}
+
+fn is_behind(delay: &Latency) -> bool {
+    delay.p50_ns > LAG_LIMIT_NS || delay.p90_ns > 10 * LAG_LIMIT_NS
 }
 
 fn closed_loop(evidence: &Evidence<'_>, window: u32) -> Verdict {
