@@ -103,6 +103,12 @@ impl Client {
         Self { device_id, role: String::new(), election_id: None, ..self.clone() }
     }
 
+    /// Whether the connection takes calls, as far as is known here.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.line.is_open()
+    }
+
     /// Opens the stream and arbitrates on it for a role (`""` for the default one). Whether
     /// this made the client primary is the first thing that the receiver says:
     /// [`StreamReceiver::arbitrated`]. All later calls show this role and election id.

@@ -20,7 +20,7 @@ pub(crate) use self::{
     message::{Messages, put},
     sending::{Encode, Sending},
     socket::{Gate, Socket},
-    turn::{Call, Calls, Connection, Link, Shared},
+    turn::{Call, Calls, Connection, Link, Shared, When},
 };
 
 /// The path of the RPC that is not served through tonic.

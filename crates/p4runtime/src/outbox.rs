@@ -16,7 +16,7 @@ use std::{
 use futures_core::Stream;
 use tonic::Status;
 
-use crate::http2::Link;
+use crate::http2::{Link, When};
 
 /// Above this capacity (in messages) an idle queue gives its memory back.
 const RETAINED: usize = 4096;
@@ -72,20 +72,12 @@ impl<T> Outbox<T> {
         (outbox, reader)
     }
 
-    /// Queues what fits and returns how many messages did; the rest are dropped.
-    pub(crate) fn push_all(&self, items: impl IntoIterator<Item = T>) -> usize {
+    /// Queues what fits, to be written `when`, and returns how many messages did; the rest are
+    /// dropped.
+    pub(crate) fn push_all(&self, items: impl IntoIterator<Item = T>, when: When) -> usize {
         let queued = self.push(items);
-        if queued > 0 {
-            self.wake_reader();
-        }
-        queued
-    }
-
-    /// As [`Outbox::push_all`], but what is queued then is written before this returns, where the
-    /// connection can do that.
-    pub(crate) fn push_and_write(&self, items: impl IntoIterator<Item = T>) -> usize {
-        let queued = self.push(items);
-        if queued > 0 && !self.link.as_ref().is_some_and(Link::write_out) {
+        let write_out = |link: &Link| when != When::InTurn && link.write_out(when);
+        if queued > 0 && !self.link.as_ref().is_some_and(write_out) {
             self.wake_reader();
         }
         queued
@@ -257,8 +249,8 @@ mod tests {
         let count = Arc::new(Count::default());
         let waker = Waker::from(Arc::clone(&count));
         assert_eq!(take(&mut reader, &waker), Poll::Pending);
-        assert_eq!(outbox.push_all([1, 2, 3]), 3);
-        assert_eq!(outbox.push_all([4]), 1);
+        assert_eq!(outbox.push_all([1, 2, 3], When::InTurn), 3);
+        assert_eq!(outbox.push_all([4], When::InTurn), 1);
         assert_eq!(count.get(), 1);
         for expected in 1..=4 {
             assert_eq!(take(&mut reader, &waker), Poll::Ready(Some(Ok(expected))));
@@ -269,24 +261,24 @@ mod tests {
     #[test]
     fn what_the_reader_has_in_hand_counts_against_the_limit() {
         let (outbox, mut reader) = Outbox::new(3);
-        assert_eq!(outbox.push_all([1, 2, 3, 4]), 3);
+        assert_eq!(outbox.push_all([1, 2, 3, 4], When::InTurn), 3);
         assert_eq!(take(&mut reader, Waker::noop()), Poll::Ready(Some(Ok(1))));
-        assert_eq!(outbox.push_all([5]), 0);
+        assert_eq!(outbox.push_all([5], When::InTurn), 0);
         assert_eq!(outbox.len(), 3);
         for _ in 0..2 {
             assert!(take(&mut reader, Waker::noop()).is_ready());
         }
         assert_eq!(take(&mut reader, Waker::noop()), Poll::Pending);
-        assert_eq!(outbox.push_all([6]), 1);
+        assert_eq!(outbox.push_all([6], When::InTurn), 1);
     }
 
     #[test]
     fn the_end_comes_after_what_was_queued() {
         let (outbox, mut reader) = Outbox::new(3);
-        outbox.push_all([1]);
+        outbox.push_all([1], When::InTurn);
         outbox.end(Some(Status::not_found("")));
         outbox.end(None);
-        assert_eq!(outbox.push_all([2]), 0);
+        assert_eq!(outbox.push_all([2], When::InTurn), 0);
         outbox.push_always(3);
         assert_eq!(take(&mut reader, Waker::noop()), Poll::Ready(Some(Ok(1))));
         let code = tonic::Code::NotFound as i32;
@@ -323,7 +315,7 @@ mod tests {
             }
             assert_eq!(count.get(), 1);
             assert_eq!(outbox.poll_closed(&mut context), Poll::Ready(()));
-            assert_eq!(outbox.push_all([1]), 0);
+            assert_eq!(outbox.push_all([1], When::InTurn), 0);
         }
     }
 }

@@ -51,7 +51,7 @@ fn ends_with(parent: u32) -> bool {
 fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     refuse(
         matches,
-        &["election-id", "flood-ports", "device-config", "tls-server-name"],
+        &["election-id", "flood-ports", "gather", "device-config", "tls-server-name"],
         "P4Runtime",
     )?;
     let application = application(matches);
@@ -109,6 +109,7 @@ fn dial(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         election_id: p4runtime::ElectionId(number(matches, "election-id")),
         flood_ports: number(matches, "flood-ports"),
         device_config: device_config.map(Into::into),
+        gather: Duration::from_micros(number::<u32>(matches, "gather").into()),
         client: p4runtime::ClientOptions {
             tls: client_tls(matches)?,
             ..p4runtime::ClientOptions::default()

@@ -67,6 +67,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let context = RunContext {
             command: std::env::args().collect(),
             configuration: resolved.values(),
+            notes: Vec::new(),
             live: live.clone(),
             interrupt: interrupt.clone(),
         };
@@ -126,7 +127,7 @@ impl Part {
                 let devices: Vec<DeviceAddress> = (1..=u64::from(SWITCHES))
                     .map(|device_id| DeviceAddress { device_id, listen: address, dial: address })
                     .collect();
-                Controller::p4runtime("reactive", &devices)
+                Controller::p4runtime("reactive", &devices, &[])
             }
         }
     }

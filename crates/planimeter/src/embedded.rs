@@ -32,11 +32,16 @@ impl Controller {
     }
 
     /// A controller that dials devices of this host.
-    pub(crate) fn p4runtime(application: &str, devices: &[DeviceAddress]) -> Result<Self, Failure> {
+    pub(crate) fn p4runtime(
+        application: &str,
+        devices: &[DeviceAddress],
+        more: &[&str],
+    ) -> Result<Self, Failure> {
         // Thousands of devices do not fit a command line.
         let mut list = tempfile::NamedTempFile::new().map_err(Failure::run)?;
         list.write_all(probe::netcfg::list(devices).as_bytes()).map_err(Failure::run)?;
-        let arguments = ["--devices".to_owned(), list.path().display().to_string()];
+        let mut arguments = vec!["--devices".to_owned(), list.path().display().to_string()];
+        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
         let (process, _) = start(application, &arguments)?;
         let port = devices.first().map_or(0, |device| device.listen.port());
         Ok(Self { process, port })

@@ -63,6 +63,8 @@ pub struct RunContext {
     pub command: Vec<String>,
     /// The configuration as resolved, for the record.
     pub configuration: BTreeMap<String, String>,
+    /// What a reader of the result has to know of the surroundings.
+    pub notes: Vec<String>,
     /// Counters to watch.
     pub live: Arc<Live>,
     /// Ends the run soon when it becomes true.
@@ -349,7 +351,7 @@ fn empty_result(config: &Config, context: &RunContext) -> RunResult {
         points: Vec::new(),
         search: None,
         thresholds: Vec::new(),
-        notes: Vec::new(),
+        notes: context.notes.clone(),
     }
 }
 

@@ -11,10 +11,12 @@
 //!
 //! For every switch a task dials until it is there, becomes primary, sees to it that the switch
 //! runs our pipeline, installs what the application begins with, and then answers packet-ins; when
-//! the session ends it begins again. See `switch` for that life, `rules` for what is written,
-//! and `entities` for how.
+//! the session ends it begins again. See `switch` for that life, `connections` for the way there,
+//! `rules` for what is written, and `entities` for how.
 
+mod connections;
 mod entities;
+mod gather;
 mod rules;
 mod switch;
 mod target;
@@ -35,6 +37,7 @@ use crate::pipeline::{Pipeline, PipelineError};
 use crate::{Counters, Journal};
 pub use ::p4runtime::arbitration::ElectionId;
 pub use ::p4runtime::client::{ClientOptions, ClientTls};
+use connections::Connector;
 pub use target::{Target, TargetError};
 
 /// How often threads look whether they are to stop.
@@ -53,6 +56,8 @@ pub struct Options {
     pub election_id: ElectionId,
     /// Switches have ports 1 to this one, as far as flooding is concerned.
     pub flood_ports: u16,
+    /// How long messages gather before a thread looks for them; zero to look at once.
+    pub gather: Duration,
     /// What a compiler made of `programs/l2.p4` for switches that execute it. Without it
     /// [`crate::pipeline::DEVICE_CONFIG`], which emulated switches take.
     pub device_config: Option<Bytes>,
@@ -76,6 +81,7 @@ impl Default for Options {
             application: Application::default(),
             threads: 1,
             idle_timeout: Duration::from_secs(10),
+            gather: Duration::ZERO,
             election_id: ElectionId(1),
             flood_ports: 48,
             device_config: None,
@@ -164,10 +170,14 @@ impl Controller {
     /// Serves every `threads`-th switch from the one numbered `thread` on.
     fn serve(&self, thread: usize, threads: usize, ended: impl Fn() -> bool) -> io::Result<()> {
         // A runtime of its own for every thread: no task is ever moved to another processor.
-        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .on_thread_park(gather::pause(self.shared.options.gather))
+            .build()?;
         runtime.block_on(async {
-            for target in self.targets.iter().skip(thread).step_by(threads) {
-                tokio::spawn(switch::keep(target.clone(), self.shared.clone()));
+            let targets = self.targets.iter().skip(thread).step_by(threads);
+            for connector in Connector::of(targets.cloned()) {
+                tokio::spawn(switch::keep(connector, self.shared.clone()));
             }
             while !ended() {
                 tokio::time::sleep(LOOK).await;

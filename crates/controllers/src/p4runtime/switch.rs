@@ -14,9 +14,10 @@ use ::p4runtime::status::Code;
 use tokio::sync::mpsc;
 use tonic::Status;
 
+use super::Shared;
+use super::connections::Connector;
 use super::entities::{self, update};
 use super::rules::{Order, Repeated, RuleBook};
-use super::{Shared, Target};
 use crate::Counters;
 use crate::application::{Application, Decision, Forwarding, Port};
 use crate::counters::Tally;
@@ -54,16 +55,13 @@ enum Problem {
 }
 
 /// Serves a switch for ever.
-pub(super) async fn keep(target: Target, shared: Arc<Shared>) {
+pub(super) async fn keep(connector: Connector, shared: Arc<Shared>) {
+    let target = connector.target();
     let journal = &shared.options.journal;
     let mut pause = FIRST_PAUSE;
     let mut told = String::new();
     loop {
-        // Not poisoned or closed, ever; without a permit the switch is dialled all the same.
-        let permit = shared.dials.acquire().await;
-        let opened = Session::open(&target, &shared).await;
-        drop(permit);
-        match opened {
+        match Session::open(&connector, &shared).await {
             Ok(session) => {
                 pause = FIRST_PAUSE;
                 told.clear();
@@ -117,10 +115,9 @@ struct Session {
 }
 
 impl Session {
-    async fn open(target: &Target, shared: &Shared) -> Result<Self, Problem> {
+    async fn open(connector: &Connector, shared: &Shared) -> Result<Self, Problem> {
         let options = &shared.options;
-        let mut client =
-            Client::connect(&target.address, target.device_id, &options.client).await?;
+        let (mut client, _permit) = connector.connect(&options.client, &shared.dials).await?;
         let (sender, receiver) =
             client.become_primary("", options.election_id, options.patience).await?;
         let setting_up = set_up(&mut client, shared);

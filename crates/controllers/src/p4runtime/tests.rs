@@ -1,6 +1,7 @@
 //! Controllers against emulated switches of the `p4runtime` crate.
 
 mod emulated;
+mod path;
 
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -12,6 +13,7 @@ use ::p4runtime::proto::v1::update::Type;
 use ::p4runtime::proto::v1::{Update, entity::Entity as Kind};
 use ::p4runtime::server::{ServerOptions, ServerTls};
 use emulated::{Emulated, Event, PATIENCE, with_controller};
+use path::Path;
 
 use super::entities;
 use super::{Controller, Options, Target};
@@ -149,9 +151,10 @@ fn reactive_forwarding_leaves_arp_to_the_controller_and_writes_a_rule_for_every_
 
 #[test]
 fn the_null_responder_returns_every_packet_in_order() {
-    let switch = Emulated::start(7, ServerOptions::default());
-    let counts =
-        with_controller([switch.target()], options(Application::NullResponder), |counters| {
+    for gather in [Duration::ZERO, Duration::from_micros(200)] {
+        let switch = Emulated::start(7, ServerOptions::default());
+        let options = Options { gather, ..options(Application::NullResponder) };
+        let counts = with_controller([switch.target()], options, |counters| {
             switch.skip_set_up();
             let payload = |number: u32| number.to_be_bytes().repeat(16);
             switch.packets((0..5000).map(|number| (number % 300, payload(number))));
@@ -161,7 +164,8 @@ fn the_null_responder_returns_every_packet_in_order() {
             }
             counters.wait(|counts| counts.packet_outs == 5000);
         });
-    assert_eq!((counts.packet_ins, counts.rules), (5000, 0));
+        assert_eq!((counts.packet_ins, counts.rules), (5000, 0));
+    }
 }
 
 #[test]
@@ -282,6 +286,21 @@ fn many_switches_on_several_threads() {
         }
     });
     assert_eq!((counts.sessions, counts.packet_ins, counts.failures), (40, 40, 0));
+}
+
+#[test]
+fn switches_behind_one_address_share_connections() {
+    let switches = Emulated::serve(([127, 0, 0, 1], 0).into(), 1..=60, ServerOptions::default());
+    let path = Path::to(switches.address());
+    let target = |device_id| Target { device_id, address: path.address.to_string() };
+    with_controller((1..=60).map(target), options(Application::NullResponder), |counters| {
+        counters.wait(|counts| counts.switches == 60);
+        // Fifty, and ten.
+        assert_eq!(path.connections(), 2);
+        path.cut();
+        counters.wait(|counts| counts.sessions == 120 && counts.switches == 60);
+        assert_eq!(path.connections(), 2);
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
     sync::{Arc, Weak},
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -95,6 +95,14 @@ impl Line {
     /// Where calls go, for the clients that tonic generates.
     pub(super) fn origin(&self) -> &Uri {
         &self.origin
+    }
+
+    /// Whether calls can be made: the connection runs, and the server has not said that it goes
+    /// away.
+    pub(super) fn is_open(&self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        let refused = matches!(self.http2.clone().poll_ready(&mut context), Poll::Ready(Err(_)));
+        self.streams.are_open() && !refused
     }
 
     /// Opens a stream that sends what is put into the outbox. The second part is the answer, for
@@ -197,6 +205,9 @@ trait Streams: Send + Sync {
         stream: SendStream<Bytes>,
         queue_limit: usize,
     ) -> Arc<Outbox<v1::StreamMessageRequest>>;
+
+    /// Whether there is a connection to begin them on.
+    fn are_open(&self) -> bool;
 }
 
 impl<T> Streams for Weak<Shared<Dialled<T>>>
@@ -220,6 +231,10 @@ where
         }
         // What a connection sends that has ended nobody reads.
         begun.unwrap_or_else(|| Outbox::new(queue_limit).0)
+    }
+
+    fn are_open(&self) -> bool {
+        self.strong_count() > 0
     }
 }
 

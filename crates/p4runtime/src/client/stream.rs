@@ -13,7 +13,7 @@ use tonic::{Code, Status};
 
 use crate::{
     arbitration::ElectionId,
-    http2::{self, Messages},
+    http2::{self, Messages, When},
     outbox::Outbox,
     proto::v1::{
         self, stream_message_request::Update as Request,
@@ -100,10 +100,11 @@ impl StreamSender {
     }
 
     /// Queues packet-outs and returns how many were; the rest did not fit and are lost. The
-    /// whole batch is encoded together, and written at once as far as the connection takes it.
+    /// whole batch is encoded together, and written at once as far as the connection takes it;
+    /// on a connection of several streams together with what the others send.
     pub fn packet_outs(&self, packets: impl IntoIterator<Item = v1::PacketOut>) -> usize {
         let requests = packets.into_iter().map(|packet| request(Request::Packet(packet)));
-        self.outbox().push_and_write(requests)
+        self.outbox().push_all(requests, When::Alone)
     }
 
     /// Acknowledges a list of digests.

@@ -5,6 +5,7 @@
 
 use std::{
     collections::VecDeque,
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Wake, Waker},
 };
@@ -27,10 +28,27 @@ pub(crate) struct Ready {
 #[derive(Debug, Default)]
 struct State {
     woken: VecDeque<Part>,
+    /// Whether each part is among them.
+    has_transport: bool,
+    has_call: Vec<bool>,
     /// The connection is being polled and will look again before it stops.
     has_turn: bool,
     /// Wakes the task of the connection.
     task: Option<Waker>,
+}
+
+impl State {
+    fn has(&mut self, part: Part) -> &mut bool {
+        match part {
+            Part::Transport => &mut self.has_transport,
+            Part::Call(place) => {
+                if self.has_call.len() <= place {
+                    self.has_call.resize(place + 1, false);
+                }
+                &mut self.has_call[place]
+            }
+        }
+    }
 }
 
 impl Ready {
@@ -53,14 +71,20 @@ impl Ready {
         self.state().has_turn = true;
     }
 
-    /// A part that was woken.
+    /// A part that was woken, the first one first.
     pub(crate) fn next(&self) -> Option<Part> {
-        self.state().woken.pop_front()
+        let mut state = self.state();
+        let part = state.woken.pop_front()?;
+        *state.has(part) = false;
+        Some(part)
     }
 
     /// Takes back that a part was woken.
     pub(crate) fn forget(&self, part: Part) {
-        self.state().woken.retain(|woken| *woken != part);
+        let mut state = self.state();
+        if mem::take(state.has(part)) {
+            state.woken.retain(|woken| *woken != part);
+        }
     }
 
     /// Ends a turn. Parts that were not polled in it wake the task.
@@ -83,8 +107,7 @@ impl Ready {
     /// Notes that a part has something to do.
     pub(crate) fn wake(&self, part: Part) {
         let mut state = self.state();
-        // The list is as long as the connection has calls that are ready: mostly one.
-        if state.woken.contains(&part) {
+        if mem::replace(state.has(part), true) {
             return;
         }
         state.woken.push_back(part);
@@ -138,6 +161,11 @@ impl<T> Places<T> {
         let (thing, waker) = &mut self.places[place];
         *thing = Some(make(place));
         waker.wake_by_ref();
+    }
+
+    /// How many places are taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.places.len() - self.free.len()
     }
 
     /// What is in a place, if it has not left.
@@ -209,8 +237,10 @@ mod tests {
         places.leave(0);
         places.leave(0);
         assert!(places.get(0).is_none());
+        assert_eq!(places.taken(), 0);
         places.enter(&ready, |place| (place, "second"));
         places.enter(&ready, |place| (place, "third"));
+        assert_eq!(places.taken(), 2);
         assert_eq!(places.get(0).expect("there").0, &(0, "second"));
         assert_eq!(places.get(1).expect("there").0, &(1, "third"));
         while ready.next().is_some() {}

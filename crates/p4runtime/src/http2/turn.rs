@@ -117,20 +117,37 @@ impl<C: Connection> Shared<C> {
     }
 }
 
+/// When something is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// When the connection has its turn.
+    InTurn,
+    /// At once if the connection has no other calls: with them, what several send leaves together
+    /// in the next turn.
+    Alone,
+    /// At once.
+    Now,
+}
+
 /// What a [`Link`] asks of its connection.
 trait Turn: Send + Sync {
     /// Has a call encode what it has to send, and writes it. False if the connection has its turn
-    /// already, or has ended.
-    fn write_out(&self, place: usize) -> bool;
+    /// already, has ended, or has other calls that `when` waits for.
+    fn write_out(&self, place: usize, when: When) -> bool;
 }
 
 impl<C: Connection> Turn for Shared<C> {
-    fn write_out(&self, place: usize) -> bool {
+    fn write_out(&self, place: usize, when: When) -> bool {
         let mut slot = match self.connection.try_lock() {
             Ok(slot) => slot,
             Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => return false,
         };
         let Some((connection, calls)) = slot.as_mut() else { return false };
+        match when {
+            When::Now => {}
+            When::Alone if calls.places.taken() == 1 => {}
+            When::Alone | When::InTurn => return false,
+        }
         self.ready.begin_turn();
         // What has arrived can wait, and takes longer than to write.
         self.gate.close();
@@ -159,13 +176,79 @@ pub(crate) struct Link {
 impl Link {
     /// Has the call encode what it has to send, and the connection write it, now. False if it is
     /// not possible now; the call has to be woken then.
-    pub(crate) fn write_out(&self) -> bool {
-        self.connection.upgrade().is_some_and(|connection| connection.write_out(self.place))
+    pub(crate) fn write_out(&self, when: When) -> bool {
+        self.connection.upgrade().is_some_and(|connection| connection.write_out(self.place, when))
     }
 }
 
 impl fmt::Debug for Link {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Link").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Notes in which order parts are polled.
+    #[derive(Clone, Default)]
+    struct Order(Arc<Mutex<Vec<&'static str>>>);
+
+    impl Order {
+        fn note(&self, what: &'static str) -> Poll<()> {
+            self.0.lock().expect("no test has failed").push(what);
+            Poll::Pending
+        }
+
+        fn take(&self) -> Vec<&'static str> {
+            std::mem::take(&mut self.0.lock().expect("no test has failed"))
+        }
+    }
+
+    impl Call for Order {
+        fn poll(&mut self, _: &mut Context<'_>) -> Poll<()> {
+            self.note("call")
+        }
+
+        fn poll_sending(&mut self, _: &mut Context<'_>) -> Poll<()> {
+            self.note("send")
+        }
+    }
+
+    impl Connection for Order {
+        type Call = Self;
+
+        fn poll(&mut self, _: &mut Calls<Self>, _: &mut Context<'_>) -> Poll<()> {
+            self.note("write")
+        }
+    }
+
+    #[test]
+    fn only_what_must_go_now_is_written_beside_other_calls() {
+        let order = Order::default();
+        let shared = Shared::new(order.clone(), Arc::default());
+        let mut links = Vec::new();
+        let mut begin = || {
+            let begun = order.clone();
+            shared.with(|_, calls| {
+                calls.begin(|link| {
+                    links.push(link);
+                    begun
+                });
+            });
+            let _ = shared.poll(&mut Context::from_waker(Waker::noop()));
+            order.take();
+            links[0].clone()
+        };
+        let alone = begin();
+        assert!(!alone.write_out(When::InTurn));
+        assert!(alone.write_out(When::Alone));
+        assert_eq!(order.take(), ["send", "write"]);
+        let beside = begin();
+        assert!(!beside.write_out(When::InTurn) && !beside.write_out(When::Alone));
+        assert_eq!(order.take(), [""; 0]);
+        assert!(beside.write_out(When::Now));
+        assert_eq!(order.take(), ["send", "write"]);
     }
 }

@@ -17,6 +17,7 @@ use super::{clock, timer::Timer};
 use crate::{
     arbitration::{RoleKey, StreamId},
     gnmi::{Port, Ports},
+    http2::When,
     outbox::Outbox,
     proto::v1,
     session::{Device, Effect, PacketFilter, Pipeline, ReadOutcome},
@@ -244,7 +245,7 @@ impl DeviceHandle {
                 let outbox = Arc::clone(&only.outbox);
                 // To write may lead back here.
                 drop(path);
-                Ok(when.push(&outbox, packets))
+                Ok(outbox.push_all(packets.into_iter().map(Outgoing::Packet), when))
             }
             receivers => {
                 let packets: Vec<_> = packets.into_iter().collect();
@@ -256,7 +257,9 @@ impl DeviceHandle {
                 drop(path);
                 let queued = batches
                     .into_iter()
-                    .map(|(outbox, batch)| when.push(&outbox, batch))
+                    .map(|(outbox, batch)| {
+                        outbox.push_all(batch.into_iter().map(Outgoing::Packet), when)
+                    })
                     .collect::<Vec<_>>();
                 Ok(queued.first().copied().unwrap_or_default())
             }
@@ -490,24 +493,6 @@ impl DeviceHandle {
     }
 }
 
-/// When packet-ins are written.
-#[derive(Clone, Copy)]
-enum When {
-    /// When the runtime comes to the connection.
-    InTurn,
-    Now,
-}
-
-impl When {
-    fn push(self, outbox: &Outbox<Outgoing>, packets: impl IntoIterator<Item = PacketIn>) -> usize {
-        let packets = packets.into_iter().map(Outgoing::Packet);
-        match self {
-            Self::InTurn => outbox.push_all(packets),
-            Self::Now => outbox.push_and_write(packets),
-        }
-    }
-}
-
 impl Receiver {
     fn receives(&self, packet: &PacketIn) -> bool {
         match &self.filter {
@@ -536,7 +521,7 @@ fn send(session: &Session, to: StreamId, message: v1::StreamMessageResponse) {
         matches!(message.update, Some(Update::Error(_) | Update::IdleTimeoutNotification(_)));
     let item = Outgoing::Message(Box::new(message));
     if may_be_lost {
-        outbox.push_all([item]);
+        outbox.push_all([item], When::InTurn);
     } else {
         outbox.push_always(item);
     }

@@ -155,7 +155,7 @@ fn openflow_arguments() -> [Arg; 4] {
     ]
 }
 
-fn p4runtime_arguments() -> [Arg; 9] {
+fn p4runtime_arguments() -> [Arg; 10] {
     let argument = |name: &'static str| Arg::new(name).long(name).help_heading("P4Runtime");
     [
         argument("device")
@@ -198,6 +198,16 @@ fn p4runtime_arguments() -> [Arg; 9] {
             .value_parser(value_parser!(u16).range(1..=254))
             .default_value("48")
             .help("Flooded packets leave by ports 1 to this one"),
+        argument("gather")
+            .value_name("MICROSECONDS")
+            .value_parser(value_parser!(u32).range(..=1_000_000))
+            .default_value("0")
+            .help("How long packet-ins gather before they are answered")
+            .long_help(
+                "How long packet-ins gather before they are answered. Several are answered at a \
+                 time then, which takes less of the processor, most so if switches share \
+                 addresses, and every answer comes later by up to this time.",
+            ),
         argument("device-config")
             .value_name("FILE")
             .value_parser(value_parser!(PathBuf))

@@ -164,7 +164,9 @@ fn sources() -> [Arg; 4] {
                  measures it with the same settings. What it shows is the ceiling of the probe on \
                  this host; a controller that comes near it may be able to take more. With an open \
                  loop the engine threads get cores of their own, as with --isolate, and the null \
-                 controller the others, if there are enough.",
+                 controller the others, if there are enough. Over P4Runtime the null client lets \
+                 packet-ins of 50 k/s and more gather for 50 us and answers them together, which \
+                 leaves more of the host to the probe; round-trip times are longer by that then.",
             ),
     ]
 }

@@ -1,18 +1,18 @@
 //! `planimeter probe`: benchmark a controller.
 
 pub(crate) mod arguments;
+mod null;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::ArgMatches;
-use probe::config::{Config, Mode, Protocol, Resolved};
+use probe::config::{Mode, Resolved};
 use probe::outcome::{Completion, RunResult, Trial};
 use probe::{Live, RunContext, Watcher};
 use report::{Layout, RunDirectory};
 
-use crate::embedded::Controller;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -28,10 +28,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             && probe::leaves_a_core(resolved.config.threads);
     let null = match (arguments::calibrates(matches), isolates) {
         (false, _) => None,
-        (true, false) => Some(null_controller(&resolved.config)?),
-        (true, true) => Some(probe::beside_engine(resolved.config.threads, || {
-            null_controller(&resolved.config)
-        })?),
+        (true, false) => Some(null::start(&resolved.config)?),
+        (true, true) => {
+            Some(probe::beside_engine(resolved.config.threads, || null::start(&resolved.config))?)
+        }
     };
     if let Some(controller) = &null {
         let process = format!("pid:{}", controller.process_id());
@@ -44,30 +44,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         ];
         resolved = arguments::resolve_with(matches, &fixed)?;
     }
-    let result = measure(&resolved)?;
+    let notes = null.as_ref().and_then(|_| null::note(&resolved.config));
+    let result = measure(&resolved, notes.into_iter().collect())?;
     Ok(verdict(&result))
 }
 
-/// The controller that answers everything at once: what is measured against it is the ceiling of
-/// the probe on this host.
-fn null_controller(config: &Config) -> Result<Controller, Failure> {
-    match config.protocol {
-        Protocol::P4Runtime => {
-            let mut config = config.clone();
-            // As the run will do.
-            let _ = probe::fit_to_file_limit(&mut config);
-            Controller::p4runtime("null", &probe::device_addresses(&config))
-        }
-        Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
-            // A flood is answered with prepared bytes.
-            let prepared = config.traffic.mode == Mode::Flood;
-            Controller::openflow("null", if prepared { &["--prepared"] } else { &[] })
-        }
-    }
-}
-
 /// Runs what is configured, and leaves a run directory.
-fn measure(resolved: &Resolved) -> Result<RunResult, Failure> {
+fn measure(resolved: &Resolved, notes: Vec<String>) -> Result<RunResult, Failure> {
     let config = &resolved.config;
     let mut directory =
         RunDirectory::create(config.output.directory.as_deref()).map_err(Failure::input)?;
@@ -76,6 +59,7 @@ fn measure(resolved: &Resolved) -> Result<RunResult, Failure> {
     let context = RunContext {
         command: arguments::recorded(std::env::args()),
         configuration: resolved.values(),
+        notes,
         live: live.clone(),
         interrupt: interrupt::flag().map_err(Failure::run)?,
     };

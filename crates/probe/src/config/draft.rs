@@ -195,6 +195,7 @@ impl Draft {
 
     /// The checked form. Only for drafts that passed the checks.
     pub(super) fn into_config(self) -> Config {
+        let offered = self.offered();
         let threads = self.threads.0.unwrap_or_else(|| self.automatic_threads());
         let plan = Plan {
             kind: match self.plan.kind {
@@ -227,6 +228,7 @@ impl Draft {
             p4runtime: self.p4runtime.into_config(),
             tls: self.tls.wanted().then(|| self.tls.into_config()),
             traffic: self.traffic.into_config(),
+            offered,
             timing: self.timing.into_config(),
             plan,
             thresholds: self.plan.thresholds.0,

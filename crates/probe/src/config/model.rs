@@ -25,6 +25,9 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// What is sent, and when.
     pub traffic: Traffic,
+    /// The largest offered load in packet-ins per second over all switches, where it is known
+    /// before the run.
+    pub offered: Option<f64>,
     /// The phases of a trial.
     pub timing: Timing,
     /// How switches are wired to each other.

@@ -70,6 +70,7 @@ impl Going {
         let context = RunContext {
             command: Vec::new(),
             configuration: Default::default(),
+            notes: Vec::new(),
             live: live.clone(),
             interrupt: interrupt.clone(),
         };

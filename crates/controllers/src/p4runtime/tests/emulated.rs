@@ -1,6 +1,7 @@
 //! An emulated switch that tells what it is told, and a controller that runs beside a test.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -94,13 +95,26 @@ impl Emulated {
     }
 
     pub(super) fn start_at(address: SocketAddr, device_id: u64, options: ServerOptions) -> Self {
+        Self::serve(address, device_id..=device_id, options)
+    }
+
+    /// Switches behind one address; packets come from the first one.
+    pub(super) fn serve(
+        address: SocketAddr,
+        device_ids: RangeInclusive<u64>,
+        options: ServerOptions,
+    ) -> Self {
         let (sender, events) = channel();
         let registry = Arc::new(PipelineRegistry::new());
-        let device = Device::new(device_id, DeviceOptions::default(), registry);
-        let device = DeviceHandle::new(device, Arc::new(Observer(Mutex::new(sender))));
+        let observer: Arc<dyn DeviceObserver> = Arc::new(Observer(Mutex::new(sender)));
+        let devices: Vec<_> = device_ids
+            .map(|id| Device::new(id, DeviceOptions::default(), Arc::clone(&registry)))
+            .map(|device| DeviceHandle::new(device, Arc::clone(&observer)))
+            .collect();
+        let device = devices[0].clone();
         // Clients that stay are cut off at once.
         let options = ServerOptions { grace: Duration::ZERO, ..options };
-        let server = Server::new([device.clone()], options).unwrap();
+        let server = Server::new(devices, options).unwrap();
         let (told, bound) = channel();
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || {

@@ -1,0 +1,81 @@
+//! The null controller of `--calibrate`, which answers everything: what is measured against it is
+//! the ceiling of the probe on this host.
+
+use std::time::Duration;
+
+use probe::config::{Config, Mode, Protocol};
+
+use crate::embedded::Controller;
+use crate::failure::Failure;
+
+/// Packet-ins per second from which the null client lets them gather: beyond about twice as many
+/// it would be the first to fall behind.
+const GATHER_FROM: f64 = 50_000.0;
+const GATHER: Duration = Duration::from_micros(50);
+
+/// Starts it.
+pub(super) fn start(config: &Config) -> Result<Controller, Failure> {
+    match config.protocol {
+        Protocol::P4Runtime => {
+            let mut config = config.clone();
+            // As the run will do.
+            let _ = probe::fit_to_file_limit(&mut config);
+            let gather = gather(&config).as_micros().to_string();
+            let addresses = probe::device_addresses(&config);
+            Controller::p4runtime("null", &addresses, &["--gather", &gather])
+        }
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
+            // A flood is answered with prepared bytes.
+            let prepared = config.traffic.mode == Mode::Flood;
+            Controller::openflow("null", if prepared { &["--prepared"] } else { &[] })
+        }
+    }
+}
+
+/// How long packet-ins gather before they are answered.
+///
+/// Whoever is woken for every packet-in keeps a core busy with that, and the probe with waking it.
+/// With a schedule the probe goes on meanwhile; in a closed loop it would wait.
+fn gather(config: &Config) -> Duration {
+    let is_dense = config.offered.is_some_and(|offered| offered >= GATHER_FROM);
+    if config.protocol == Protocol::P4Runtime && is_dense { GATHER } else { Duration::ZERO }
+}
+
+/// What a reader of the result has to know of it.
+pub(super) fn note(config: &Config) -> Option<String> {
+    let gather = gather(config);
+    (!gather.is_zero()).then(|| {
+        format!(
+            "The null client let packet-ins gather for {gather:?} before it answered them, to \
+             leave the host to the probe: round-trip times are longer by that, and say nothing \
+             about the probe."
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::arguments;
+
+    fn config(arguments: &str) -> Config {
+        let words = ["probe"].into_iter().chain(arguments.split_whitespace());
+        let matches = arguments::command().get_matches_from(words);
+        arguments::resolve(&matches).expect("a configuration").config
+    }
+
+    #[test]
+    fn packets_gather_for_a_dense_schedule_over_p4runtime_alone() {
+        for dense in ["-p p4runtime -n 50 -r 1k", "-p p4runtime -n 5 --plan sweep --sweep-rates 100,10k"] {
+            let config = config(dense);
+            assert_eq!(gather(&config), GATHER, "{dense}");
+            assert!(note(&config).is_some_and(|note| note.contains("50µs")), "{dense}");
+        }
+        for other in
+            ["-p p4runtime -n 50 -r 999", "-p p4runtime -n 100 --mode closed -r 1k", "-n 100 -r 1k"]
+        {
+            let config = config(other);
+            assert_eq!((gather(&config), note(&config)), (Duration::ZERO, None), "{other}");
+        }
+    }
+}
