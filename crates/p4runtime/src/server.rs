@@ -55,6 +55,10 @@ pub trait Urgency: Send + Sync + 'static {
     /// A connection has something to read or to write and its turn has come: what must not wait
     /// for that can be done now, such as [`DeviceHandle::send_now`] of others.
     fn before_turn(&self);
+
+    /// Whether [`Urgency::before_turn`] would have something to do: a connection whose turn it is
+    /// breaks off then and goes on in another one.
+    fn is_urgent(&self) -> bool;
 }
 
 impl Default for ServerOptions {

@@ -193,7 +193,7 @@ where
         .await?;
     let shared = Shared::new(Dialled(connection), gate);
     let streams: Arc<dyn Streams> = Arc::new(Arc::downgrade(&shared));
-    tokio::spawn(poll_fn(move |context| shared.poll(context)));
+    tokio::spawn(poll_fn(move |context| shared.poll(context, || false)));
     Ok(Line { http2, streams, origin })
 }
 

@@ -83,8 +83,13 @@ impl<C: Connection> Shared<C> {
         })
     }
 
-    /// Polls what was woken; ready when the connection has ended.
-    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
+    /// Polls what was woken, a part at least, until `interrupted`; ready when the connection has
+    /// ended.
+    pub(crate) fn poll(
+        &self,
+        context: &mut Context<'_>,
+        interrupted: impl Fn() -> bool,
+    ) -> Poll<()> {
         self.ready.driven_by(context.waker());
         // Only calls could panic in here, and a connection with such a call is better closed.
         let Ok(mut slot) = self.connection.lock() else { return Poll::Ready(()) };
@@ -101,6 +106,9 @@ impl<C: Connection> Shared<C> {
             }
             if ended.is_ready() {
                 *slot = None;
+                break;
+            }
+            if interrupted() {
                 break;
             }
         }
@@ -225,6 +233,20 @@ mod tests {
     }
 
     #[test]
+    fn an_interrupted_turn_goes_on_later() {
+        let order = Order::default();
+        let shared = Shared::new(order.clone(), Arc::default());
+        shared.with(|_, calls| calls.begin(|_| order.clone()));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(shared.poll(&mut context, || true).is_pending());
+        assert_eq!(order.take(), ["write"]);
+        assert!(shared.poll(&mut context, || true).is_pending());
+        assert_eq!(order.take(), ["call"]);
+        assert!(shared.poll(&mut context, || true).is_pending());
+        assert_eq!(order.take(), [""; 0]);
+    }
+
+    #[test]
     fn only_what_must_go_now_is_written_beside_other_calls() {
         let order = Order::default();
         let shared = Shared::new(order.clone(), Arc::default());
@@ -237,7 +259,7 @@ mod tests {
                     begun
                 });
             });
-            let _ = shared.poll(&mut Context::from_waker(Waker::noop()));
+            let _ = shared.poll(&mut Context::from_waker(Waker::noop()), || false);
             order.take();
             links[0].clone()
         };

@@ -51,7 +51,7 @@ pub(super) async fn serve<T>(
                 calls.wake_connection();
             });
         }
-        connection.poll(context)
+        connection.poll(context, || urgency.as_ref().is_some_and(|urgency| urgency.is_urgent()))
     });
     // Others may write to their connections in this task, which must not use up what it may do.
     coop::unconstrained(turns).await;

@@ -164,9 +164,10 @@ fn sources() -> [Arg; 4] {
                  measures it with the same settings. What it shows is the ceiling of the probe on \
                  this host; a controller that comes near it may be able to take more. With an open \
                  loop the engine threads get cores of their own, as with --isolate, and the null \
-                 controller the others, if there are enough. Over P4Runtime the null client lets \
-                 packet-ins of 50 k/s and more gather for 50 us and answers them together, which \
-                 leaves more of the host to the probe; round-trip times are longer by that then.",
+                 controller the others, if there are enough. Where P4Runtime devices share \
+                 ports, the null client lets packet-ins of 50 k/s and more gather for 50 us and \
+                 answers them together, which leaves more of the host to the probe; round-trip \
+                 times are longer by that then.",
             ),
     ]
 }

@@ -131,6 +131,11 @@ impl Urgency for Pacing {
             pacer.work(now);
         }
     }
+
+    fn is_urgent(&self) -> bool {
+        let now = self.thread.shared.orders.clock.now();
+        self.pacer.try_lock().is_ok_and(|pacer| pacer.is_due(now))
+    }
 }
 
 impl Pacer {
