@@ -327,8 +327,10 @@ impl Device {
             .and_then(|access| self.check_disjoint(&role, access))
         {
             Ok(access) => access,
-            // A wrong device id is the graver mistake and is left to arbitration below.
-            Err(_) if update.device_id != self.id => RoleAccess::default(),
+            // A wrong device or role is the graver mistake and is left to arbitration below.
+            Err(_) if update.device_id != self.id || self.changes_role(stream, &role) => {
+                RoleAccess::default()
+            }
             Err(error) => {
                 let status = Status::invalid_argument(error.to_string());
                 effects.push(Effect::Close { stream, status });
@@ -357,6 +359,11 @@ impl Device {
         } else if matches!(change, PrimaryChange::Lost(_)) {
             effects.push(Effect::Primary { role, stream: None });
         }
+    }
+
+    /// Whether a stream that arbitrated for another role now names this one.
+    fn changes_role(&self, stream: StreamId, role: &RoleKey) -> bool {
+        self.arbitration.role_of(stream).is_some_and(|bound| bound != role)
     }
 
     fn check_disjoint(

@@ -329,10 +329,7 @@ fn modify_only(kind: UpdateType, what: &str) -> Result<(), EntityError> {
 fn extern_error(schema: &Schema, entry: &v1::ExternEntry) -> EntityError {
     match schema.externs().get(ExternId(entry.extern_id)) {
         Some(instance) if instance.type_id.0 == entry.extern_type_id => {
-            EntityError::unimplemented(format!(
-                "extern '{}': entries of externs that the architecture defines are not supported",
-                instance.name
-            ))
+            unsupported_extern(&instance.name)
         }
         _ => EntityError::invalid(format!(
             "P4Info has no extern {} of type {}",
@@ -342,12 +339,25 @@ fn extern_error(schema: &Schema, entry: &v1::ExternEntry) -> EntityError {
     }
 }
 
+fn unsupported_extern(name: &str) -> EntityError {
+    EntityError::unimplemented(format!(
+        "extern '{name}': entries of externs that the architecture defines are not supported"
+    ))
+}
+
 /// A wildcard selects the instances of all supported extern types, that is, none.
 fn read_extern(schema: &Schema, request: &v1::ExternEntry) -> Result<(), EntityError> {
     if request.extern_type_id == 0 && request.extern_id == 0 {
         return Ok(());
     }
-    Err(extern_error(schema, request))
+    let selected = schema
+        .externs()
+        .iter()
+        .find(|one| request.extern_id == 0 && one.type_id.0 == request.extern_type_id);
+    Err(match selected {
+        Some(instance) => unsupported_extern(&instance.name),
+        None => extern_error(schema, request),
+    })
 }
 
 fn plan_digest(

@@ -135,12 +135,14 @@ struct Receiving {
     to: Recipient,
     device: Option<DeviceHandle>,
     packets: Vec<v1::PacketOut>,
+    /// What the client has sent after a mistake that ends its stream has no effect.
+    refused: bool,
 }
 
 impl Receiving {
     fn new(requests: RecvStream, to: Recipient) -> Self {
         let messages = Messages::new(to.request_limit);
-        Self { requests, messages, to, device: None, packets: Vec::new() }
+        Self { requests, messages, to, device: None, packets: Vec::new(), refused: false }
     }
 
     /// Ready when either direction has ended.
@@ -184,6 +186,9 @@ impl Receiving {
             let request = v1::StreamMessageRequest::decode(message?)
                 .map_err(|error| Status::internal(format!("The message is malformed: {error}.")))?;
             self.handle(request);
+            if self.refused {
+                return Poll::Ready(Ok(false));
+            }
         }
         Poll::Ready(Ok(true))
     }
@@ -200,6 +205,7 @@ impl Receiving {
             update => {
                 device.packet_outs(self.to.stream, &mut self.packets);
                 device.message(self.to.stream, v1::StreamMessageRequest { update });
+                self.refused = self.to.outbox.is_closed();
             }
         }
     }
@@ -211,6 +217,7 @@ impl Receiving {
                     device.timer().enter(tokio::runtime::Handle::current());
                     device.open(self.to.stream, &self.to.outbox, request);
                     self.device = Some(device);
+                    self.refused = self.to.outbox.is_closed();
                     return;
                 }
                 Err(status) => status,
@@ -220,6 +227,7 @@ impl Receiving {
             ),
         };
         self.to.outbox.end(Some(status));
+        self.refused = true;
     }
 
     fn flush(&mut self) {

@@ -18,7 +18,7 @@ const READ_RESPONSE_BYTES: usize = 256 * 1024;
 /// The answer to a Read request.
 #[derive(Debug, Default)]
 pub struct ReadOutcome {
-    /// The messages to stream.
+    /// The messages to stream: at least one, if perhaps without entities, unless a request failed.
     pub responses: Vec<v1::ReadResponse>,
     /// One outcome for each entity of the request; the status that ends the stream follows from
     /// them by [`crate::status::batch_status`].
@@ -83,6 +83,11 @@ impl Device {
             outcome.outcomes.push(result);
         }
         portion.close(&mut outcome.responses);
+        // BMv2 answers every Read with a message. Clients made for it (the P4Runtime tests of
+        // OpenConfig among them) receive once and take the end of the stream for an error.
+        if outcome.responses.is_empty() && outcome.outcomes.iter().all(Result::is_ok) {
+            outcome.responses.push(v1::ReadResponse::default());
+        }
         Ok(outcome)
     }
 

@@ -150,13 +150,15 @@ fn canonical_group(
 
     let max_size = u64::try_from(group.max_size)
         .map_err(|_| EntityError::invalid(format!("max_size {} is negative", group.max_size)))?;
-    if let Some(limit) = profile.max_group_size
-        && (max_size == 0 || max_size > u64::from(limit))
-    {
+    let limit = profile.max_group_size.map_or(u64::MAX, u64::from);
+    if max_size > limit {
         return Err(EntityError::invalid(format!(
-            "max_size is {max_size}, but must be in 1..={limit} (max_group_size of the selector)"
+            "max_size is {max_size}, above {limit} (max_group_size of the selector)"
         )));
     }
+    // Where max_group_size is given, clients must state a size ("Rules on Setting max_size"), but
+    // no code is named for 0. p4runtime-shell and finsy send it by default and BMv2 takes it.
+    let limit = if max_size == 0 { limit } else { max_size };
     let mut ids = HashSet::new();
     let mut size = Size::new(profile.size_semantics, profile);
     let mut canonical = group.clone();
@@ -175,9 +177,9 @@ fn canonical_group(
             *port = super::replication::canonical_port(port);
         }
     }
-    if max_size > 0 && size.total > max_size {
+    if size.total > limit {
         return Err(EntityError::exhausted(format!(
-            "the size {} is above its max_size {max_size}",
+            "the size {} of the group is above {limit}",
             size.total
         )));
     }

@@ -225,9 +225,7 @@ impl Planner<'_> {
     ) -> Result<Change, EntityError> {
         check_default_key(entry)?;
         modify_only(kind, "the default entry")?;
-        if entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some() {
-            return Err(EntityError::invalid("the default entry has no idle timeout"));
-        }
+        check_default_idle(entry)?;
         if self.table.default_is_const {
             return Err(EntityError::denied("the default entry is constant"));
         }
@@ -413,6 +411,16 @@ pub(super) fn check_default_key(entry: &v1::TableEntry) -> Result<(), EntityErro
         return Ok(());
     }
     Err(EntityError::invalid("the default entry has no match fields and no priority"))
+}
+
+/// The default entry has no idle timeout, in writes and reads (specification 1.5,
+/// "Idle-timeout").
+pub(super) fn check_default_idle(entry: &v1::TableEntry) -> Result<(), EntityError> {
+    let asked = entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some();
+    if entry.is_default_action && asked {
+        return Err(EntityError::invalid("the default entry has no idle timeout"));
+    }
+    Ok(())
 }
 
 fn nonzero(id: u32, what: &str) -> Result<u32, EntityError> {

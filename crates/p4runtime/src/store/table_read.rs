@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::cells::meter_counters;
 use super::state::{Entry, Key, State, Target, decode};
-use super::table::{check_default_key, find, initial_default};
+use super::table::{check_default_idle, check_default_key, find, initial_default};
 use super::{Nanos, matching};
 use crate::p4info::{ActionId, Schema, Table};
 use crate::proto::v1;
@@ -31,6 +31,7 @@ pub(super) fn entries(
                 "match fields and actions cannot be selected without a table",
             ));
         }
+        check_default_idle(request)?;
         let filter = Filter::by_metadata(request);
         for table in schema.tables().iter() {
             filter.select(state, table, |key, entry| {
@@ -161,6 +162,7 @@ impl Filter {
         let mut filter = Self::by_metadata(request);
         if request.is_default_action {
             check_default_key(request)?;
+            check_default_idle(request)?;
         }
         if !request.r#match.is_empty() {
             filter.fields = Some(matching::key_prefix(table, &request.r#match)?);
@@ -230,10 +232,12 @@ fn action_filter(
             }
             Ok(Some(id))
         }
-        Some(_) => Err(EntityError::invalid(
-            "entries can be selected by the action of a direct table, not by action, member or group of an \
-             indirect one",
+        Some(ActionType::Action(_)) => Err(EntityError::invalid(
+            "the table is indirect: its entries cannot be selected by an action",
         )),
+        // Not a filter ("Wildcard Reads"). As in BMv2 it is no error either, so that a client may
+        // read an entry with the message that it wrote it with, as p4runtime-shell does.
+        Some(_) => Ok(None),
     }
 }
 

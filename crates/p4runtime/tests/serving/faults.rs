@@ -101,31 +101,76 @@ async fn a_stream_that_does_not_begin_with_arbitration_is_refused() {
     let mut raw = v1::p4_runtime_client::P4RuntimeClient::new(channel);
     let packet = v1::stream_message_request::Update::Packet(v1::PacketOut::default());
     let request = v1::StreamMessageRequest { update: Some(packet) };
-    let responses = soon(raw.stream_channel(tokio_stream(request))).await;
+    let responses = soon(raw.stream_channel(stays_open([request]))).await;
     let status = soon(responses.expect("a stream").into_inner().message()).await;
     assert_eq!(status.expect_err("refused").code(), Code::FailedPrecondition);
     assert_eq!(served.log.heard(), [Heard::ConnectionOpened]);
 }
 
-/// A stream that says one thing and then stays open.
-fn tokio_stream(
-    request: v1::StreamMessageRequest,
+/// The server terminates a stream with its first mistake; what the client had sent after that,
+/// before it could know, has no effect on the others.
+#[tokio::test]
+async fn what_follows_a_refused_arbitration_is_not_heard() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let (mut client, _sender, mut receiver) = served.primary().await;
+    let channel = tonic::transport::Endpoint::from_shared(format!("http://{}", served.address));
+    let channel = channel.expect("address").connect().await.expect("connected");
+    let mut raw = v1::p4_runtime_client::P4RuntimeClient::new(channel);
+    let arbitration = |device_id, election_id| v1::StreamMessageRequest {
+        update: Some(v1::stream_message_request::Update::Arbitration(
+            v1::MasterArbitrationUpdate {
+                device_id,
+                election_id: Some(ElectionId(election_id).into()),
+                ..Default::default()
+            },
+        )),
+    };
+    let expected = [
+        // The id of the primary, the device of nobody, and another device on a live stream.
+        (vec![arbitration(1, 1), arbitration(1, 2)], Code::InvalidArgument),
+        (vec![arbitration(9, 2), arbitration(1, 2)], Code::NotFound),
+        (vec![arbitration(1, 0), arbitration(2, 2), arbitration(1, 2)], Code::FailedPrecondition),
+    ];
+    for (requests, code) in expected {
+        let responses = soon(raw.stream_channel(stays_open(requests))).await.expect("a stream");
+        let mut responses = responses.into_inner();
+        let status = loop {
+            match soon(responses.message()).await {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("the stream ended without a status"),
+                Err(status) => break status,
+            }
+        };
+        assert_eq!(status.code(), code);
+        // The primary still is, and heard of nothing since.
+        client
+            .write(Vec::new(), v1::write_request::Atomicity::ContinueOnError)
+            .await
+            .expect("primary");
+    }
+    drop((client, _sender));
+    assert_eq!(soon(receiver.next()).await.expect("ended in peace"), None);
+}
+
+/// A stream that says a few things at once and then stays open.
+fn stays_open(
+    requests: impl IntoIterator<Item = v1::StreamMessageRequest>,
 ) -> impl futures_core::Stream<Item = v1::StreamMessageRequest> {
-    struct Once(Option<v1::StreamMessageRequest>);
-    impl futures_core::Stream for Once {
+    struct Few(std::collections::VecDeque<v1::StreamMessageRequest>);
+    impl futures_core::Stream for Few {
         type Item = v1::StreamMessageRequest;
 
         fn poll_next(
             mut self: std::pin::Pin<&mut Self>,
             _context: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Option<Self::Item>> {
-            match self.0.take() {
+            match self.0.pop_front() {
                 Some(request) => std::task::Poll::Ready(Some(request)),
                 None => std::task::Poll::Pending,
             }
         }
     }
-    Once(Some(request))
+    Few(requests.into_iter().collect())
 }
 
 #[tokio::test]

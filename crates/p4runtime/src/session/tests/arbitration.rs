@@ -119,6 +119,19 @@ fn impossible_role_configurations_close_the_stream() {
     assert_eq!(switch.closed(), []);
 }
 
+/// Specification 1.5, "Rules for Handling MasterArbitrationUpdate": the role comes before its
+/// configuration.
+#[test]
+fn a_changed_role_is_a_graver_mistake_than_its_configuration() {
+    let mut switch = Switch::new(DeviceOptions::default());
+    switch.arbitrate(1, "a", 1);
+    switch.message(1, with_config("b", 2, STRATUM, &[0xff]));
+    assert_eq!(switch.closed()[0].1, Code::FailedPrecondition);
+    switch.arbitrate(2, "", 1);
+    switch.message(2, with_config("b", 2, STRATUM, &[0xff]));
+    assert_eq!(switch.closed()[0].1, Code::FailedPrecondition);
+}
+
 #[test]
 fn a_narrowed_role_writes_and_reads_what_is_its_own() {
     let mut switch = Switch::ready(DeviceOptions::default());

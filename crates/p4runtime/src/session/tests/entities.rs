@@ -119,6 +119,18 @@ fn a_failed_request_of_a_batch_leaves_the_others_alone() {
 }
 
 #[test]
+fn an_answer_without_entities_is_one_empty_message() {
+    let switch = Switch::ready(DeviceOptions::default());
+    let read = |entities| {
+        let request = v1::ReadRequest { device_id: DEVICE, entities, ..Default::default() };
+        switch.device.read(&request, T0).expect("read").responses
+    };
+    assert_eq!(read(vec![table(TABLE)]), [v1::ReadResponse::default()]);
+    assert_eq!(read(Vec::new()), [v1::ReadResponse::default()]);
+    assert_eq!(read(vec![v1::Entity::default()]), [], "the status says what is wrong");
+}
+
+#[test]
 fn a_large_answer_is_split() {
     let mut switch = Switch::ready(DeviceOptions::default());
     let entry = |number: u32| {

@@ -47,7 +47,8 @@ pub(super) fn contents(store: &Store) -> Vec<Entity> {
         time_since_last_hit: Some(v1::table_entry::IdleTimeout::default()),
         ..v1::TableEntry::default()
     };
-    let defaults = v1::TableEntry { is_default_action: true, ..all.clone() };
+    let defaults =
+        v1::TableEntry { is_default_action: true, time_since_last_hit: None, ..all.clone() };
     let engine = |engine| v1::PacketReplicationEngineEntry { r#type: Some(engine) };
     let counter = |counter_id| v1::CounterEntry { counter_id, ..v1::CounterEntry::default() };
     let requests = [

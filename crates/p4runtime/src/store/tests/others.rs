@@ -158,4 +158,7 @@ fn externs() {
     assert_eq!(switch.insert(v1::ExternEntry { extern_type_id: 0x82, ..known.clone() }), INVALID);
     assert_eq!(switch.insert(v1::ExternEntry { extern_id: 7, ..known }), INVALID);
     assert_eq!(switch.read(v1::ExternEntry::default()), Ok(vec![]));
+    let of_type = |extern_type_id| v1::ExternEntry { extern_type_id, extern_id: 0, entry: None };
+    assert_eq!(switch.read(of_type(0x81)), Err(Code::Unimplemented));
+    assert_eq!(switch.read(of_type(0x82)), Err(Code::InvalidArgument));
 }

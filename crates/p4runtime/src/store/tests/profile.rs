@@ -98,7 +98,7 @@ fn groups() {
     assert_eq!(switch.insert(group(BY_WEIGHT, 2, &[(1, 0)])), INVALID);
     assert_eq!(switch.insert(group(BY_WEIGHT, 2, &[(1, -1)])), INVALID);
     assert_eq!(switch.insert(group(BY_WEIGHT, 2, &[(0, 1)])), INVALID);
-    for max_size in [0, -1, 7] {
+    for max_size in [-1, 7] {
         let group = v1::ActionProfileGroup { max_size, ..group(BY_WEIGHT, 2, &[]) };
         assert_eq!(switch.insert(group), INVALID);
     }
@@ -124,6 +124,24 @@ fn groups() {
     let read = switch.read(v1::ActionProfileGroup::default());
     let expected = [group(BY_WEIGHT, 1, &[(1, 6)]), group(BY_WEIGHT, 2, &[(2, 4)])];
     assert_eq!(read, Ok(expected.map(Entity::from).to_vec()));
+}
+
+/// Clients that state no size (p4runtime-shell, finsy) mean the largest.
+#[test]
+fn a_group_without_max_size_is_as_large_as_the_selector_allows() {
+    let mut switch = Switch::new();
+    switch.insert(member(BY_WEIGHT, 1, 1)).unwrap();
+    let unstated =
+        |weight| v1::ActionProfileGroup { max_size: 0, ..group(BY_WEIGHT, 1, &[(1, weight)]) };
+    assert_eq!(switch.insert(unstated(7)), Err(Code::ResourceExhausted));
+    assert_eq!(switch.insert(unstated(6)), Ok(()));
+    assert_eq!(switch.modify(unstated(7)), Err(Code::ResourceExhausted));
+    assert_eq!(switch.modify(group(BY_WEIGHT, 1, &[])), INVALID, "max_size cannot change");
+    assert_eq!(
+        switch.read(v1::ActionProfileGroup::default()),
+        Ok(vec![unstated(6).into()]),
+        "it is read back as it was written"
+    );
 }
 
 #[test]

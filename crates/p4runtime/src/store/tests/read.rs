@@ -96,7 +96,6 @@ fn filters_that_mean_nothing_are_refused() {
     refused(v1::TableEntry { table_id: 0, ..exact_entry(1).without_action() });
     refused(v1::TableEntry { action: action(TO_INTERFACE, &[]), ..of(EXACT) });
     refused(v1::TableEntry { action: action(FORWARD, &[]), ..of(INDIRECT) });
-    refused(v1::TableEntry { action: member_ref(1), ..of(INDIRECT) });
     refused(v1::TableEntry { r#match: vec![exact(1, b"\x01")], ..of(EXACT) });
     refused(v1::TableEntry { is_default_action: true, priority: 1, ..of(EXACT) });
     refused(v1::TableEntry { time_since_last_hit: Some(Default::default()), ..of(ACL) });
@@ -106,6 +105,43 @@ fn filters_that_mean_nothing_are_refused() {
     );
     let error = switch.store.read(&v1::Entity::default(), T0, &mut |_| {}).unwrap_err();
     assert_eq!(error.code(), Code::InvalidArgument);
+}
+
+/// Specification 1.5, "Idle-timeout": default entries have none, in whatever message.
+#[test]
+fn a_default_entry_has_no_idle_timeout_to_ask_for() {
+    let switch = populated();
+    let elapsed = Some(v1::table_entry::IdleTimeout::default());
+    for table in [0, EXACT] {
+        let request = || default_entry(table, None);
+        assert!(!switch.entries(request()).unwrap().is_empty());
+        let asked = v1::TableEntry { time_since_last_hit: elapsed, ..request() };
+        assert_eq!(switch.entries(asked), Err(Code::InvalidArgument));
+        let asked = v1::TableEntry { idle_timeout_ns: 1, ..request() };
+        assert_eq!(switch.entries(asked), Err(Code::InvalidArgument));
+    }
+}
+
+/// A client reads with the message that it wrote: what an indirect entry refers to is no filter.
+#[test]
+fn what_was_written_reads_itself() {
+    let mut switch = Switch::new();
+    let member = v1::ActionProfileMember {
+        action_profile_id: PROFILE,
+        member_id: 1,
+        action: Some(call(DROP, &[])),
+    };
+    switch.insert(member).unwrap();
+    let entries = [
+        keyed(INDIRECT, 1, member_ref(1)),
+        keyed(WEIGHTED, 1, one_shot(&[1])),
+        exact_entry(1),
+        acl(10),
+    ];
+    for entry in entries {
+        switch.insert(entry.clone()).unwrap();
+        assert_eq!(switch.entries(entry.clone()), Ok(vec![entry]));
+    }
 }
 
 #[test]
