@@ -17,6 +17,11 @@ use crate::proto::{rpc, v1};
 /// The URL under which a `p4.v1.Error` travels in a `google.protobuf.Any`.
 const ERROR_TYPE_URL: &str = "type.googleapis.com/p4.v1.Error";
 
+/// Details up to this size reach every client: in base64, and with the status and its message
+/// beside them, they stay below the 8 KB of metadata that gRPC clients take by default
+/// (specification 1.5, "gRPC Metadata Maximum Size").
+const USUAL_DETAILS_BYTES: usize = 5_500;
+
 /// Why one update, or one request of a read, was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -97,21 +102,60 @@ pub fn batch_status(outcomes: &[Result<(), EntityError>]) -> Result<(), rpc::Sta
         return Ok(());
     };
     let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+    let message = format!("{failed} of {} failed; first: {first}", outcomes.len());
+    let code = Code::Unknown as i32;
+    let mut room = room_for_messages(outcomes, message.len());
     let details = outcomes
         .iter()
         .map(|outcome| {
-            let error = match outcome {
+            let mut error = match outcome {
                 Ok(()) => v1::Error::default(),
                 Err(error) => error.to_proto(),
             };
-            prost_types::Any { type_url: ERROR_TYPE_URL.to_owned(), value: error.encode_to_vec() }
+            // From the first message that has no room on there is none: those that are there
+            // are the first ones.
+            match room.checked_sub(message_bytes(&error.message)) {
+                Some(left) => room = left,
+                None => {
+                    room = 0;
+                    error.message.clear();
+                }
+            }
+            any(&error)
         })
         .collect();
-    Err(rpc::Status {
-        code: Code::Unknown as i32,
-        message: format!("{failed} of {} failed; first: {first}", outcomes.len()),
-        details,
-    })
+    Err(rpc::Status { code, message, details })
+}
+
+/// How many bytes of messages the errors may carry, beside codes that go out in any case: as
+/// many as there are, unless to leave some out is what brings the details below the usual limit.
+fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: usize) -> usize {
+    let codes: usize = outcomes
+        .iter()
+        .map(|outcome| match outcome {
+            Ok(()) => v1::Error::default(),
+            Err(error) => EntityError::new(error.code, "").to_proto(),
+        })
+        .map(|error| any(&error).encoded_len() + 2)
+        .sum();
+    match USUAL_DETAILS_BYTES.checked_sub(codes + message_bytes_of(status_message) + 2) {
+        Some(room) => room,
+        None => usize::MAX,
+    }
+}
+
+/// What a message adds to the details, with the lengths before it that may grow by it.
+fn message_bytes(message: &str) -> usize {
+    message_bytes_of(message.len())
+}
+
+fn message_bytes_of(length: usize) -> usize {
+    const LENGTHS: usize = 8;
+    if length == 0 { 0 } else { length + LENGTHS }
+}
+
+fn any(error: &v1::Error) -> prost_types::Any {
+    prost_types::Any { type_url: ERROR_TYPE_URL.to_owned(), value: error.encode_to_vec() }
 }
 
 /// The gRPC status that carries `status` in its `grpc-status-details-bin` trailer.
@@ -160,6 +204,27 @@ mod tests {
         let codes: Vec<i32> = errors.iter().map(|error| error.canonical_code).collect();
         assert_eq!(codes, [8, 0, 6]);
         assert_eq!(errors[1], v1::Error::default());
+    }
+
+    /// Messages give way where that lets a client with the usual limits hear of every update.
+    #[test]
+    fn a_batch_of_a_hundred_errors_fits_what_clients_take() {
+        let refused = || Err(EntityError::exists("x".repeat(100)));
+        let of = |count| to_grpc(&batch_status(&vec![refused(); count]).unwrap_err());
+        for count in [1, 20, 40, 60, 100] {
+            let status = of(count);
+            let encoded = status.details().len().div_ceil(3) * 4 + status.message().len();
+            assert!(encoded <= 7_800, "{count} errors take {encoded} bytes");
+            let errors = batch_errors(&status);
+            assert_eq!(errors.len(), count);
+            assert!(errors.iter().all(|error| error.canonical_code == Code::AlreadyExists as i32));
+            let with_message = errors.iter().take_while(|error| !error.message.is_empty()).count();
+            assert!(with_message >= count.min(5), "{with_message} messages of {count}");
+            assert!(errors[with_message..].iter().all(|error| error.message.is_empty()));
+        }
+        assert!(batch_errors(&of(30)).iter().all(|error| !error.message.is_empty()));
+        // Beyond that the client has to raise its limit, and then hears everything.
+        assert!(batch_errors(&of(1000)).iter().all(|error| !error.message.is_empty()));
     }
 
     #[test]
