@@ -17,6 +17,7 @@ mod tests;
 
 use std::{mem, sync::Arc};
 
+use prost_types::Any;
 use tonic::{Code, Status};
 
 use self::{config::Loaded, digest::Digests, role::RoleAccess};
@@ -173,15 +174,13 @@ impl Device {
         request: v1::StreamMessageRequest,
         effects: &mut Vec<Effect>,
     ) {
-        let first = self.arbitration.role_of(stream).is_none();
+        let stranger = self.arbitration.role_of(stream).is_none();
         match request.update {
             Some(Request::Arbitration(update)) => self.arbitrate(stream, &update, effects),
-            _ if first => effects.push(Effect::Close {
-                stream,
-                status: Status::failed_precondition(
-                    "The first message of a stream must be an arbitration update.",
-                ),
-            }),
+            Some(update) if stranger => {
+                let answer = not_arbitrated(update).filter(|_| self.options.stream_errors);
+                effects.extend(answer.map(|error| send(stream, error)));
+            }
             Some(Request::Packet(packet)) => {
                 let mut packets = vec![packet];
                 self.packet_outs(stream, &mut packets, effects);
@@ -190,11 +189,7 @@ impl Device {
             }
             Some(Request::DigestAck(ack)) => self.digest_ack(stream, &ack, effects),
             Some(Request::Other(other)) => {
-                let error = EntityError::new(
-                    Code::Unimplemented,
-                    format!("Messages of type {} are not supported.", other.type_url),
-                );
-                let details = Details::Other(v1::StreamOtherError { other: Some(other) });
+                let (error, details) = unsupported(other);
                 self.refuse(stream, &error, details, effects);
             }
             // A kind of message that a later version of the specification has.
@@ -406,8 +401,7 @@ impl Device {
             self.digests.acknowledge(ack);
             return;
         };
-        let details = v1::DigestListAckError { digest_list_ack: Some(*ack) };
-        self.refuse(stream, &error, Details::DigestListAck(details), effects);
+        self.refuse(stream, &error, digest_ack_error(*ack), effects);
     }
 
     fn refuse(
@@ -420,13 +414,7 @@ impl Device {
         if !self.options.stream_errors {
             return;
         }
-        let error = v1::StreamError {
-            canonical_code: error.code() as i32,
-            message: error.message().to_owned(),
-            details: Some(details),
-            ..v1::StreamError::default()
-        };
-        effects.push(send(stream, Response::Error(error)));
+        effects.push(send(stream, stream_error(error, details)));
     }
 
     fn send_digest(&self, list: v1::DigestList, effects: &mut Vec<Effect>) {
@@ -442,8 +430,44 @@ fn send(to: StreamId, update: Response) -> Effect {
     Effect::Send { to, message: v1::StreamMessageResponse { update: Some(update) } }
 }
 
+/// The answer to a message of a stream that has not arbitrated. The message is dropped, as that of
+/// a client which may not send it; the stream stays open, as in BMv2 and Stratum, because only an
+/// arbitration update ends one (specification 1.5, "Packet I/O" and "Stream Error Reporting").
+pub(crate) fn not_arbitrated(update: Request) -> Option<Response> {
+    let denied = |what| {
+        let message = format!("Only the primary may {what}; this stream has not arbitrated.");
+        EntityError::new(Code::PermissionDenied, message)
+    };
+    let (error, details) = match update {
+        Request::Packet(packet) => (denied("send packet-outs"), packet_out_error(packet)),
+        Request::DigestAck(ack) => (denied("acknowledge digests"), digest_ack_error(ack)),
+        Request::Other(other) => unsupported(other),
+        Request::Arbitration(_) => return None,
+    };
+    Some(stream_error(&error, details))
+}
+
+fn stream_error(error: &EntityError, details: Details) -> Response {
+    Response::Error(v1::StreamError {
+        canonical_code: error.code() as i32,
+        message: error.message().to_owned(),
+        details: Some(details),
+        ..v1::StreamError::default()
+    })
+}
+
+fn unsupported(other: Any) -> (EntityError, Details) {
+    let message = format!("Messages of type {} are not supported.", other.type_url);
+    let error = EntityError::new(Code::Unimplemented, message);
+    (error, Details::Other(v1::StreamOtherError { other: Some(other) }))
+}
+
 fn send_arbitration(notification: Notification) -> Effect {
     send(notification.to, Response::Arbitration(notification.update))
+}
+
+fn digest_ack_error(ack: v1::DigestListAck) -> Details {
+    Details::DigestListAck(v1::DigestListAckError { digest_list_ack: Some(ack) })
 }
 
 fn packet_out_error(packet: v1::PacketOut) -> Details {

@@ -26,7 +26,7 @@ use crate::{
         self, stream_message_request::Update as Request,
         stream_message_response::Update as Response,
     },
-    session::Pipeline,
+    session::{self, Pipeline},
 };
 
 /// Packet-outs that are handed over together at most.
@@ -211,23 +211,27 @@ impl Receiving {
     }
 
     fn first(&mut self, request: v1::StreamMessageRequest) {
-        let status = match &request.update {
-            Some(Request::Arbitration(update)) => match self.to.devices.find(update.device_id) {
-                Ok(device) => {
-                    device.timer().enter(tokio::runtime::Handle::current());
-                    device.open(self.to.stream, &self.to.outbox, request);
-                    self.device = Some(device);
-                    self.refused = self.to.outbox.is_closed();
-                    return;
-                }
-                Err(status) => status,
-            },
-            _ => Status::failed_precondition(
-                "The first message of a stream must be an arbitration update.",
-            ),
+        let found = match request.update {
+            Some(Request::Arbitration(ref update)) => self.to.devices.find(update.device_id),
+            update => {
+                // There is no device yet whose options could forbid the answer.
+                let error = update.and_then(session::not_arbitrated);
+                self.to.outbox.push_all(error.map(|error| {
+                    let message = v1::StreamMessageResponse { update: Some(error) };
+                    Outgoing::Message(Box::new(message))
+                }));
+                return;
+            }
         };
-        self.to.outbox.end(Some(status));
-        self.refused = true;
+        match found {
+            Ok(device) => {
+                device.timer().enter(tokio::runtime::Handle::current());
+                device.open(self.to.stream, &self.to.outbox, request);
+                self.device = Some(device);
+            }
+            Err(status) => self.to.outbox.end(Some(status)),
+        }
+        self.refused = self.to.outbox.is_closed();
     }
 
     fn flush(&mut self) {

@@ -94,17 +94,25 @@ async fn garbage_closes_its_connection_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_stream_that_does_not_begin_with_arbitration_is_refused() {
+async fn a_stream_that_does_not_begin_with_arbitration_is_told_and_may_go_on() {
+    use v1::stream_message_response::Update as Response;
+
     let served = Served::new(1, ServerOptions::default()).await;
     let channel = tonic::transport::Endpoint::from_shared(format!("http://{}", served.address));
     let channel = channel.expect("address").connect().await.expect("connected");
     let mut raw = v1::p4_runtime_client::P4RuntimeClient::new(channel);
     let packet = v1::stream_message_request::Update::Packet(v1::PacketOut::default());
-    let request = v1::StreamMessageRequest { update: Some(packet) };
-    let responses = soon(raw.stream_channel(stays_open([request]))).await;
-    let status = soon(responses.expect("a stream").into_inner().message()).await;
-    assert_eq!(status.expect_err("refused").code(), Code::FailedPrecondition);
-    assert_eq!(served.log.heard(), [Heard::ConnectionOpened]);
+    let packet = v1::StreamMessageRequest { update: Some(packet) };
+    let unset = v1::StreamMessageRequest::default();
+    let requests = stays_open([packet, unset, arbitration(1, 1)]);
+    let mut responses = soon(raw.stream_channel(requests)).await.expect("a stream").into_inner();
+    let mut next = async || soon(responses.message()).await.expect("open").expect("told").update;
+    let Some(Response::Error(error)) = next().await else { panic!("an error") };
+    assert_eq!(error.canonical_code, Code::PermissionDenied as i32);
+    let Some(Response::Arbitration(update)) = next().await else { panic!("arbitration") };
+    assert_eq!(update.status.map(|status| status.code), Some(Code::Ok as i32));
+    let heard = [Heard::ConnectionOpened, Heard::StreamOpened, Heard::Primary(true)];
+    assert_eq!(served.log.heard(), heard);
 }
 
 /// The server terminates a stream with its first mistake; what the client had sent after that,
@@ -116,15 +124,6 @@ async fn what_follows_a_refused_arbitration_is_not_heard() {
     let channel = tonic::transport::Endpoint::from_shared(format!("http://{}", served.address));
     let channel = channel.expect("address").connect().await.expect("connected");
     let mut raw = v1::p4_runtime_client::P4RuntimeClient::new(channel);
-    let arbitration = |device_id, election_id| v1::StreamMessageRequest {
-        update: Some(v1::stream_message_request::Update::Arbitration(
-            v1::MasterArbitrationUpdate {
-                device_id,
-                election_id: Some(ElectionId(election_id).into()),
-                ..Default::default()
-            },
-        )),
-    };
     let expected = [
         // The id of the primary, the device of nobody, and another device on a live stream.
         (vec![arbitration(1, 1), arbitration(1, 2)], Code::InvalidArgument),
@@ -150,6 +149,17 @@ async fn what_follows_a_refused_arbitration_is_not_heard() {
     }
     drop((client, _sender));
     assert_eq!(soon(receiver.next()).await.expect("ended in peace"), None);
+}
+
+fn arbitration(device_id: u64, election_id: u128) -> v1::StreamMessageRequest {
+    let update = v1::MasterArbitrationUpdate {
+        device_id,
+        election_id: Some(ElectionId(election_id).into()),
+        ..Default::default()
+    };
+    v1::StreamMessageRequest {
+        update: Some(v1::stream_message_request::Update::Arbitration(update)),
+    }
 }
 
 /// A stream that says a few things at once and then stays open.

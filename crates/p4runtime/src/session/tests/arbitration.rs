@@ -2,20 +2,43 @@ use prost_types::Any;
 
 use super::*;
 
+/// Specification 1.5, "Packet I/O": what a client is not allowed to send is dropped, and may be
+/// answered. Nothing ends a stream but arbitration, and that may come later.
 #[test]
-fn the_first_message_must_be_an_arbitration() {
+fn what_comes_before_arbitration_is_dropped_and_answered() {
+    let mut switch = Switch::ready(DeviceOptions::default());
+    let packet = v1::PacketOut::default();
+    let ack = v1::DigestListAck { digest_id: DIGEST, list_id: 1 };
     let messages = [
-        Request::Packet(v1::PacketOut::default()),
-        Request::DigestAck(v1::DigestListAck::default()),
-        Request::Other(Any::default()),
+        (
+            Request::Packet(packet.clone()),
+            Code::PermissionDenied,
+            Details::PacketOut(v1::PacketOutError { packet_out: Some(packet) }),
+        ),
+        (
+            Request::DigestAck(ack),
+            Code::PermissionDenied,
+            Details::DigestListAck(v1::DigestListAckError { digest_list_ack: Some(ack) }),
+        ),
+        (
+            Request::Other(Any::default()),
+            Code::Unimplemented,
+            Details::Other(v1::StreamOtherError { other: Some(Any::default()) }),
+        ),
     ];
-    for message in messages {
-        let mut switch = Switch::new(DeviceOptions::default());
-        switch.message(1, message);
-        let closed = switch.closed();
-        assert_eq!(closed.len(), 1);
-        assert_eq!((closed[0].0, closed[0].1), (1, Code::FailedPrecondition));
+    for (message, code, details) in messages {
+        switch.message(2, message);
+        let sent = switch.sent();
+        let [(2, Response::Error(error))] = sent.as_slice() else { panic!("{sent:?}") };
+        assert_eq!(error.canonical_code, code as i32);
+        assert_eq!(error.details, Some(details));
+        assert!(!error.message.contains("backup"), "{}", error.message);
     }
+    let unset = v1::StreamMessageRequest { update: None };
+    switch.device.stream_message(StreamId(2), unset, &mut switch.effects);
+    assert!(switch.effects.is_empty());
+    switch.arbitrate(2, "", 11);
+    assert!(switch.device.arbitration().is_primary(StreamId(2)));
 }
 
 #[test]
