@@ -227,12 +227,41 @@ fn reconcile(
             });
         // An array that is too large to be read as a whole cannot be carried over either.
         read.or_else(refuse)?;
-        for entity in written {
-            let update = v1::Update { r#type: update_type as i32, entity: Some(entity) };
+        for update in written.into_iter().flat_map(|entity| restoring(update_type, entity)) {
             to.write(&update, now).or_else(refuse)?;
         }
     }
     Ok(())
+}
+
+/// The updates that restore an entity: of a constant entry only the direct resources, since
+/// nothing else of it can have been written (specification 1.5, "Constant Tables").
+fn restoring(update_type: UpdateType, entity: v1::Entity) -> Vec<v1::Update> {
+    let update = |update_type: UpdateType, kind| v1::Update {
+        r#type: update_type as i32,
+        entity: Some(v1::Entity { entity: Some(kind) }),
+    };
+    match entity.entity {
+        Some(Kind::TableEntry(entry)) if entry.is_const => {
+            let counter = entry.counter_data.map(|data| {
+                let table_entry = Some(entry.clone());
+                Kind::DirectCounterEntry(v1::DirectCounterEntry { table_entry, data: Some(data) })
+            });
+            let meter = entry.meter_config.map(|config| {
+                let table_entry = Some(entry.clone());
+                let config = Some(config);
+                Kind::DirectMeterEntry(v1::DirectMeterEntry {
+                    table_entry,
+                    config,
+                    counter_data: None,
+                })
+            });
+            let resources = counter.into_iter().chain(meter);
+            resources.map(|kind| update(UpdateType::Modify, kind)).collect()
+        }
+        Some(kind) => vec![update(update_type, kind)],
+        None => Vec::new(),
+    }
 }
 
 /// Makes the untouched cells of an array equal to each other, so that one stands for all.

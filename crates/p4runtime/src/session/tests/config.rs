@@ -214,6 +214,62 @@ fn reconcile_keeps_what_the_new_pipeline_can_hold() {
     assert_eq!(committed(&mut switch), 2);
 }
 
+/// The default entry of a table with a constant default action can be counted and metered, but
+/// not written as an entry.
+#[test]
+fn reconcile_keeps_the_direct_resources_of_a_constant_default_entry() {
+    let with_size = |size, number| {
+        let extra = r#"
+            actions { preamble { id: 0x01000002 name: "NoAction" alias: "NoAction" } }
+            direct_counters {
+              preamble { id: 0x13000001 name: "counted" alias: "counted" }
+              spec { unit: BOTH } direct_table_id: 0x02000002
+            }
+            direct_meters {
+              preamble { id: 0x15000001 name: "metered" alias: "metered" }
+              spec { unit: BYTES } direct_table_id: 0x02000002
+            }
+        "#;
+        let mut p4info = text::parse(&format!("{P4INFO}{extra}")).expect("valid text");
+        let routes = &mut p4info.tables[1];
+        let default_only = crate::proto::config::ActionRef {
+            id: 0x0100_0002,
+            scope: crate::proto::config::action_ref::Scope::DefaultOnly as i32,
+            ..Default::default()
+        };
+        routes.action_refs.push(default_only);
+        routes.const_default_action_id = 0x0100_0002;
+        routes.direct_resource_ids = vec![0x1300_0001, 0x1500_0001];
+        routes.size = size;
+        pipeline(p4info, number)
+    };
+    let entry = v1::TableEntry {
+        table_id: OTHER_TABLE,
+        is_default_action: true,
+        ..v1::TableEntry::default()
+    };
+    let counter = Kind::DirectCounterEntry(v1::DirectCounterEntry {
+        table_entry: Some(entry.clone()),
+        data: Some(v1::CounterData { byte_count: 640, packet_count: 10 }),
+    });
+    let meter = Kind::DirectMeterEntry(v1::DirectMeterEntry {
+        table_entry: Some(entry),
+        config: Some(v1::MeterConfig { cir: 1, cburst: 2, pir: 3, pburst: 4, eburst: 0 }),
+        counter_data: None,
+    });
+    let entities = [counter, meter].map(|kind| v1::Entity { entity: Some(kind) });
+
+    let mut switch = Switch::new(DeviceOptions::default());
+    switch.arbitrate(1, "", 1);
+    assert_eq!(switch.commit(with_size(16, 1)), Ok(()));
+    let updates = entities
+        .clone()
+        .map(|entity| v1::Update { r#type: UpdateType::Modify as i32, entity: Some(entity) });
+    assert_eq!(switch.write(updates.to_vec()), Ok(vec![Code::Ok; 2]));
+    assert_eq!(switch.set(Action::ReconcileAndCommit, Some(with_size(17, 2))), Ok(()));
+    assert_eq!(switch.read("", entities.to_vec()), Ok(entities.to_vec()));
+}
+
 #[test]
 fn reconcile_refuses_to_lose_an_entry() {
     let mut switch = Switch::ready(DeviceOptions::default());
