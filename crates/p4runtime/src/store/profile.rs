@@ -215,7 +215,10 @@ pub(super) fn one_shot(
     let semantics = match set.size_semantics() {
         SetSizeSemantics::DefaultSizeDeterminedByActionSelector => profile.size_semantics,
         SetSizeSemantics::SumOfWeights => SizeSemantics::SumOfWeights,
-        SetSizeSemantics::SumOfMembers => SizeSemantics::SumOfMembers { max_member_weight: None },
+        SetSizeSemantics::SumOfMembers => match profile.size_semantics {
+            same @ SizeSemantics::SumOfMembers { .. } => same,
+            SizeSemantics::SumOfWeights => SizeSemantics::SumOfMembers { max_member_weight: None },
+        },
     };
     let mut size = Size::new(semantics, profile);
     let mut canonical = set.clone();

@@ -209,6 +209,28 @@ fn one_shot_groups() {
 }
 
 #[test]
+fn an_action_set_that_states_the_semantics_of_its_selector_has_the_same_limits() {
+    use v1::action_profile_action_set::SizeSemantics;
+    use v1::table_action::Type;
+
+    let stating = |table, weight, semantics: SizeSemantics| {
+        let mut action = one_shot(&[weight]);
+        if let Some(v1::TableAction { r#type: Some(Type::ActionProfileActionSet(set)) }) =
+            &mut action
+        {
+            set.size_semantics = semantics as i32;
+        }
+        keyed(table, 1, action)
+    };
+    let mut switch = Switch::new();
+    assert_eq!(switch.insert(stating(COUNTED, 4, SizeSemantics::SumOfMembers)), INVALID);
+    assert_eq!(switch.insert(stating(COUNTED, 3, SizeSemantics::SumOfMembers)), Ok(()));
+    assert_eq!(switch.insert(stating(WEIGHTED, 7, SizeSemantics::SumOfWeights)), INVALID);
+    // A selector of weights has no limit for the weight of a member.
+    assert_eq!(switch.insert(stating(WEIGHTED, 7, SizeSemantics::SumOfMembers)), Ok(()));
+}
+
+#[test]
 fn watch_ports_keep_their_form() {
     use v1::action_profile_group::member::WatchKind;
 
