@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     arbitration::StreamId,
-    http2::{self, Encode, Messages, Sending},
+    http2::{self, Encode, Messages, Sending, When},
     outbox::{Outbox, OutboxReader},
     proto::v1::{
         self, stream_message_request::Update as Request,
@@ -216,10 +216,11 @@ impl Receiving {
             update => {
                 // There is no device yet whose options could forbid the answer.
                 let error = update.and_then(session::not_arbitrated);
-                self.to.outbox.push_all(error.map(|error| {
+                let answer = error.map(|error| {
                     let message = v1::StreamMessageResponse { update: Some(error) };
                     Outgoing::Message(Box::new(message))
-                }));
+                });
+                self.to.outbox.push_all(answer, When::InTurn);
                 return;
             }
         };
