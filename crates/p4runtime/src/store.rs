@@ -19,6 +19,9 @@
 //!   direct counters and direct meters answer NOT_FOUND, because the specification says so.
 //! * A MODIFY of a table entry without action keeps action, metadata and idle timeout.
 //! * Counters, meters and registers take MODIFY only.
+//! * A read of table entries filters by action id, never by member, group or one-shot group.
+//! * A group with `max_size` 0 may be as large as its selector allows, although the text of the
+//!   specification wants a size: the comment in its proto does not, nor does BMv2.
 //! * P4Info does not say which actions execute a direct resource, so that a direct resource is
 //!   accepted with every action of a table that has it.
 
