@@ -295,6 +295,18 @@ pub struct Series {
     pub probe_cpu_percent: Vec<Option<f64>>,
 }
 
+impl Series {
+    /// Outstanding packet-ins at the start and at the end of the window.
+    pub(crate) fn outstanding_at_edges(&self) -> (u64, u64) {
+        let at = |seconds: f64| {
+            // A quotient a little below a whole number means that number.
+            let index = (seconds / self.sample_interval_s + 1e-6) as usize;
+            self.outstanding.get(index).or(self.outstanding.last()).copied().unwrap_or(0)
+        };
+        (at(self.measure_from_s), at(self.measure_to_s))
+    }
+}
+
 /// One emulated switch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SwitchOutcome {
@@ -378,7 +390,8 @@ pub struct HandshakeOutcome {
 /// What the search found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SearchOutcome {
-    /// Highest rate, all switches together, at which loss stayed within the tolerance.
+    /// Highest rate, all switches together, at which loss stayed within the tolerance and answers
+    /// kept up with packet-ins.
     pub loss_free_rate: Option<f64>,
     /// Lowest rate, all switches together, at which it did not; absent if never seen.
     pub lossy_rate: Option<f64>,

@@ -1,8 +1,11 @@
 //! The search for the highest loss-free rate, and for the knee of the response time.
 //!
 //! The search is a state machine without I/O: it names the next rate to try, is told what was
-//! observed there, and in the end says what it found. Rates double until one loses packets; then
-//! the bracket is halved until it is narrow enough. A single trial is a coin with a bias, since a
+//! observed there, and in the end says what it found. A rate is loss-free if every packet-in was
+//! answered and none piled up: a controller with a long queue answers everything in the end, also
+//! what came faster than it can work (RFC 8456, section 5.1.3, likewise counts the responses in the
+//! time of the trial). Rates double until one fails; then the bracket is halved until it is narrow
+//! enough. A single trial is a coin with a bias, since a
 //! garbage collection can make a good rate look bad and luck a bad one good. Therefore both ends
 //! of the final bracket must be seen twice, a contradiction is settled by a third trial, and an
 //! end that turns out wrong reopens the bracket. Every repetition at a rate is a vote on it. The
@@ -13,10 +16,12 @@
 //! communications", ICC 1979). Up to there a percent more load costs less than a percent more
 //! response time, beyond it more. Unlike measures of curvature it depends neither on the range of
 //! the rates tried nor on the scale of the axes: for an M/M/1 queue it is at half of the capacity
-//! wherever one looks.
+//! wherever one looks. Once the loss-free rate is known, rates between that with the most power and
+//! its neighbours are tried until those are near.
 
 use crate::metrics::Metric;
 use crate::outcome::{Saturated, SearchOutcome, Trial};
+use crate::trial::verdict::{NOTABLE, piled_up};
 
 /// Points after which a search ends with what it knows. Twelve doublings, ten halvings and the
 /// confirmations take fewer than half of that.
@@ -24,6 +29,9 @@ const MOST_POINTS: usize = 60;
 /// Rates that differ by less, as a fraction, are one point of the curve: random arrivals make
 /// repetitions of a trial differ a little.
 const SAME_RATE: f64 = 0.01;
+/// How far the neighbours of the rate with the most power may be from it, as a logarithm. The power
+/// is flat at its top, so that nearer ones tell the knee no better.
+const NEAR: f64 = 0.15;
 
 /// What one trial observed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +44,8 @@ pub struct Observation {
     pub loss: Option<f64>,
     /// Mean round-trip time in seconds; absent without samples.
     pub rtt_mean: Option<f64>,
+    /// Whether packet-ins piled up, so that the rate would have been lost in a longer trial.
+    pub falling_behind: bool,
     /// Whether the probe itself was the limit, so that the rate was not offered at all.
     pub limited_by_probe: bool,
 }
@@ -44,11 +54,16 @@ impl Observation {
     /// What a trial observed. One that failed lost everything.
     pub fn of(trial: &Trial) -> Self {
         let metric = |name| Metric::by_name(name).and_then(|metric| metric.of(trial));
+        let counts = &trial.counts;
+        let answers = (trial.rates.received * trial.measured_s).round() as u64;
+        let pile = piled_up(counts.sent, answers, trial.series.outstanding_at_edges());
         Self {
             offered_rate: trial.rates.offered,
             received_rate: trial.rates.received,
             loss: metric("loss"),
             rtt_mean: metric("rtt.mean"),
+            // What was lost is outstanding for ever and has its own tolerance.
+            falling_behind: pile.saturating_sub(counts.lost) as f64 > NOTABLE * counts.sent as f64,
             limited_by_probe: trial.verdict.saturated == Saturated::Probe,
         }
     }
@@ -64,7 +79,8 @@ pub struct LossFreeSearch {
     /// Ascending by rate.
     tallies: Vec<Tally>,
     points: usize,
-    observations: Vec<Observation>,
+    /// With the rate that was asked for.
+    observations: Vec<(f64, Observation)>,
 }
 
 /// What the trials at one rate said.
@@ -118,6 +134,10 @@ impl LossFreeSearch {
         if let Some(tie) = self.tallies.iter().find(|tally| tally.undecided()) {
             return Some(tie.rate);
         }
+        self.next_around_loss().or_else(|| self.next_around_knee())
+    }
+
+    fn next_around_loss(&self) -> Option<f64> {
         match (self.loss_free(), self.lossy()) {
             (None, None) => Some(self.low),
             (None, Some(lossy)) => (lossy.fails < 2).then_some(lossy.rate),
@@ -135,6 +155,20 @@ impl LossFreeSearch {
         }
     }
 
+    /// A rate between the one with the most power and its farther neighbour.
+    fn next_around_knee(&self) -> Option<f64> {
+        let asked = self
+            .observations
+            .iter()
+            .map(|(rate, observation)| Observation { offered_rate: *rate, ..*observation });
+        let powers = powers(asked);
+        let top = most(&powers)?;
+        let [before, top, after] = powers.get(top.checked_sub(1)?..top + 2)? else { return None };
+        let (below, above) = (top.rate - before.rate, after.rate - top.rate);
+        let neighbour = if below > above { before } else { after };
+        (below.max(above) > NEAR).then(|| f64::midpoint(top.rate.exp(), neighbour.rate.exp()))
+    }
+
     /// Tells what the trials at a rate that [`LossFreeSearch::next_rate`] named observed. A trial
     /// that failed is a vote against the rate.
     pub fn observe(&mut self, rate: f64, trials: &[Trial]) {
@@ -144,7 +178,7 @@ impl LossFreeSearch {
 
     fn take(&mut self, rate: f64, observations: &[Observation]) {
         self.points += 1;
-        self.observations.extend_from_slice(observations);
+        self.observations.extend(observations.iter().map(|observation| (rate, *observation)));
         let at = self.tallies.partition_point(|tally| tally.rate < rate);
         if self.tallies.get(at).is_none_or(|tally| tally.rate > rate) {
             self.tallies.insert(at, Tally { rate, passes: 0, fails: 0, by_probe: 0 });
@@ -152,6 +186,7 @@ impl LossFreeSearch {
         let Some(tally) = self.tallies.get_mut(at) else { return };
         for observation in observations {
             let passed = !observation.limited_by_probe
+                && !observation.falling_behind
                 && observation.loss.is_some_and(|loss| loss <= self.loss);
             tally.passes += u32::from(passed);
             tally.fails += u32::from(!passed);
@@ -165,8 +200,9 @@ impl LossFreeSearch {
         let total = |tally: &Tally| tally.rate * f64::from(switches);
         let lossy = self.lossy();
         let by_probe = lossy.is_some_and(|lossy| 2 * lossy.by_probe >= lossy.fails);
-        let received = self.observations.iter().map(|observation| observation.received_rate);
-        let knee = knee(&self.observations);
+        let observations: Vec<Observation> = self.observations.iter().map(|(_, o)| *o).collect();
+        let received = observations.iter().map(|observation| observation.received_rate);
+        let knee = knee(&observations);
         SearchOutcome {
             loss_free_rate: self.loss_free().map(total),
             // What the probe could not offer says nothing about the controller.
@@ -205,16 +241,12 @@ pub struct Knee {
 /// There is no knee with fewer than four rates, nor at the lowest or highest of them: the power
 /// may then be greater outside.
 pub fn knee(observations: &[Observation]) -> Knee {
-    let powers = powers(observations);
+    let powers = powers(observations.iter().copied());
     let none = |method: &str| Knee { rate: None, method: method.to_owned() };
     if powers.len() < 4 {
         return none("no knee: fewer than four rates have response times");
     }
-    let most = powers
-        .iter()
-        .enumerate()
-        .max_by(|(_, a), (_, b)| a.power.total_cmp(&b.power))
-        .map_or(0, |(index, _)| index);
+    let most = most(&powers).unwrap_or(0);
     if most == 0 {
         return none("no knee: answered rate over response time falls from the lowest rate on");
     }
@@ -239,9 +271,15 @@ struct Power {
     power: f64,
 }
 
-fn powers(observations: &[Observation]) -> Vec<Power> {
+/// Where the power is greatest.
+fn most(powers: &[Power]) -> Option<usize> {
+    let by_power = powers.iter().enumerate().max_by(|(_, a), (_, b)| a.power.total_cmp(&b.power));
+    by_power.map(|(index, _)| index)
+}
+
+/// The power at each rate, ascending by rate.
+fn powers(observations: impl Iterator<Item = Observation>) -> Vec<Power> {
     let mut logarithms: Vec<Power> = observations
-        .iter()
         .filter(|observation| !observation.limited_by_probe)
         .filter_map(|observation| {
             let rate = observation.offered_rate.ln();
@@ -291,6 +329,7 @@ mod tests {
             received_rate: rate * (1.0 - loss),
             loss: Some(loss),
             rtt_mean: Some(0.001),
+            falling_behind: false,
             limited_by_probe: false,
         }
     }
@@ -382,6 +421,7 @@ mod tests {
             received_rate: 900.0,
             loss: Some(0.1),
             rtt_mean: Some(0.002),
+            falling_behind: false,
             limited_by_probe: true,
         };
         assert_eq!(observed, expected);
@@ -393,6 +433,55 @@ mod tests {
         assert_eq!(search.next_rate(), None);
         trial.completion = crate::outcome::Completion::Failed { reason: "refused".to_owned() };
         assert_eq!(Observation::of(&trial).loss, None);
+    }
+
+    #[test]
+    fn a_controller_that_queues_is_not_loss_free_beyond_its_capacity() {
+        // Each trial offers for a second; the controller works off its queue afterwards.
+        let mut search = LossFreeSearch::new(100.0, 100_000.0, 0.05, 0.0);
+        let capacity = 2000.0;
+        let mut trial = crate::metrics::tests::trial();
+        while let Some(rate) = search.next_rate() {
+            let served = f64::min(rate, capacity);
+            trial.counts.sent = rate as u64;
+            trial.counts.answered = rate as u64;
+            trial.rates = crate::outcome::Rates {
+                offered: rate,
+                sent: rate,
+                received: served,
+                ..Default::default()
+            };
+            trial.rtt_from_due.samples = rate as u64;
+            trial.rtt_from_due.mean_ns = 1e6 + (rate / served - 1.0) * 1e9 / 2.0;
+            trial.series.sample_interval_s = 0.5;
+            trial.series.measure_to_s = 1.0;
+            let left = (rate - served) as u64;
+            trial.series.outstanding = vec![0, left / 2, left, 0];
+            search.observe(rate, std::slice::from_ref(&trial));
+        }
+        let result = search.result(1);
+        let free = result.loss_free_rate.expect("found");
+        assert!((1900.0..=2040.0).contains(&free), "{free}");
+        assert!(result.lossy_rate.is_some_and(|lossy| lossy < 2150.0), "{:?}", result.lossy_rate);
+        // Response times are the same up to the capacity, and the power rises up to there.
+        let knee = result.knee_rate.expect("a knee");
+        assert!((1800.0..=2100.0).contains(&knee), "{knee}");
+    }
+
+    #[test]
+    fn the_search_looks_closer_where_the_knee_is() {
+        // Far below the loss, where only the doublings have been.
+        let mut search = LossFreeSearch::new(10.0, 100_000.0, 0.05, 0.0);
+        let mut controller = capacity(50_000.0);
+        let rates = run(&mut search, |rate| Observation {
+            rtt_mean: Some(1e-3 * (1.0 + (rate / 1000.0).powi(4))),
+            ..controller(rate)
+        });
+        // The elasticity of the response time is 1 where 3 x^4 = 1.
+        let expected = 1000.0 * (1.0f64 / 3.0).powf(0.25);
+        let knee = search.result(1).knee_rate.expect("a knee");
+        assert!((knee / expected - 1.0).abs() < 0.05, "{knee} instead of {expected}");
+        assert!(rates.len() < MOST_POINTS / 2, "{rates:?}");
     }
 
     #[test]

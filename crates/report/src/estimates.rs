@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     FromSent,
     /// Delay behind the schedule.
     Lag,
+    /// Time that an answer may have waited until the probe read it.
+    Unread,
 }
 
 /// Which statistic of it.
@@ -42,7 +44,9 @@ pub(crate) const STATISTICS: [Statistic; 8] = [
 impl Statistic {
     /// Its value in seconds.
     pub(crate) fn of(self, latency: &Latency) -> f64 {
-        (self.read)(latency) / 1e9
+        // Histograms hold no time below a nanosecond, so that one stands for none as well.
+        let nanoseconds = (self.read)(latency);
+        if nanoseconds <= 1.0 { 0.0 } else { nanoseconds / 1e9 }
     }
 }
 
@@ -53,7 +57,13 @@ impl Kind {
             Self::FromDue => &trial.rtt_from_due,
             Self::FromSent => &trial.rtt_from_sent,
             Self::Lag => &trial.send_lag,
+            Self::Unread => &trial.read_delay,
         }
+    }
+
+    /// Whether its samples are packets; else they are moments.
+    pub(crate) fn is_of_packets(self) -> bool {
+        self != Self::Unread
     }
 
     /// Samples over all trials of a point.
@@ -75,6 +85,7 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
         (Kind::FromDue, "RTT from due"),
         (Kind::FromSent, "RTT from sent"),
         (Kind::Lag, "behind schedule"),
+        (Kind::Unread, "unread up to"),
     ];
     kinds.into_iter().filter(|(kind, _)| kind.samples(point) > 0).collect()
 }

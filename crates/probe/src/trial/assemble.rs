@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::TrialSetting;
-use super::verdict::{Evidence, LAG_LIMIT_NS, verdict, why_zero};
+use super::verdict::{Evidence, LAG_LIMIT_NS, in_words, own_percentiles, verdict, why_zero};
 use crate::config::{Config, Protocol};
 use crate::engine::recorder::{DETAIL_LIMIT, SwitchRecord};
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
@@ -99,8 +99,9 @@ pub(super) fn trial(
         held_back,
         send_lag: &send_lag,
         read_delay: &read_delay,
+        rtt_from_sent: &rtt_from_sent,
         answers_in_window,
-        outstanding: edges(&series),
+        outstanding: series.outstanding_at_edges(),
         probe_cpu_percent: probe_usage.cpu_percent,
         threads: plan.threads,
     });
@@ -150,15 +151,6 @@ fn series(plan: &TrialPlan, window: Window, usage: &UsageSeries) -> Series {
         probe_cpu_percent: cpu(&usage.own),
         ..Series::default()
     }
-}
-
-/// Outstanding packet-ins at the start and at the end of the window.
-fn edges(series: &Series) -> (u64, u64) {
-    let at = |seconds: f64| {
-        let index = (seconds / series.sample_interval_s) as usize;
-        series.outstanding.get(index).or(series.outstanding.last()).copied().unwrap_or(0)
-    };
-    (at(series.measure_from_s), at(series.measure_to_s))
 }
 
 fn switch_outcome(config: &Config, record: SwitchRecord, seconds: f64) -> SwitchOutcome {
@@ -267,13 +259,14 @@ fn notes(
                 .into(),
         );
     }
-    if rtt_from_sent.samples > 0 && read_delay.p50_ns > rtt_from_sent.p50_ns / 2 {
-        notes.push(
-            "Round-trip times are mostly the probe's own: half of the time it read nothing for \
-             longer than half of the median round-trip time. Lower the rate, or give the probe \
-             more threads and cores."
-                .into(),
-        );
+    let own = own_percentiles(read_delay, rtt_from_sent);
+    if !own.is_empty() {
+        notes.push(format!(
+            "Round-trip times are mostly the probe's own at {}: for as much of the time it read \
+             nothing for longer than half of the round-trip time there, and answers waited in its \
+             sockets. Lower the rate, or give the probe more threads and cores.",
+            in_words(&own)
+        ));
     } else if read_delay.p99_ns > LAG_LIMIT_NS {
         notes.push(
             "For at least a hundredth of the time the probe read nothing for more than 1 ms: answers \

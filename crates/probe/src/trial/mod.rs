@@ -5,7 +5,7 @@
 //! interrupt flag, so that a trial ends within a fraction of a second when told to.
 
 mod assemble;
-mod verdict;
+pub(crate) mod verdict;
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};

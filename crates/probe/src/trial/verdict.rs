@@ -16,6 +16,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) held_back: u64,
     pub(crate) send_lag: &'a Latency,
     pub(crate) read_delay: &'a Latency,
+    pub(crate) rtt_from_sent: &'a Latency,
     /// First answers that arrived in the window, whenever their packet-in was due.
     pub(crate) answers_in_window: u64,
     /// Packet-ins outstanding at the start and at the end of the window.
@@ -32,7 +33,18 @@ pub(crate) struct Evidence<'a> {
 /// result.
 pub(super) const LAG_LIMIT_NS: u64 = 1_000_000;
 /// Share of packets whose absence is more than an edge of the window.
-const NOTABLE: f64 = 0.01;
+pub(crate) const NOTABLE: f64 = 0.01;
+
+/// Packet-ins that piled up over the window: answers stayed behind, and more were outstanding at
+/// its end than at its start. Where arrivals are random the number that happens to be outstanding
+/// has about the variance of a Poisson variate, its mean; what three standard deviations of the
+/// difference explain is chance and counts as nothing.
+pub(crate) fn piled_up(sent: u64, answers_in_window: u64, outstanding: (u64, u64)) -> u64 {
+    let (before, after) = outstanding;
+    let pile = sent.saturating_sub(answers_in_window).min(after.saturating_sub(before));
+    let chance = 3.0 * (before as f64 + after as f64).sqrt();
+    if pile as f64 > chance { pile } else { 0 }
+}
 
 pub(crate) fn verdict(evidence: &Evidence<'_>) -> Verdict {
     match evidence.mode {
@@ -86,16 +98,19 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
             ),
         );
     }
-    let missing = counts.sent.saturating_sub(evidence.answers_in_window);
     let (before, after) = evidence.outstanding;
     let grown = after.saturating_sub(before);
-    if missing.min(grown) as f64 > NOTABLE * counts.sent as f64 {
+    let pile = piled_up(counts.sent, evidence.answers_in_window, evidence.outstanding);
+    if pile as f64 > NOTABLE * counts.sent as f64 {
         return judge(
             Saturated::Controller,
             format!(
-                "Everything left on time, but only {} answers came in the window for {} \
-                 packet-ins, and {grown} more were outstanding at its end than at its start.",
-                evidence.answers_in_window, counts.sent
+                "{}, but only {} answers came in the window for {} packet-ins, and {grown} more \
+                 were outstanding at its end than at its start.{}",
+                departures(send_lag),
+                evidence.answers_in_window,
+                counts.sent,
+                caveat(evidence)
             ),
         );
     }
@@ -103,19 +118,70 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
         return judge(
             Saturated::Controller,
             format!(
-                "Everything left on time, but {} of {} packet-ins were never answered.",
-                counts.lost, counts.sent
+                "{}, but {} of {} packet-ins were never answered.{}",
+                departures(send_lag),
+                counts.lost,
+                counts.sent,
+                caveat(evidence)
             ),
         );
     }
     judge(
         Saturated::Neither,
         format!(
-            "Everything left on time (median send lag {:.1} us) and {:.3} % was answered.",
-            send_lag.p50_ns as f64 / 1e3,
-            100.0 * counts.answered as f64 / counts.sent.max(1) as f64
+            "{} and {:.3} % was answered.{}",
+            departures(send_lag),
+            100.0 * counts.answered as f64 / counts.sent.max(1) as f64,
+            caveat(evidence)
         ),
     )
+}
+
+/// How punctual packet-ins were that left on time on the whole.
+fn departures(send_lag: &Latency) -> String {
+    let median = send_lag.p50_ns as f64 / 1e3;
+    match send_lag.p99_ns {
+        ..=LAG_LIMIT_NS => format!("Everything left on time (median send lag {median:.1} us)"),
+        late => format!(
+            "Nearly everything left on time (send lag {median:.1} us in the median, {:.3} ms at p99)",
+            late as f64 / 1e6
+        ),
+    }
+}
+
+/// What a reader must not take for the controller's although it was not the probe that limited the
+/// rates.
+fn caveat(evidence: &Evidence<'_>) -> String {
+    let own = own_percentiles(evidence.read_delay, evidence.rtt_from_sent);
+    if own.is_empty() {
+        return String::new();
+    }
+    format!(" Round-trip times are mostly the probe's own at {}.", in_words(&own))
+}
+
+/// The percentiles at which the time that answers may wait for the probe to read them makes up more
+/// than half of the round-trip time. Beyond p99 single pauses of the host decide, on both sides.
+pub(super) fn own_percentiles(read_delay: &Latency, rtt: &Latency) -> Vec<&'static str> {
+    if rtt.samples == 0 {
+        return Vec::new();
+    }
+    let at = |latency: &Latency| [latency.p50_ns, latency.p90_ns, latency.p95_ns, latency.p99_ns];
+    let pairs = at(read_delay).into_iter().zip(at(rtt));
+    ["p50", "p90", "p95", "p99"]
+        .into_iter()
+        .zip(pairs)
+        .filter(|(_, (read_delay, rtt))| read_delay > &(rtt / 2))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// `p90, p95 and p99`.
+pub(super) fn in_words(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 fn is_behind(delay: &Latency) -> bool {
@@ -238,6 +304,14 @@ mod tests {
         max_ns: 1_000,
     };
 
+    const MILLISECONDS: Latency = Latency {
+        p50_ns: 2_000_000,
+        p90_ns: 4_000_000,
+        p95_ns: 5_000_000,
+        p99_ns: 9_000_000,
+        ..IN_TIME
+    };
+
     fn evidence<'a>(counts: &'a Counts, send_lag: &'a Latency) -> Evidence<'a> {
         Evidence {
             mode: Mode::Open,
@@ -245,6 +319,7 @@ mod tests {
             held_back: 0,
             send_lag,
             read_delay: &IN_TIME,
+            rtt_from_sent: &MILLISECONDS,
             answers_in_window: counts.answered,
             outstanding: (0, 0),
             probe_cpu_percent: 10.0,
@@ -295,6 +370,53 @@ mod tests {
             ..evidence(&counts, &on_time)
         };
         assert_eq!(verdict(&steady).saturated, Saturated::Neither);
+    }
+
+    #[test]
+    fn round_trip_times_that_are_the_probes_own_are_named() {
+        let full = counts(1000, 1000, 1000);
+        let on_time = Latency { samples: 1, p50_ns: 2_000, p99_ns: 900_000, ..Latency::default() };
+        // Over P4Runtime at 100 k/s on two cores.
+        let rtt = Latency { p99_ns: 55_000_000, ..MILLISECONDS };
+        let tail = Latency { p95_ns: 3_000_000, p99_ns: 60_000_000, ..IN_TIME };
+        let evidence =
+            Evidence { read_delay: &tail, rtt_from_sent: &rtt, ..evidence(&full, &on_time) };
+        let said = verdict(&evidence);
+        assert_eq!(said.saturated, Saturated::Neither);
+        let expected = "Everything left on time (median send lag 2.0 us) and 100.000 % was \
+                        answered. Round-trip times are mostly the probe's own at p95 and p99.";
+        assert_eq!(said.because, expected);
+        let lossy = counts(1000, 1000, 900);
+        let said = verdict(&Evidence { counts: &lossy, ..evidence });
+        assert_eq!(said.saturated, Saturated::Controller);
+        assert!(said.because.ends_with("at p95 and p99."), "{}", said.because);
+        let quiet = verdict(&Evidence { read_delay: &IN_TIME, ..evidence });
+        assert!(quiet.because.ends_with("was answered."), "{}", quiet.because);
+        assert!(own_percentiles(&tail, &Latency::default()).is_empty());
+        assert_eq!(in_words(&["p50", "p90", "p99"]), "p50, p90 and p99");
+    }
+
+    #[test]
+    fn a_late_tail_is_not_called_on_time() {
+        let full = counts(1000, 1000, 1000);
+        let tail = Latency { samples: 1, p50_ns: 1_600, p99_ns: 5_930_000, ..Latency::default() };
+        let said = verdict(&evidence(&full, &tail)).because;
+        assert!(
+            said.starts_with("Nearly everything left on time (send lag 1.6 us in the"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_few_packets_at_the_edges_do_not_accuse_the_controller() {
+        let on_time = Latency { samples: 1, p90_ns: 20_000, ..Latency::default() };
+        // Twenty Poisson arrivals at a controller that takes 150 ms for each.
+        let counts = counts(20, 20, 20);
+        let few =
+            Evidence { answers_in_window: 17, outstanding: (0, 3), ..evidence(&counts, &on_time) };
+        assert_eq!(verdict(&few).saturated, Saturated::Neither);
+        let many = Evidence { answers_in_window: 4, outstanding: (2, 18), ..few };
+        assert_eq!(verdict(&many).saturated, Saturated::Controller);
     }
 
     #[test]

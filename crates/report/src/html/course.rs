@@ -249,6 +249,18 @@ fn round_trip(point: &Point) -> Figure {
         Style { dashed: true, ..Style::series(1) },
     ));
     lines.push(pooled(point, Kind::FromDue, "from due", Style::series(0)));
+    let farthest = lines.iter().flat_map(|line| &line.points).map(|dot| dot.x).fold(1.0, f64::max);
+    let mut unread = pooled(
+        point,
+        Kind::Unread,
+        "of it, unread by the probe up to",
+        Style { dashed: true, ..Style::series(3) },
+    );
+    // Moments are many more than packets, and at most of them nothing had to wait.
+    unread.points.retain(|dot| dot.x <= farthest && dot.y > 1e-9);
+    if !unread.points.is_empty() {
+        lines.push(unread);
+    }
     curve("Round-trip time by percentile", "round-trip time", lines, point, Kind::FromDue)
 }
 
@@ -308,6 +320,7 @@ fn histogram(kind: Kind, histograms: &Histograms) -> &Histogram<u64> {
         Kind::FromDue => &histograms.rtt_from_due,
         Kind::FromSent => &histograms.rtt_from_sent,
         Kind::Lag => &histograms.send_lag,
+        Kind::Unread => &histograms.read_delay,
     }
 }
 

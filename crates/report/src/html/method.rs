@@ -10,7 +10,7 @@ use crate::format::{command_line, duration, figure, optional, plural, printable}
 use crate::put::put;
 
 /// Each figure and what it means here.
-const DEFINITIONS: [(&str, &str); 14] = [
+const DEFINITIONS: [(&str, &str); 15] = [
     (
         "Offered, due",
         "In open loop every packet-in has a due time that is fixed before the trial starts; answers, or their \
@@ -44,6 +44,12 @@ const DEFINITIONS: [(&str, &str); 14] = [
     (
         "Behind schedule",
         "How much later than due packet-ins left. The schedule holds as long as this is small against the round-trip time.",
+    ),
+    (
+        "Unread up to",
+        "How long an answer that arrived at some moment may have waited in the probe's sockets: nothing while the \
+         probe slept, since an answer wakes it, and else the time between its two looks. A percentile is a share of \
+         the time of the measure window. Round-trip times include it.",
     ),
     (
         "Percentiles",

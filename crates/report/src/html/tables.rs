@@ -155,7 +155,10 @@ fn times(point: &Point) -> String {
     }
     out.push_str("<tr><th scope=\"row\">samples</th>");
     for (kind, _) in &kinds {
-        put!(out, "<td>{}</td>", whole(kind.samples(point)));
+        match kind.is_of_packets() {
+            true => put!(out, "<td>{}</td>", whole(kind.samples(point))),
+            false => put!(out, "<td>any time</td>"),
+        }
     }
     out + "</tr></tbody></table>\n"
 }

@@ -79,9 +79,13 @@ fn times(point: &Point, n: usize, layout: Layout) -> String {
         grid.row(row);
     }
     let mut row = vec![Cell::painted("samples", Paint::Faint)];
-    row.extend(
-        kinds.iter().map(|(kind, _)| Cell::painted(whole(kind.samples(point)), Paint::Faint)),
-    );
+    row.extend(kinds.iter().map(|(kind, _)| {
+        let samples = match kind.is_of_packets() {
+            true => whole(kind.samples(point)),
+            false => "any time".to_owned(),
+        };
+        Cell::painted(samples, Paint::Faint)
+    }));
     grid.row(row);
     let of = if n > 1 { format!(", mean ± 95 % CI over {n} trials") } else { String::new() };
     layout.heading(&format!("Times{of}")) + &grid.render(layout)

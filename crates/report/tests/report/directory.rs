@@ -26,16 +26,16 @@ fn every_file_is_there_and_readable() {
         let path = directory.path().join(name);
         assert!(written.contains(&path) && path.metadata().expect("there").len() > 0, "{name}");
     }
-    // Three trials, three kinds, two formats.
+    // Three trials, four kinds, two formats.
     let histograms = directory.path().join("histograms/point-01_p4runtime_50-switches_50-per-s");
     let mut names: Vec<_> = fs::read_dir(&histograms)
         .expect("there")
         .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    assert_eq!(names.len(), 18, "{names:?}");
-    assert_eq!(names[0], "trial-01_rtt_from_due.hgrm");
-    assert_eq!(names[1], "trial-01_rtt_from_due.hlog");
+    assert_eq!(names.len(), 24, "{names:?}");
+    assert_eq!(names[0], "trial-01_read_delay.hgrm");
+    assert_eq!(names[1], "trial-01_read_delay.hlog");
     let text = fs::read_to_string(directory.path().join("result.json")).expect("readable");
     let back = json::from_json(&text).expect("reads back");
     assert_eq!(back.points[0].summary, result.points[0].summary);

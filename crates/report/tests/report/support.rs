@@ -167,6 +167,8 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
                 record(&mut histograms.rtt_from_sent, rtt * 1e9, weight);
                 record(&mut histograms.rtt_from_due, rtt * 1e9 + late, weight);
                 record(&mut histograms.send_lag, late, weight);
+                // A probe that sleeps half of the time.
+                record(&mut histograms.read_delay, if late > 4_000.0 { late } else { 1.0 }, weight);
             }
         }
         let waiting = queue + served / step * scenario.service_s;
