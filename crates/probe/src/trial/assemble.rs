@@ -85,6 +85,11 @@ pub(super) fn trial(
             outcome
         })
         .collect();
+    let cut_off = per_switch
+        .iter()
+        .filter(|switch| switch.counts.disconnects > 0)
+        .map(|switch| switch.counts.due.saturating_sub(switch.counts.sent))
+        .sum();
     let mut handshake = handshake_outcome(plan, &handshakes, ready_after_s);
     handshake.why_zero =
         why_zero(plan.config.protocol, &address(&plan.config), &handshake, &counts, total_answered);
@@ -97,6 +102,7 @@ pub(super) fn trial(
         mode: plan.config.traffic.mode,
         counts: &counts,
         held_back,
+        cut_off,
         send_lag: &send_lag,
         read_delay: &read_delay,
         rtt_from_sent: &rtt_from_sent,

@@ -14,6 +14,9 @@ pub(crate) struct Evidence<'a> {
     pub(crate) counts: &'a Counts,
     /// Packet-ins that left late since the controller did not read its connection.
     pub(crate) held_back: u64,
+    /// Packet-ins that were due and did not leave, at switches whose connection the controller
+    /// ended.
+    pub(crate) cut_off: u64,
     pub(crate) send_lag: &'a Latency,
     pub(crate) read_delay: &'a Latency,
     pub(crate) rtt_from_sent: &'a Latency,
@@ -70,6 +73,15 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
                  by flow control.",
                 evidence.held_back.saturating_add(unsent),
                 counts.due
+            ),
+        );
+    }
+    if share(evidence.cut_off) > NOTABLE && evidence.cut_off > unsent / 2 {
+        return judge(
+            Saturated::Controller,
+            format!(
+                "It ended {} connections: {} of {} packet-ins that were due could not leave.",
+                counts.disconnects, evidence.cut_off, counts.due
             ),
         );
     }
@@ -237,9 +249,13 @@ pub(crate) fn why_zero(
     if answered > 0 {
         return None;
     }
+    // One that was overcome explains nothing.
+    let overcome = handshake.ready > 0 && counts.disconnects == 0 && counts.malformed == 0;
     let errors = match handshake.errors.iter().max_by_key(|(_, count)| **count) {
-        Some((error, count)) => format!(" Most common error ({count} switches): {error}."),
-        None => String::new(),
+        Some((error, count)) if !overcome => {
+            format!(" Most common error ({count} switches): {error}.")
+        }
+        _ => String::new(),
     };
     if handshake.ready == 0 {
         let stages: Vec<String> =
@@ -317,6 +333,7 @@ mod tests {
             mode: Mode::Open,
             counts,
             held_back: 0,
+            cut_off: 0,
             send_lag,
             read_delay: &IN_TIME,
             rtt_from_sent: &MILLISECONDS,
@@ -347,6 +364,8 @@ mod tests {
         assert_eq!(verdict(&behind).saturated, Saturated::Controller);
         let unsent = counts(1000, 700, 700);
         assert_eq!(verdict(&evidence(&unsent, &on_time)).saturated, Saturated::Probe);
+        let cut = Evidence { cut_off: 300, ..evidence(&unsent, &on_time) };
+        assert_eq!(verdict(&cut).saturated, Saturated::Controller);
         let none = counts(0, 0, 0);
         assert_eq!(verdict(&evidence(&none, &on_time)).saturated, Saturated::Unknown);
     }
@@ -445,6 +464,9 @@ mod tests {
         let text = text.unwrap_or_default();
         assert!(text.contains("10.0.0.1:6653") && text.contains("refused"), "{text}");
         handshake.ready = 2;
+        let silent = Counts { sent: 5, ..none };
+        let text = why_zero(Protocol::OpenFlow13, "a", &handshake, &silent, 0);
+        assert!(text.is_some_and(|text| text.ends_with("active in the controller?")));
         let foreign = Counts { sent: 5, unmatched: 5, ..none };
         let text = why_zero(Protocol::OpenFlow13, "a", &handshake, &foreign, 0);
         assert!(text.is_some_and(|text| text.contains("--matching order")));

@@ -7,7 +7,7 @@ mod run;
 use std::time::Duration;
 
 use openflow_peer::{Behaviour, Peer};
-use probe::outcome::{Completion, Trial};
+use probe::outcome::{Completion, Saturated, Trial};
 use run::run;
 
 /// One trial of two OpenFlow switches that send 30 packet-ins each in 300 ms.
@@ -121,6 +121,17 @@ fn a_controller_that_closes_in_the_middle_of_traffic() {
     assert!(counts.answered >= 10, "{counts:?}");
     let errors = &trial.handshake.errors;
     assert!(errors.keys().any(|error| error.contains("closed")), "{errors:?}");
+    assert_eq!(trial.verdict.saturated, Saturated::Controller, "{:?}", trial.verdict);
+}
+
+#[test]
+fn a_controller_that_turns_to_text_in_the_middle_of_traffic() {
+    let peer = Peer::start(Behaviour::TextAfterPackets(10));
+    let trial = trial(&peer, &[]);
+    let counts = trial.counts;
+    assert!(counts.disconnects >= 2, "{counts:?}");
+    let errors = &trial.handshake.errors;
+    assert!(errors.keys().any(|error| error.contains("no version")), "{errors:?}");
 }
 
 #[test]

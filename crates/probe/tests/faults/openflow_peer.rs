@@ -29,6 +29,8 @@ pub(crate) enum Behaviour {
     CloseAfterPackets(u32),
     /// Serves, and sends a message that is none after so many packet-ins.
     GarbageAfterPackets(u32),
+    /// Serves, and sends text after so many packet-ins.
+    TextAfterPackets(u32),
     /// Ahead of every answer sends a packet-out that claims more actions than it has.
     MalformedThenAnswer,
     /// Answers every packet-in so many times.
@@ -222,6 +224,10 @@ fn answer(
     }
     match behaviour {
         Behaviour::CloseAfterPackets(limit) => packets < limit,
+        Behaviour::TextAfterPackets(limit) if packets == limit => {
+            out.extend_from_slice(b"Out of memory\n");
+            true
+        }
         Behaviour::GarbageAfterPackets(limit) if packets == limit => {
             out.extend_from_slice(b"\x04\x00\x00\x02this is no OpenFlow message");
             true

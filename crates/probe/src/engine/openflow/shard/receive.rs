@@ -55,11 +55,10 @@ impl Shard {
         for frame in framer.frames(chunk) {
             self.receive(index, frame?, now, at)?;
         }
-        // Text reads as a long message that never ends. Waiting for it would hide what is wrong.
+        // Text and garbage read as a long message that never ends. Waiting for it would hide what is
+        // wrong.
         match framer.held().first() {
-            Some(version) if !self.members[index].ready && !VERSIONS.contains(version) => {
-                Err(ConnectionError::Foreign(*version))
-            }
+            Some(version) if !VERSIONS.contains(version) => Err(ConnectionError::Foreign(*version)),
             _ => Ok(()),
         }
     }
