@@ -172,15 +172,15 @@ impl Server {
                             let _ = closed.wait_for(|closed| *closed).await;
                         };
                         // Tells of the end, however it comes.
-                        let _open = open;
+                        let open = open;
                         match tls {
                             None => connection::serve(socket, gate, routes, urgency, closing).await,
-                            Some(tls) => {
-                                // Whoever fails the handshake sees why; the observer heard of it.
-                                if let Ok(socket) = tls.accept(socket).await {
+                            Some(tls) => match tls.accept(socket).await {
+                                Ok(socket) => {
                                     connection::serve(socket, gate, routes, urgency, closing).await;
                                 }
-                            }
+                                Err(error) => open.handshake_failed(&error),
+                            },
                         }
                     });
                 }

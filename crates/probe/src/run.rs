@@ -47,6 +47,25 @@ pub enum RunError {
     },
 }
 
+impl RunError {
+    /// Whether it lies in what the user gave, a file of the configuration for instance, rather than
+    /// in what happened.
+    pub fn is_input(&self) -> bool {
+        match self {
+            Self::Trial(error) => matches!(
+                error,
+                TrialError::Topology(_)
+                    | TrialError::Hosts(_)
+                    | TrialError::Frames(_)
+                    | TrialError::Schedule(_)
+                    | TrialError::Tls(_)
+            ),
+            Self::Threshold(_) => true,
+            Self::Usage(_) | Self::Between { .. } => false,
+        }
+    }
+}
+
 /// Hears of a run's progress.
 pub trait Watcher {
     /// A trial is about to begin: its place among `planned` trials (which a search only

@@ -29,6 +29,9 @@ pub trait ConnectionObserver: Send + Sync + 'static {
     /// A connection that was accepted is closed.
     fn connection_closed(&self, _peer: SocketAddr) {}
 
+    /// The TLS handshake of a connection failed.
+    fn handshake_failed(&self, _peer: SocketAddr, _error: &io::Error) {}
+
     /// A connection could not be accepted, for instance for lack of file descriptors.
     fn accept_failed(&self, _error: &io::Error) {}
 }
@@ -92,6 +95,15 @@ pub(super) type Accepted = (Socket, Arc<Gate>, Open);
 pub(super) struct Open {
     peer: SocketAddr,
     observer: Option<Arc<dyn ConnectionObserver>>,
+}
+
+impl Open {
+    /// Tells that the TLS handshake failed.
+    pub(super) fn handshake_failed(&self, error: &io::Error) {
+        if let Some(observer) = &self.observer {
+            observer.handshake_failed(self.peer, error);
+        }
+    }
 }
 
 impl Drop for Open {

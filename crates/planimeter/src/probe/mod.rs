@@ -80,7 +80,8 @@ fn measure(resolved: &Resolved, notes: Vec<String>) -> Result<RunResult, Failure
                 result.completion = Completion::Partial { reason: error.to_string() };
                 show(&result, &directory, resolved)?;
             }
-            return Err(Failure::run(error));
+            let is_input = error.is_input();
+            return Err(if is_input { Failure::input(error) } else { Failure::run(error) });
         }
     };
     show(&result, &directory, resolved)?;

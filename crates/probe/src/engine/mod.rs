@@ -96,7 +96,8 @@ impl TrialPlan {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SwitchHandshake {
     pub(crate) ready: bool,
-    rank: u32,
+    /// 0 until a connection is there.
+    pub(crate) rank: u32,
     /// The furthest stage reached, in words.
     pub(crate) stage: String,
     /// The last error, in words.

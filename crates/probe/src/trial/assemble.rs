@@ -90,9 +90,16 @@ pub(super) fn trial(
         .filter(|switch| switch.counts.disconnects > 0)
         .map(|switch| switch.counts.due.saturating_sub(switch.counts.sent))
         .sum();
+    let met = handshakes.iter().any(|handshake| handshake.rank > 0);
     let mut handshake = handshake_outcome(plan, &handshakes, ready_after_s);
-    handshake.why_zero =
-        why_zero(plan.config.protocol, &address(&plan.config), &handshake, &counts, total_answered);
+    handshake.why_zero = why_zero(
+        plan.config.protocol,
+        &address(&plan.config),
+        met,
+        &handshake,
+        &counts,
+        total_answered,
+    );
     let send_lag = Latency::of(&histograms.send_lag);
     let read_delay = Latency::of(&histograms.read_delay);
     let rtt_from_sent = Latency::of(&histograms.rtt_from_sent);

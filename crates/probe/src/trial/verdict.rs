@@ -113,7 +113,8 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
     let (before, after) = evidence.outstanding;
     let grown = after.saturating_sub(before);
     let pile = piled_up(counts.sent, evidence.answers_in_window, evidence.outstanding);
-    if pile as f64 > NOTABLE * counts.sent as f64 {
+    // What was lost stays outstanding as well; a sentence of its own tells of it.
+    if pile.saturating_sub(counts.lost) as f64 > NOTABLE * counts.sent as f64 {
         return judge(
             Saturated::Controller,
             format!(
@@ -238,10 +239,12 @@ fn judge(saturated: Saturated, because: String) -> Verdict {
     Verdict { saturated, because }
 }
 
-/// Says why nothing was answered; `None` if something was.
+/// Says why nothing was answered; `None` if something was. `met` says whether any connection was
+/// established.
 pub(crate) fn why_zero(
     protocol: Protocol,
     address: &str,
+    met: bool,
     handshake: &HandshakeOutcome,
     counts: &Counts,
     answered: u64,
@@ -253,19 +256,29 @@ pub(crate) fn why_zero(
     let overcome = handshake.ready > 0 && counts.disconnects == 0 && counts.malformed == 0;
     let errors = match handshake.errors.iter().max_by_key(|(_, count)| **count) {
         Some((error, count)) if !overcome => {
-            format!(" Most common error ({count} switches): {error}.")
+            format!(" Most common error ({count} switches): {}.", error.trim_end_matches('.'))
         }
+
         _ => String::new(),
     };
     if handshake.ready == 0 {
         let stages: Vec<String> =
             handshake.stages.iter().map(|(stage, count)| format!("{count} {stage}")).collect();
-        let advice = match protocol {
-            Protocol::P4Runtime => format!(
+        let advice = match (protocol, met) {
+            (Protocol::P4Runtime, false) => format!(
                 "The controller must dial the switches at {address}; is it configured with their \
                  addresses (see --netcfg-file and --list-file)?"
             ),
-            _ => format!("Is an OpenFlow controller listening at {address}?"),
+            (Protocol::P4Runtime, true) => format!(
+                "A controller dialled the switches at {address}. It must open a stream for their \
+                 device ids, become primary, and push a pipeline unless they have one (--p4info); \
+                 do both sides use TLS, or neither?"
+            ),
+            (_, false) => format!("Is an OpenFlow controller listening at {address}?"),
+            (_, true) => format!(
+                "Something listens at {address}; is it an OpenFlow controller of this version, and \
+                 do both sides use TLS, or neither?"
+            ),
         };
         return Some(format!(
             "No switch completed its handshake ({}).{errors} {advice}",
@@ -460,16 +473,16 @@ mod tests {
         handshake.stages.insert("dialled, no connection yet".into(), 2);
         handshake.errors.insert("Connection refused".into(), 2);
         let none = Counts::default();
-        let text = why_zero(Protocol::OpenFlow13, "10.0.0.1:6653", &handshake, &none, 0);
+        let text = why_zero(Protocol::OpenFlow13, "10.0.0.1:6653", false, &handshake, &none, 0);
         let text = text.unwrap_or_default();
         assert!(text.contains("10.0.0.1:6653") && text.contains("refused"), "{text}");
         handshake.ready = 2;
         let silent = Counts { sent: 5, ..none };
-        let text = why_zero(Protocol::OpenFlow13, "a", &handshake, &silent, 0);
+        let text = why_zero(Protocol::OpenFlow13, "a", true, &handshake, &silent, 0);
         assert!(text.is_some_and(|text| text.ends_with("active in the controller?")));
         let foreign = Counts { sent: 5, unmatched: 5, ..none };
-        let text = why_zero(Protocol::OpenFlow13, "a", &handshake, &foreign, 0);
+        let text = why_zero(Protocol::OpenFlow13, "a", true, &handshake, &foreign, 0);
         assert!(text.is_some_and(|text| text.contains("--matching order")));
-        assert_eq!(why_zero(Protocol::OpenFlow13, "a", &handshake, &foreign, 1), None);
+        assert_eq!(why_zero(Protocol::OpenFlow13, "a", true, &handshake, &foreign, 1), None);
     }
 }

@@ -269,7 +269,7 @@ fn search(result: &RunResult) -> String {
     };
     let rows = [
         ("Highest loss-free rate", rate(search.loss_free_rate, "none was loss-free")),
-        ("Lowest rate with loss", rate(search.lossy_rate, "never seen")),
+        ("Lowest rate with loss or backlog", rate(search.lossy_rate, "never seen")),
         ("Highest rate answered", rate(Some(search.maximum_received_rate), "")),
         ("Knee of the response time", rate(search.knee_rate, "not found")),
     ];

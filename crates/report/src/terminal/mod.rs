@@ -125,7 +125,7 @@ fn search(result: &RunResult, layout: Layout) -> String {
             if search.loss_free_rate.is_none() { "none was loss-free" } else { "" },
         ),
         (
-            "lowest rate with loss",
+            "lowest with loss or backlog",
             search.lossy_rate,
             if search.lossy_rate.is_none() { "never seen" } else { "" },
         ),

@@ -20,6 +20,8 @@ pub(crate) enum TlsError {
     NoCertificate { file: PathBuf },
     #[error("tls: {0}")]
     Setup(#[from] rustls::Error),
+    #[error("tls.key: {key} is not the private key of the certificate in {certificate}")]
+    Mismatch { certificate: PathBuf, key: PathBuf },
     #[error("tls: `{0}` is not a host name or address; set tls.server-name")]
     Name(String),
     #[error("tls.ca is needed to check the controller's certificate; set it, or tls.insecure")]
@@ -51,7 +53,14 @@ pub(crate) fn client_config(
         (Some(chain), Some(key_file)) => {
             let key = PrivateKeyDer::from_pem_file(key_file)
                 .map_err(|cause| TlsError::Pem { file: key_file.clone(), cause })?;
-            builder.with_client_auth_cert(certificates(chain)?, key)?
+            builder.with_client_auth_cert(certificates(chain)?, key).map_err(
+                |error| match error {
+                    rustls::Error::InconsistentKeys(_) => {
+                        TlsError::Mismatch { certificate: chain.clone(), key: key_file.clone() }
+                    }
+                    other => TlsError::Setup(other),
+                },
+            )?
         }
         _ => builder.with_no_client_auth(),
     };

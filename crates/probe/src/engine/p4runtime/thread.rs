@@ -418,11 +418,21 @@ impl ConnectionObserver for Doorman {
         }
     }
 
+    fn handshake_failed(&self, _peer: std::net::SocketAddr, error: &std::io::Error) {
+        self.met(&format!("TLS handshake failed: {error}"));
+    }
+
     fn accept_failed(&self, error: &std::io::Error) {
+        self.met(&format!("cannot accept a connection: {error}"));
+    }
+}
+
+impl Doorman {
+    fn met(&self, error: &str) {
         let mut books = self.thread.books();
         if let Some(members) = books.members.get_mut(self.from..self.to) {
             for member in members {
-                member.handshake.error = Some(format!("cannot accept a connection: {error}"));
+                member.handshake.error = Some(error.to_owned());
             }
         }
     }
