@@ -42,6 +42,7 @@ impl ProbeRun {
         let context = RunContext {
             command: Vec::new(),
             configuration: resolved.values(),
+            notes: Vec::new(),
             live: live.clone(),
             interrupt: interrupt.clone(),
         };
