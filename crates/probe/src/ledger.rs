@@ -172,6 +172,17 @@ impl SwitchLedger {
         }
     }
 
+    /// Notes that a packet became no packet-in, since the rules of the switch handled it.
+    pub(crate) fn handled(&mut self, tally: &mut Tally, sequence: u64, forwarded: bool) {
+        if self.window_sequences.contains(&sequence) {
+            match forwarded {
+                true => self.counts.forwarded_by_rules += 1,
+                false => self.counts.dropped_by_rules += 1,
+            }
+        }
+        self.abandon(tally, sequence);
+    }
+
     /// Counts packet-ins that left without being remembered one by one.
     pub(crate) fn flood_left(&mut self, count: u64, in_window: bool) {
         self.left += count;
@@ -449,6 +460,24 @@ mod tests {
         ledger.abandon(&mut tally, stuck);
         assert_eq!((ledger.in_loop(), ledger.outstanding(), tally.places), (0, 0, 0));
         assert_eq!(ledger.counts().lost, 0);
+    }
+
+    #[test]
+    fn what_rules_handle_is_neither_sent_nor_lost_nor_outstanding() {
+        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+        for (due, forwarded) in [(50, true), (100, true), (101, true), (102, false)] {
+            ledger.due(&tally, due);
+            let sequence = ledger.issue(&mut tally, due);
+            ledger.handled(&mut tally, sequence, forwarded);
+            assert_eq!(ledger.answer(&mut tally, sequence, 110), Answer::Duplicate);
+        }
+        let sent = send(&mut ledger, &mut tally, 103, 103);
+        ledger.answer(&mut tally, sent, 110);
+        let counts = ledger.counts();
+        assert_eq!((counts.forwarded_by_rules, counts.dropped_by_rules), (2, 1));
+        assert_eq!((counts.due, counts.sent, counts.answered, counts.lost), (4, 1, 1, 0));
+        assert_eq!((counts.handled_by_rules(), counts.unsent()), (3, 0));
+        assert_eq!((ledger.in_loop(), ledger.outstanding(), tally.places), (0, 0, 0));
     }
 
     #[test]

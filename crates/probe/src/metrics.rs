@@ -121,6 +121,18 @@ const GENERAL: &[Metric] = &[
         read: |trial| Some(trial.counts.unmatched as f64),
     },
     Metric {
+        name: "forwarded_by_rules",
+        unit: Unit::Count,
+        summary: "Packets that rules forwarded, so that they became no packet-ins",
+        read: |trial| Some(trial.counts.forwarded_by_rules as f64),
+    },
+    Metric {
+        name: "dropped_by_rules",
+        unit: Unit::Count,
+        summary: "Packets that rules, or the lack of one, dropped",
+        read: |trial| Some(trial.counts.dropped_by_rules as f64),
+    },
+    Metric {
         name: "rules_refused",
         unit: Unit::Count,
         summary: "Rules refused with an error",

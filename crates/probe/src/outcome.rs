@@ -197,6 +197,14 @@ pub struct Counts {
     pub due: u64,
     /// Packet-ins that left.
     pub sent: u64,
+    /// Of the due, packets that a rule of the controller sent out of a port and nothing sent to
+    /// the controller; always 0 unless switches run their tables.
+    #[serde(default)]
+    pub forwarded_by_rules: u64,
+    /// Of the due, packets that a rule, or the lack of one, dropped; always 0 unless switches run
+    /// their tables.
+    #[serde(default)]
+    pub dropped_by_rules: u64,
     /// Packet-ins that were answered, late ones included.
     pub answered: u64,
     /// Of the answered, those whose answer took longer than the limit for late answers.
@@ -418,6 +426,18 @@ pub struct ThresholdOutcome {
     pub value: Option<f64>,
     /// Whether it held. A metric without a value breaks its threshold.
     pub held: bool,
+}
+
+impl Counts {
+    /// Packets that the rules handled, so that they became no packet-ins.
+    pub fn handled_by_rules(&self) -> u64 {
+        self.forwarded_by_rules + self.dropped_by_rules
+    }
+
+    /// Packets that were due and neither left as packet-ins nor were handled by rules.
+    pub fn unsent(&self) -> u64 {
+        self.due.saturating_sub(self.sent).saturating_sub(self.handled_by_rules())
+    }
 }
 
 impl Default for Histograms {

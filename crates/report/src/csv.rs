@@ -110,14 +110,15 @@ pub(crate) fn per_switch(writer: &mut dyn Write, result: &RunResult) -> io::Resu
     writeln!(
         writer,
         "{POINT},trial,switch,id,due,sent,answered,late,lost,duplicated,unmatched,rules_installed,\
-         disconnects,malformed,sent_rate_per_s,received_rate_per_s,rtt_mean_s,rtt_max_s"
+         disconnects,malformed,sent_rate_per_s,received_rate_per_s,rtt_mean_s,rtt_max_s,forwarded_by_rules,\
+         dropped_by_rules"
     )?;
     each_trial(result, |number, point, trial| {
         for switch in &trial.per_switch {
             let counts = &switch.counts;
             writeln!(
                 writer,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 Row(number, point),
                 trial.repetition,
                 switch.index,
@@ -136,6 +137,8 @@ pub(crate) fn per_switch(writer: &mut dyn Write, result: &RunResult) -> io::Resu
                 Cell(Some(switch.received_rate)),
                 Cell(switch.rtt_mean_ns.map(|ns| ns / 1e9)),
                 Cell(switch.rtt_max_ns.map(|ns| ns as f64 / 1e9)),
+                counts.forwarded_by_rules,
+                counts.dropped_by_rules,
             )?;
         }
         Ok(())

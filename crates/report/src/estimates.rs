@@ -125,6 +125,8 @@ pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
         ("lost", total(|c| c.lost)),
         ("duplicated", total(|c| c.duplicated)),
         ("unmatched", total(|c| c.unmatched)),
+        ("forwarded by rules", total(|c| c.forwarded_by_rules)),
+        ("dropped by rules", total(|c| c.dropped_by_rules)),
         ("untimed", total(|c| c.untimed)),
         ("packet-outs", total(|c| c.packet_outs)),
         ("rules installed", total(|c| c.rules_installed)),

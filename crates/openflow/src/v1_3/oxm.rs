@@ -303,6 +303,29 @@ oxm_fields! {
 }
 
 impl Oxm {
+    /// The condition as numbers: the field, the value to compare with, and the bits that count.
+    ///
+    /// A mask where the specification has none, such as Open vSwitch takes on TCP ports, is one as
+    /// well. `None` for fields of other classes and for those that the specification does not know.
+    pub fn condition(&self) -> Option<(OxmField, u128, u128)> {
+        let field = match self {
+            Self::Raw(raw) if raw.class == OxmClass::OPENFLOW_BASIC => OxmField(raw.field),
+            known => known.field()?,
+        };
+        let width = field.width()?;
+        let mut payload = Vec::with_capacity(2 * width);
+        self.write_payload(&mut payload);
+        let number = |bytes: &[u8]| {
+            bytes.iter().fold(0, |number: u128, byte| number << 8 | u128::from(*byte))
+        };
+        let value = number(payload.get(..width)?);
+        let mask = match payload.get(width..2 * width) {
+            Some(mask) if self.has_mask() => number(mask),
+            _ => u128::MAX >> (128 - 8 * width),
+        };
+        Some((field, value & mask, mask))
+    }
+
     /// Appends the field. Nothing can go wrong: raw fields are checked when they are made.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let (class, number) = match (self, self.field()) {
@@ -607,6 +630,20 @@ mod tests {
         assert_eq!(full.normalized(), Some(Oxm::Ipv4Src(address(7).into())));
         let empty = Oxm::Ipv4Src((address(7), Ipv4Addr::UNSPECIFIED).into());
         assert_eq!(empty.normalized(), None);
+    }
+
+    #[test]
+    fn conditions_are_numbers() {
+        let net = Ipv4Addr::new(255, 0, 0, 0);
+        let prefix = Oxm::Ipv4Dst((Ipv4Addr::new(10, 1, 2, 3), net).into());
+        assert_eq!(prefix.condition(), Some((OxmField::IPV4_DST, 0x0a00_0000, 0xff00_0000)));
+        let whole = Oxm::Ipv6Src(std::net::Ipv6Addr::LOCALHOST.into());
+        assert_eq!(whole.condition(), Some((OxmField::IPV6_SRC, 1, u128::MAX)));
+        // A mask on tcp_src, as Open vSwitch allows.
+        let masked = decode(&[0x80, 0, 0x1b, 4, 0x12, 0x34, 0xff, 0]).unwrap();
+        assert_eq!(masked.condition(), Some((OxmField::TCP_SRC, 0x1200, 0xff00)));
+        let nicira = decode(&[0, 1, 0x4a, 4, 0, 0xab, 0xcd, 0xef]).unwrap();
+        assert_eq!(nicira.condition(), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::collection::Report;
 use super::draft::Draft;
 use super::value::{InputFile, ModeName, PlanName, Value, duration_text};
-use super::{Frame, Generator, Matching, Protocol, TopologySource};
+use super::{FlowTables, Frame, Generator, Matching, Protocol, TopologySource};
 use crate::topology::{SwitchIndex, Topology};
 use crate::traffic::check_frame_bytes;
 
@@ -74,6 +74,32 @@ fn mode(draft: &Draft, report: &mut Report<'_>) {
             "xid needs OpenFlow, and protocol is p4runtime, which has no transaction ids"
                 .to_owned(),
             "traffic.matching = \"auto\"".to_owned(),
+        );
+    }
+    if draft.switches.flow_tables == FlowTables::Run {
+        if p4runtime {
+            report.conflict(
+                &["switches.flow-tables", "protocol"],
+                "run is about OpenFlow tables, and protocol is p4runtime".to_owned(),
+                "switches.flow-tables = \"bypass\", or another protocol".to_owned(),
+            );
+        } else if draft.traffic.mode == ModeName::Flood {
+            report.conflict(
+                &["switches.flow-tables", "traffic.mode"],
+                "a flood repeats prepared packet-ins, which pass no tables".to_owned(),
+                "traffic.mode = \"closed\" with a large traffic.window, or \
+                 switches.flow-tables = \"bypass\""
+                    .to_owned(),
+            );
+        }
+    }
+    if draft.traffic.matching == Matching::Rule && draft.switches.flow_tables != FlowTables::Run {
+        report.conflict(
+            &["traffic.matching", "switches.flow-tables"],
+            "rule looks for the rule that a packet meets, and switches.flow-tables is bypass, \
+             where packets meet none"
+                .to_owned(),
+            "switches.flow-tables = \"run\"".to_owned(),
         );
     }
     let outstanding = u64::from(draft.traffic.window) * u64::from(draft.most_switches());

@@ -12,8 +12,8 @@ use super::value::{
     Unsettable,
 };
 use super::{
-    Addresses, Arrivals, Config, Controller, Frame, Generator, Matching, Mode, Output, P4Runtime,
-    Plan, PlanKind, PortForm, Protocol, Switches, Timing, Tls, TopologySource, Traffic,
+    Addresses, Arrivals, Config, Controller, FlowTables, Frame, Generator, Matching, Mode, Output,
+    P4Runtime, Plan, PlanKind, PortForm, Protocol, Switches, Timing, Tls, TopologySource, Traffic,
 };
 
 /// One place per setting.
@@ -55,6 +55,7 @@ pub(super) struct SwitchesDraft {
     pub(super) topology: TopologySource,
     pub(super) buffers: u32,
     pub(super) table_size: u32,
+    pub(super) flow_tables: FlowTables,
     pub(super) connect_rate: f64,
     pub(super) overrides: Overrides,
 }
@@ -264,6 +265,7 @@ impl SwitchesDraft {
             ports: self.ports,
             buffers: self.buffers,
             table_size: self.table_size,
+            flow_tables: self.flow_tables,
             hosts: self.hosts,
             connect_rate: self.connect_rate,
             overrides: self.overrides.0,

@@ -66,12 +66,24 @@ pub struct Switches {
     pub buffers: u32,
     /// Flow table capacity of an OpenFlow switch.
     pub table_size: u32,
+    /// What becomes of a packet that comes in by a port of an OpenFlow switch.
+    pub flow_tables: FlowTables,
     /// Hosts behind each switch, spread over its ports that no link uses.
     pub hosts: u32,
     /// At most so many connection attempts are started per second.
     pub connect_rate: f64,
     /// Differences of single switches from the above.
     pub overrides: Vec<SwitchOverride>,
+}
+
+/// Whether packets pass the tables of an OpenFlow switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum FlowTables {
+    /// No: every packet becomes a packet-in, whatever rules there are.
+    #[default]
+    Bypass,
+    /// Yes: the rules decide whether a packet becomes a packet-in, is forwarded or dropped.
+    Run,
 }
 
 /// What differs for the switches with index `first..=last`.
@@ -309,6 +321,9 @@ pub enum Matching {
     /// By the OpenFlow transaction id, for controllers that echo it; controllers that do not can
     /// match by accident.
     Xid,
+    /// By the rule that takes the place of the entry which sent the packet-in, for controllers that
+    /// answer with rules alone. Needs [`FlowTables::Run`].
+    Rule,
     /// In order: each answer answers the oldest outstanding packet-in of its switch. For
     /// controllers that discard the payload.
     Order,

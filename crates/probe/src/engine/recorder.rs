@@ -119,6 +119,11 @@ impl Recorder {
         self.switches[switch].ledger.abandon(&mut self.tally, sequence);
     }
 
+    /// Notes that the rules of a switch handled a packet.
+    pub(crate) fn handled(&mut self, switch: usize, sequence: u64, forwarded: bool) {
+        self.switches[switch].ledger.handled(&mut self.tally, sequence, forwarded);
+    }
+
     /// Counts packet-ins of a flood.
     pub(crate) fn flood_left(&mut self, switch: usize, count: u64, at: u64) {
         let counted = self.tally.window().contains(at);

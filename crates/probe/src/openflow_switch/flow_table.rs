@@ -1,13 +1,17 @@
 //! The flow entries that a controller installed in an emulated switch.
 //!
-//! The switch forwards nothing, so an entry is never hit and its idle timeout runs from its
-//! installation. Entries are kept since controllers read them back: ONOS, for one, installs again
-//! what it does not find. Times are nanoseconds on the trial's clock.
+//! Entries are kept since controllers read them back: ONOS, for one, installs again what it does
+//! not find. A switch that runs its tables finds them by packet as well, through a classifier per
+//! table; in one that does not an entry is never hit, and its idle timeout runs from its
+//! installation. Times are nanoseconds on the trial's clock.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
+
+use super::classifier::Classifier;
+use super::flow_key::{Condition, FlowKey};
 
 /// A flow entry with the match, flags and instructions of one protocol version.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +25,15 @@ pub(super) struct FlowEntry<M, F, I> {
     pub(super) flags: F,
     pub(super) instructions: I,
     pub(super) installed_at: u64,
+    pub(super) hits: Hits,
+}
+
+/// The packets that an entry matched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Hits {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    last_at: u64,
 }
 
 impl<M, F, I> FlowEntry<M, F, I> {
@@ -30,9 +43,12 @@ impl<M, F, I> FlowEntry<M, F, I> {
 
     /// When the entry goes by itself, and why.
     fn deadline(&self) -> Option<(u64, Expiry)> {
-        let at = |seconds: u16| self.installed_at + u64::from(seconds) * 1_000_000_000;
-        let idle = (self.idle_timeout > 0).then(|| (at(self.idle_timeout), Expiry::Idle));
-        let hard = (self.hard_timeout > 0).then(|| (at(self.hard_timeout), Expiry::Hard));
+        let after = |from: u64, seconds: u16| from + u64::from(seconds) * 1_000_000_000;
+        let used_at = self.hits.last_at.max(self.installed_at);
+        let idle =
+            (self.idle_timeout > 0).then(|| (after(used_at, self.idle_timeout), Expiry::Idle));
+        let hard = (self.hard_timeout > 0)
+            .then(|| (after(self.installed_at, self.hard_timeout), Expiry::Hard));
         match (idle, hard) {
             (Some(idle), Some(hard)) => Some(if idle.0 <= hard.0 { idle } else { hard }),
             (one, other) => one.or(other),
@@ -51,18 +67,50 @@ pub(super) enum Expiry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
+/// How an entry is found by packet.
+pub(super) struct Searched {
+    /// Higher wins.
+    pub(super) priority: u32,
+    pub(super) condition: Condition,
+}
+
+/// Says by what an entry with this priority and match is found; `None` if no packet meets it.
+pub(super) type Compile<M> = fn(u16, &M) -> Option<Searched>;
+
+/// Finds entries by packet.
+#[derive(Clone, Debug)]
+struct Search<K, M> {
+    compile: Compile<M>,
+    tables: Vec<TableSearch<K>>,
+}
+
+#[derive(Clone, Debug)]
+struct TableSearch<K> {
+    classifier: Classifier<K>,
+    lookups: Lookups,
+}
+
+/// How often a table was searched, and found something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lookups {
+    pub(super) searched: u64,
+    pub(super) matched: u64,
+}
+
 /// Entries by what identifies them (table, priority and match).
 #[derive(Clone, Debug)]
-pub(super) struct FlowTable<K, E> {
-    entries: HashMap<K, (u64, E)>,
+pub(super) struct FlowTable<K, M, F, I> {
+    entries: HashMap<K, (u64, FlowEntry<M, F, I>)>,
     /// Counts insertions, for a stable order and to tell an entry from its successor.
     next: u64,
     deadlines: BinaryHeap<Reverse<(u64, u64)>>,
     expiring: HashMap<u64, K>,
     capacity: usize,
+    /// Only in a switch that runs its tables.
+    search: Option<Search<K, M>>,
 }
 
-impl<K, M, F, I> FlowTable<K, FlowEntry<M, F, I>>
+impl<K, M, F, I> FlowTable<K, M, F, I>
 where
     K: Eq + Hash + Clone,
 {
@@ -73,7 +121,41 @@ where
             deadlines: BinaryHeap::new(),
             expiring: HashMap::new(),
             capacity: capacity as usize,
+            search: None,
         }
+    }
+
+    /// So many tables whose entries [`FlowTable::hit`] finds.
+    pub(super) fn searchable(capacity: u32, tables: u8, compile: Compile<M>) -> Self {
+        let table =
+            || TableSearch { classifier: Classifier::default(), lookups: Lookups::default() };
+        let tables = std::iter::repeat_with(table).take(tables.into()).collect();
+        Self { search: Some(Search { compile, tables }), ..Self::new(capacity) }
+    }
+
+    /// The entry of a table that a packet of `bytes` bytes meets; it counts the packet.
+    pub(super) fn hit(
+        &mut self,
+        table: u8,
+        packet: &FlowKey,
+        bytes: usize,
+        now: u64,
+    ) -> Option<&FlowEntry<M, F, I>> {
+        let searched = self.search.as_mut()?.tables.get_mut(usize::from(table))?;
+        searched.lookups.searched += 1;
+        let key = searched.classifier.find(packet)?;
+        searched.lookups.matched += 1;
+        let (_, entry) = self.entries.get_mut(key)?;
+        entry.hits.packets += 1;
+        entry.hits.bytes += bytes as u64;
+        entry.hits.last_at = now;
+        Some(entry)
+    }
+
+    pub(super) fn lookups(&self, table: u8) -> Lookups {
+        let tables = self.search.as_ref().map(|search| search.tables.as_slice());
+        let table = tables.and_then(|tables| tables.get(usize::from(table)));
+        table.map_or_else(Lookups::default, |table| table.lookups)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -95,6 +177,16 @@ where
         if let Some((at, _)) = entry.deadline() {
             self.deadlines.push(Reverse((at, number)));
             self.expiring.insert(number, key.clone());
+        }
+        if let Some((_, replaced)) = self.entries.get(&key) {
+            unfind(&mut self.search, &key, replaced);
+        }
+        if let Some(search) = &mut self.search
+            && let Some(table) = search.tables.get_mut(usize::from(entry.table))
+            && let Some(found_by) = (search.compile)(entry.priority, &entry.rule)
+        {
+            let Searched { priority, condition } = found_by;
+            table.classifier.insert(&condition, priority, number, key.clone());
         }
         self.entries.insert(key, (number, entry));
         Ok(())
@@ -141,6 +233,9 @@ where
         let mut removed: Vec<_> =
             self.entries.extract_if(|key, (_, entry)| wanted(key, entry)).collect();
         removed.sort_unstable_by_key(|(_, (number, _))| *number);
+        for (key, (_, entry)) in &removed {
+            unfind(&mut self.search, key, entry);
+        }
         removed.into_iter().map(|(_, (_, entry))| entry).collect()
     }
 
@@ -154,6 +249,7 @@ where
         if !wanted(entry) {
             return None;
         }
+        unfind(&mut self.search, key, entry);
         self.entries.remove(key).map(|(_, entry)| entry)
     }
 
@@ -166,11 +262,17 @@ where
             }
             self.deadlines.pop();
             let Some(key) = self.expiring.remove(&number) else { continue };
-            // The entry may have been removed or replaced since.
-            if self.entries.get(&key).is_some_and(|(current, _)| *current == number)
-                && let Some((_, entry)) = self.entries.remove(&key)
-                && let Some((_, reason)) = entry.deadline()
-            {
+            // The entry may have been removed or replaced since, or hit.
+            let deadline = match self.entries.get(&key) {
+                Some((current, entry)) if *current == number => entry.deadline(),
+                _ => continue,
+            };
+            let Some((at, reason)) = deadline else { continue };
+            if at > now {
+                self.deadlines.push(Reverse((at, number)));
+                self.expiring.insert(number, key);
+            } else if let Some((_, entry)) = self.entries.remove(&key) {
+                unfind(&mut self.search, &key, &entry);
                 expired.push((entry, reason));
             }
         }
@@ -189,11 +291,26 @@ where
     }
 }
 
+/// Takes an entry out of what finds it by packet.
+fn unfind<K: Clone + PartialEq, M, F, I>(
+    search: &mut Option<Search<K, M>>,
+    key: &K,
+    entry: &FlowEntry<M, F, I>,
+) {
+    if let Some(search) = search
+        && let Some(table) = search.tables.get_mut(usize::from(entry.table))
+        && let Some(Searched { priority, condition }) =
+            (search.compile)(entry.priority, &entry.rule)
+    {
+        table.classifier.remove(&condition, priority, key);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    type Table = FlowTable<u16, FlowEntry<u16, (), u8>>;
+    type Table = FlowTable<u16, u16, (), u8>;
 
     fn entry(rule: u16, idle: u16, hard: u16, installed_at: u64) -> FlowEntry<u16, (), u8> {
         FlowEntry {
@@ -206,6 +323,7 @@ mod tests {
             flags: (),
             instructions: 0,
             installed_at,
+            hits: Hits::default(),
         }
     }
 
@@ -233,6 +351,34 @@ mod tests {
             table.expire(2 * SECOND).into_iter().map(|(entry, why)| (entry.rule, why)).collect();
         assert_eq!(reasons, [(2, Expiry::Idle), (1, Expiry::Hard)]);
         assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn a_hit_puts_the_idle_timeout_off_and_not_the_hard_one() {
+        use openflow::v1_3::OxmField;
+        let compile: Compile<u16> = |priority, port| {
+            let rule =
+                openflow::v1_3::Match::any().with_in_port(openflow::PortNumber(u32::from(*port)));
+            assert_eq!(rule.fields[0].field(), Some(OxmField::IN_PORT));
+            let condition = Condition::v1_3(&rule)?;
+            Some(Searched { priority: priority.into(), condition })
+        };
+        let mut table = Table::searchable(10, 1, compile);
+        assert_eq!(table.add(1, entry(1, 2, 5, 0)), Ok(()));
+        let mut packet = super::super::packet::Packet::default();
+        packet.load(&[0; 60]);
+        let from = |port| FlowKey::v1_3(&packet, port, 0);
+        assert_eq!(table.hit(0, &from(2), 60, SECOND), None);
+        for second in 1..5 {
+            let hit = table.hit(0, &from(1), 60, second * SECOND).map(|entry| entry.hits.packets);
+            assert_eq!(hit, Some(second));
+            assert!(table.expire(second * SECOND + SECOND / 2).is_empty());
+        }
+        assert_eq!(table.lookups(0), Lookups { searched: 5, matched: 4 });
+        let expired = table.expire(5 * SECOND);
+        assert_eq!(expired.iter().map(|(_, why)| *why).collect::<Vec<_>>(), [Expiry::Hard]);
+        assert_eq!(expired[0].0.hits.bytes, 240);
+        assert_eq!(table.hit(0, &from(1), 60, 5 * SECOND), None);
     }
 
     #[test]

@@ -1,11 +1,18 @@
 //! An emulated OpenFlow switch: takes frames and appends answers, without sockets or clock.
 //!
-//! It forwards nothing. It answers whatever a controller asks so that the controller takes it for
-//! a switch: the handshake, flow, group and meter tables that keep what they are told and can be
-//! read back, expiry, roles, statistics. Packet-outs are the engine's business, since their
-//! arrival is what is measured. Times are nanoseconds on the trial's clock.
+//! It answers whatever a controller asks so that the controller takes it for a switch: the
+//! handshake, flow, group and meter tables that keep what they are told and can be read back,
+//! expiry, roles, statistics. Packet-outs are the engine's business, since their arrival is what is
+//! measured. Packets that come in by a port either bypass the tables, so that the controller's
+//! rules do not change its load, or run through them ([`FlowTables`]); nothing ever leaves by a
+//! port. Times are nanoseconds on the trial's clock.
 
+mod awaiting;
+mod classifier;
+mod flow_key;
 mod flow_table;
+mod packet;
+mod passage;
 #[cfg(test)]
 mod tests;
 mod v1_0;
@@ -13,6 +20,7 @@ mod v1_3;
 
 use std::time::Duration;
 
+use crate::config::FlowTables;
 use openflow::handshake::{
     Event, Handshake, HandshakeError, Keepalive, Liveness, Stage, SwitchIdentity,
 };
@@ -20,6 +28,9 @@ use openflow::wire::{Header, PacketInFields, emit_error};
 use openflow::{
     BufferId, DatapathId, EncodeError, ErrorReason, MacAddress, PortNumber, Version, Xid,
 };
+
+use awaiting::{Awaiting, Waiting};
+use passage::Passage;
 
 /// What a switch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +43,39 @@ pub(crate) struct SwitchOptions {
     pub(crate) buffers: u32,
     /// Flow entries that fit.
     pub(crate) table_size: u32,
+    pub(crate) flow_tables: FlowTables,
+    /// Packet-ins that may wait for a rule at a time; none do where it is 0.
+    pub(crate) awaiting: usize,
+}
+
+/// A packet that comes in by a port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arriving<'a> {
+    pub(crate) frame: &'a [u8],
+    pub(crate) port: u32,
+    /// Of the packet-ins that it leads to.
+    pub(crate) xid: Xid,
+    pub(crate) buffer_id: BufferId,
+    /// What [`OpenFlowSwitch::answered_by_rules`] calls it, if it is to wait for a rule.
+    pub(crate) awaits: Option<u64>,
+}
+
+impl<'a> Arriving<'a> {
+    /// A packet that is no packet of the measurement.
+    pub(crate) fn aside(port: u32, frame: &'a [u8]) -> Self {
+        Self { frame, port, xid: Xid(0), buffer_id: BufferId::NO_BUFFER, awaits: None }
+    }
+}
+
+/// What became of a packet that came in by a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It went to the controller, whatever else happened to it.
+    ToController,
+    /// A rule sent it out of a port.
+    Forwarded,
+    /// A rule, or the lack of one, dropped it.
+    Dropped,
 }
 
 /// What a frame meant to the switch.
@@ -96,23 +140,37 @@ pub(crate) struct OpenFlowSwitch {
     handshake: Handshake,
     keepalive: Option<Keepalive>,
     tables: Tables,
+    /// Memory for what becomes of a packet.
+    passage: Passage,
+    awaiting: Option<Awaiting>,
+    /// Packet-ins that rules answered and nobody has asked for yet.
+    answered_by_rules: Vec<u64>,
     next_expiry: u64,
 }
 
 /// What the controller told the switch to keep; survives the connection.
 #[derive(Debug)]
 enum Tables {
-    V1_0(v1_0::Personality),
+    V1_0(Box<v1_0::Personality>),
     V1_3(Box<v1_3::Personality>),
 }
 
 impl OpenFlowSwitch {
     pub(crate) fn new(options: SwitchOptions) -> Self {
         let tables = match options.version {
-            Version::V1_0 => Tables::V1_0(v1_0::Personality::new(&options)),
+            Version::V1_0 => Tables::V1_0(Box::new(v1_0::Personality::new(&options))),
             Version::V1_3 => Tables::V1_3(Box::new(v1_3::Personality::new(&options))),
         };
-        Self { options, handshake: handshake(&options), keepalive: None, tables, next_expiry: 0 }
+        Self {
+            options,
+            handshake: handshake(&options),
+            keepalive: None,
+            tables,
+            passage: Passage::default(),
+            awaiting: (options.awaiting > 0).then(|| Awaiting::new(options.awaiting)),
+            answered_by_rules: Vec::new(),
+            next_expiry: 0,
+        }
     }
 
     /// A connection stands: the switch says hello.
@@ -169,18 +227,27 @@ impl OpenFlowSwitch {
     }
 
     fn message(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) -> Received {
+        let awaits = self.awaiting.is_some();
+        let mut rule = None;
         let result = match &mut self.tables {
             Tables::V1_0(personality) => {
                 openflow::v1_0::Message::decode(frame).map(|(xid, message)| {
+                    rule = awaits.then(|| v1_0::rule_of(&message)).flatten();
                     personality.receive(&self.options, xid, &message, frame, now, out)
                 })
             }
             Tables::V1_3(personality) => {
                 openflow::v1_3::Message::decode(frame).map(|(xid, message)| {
+                    rule = awaits.then(|| v1_3::rule_of(&message)).flatten();
                     personality.receive(&self.options, xid, message, frame, now, out)
                 })
             }
         };
+        if let (Some(awaiting), Some(rule), Ok(Received::Rules { installed: 1.., .. })) =
+            (&mut self.awaiting, &rule, &result)
+        {
+            awaiting.answer(rule, &mut self.answered_by_rules);
+        }
         result.unwrap_or_else(|error| {
             let reason = match error.kind {
                 openflow::DecodeErrorKind::UnknownType(_) if error.offset < 8 => {
@@ -196,6 +263,137 @@ impl OpenFlowSwitch {
     fn refuse(&self, reason: ErrorReason, frame: &[u8], out: &mut Vec<u8>) {
         if let Ok(header) = Header::new_checked(frame) {
             refuse(self.options.version, reason, header.xid(), frame, out);
+        }
+    }
+
+    /// Takes a packet that comes in by a port, and appends the packet-ins that it leads to.
+    ///
+    /// One that leads to several, by several outputs to the controller, has them all carry the same
+    /// ids.
+    pub(crate) fn packet(&mut self, packet: Arriving<'_>, now: u64, out: &mut Vec<u8>) -> Fate {
+        let Arriving { frame, port, xid, buffer_id, awaits } = packet;
+        if self.options.flow_tables == FlowTables::Bypass {
+            self.packet_in(xid, buffer_id, port, frame, out);
+            return Fate::ToController;
+        }
+        let mut passage = std::mem::take(&mut self.passage);
+        passage.clear();
+        match &mut self.tables {
+            Tables::V1_0(personality) => {
+                let miss_send_len = self.handshake.config().miss_send_len;
+                // 1.0 numbers ports in 16 bits, and so does the configuration.
+                let port = port as u16;
+                personality.process(&self.options, miss_send_len, port, frame, now, &mut passage);
+            }
+            Tables::V1_3(personality) => {
+                personality.process(&self.options, port, frame, now, &mut passage);
+            }
+        }
+        let fate = self.send(xid, buffer_id, port, &passage, out);
+        if let (Some(awaiting), Some(sequence), Some(sent)) =
+            (&mut self.awaiting, awaits, passage.to_controller.first())
+        {
+            let waiting = Waiting { table: sent.table_id, priority: sent.priority, key: sent.key };
+            awaiting.add(sequence, waiting);
+        }
+        self.passage = passage;
+        fate
+    }
+
+    /// The packet-ins that rules have answered since the last call.
+    pub(crate) fn answered_by_rules(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.answered_by_rules)
+    }
+
+    /// Takes a packet-out, of which the part that leads through the tables is carried out.
+    pub(crate) fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
+        if self.options.flow_tables == FlowTables::Bypass {
+            return;
+        }
+        let mut passage = std::mem::take(&mut self.passage);
+        passage.clear();
+        let in_port = match &mut self.tables {
+            Tables::V1_0(personality) => match openflow::v1_0::Message::decode(frame) {
+                Ok((_, openflow::v1_0::Message::PacketOut(packet_out))) => {
+                    personality.process_packet_out(
+                        &self.options,
+                        self.handshake.config().miss_send_len,
+                        packet_out.in_port.0,
+                        &packet_out.actions,
+                        &packet_out.data,
+                        now,
+                        &mut passage,
+                    );
+                    PortNumber::from_v1_0(packet_out.in_port.0)
+                }
+                _ => PortNumber::ANY,
+            },
+            Tables::V1_3(personality) => match openflow::v1_3::Message::decode(frame) {
+                Ok((_, openflow::v1_3::Message::PacketOut(packet_out))) => {
+                    personality.process_packet_out(
+                        &self.options,
+                        packet_out.in_port.0,
+                        &packet_out.actions,
+                        &packet_out.data,
+                        now,
+                        &mut passage,
+                    );
+                    packet_out.in_port
+                }
+                _ => PortNumber::ANY,
+            },
+        };
+        self.send(Xid(0), BufferId::NO_BUFFER, in_port.0, &passage, out);
+        self.passage = passage;
+    }
+
+    /// Appends the packet-ins of a packet that passed the tables.
+    fn send(
+        &self,
+        xid: Xid,
+        buffer_id: BufferId,
+        port: u32,
+        passage: &Passage,
+        out: &mut Vec<u8>,
+    ) -> Fate {
+        for packet in &passage.to_controller {
+            let buffer_id = if packet.may_buffer { buffer_id } else { BufferId::NO_BUFFER };
+            let shown = match buffer_id.is_buffered() {
+                true => packet.bytes.len().min(usize::from(packet.max_len)),
+                false => packet.bytes.len(),
+            };
+            let data = &packet.bytes[..shown];
+            let total_len = u16::try_from(packet.bytes.len()).unwrap_or(u16::MAX);
+            let in_port = PortNumber(port);
+            if packet.metadata == 0 {
+                let fields = PacketInFields {
+                    buffer_id,
+                    total_len,
+                    in_port,
+                    reason: packet.reason,
+                    table_id: packet.table_id,
+                    cookie: packet.cookie,
+                };
+                sent(fields.emit(self.options.version, xid, data, out));
+            } else {
+                // Metadata that is not zero goes along (OpenFlow 1.3.5, 7.4.1).
+                let rule = openflow::v1_3::Match::any().with_in_port(in_port);
+                let message = openflow::v1_3::Message::PacketIn(openflow::v1_3::PacketIn {
+                    buffer_id,
+                    total_len,
+                    reason: openflow::v1_3::PacketInReason(packet.reason),
+                    table_id: openflow::v1_3::TableId(packet.table_id),
+                    cookie: packet.cookie,
+                    match_fields: rule.with_metadata(packet.metadata),
+                    data: data.to_vec(),
+                });
+                sent(message.encode(xid, out));
+            }
+        }
+        match (passage.to_controller.is_empty(), passage.forwarded) {
+            (false, _) => Fate::ToController,
+            (true, true) => Fate::Forwarded,
+            (true, false) => Fate::Dropped,
         }
     }
 

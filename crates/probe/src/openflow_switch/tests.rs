@@ -1,5 +1,8 @@
 //! What a controller sees of an emulated switch, message by message.
 
+mod packets;
+mod tables;
+
 use openflow::handshake::{Handshake, HandshakeError};
 use openflow::v1_0::{self, FragmentHandling};
 use openflow::v1_3::{self, MultipartReply, MultipartReplyBody, MultipartRequest};
@@ -10,12 +13,25 @@ use super::*;
 const SECOND: u64 = 1_000_000_000;
 
 fn options(version: Version) -> SwitchOptions {
-    SwitchOptions { version, datapath_id: DatapathId(7), ports: 3, buffers: 0, table_size: 2 }
+    SwitchOptions {
+        version,
+        datapath_id: DatapathId(7),
+        ports: 3,
+        buffers: 0,
+        table_size: 2,
+        flow_tables: FlowTables::Bypass,
+        awaiting: 0,
+    }
 }
 
 /// A switch whose session with a controller of that version is open.
 fn ready(version: Version) -> OpenFlowSwitch {
-    let mut switch = OpenFlowSwitch::new(options(version));
+    ready_with(options(version))
+}
+
+fn ready_with(options: SwitchOptions) -> OpenFlowSwitch {
+    let version = options.version;
+    let mut switch = OpenFlowSwitch::new(options);
     let config = v1_0::SwitchConfig { flags: FragmentHandling::NORMAL, miss_send_len: 128 };
     let mut controller = Handshake::controller(&[version], config);
     let (mut to_controller, mut to_switch) = (Vec::new(), Vec::new());

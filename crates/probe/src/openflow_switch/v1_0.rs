@@ -1,5 +1,7 @@
 //! What an emulated switch answers in OpenFlow 1.0.
 
+mod pipeline;
+
 use std::net::Ipv4Addr;
 
 use openflow::v1_0::{
@@ -9,8 +11,13 @@ use openflow::v1_0::{
 };
 use openflow::{ErrorReason, FixedText, Version, Xid};
 
-use super::flow_table::{Expiry, FlowEntry, FlowTable};
-use super::{DESCRIPTION, Received, SwitchOptions, hardware_address, port_name, refuse, sent};
+use super::awaiting::Rule;
+use super::flow_key::Condition;
+use super::flow_table::{Compile, Expiry, FlowEntry, FlowTable, Hits, Searched};
+use super::packet::Packet;
+use super::{
+    DESCRIPTION, FlowTables, Received, SwitchOptions, hardware_address, port_name, refuse, sent,
+};
 
 type Entry = FlowEntry<Match, FlowModFlags, Vec<Action>>;
 
@@ -20,12 +27,45 @@ type Key = (u16, Match);
 /// State of the 1.0 side of a switch.
 #[derive(Debug)]
 pub(super) struct Personality {
-    flows: FlowTable<Key, Entry>,
+    flows: FlowTable<Key, Match, FlowModFlags, Vec<Action>>,
+    /// Memory for the packet that passes the table.
+    packet: Packet,
+}
+
+/// An entry without wildcards outranks all others (OpenFlow 1.0.0, 3.4).
+const EXACT: u32 = 1 << 16;
+
+/// The priority that counts.
+fn rank(priority: u16, rule: &Match) -> u32 {
+    let is_exact = rule.wildcards.0 & Wildcards::ALL.0 == 0;
+    u32::from(priority) + if is_exact { EXACT } else { 0 }
+}
+
+const COMPILE: Compile<Match> = |priority, rule| {
+    Some(Searched { priority: rank(priority, rule), condition: Condition::v1_0(rule) })
+};
+
+/// The rule that a message adds or changes, as packets meet it.
+pub(super) fn rule_of(message: &Message) -> Option<Rule> {
+    let Message::FlowMod(flow_mod) = message else { return None };
+    let priority = match flow_mod.command {
+        FlowModCommand::ADD | FlowModCommand::MODIFY_STRICT => {
+            rank(flow_mod.priority, &flow_mod.match_fields)
+        }
+        // Changes entries of any priority.
+        FlowModCommand::MODIFY => u32::MAX,
+        _ => return None,
+    };
+    Some(Rule { table: 0, priority, condition: Condition::v1_0(&flow_mod.match_fields) })
 }
 
 impl Personality {
     pub(super) fn new(options: &SwitchOptions) -> Self {
-        Self { flows: FlowTable::new(options.table_size) }
+        let flows = match options.flow_tables {
+            FlowTables::Bypass => FlowTable::new(options.table_size),
+            FlowTables::Run => FlowTable::searchable(options.table_size, 1, COMPILE),
+        };
+        Self { flows, packet: Packet::default() }
     }
 
     pub(super) fn receive(
@@ -130,6 +170,7 @@ impl Personality {
             flags: flow_mod.flags,
             instructions: flow_mod.actions.clone(),
             installed_at: now,
+            hits: Hits::default(),
         };
         match self.flows.add((flow_mod.priority, flow_mod.match_fields), entry) {
             Ok(()) => Received::installed(1),
@@ -180,19 +221,22 @@ impl Personality {
                     .map(|e| flow_stats(e, now))
                     .collect(),
             ),
-            StatsRequestBody::Aggregate(request) => StatsReplyBody::Aggregate(AggregateStats {
-                packet_count: 0,
-                byte_count: 0,
-                flow_count: self.flows.select(wanted(request)).len() as u32,
-            }),
+            StatsRequestBody::Aggregate(request) => {
+                let entries = self.flows.select(wanted(request));
+                StatsReplyBody::Aggregate(AggregateStats {
+                    packet_count: entries.iter().map(|entry| entry.hits.packets).sum(),
+                    byte_count: entries.iter().map(|entry| entry.hits.bytes).sum(),
+                    flow_count: entries.len() as u32,
+                })
+            }
             StatsRequestBody::Table => StatsReplyBody::Table(vec![TableStats {
                 table_id: 0,
                 name: FixedText::truncated("table0"),
                 wildcards: Wildcards::ALL,
                 max_entries: options.table_size,
                 active_count: self.flows.len() as u32,
-                lookup_count: 0,
-                matched_count: 0,
+                lookup_count: self.flows.lookups(0).searched,
+                matched_count: self.flows.lookups(0).matched,
             }]),
             StatsRequestBody::Port(PortNo::NONE) => StatsReplyBody::Port(
                 (1..=options.ports).map(|port| port_stats(PortNo(port))).collect(),
@@ -237,8 +281,8 @@ fn flow_stats(entry: &Entry, now: u64) -> FlowStats {
         idle_timeout: entry.idle_timeout,
         hard_timeout: entry.hard_timeout,
         cookie: entry.cookie,
-        packet_count: 0,
-        byte_count: 0,
+        packet_count: entry.hits.packets,
+        byte_count: entry.hits.bytes,
         actions: entry.instructions.clone(),
     }
 }
@@ -254,8 +298,8 @@ fn tell_removed(entries: &[Entry], reason: FlowRemovedReason, now: u64, out: &mu
             duration_sec: u32::try_from(age.as_secs()).unwrap_or(u32::MAX),
             duration_nsec: age.subsec_nanos(),
             idle_timeout: entry.idle_timeout,
-            packet_count: 0,
-            byte_count: 0,
+            packet_count: entry.hits.packets,
+            byte_count: entry.hits.bytes,
         };
         reply(&Message::FlowRemoved(removed), Xid(0), out);
     }

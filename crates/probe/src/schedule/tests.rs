@@ -55,6 +55,7 @@ impl Setup {
                 ports: 4,
                 buffers: 0,
                 table_size: 0,
+                flow_tables: crate::config::FlowTables::Bypass,
                 hosts: 2,
                 connect_rate: 1.0,
                 overrides: Vec::new(),

@@ -293,6 +293,19 @@ fn notes(
              the round-trip time from due includes that wait, the one from sent does not."
         ));
     }
+    if counts.handled_by_rules() > 0 {
+        notes.push(if counts.sent == 0 {
+            "No packet-in was sent: the controller's rules handled every packet in the switches."
+                .into()
+        } else {
+            format!(
+                "Rules handled {} of {} packets in the switches, so that they became no \
+                 packet-ins: the rate of packet-ins is lower than the offered one.",
+                counts.handled_by_rules(),
+                counts.due
+            )
+        });
+    }
     if plan.config.traffic.mode == crate::config::Mode::Flood {
         notes.push(
             "Flood: packet-ins are prepared once and repeated, answers are counted and not \
@@ -327,6 +340,8 @@ fn add_counts(sum: &mut Counts, one: &Counts) {
     let Counts {
         due,
         sent,
+        forwarded_by_rules,
+        dropped_by_rules,
         answered,
         late,
         lost,
@@ -343,6 +358,8 @@ fn add_counts(sum: &mut Counts, one: &Counts) {
     } = one;
     sum.due += due;
     sum.sent += sent;
+    sum.forwarded_by_rules += forwarded_by_rules;
+    sum.dropped_by_rules += dropped_by_rules;
     sum.answered += answered;
     sum.late += late;
     sum.lost += lost;

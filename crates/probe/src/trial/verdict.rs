@@ -62,8 +62,17 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
     if counts.due == 0 {
         return judge(Saturated::Unknown, "No packet-in was due in the measure window.".into());
     }
+    let handled = counts.handled_by_rules();
+    if counts.sent == 0 && handled > 0 && counts.unsent() == 0 {
+        return judge(
+            Saturated::Neither,
+            format!(
+                "No packet-in left: rules handled all of the {handled} packets in the switches."
+            ),
+        );
+    }
     let share = |count: u64| count as f64 / counts.due as f64;
-    let unsent = counts.due.saturating_sub(counts.sent);
+    let unsent = counts.unsent();
     if share(evidence.held_back.saturating_add(unsent)) > NOTABLE && evidence.held_back > unsent / 2
     {
         return judge(
@@ -285,6 +294,14 @@ pub(crate) fn why_zero(
             stages.join(", ")
         ));
     }
+    if counts.sent == 0 && counts.handled_by_rules() > 0 {
+        return Some(format!(
+            "No packet-in left during the measure window: the controller's rules handled the \
+             packets in the switches ({} forwarded, {} dropped). Let addresses change (--mac-addresses \
+             random), or bypass the tables (--flow-tables bypass).",
+            counts.forwarded_by_rules, counts.dropped_by_rules
+        ));
+    }
     if counts.sent == 0 {
         return Some(format!("No packet-in left during the measure window.{errors}"));
     }
@@ -305,7 +322,8 @@ pub(crate) fn why_zero(
     if counts.rules_installed > 0 {
         return Some(format!(
             "The controller installed {} rules but sent no packet-out: it answers with rules \
-             alone. Look at the rate of rules, or let switches buffer (--buffers).",
+             alone. Look at the rate of rules, let switches buffer (--buffers), or take rules as \
+             answers (--flow-tables run --matching rule).",
             counts.rules_installed
         ));
     }

@@ -62,6 +62,11 @@ const DEFINITIONS: [(&str, &str); 15] = [
          Unmatched: packet-outs that answer no packet-in and are no discovery frames.",
     ),
     (
+        "Forwarded, dropped by rules",
+        "Where switches run their tables: packets that were due and that the controller's rules sent out of a \
+         port, or dropped, so that they became no packet-ins. They are neither sent nor lost nor outstanding.",
+    ),
+    (
         "Rules",
         "Flow-mods that add or modify, or table entries inserted or modified by Write, counted apart from answers.",
     ),

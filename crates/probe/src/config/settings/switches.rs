@@ -106,6 +106,23 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         ..BASE
     },
     Setting {
+        key: "switches.flow-tables",
+        flag: "flow-tables",
+        value_name: "BYPASS|RUN",
+        default: "bypass",
+        example: "run",
+        summary: "Whether packets pass the flow tables of an OpenFlow switch",
+        manual: "bypass makes every packet a packet-in, whatever rules the controller installs, so \
+            that its answers do not change its load; cookie and table of the packet-in are those \
+            of the table-miss entry. run looks every packet up in the tables, as a switch does: \
+            rules decide whether it becomes a packet-in, with their cookie, table and reason, is \
+            forwarded, or dropped, and the latter two are counted apart. Some controllers, Faucet \
+            among them, heed no packet-ins but those of their own rules. With run, a rate is that \
+            of packets: for a steady load of packet-ins, let addresses change (traffic.mac).",
+        slot: |draft| &mut draft.switches.flow_tables,
+        ..BASE
+    },
+    Setting {
         key: "switches.connect-rate",
         flag: "connect-rate",
         value_name: "RATE",

@@ -184,10 +184,13 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "METHOD",
         default: "auto",
         example: "xid",
-        summary: "How an answer is tied to its packet-in: auto, payload, xid or order",
+        summary: "How an answer is tied to its packet-in: auto, payload, xid, rule or order",
         manual: "auto goes by the buffer id if one was used, else by the id in the payload. \
             payload goes by that alone. xid goes by the OpenFlow transaction id, for controllers \
-            that copy it; others can match by accident. order takes each answer as that to the \
+            that copy it; others can match by accident. rule takes rules as answers instead of \
+            packet-outs, for controllers that send no packet back, such as Faucet: the first \
+            flow-mod that the packet meets in the table that sent it, at no lower priority; it \
+            needs switches.flow-tables = run. order takes each answer as that to the \
             oldest unanswered packet-in of its switch, for controllers that discard the payload: \
             its times are approximate once anything is lost.",
         slot: |draft| &mut draft.traffic.matching,

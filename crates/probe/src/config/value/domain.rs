@@ -6,7 +6,8 @@ use super::path::input_file;
 use super::scalar::{narrow, parse_number};
 use super::{Rejection, Value, alternatives, quoted};
 use crate::config::{
-    Arrivals, Frame, Generator, Matching, PortForm, ProcessSelector, Protocol, TopologySource,
+    Arrivals, FlowTables, Frame, Generator, Matching, PortForm, ProcessSelector, Protocol,
+    TopologySource,
 };
 
 /// A type whose values are words; the first spelling is the canonical one.
@@ -66,10 +67,16 @@ words!(Generator, "generator", {
     Generator::Random = "random",
 });
 
+words!(FlowTables, "way of treating packets", {
+    FlowTables::Bypass = "bypass",
+    FlowTables::Run = "run",
+});
+
 words!(Matching, "way of matching", {
     Matching::Auto = "auto",
     Matching::Payload = "payload",
     Matching::Xid = "xid",
+    Matching::Rule = "rule",
     Matching::Order = "order",
 });
 

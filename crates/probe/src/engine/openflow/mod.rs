@@ -15,7 +15,7 @@ use rustix::event::epoll;
 
 use super::mailbox::mailbox;
 use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
-use crate::config::{Mode, Protocol};
+use crate::config::{Matching, Mode, Protocol};
 use crate::ledger::Tally;
 use crate::openflow_switch::{OpenFlowSwitch, SwitchOptions};
 use connection::Connection;
@@ -103,6 +103,13 @@ fn member(plan: &TrialPlan, switch: u32) -> Result<Member, StartError> {
         ports: config.switches.ports,
         buffers: config.switches.buffers,
         table_size: config.switches.table_size,
+        flow_tables: config.switches.flow_tables,
+        awaiting: match config.traffic.matching {
+            Matching::Rule => {
+                config.traffic.outstanding_limit.div_ceil(config.switches.count.max(1) as usize)
+            }
+            _ => 0,
+        },
     };
     let emulated = OpenFlowSwitch::new(options);
     let mut source = plan.source(switch).ok_or(StartError::NoSwitch(switch))?;

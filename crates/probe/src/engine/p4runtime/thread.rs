@@ -359,7 +359,7 @@ impl DeviceObserver for Observer {
                     settle(&mut books, self.index, answer);
                 }
                 // P4Runtime has neither buffers nor transaction ids.
-                Matching::Auto | Matching::Payload | Matching::Xid => {
+                Matching::Auto | Matching::Payload | Matching::Xid | Matching::Rule => {
                     match read_id(&packet.payload, plan.run_key) {
                         Some(id) if id.is_unmeasured() => {}
                         Some(id) => self.answered(&mut books, id, at, &mut elsewhere),

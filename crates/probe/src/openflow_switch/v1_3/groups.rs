@@ -1,4 +1,4 @@
-//! The group table: kept and read back, never forwarded by.
+//! The group table.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,6 +7,8 @@ use openflow::ErrorReason;
 use openflow::v1_3::{
     Bucket, BucketCounter, GroupDesc, GroupId, GroupMod, GroupModCommand, GroupStats, GroupType,
 };
+
+use super::pipeline::GroupHit;
 
 #[derive(Debug, Default)]
 pub(super) struct Groups {
@@ -18,11 +20,36 @@ struct Group {
     group_type: GroupType,
     buckets: Vec<Bucket>,
     created_at: u64,
+    counter: BucketCounter,
+    /// One for each bucket.
+    bucket_counters: Vec<BucketCounter>,
+}
+
+const NOTHING: BucketCounter = BucketCounter { packet_count: 0, byte_count: 0 };
+
+fn count(counter: &mut BucketCounter, bytes: u64) {
+    counter.packet_count += 1;
+    counter.byte_count += bytes;
 }
 
 impl Groups {
     pub(super) fn contains(&self, group: GroupId) -> bool {
         self.groups.contains_key(&group)
+    }
+
+    pub(super) fn get(&self, group: GroupId) -> Option<(GroupType, &[Bucket])> {
+        self.groups.get(&group).map(|group| (group.group_type, group.buckets.as_slice()))
+    }
+
+    /// Counts a packet that passed a bucket.
+    pub(super) fn count(&mut self, hit: GroupHit) {
+        let Some(group) = self.groups.get_mut(&hit.group) else { return };
+        if hit.is_first {
+            count(&mut group.counter, hit.bytes);
+        }
+        if let Some(counter) = group.bucket_counters.get_mut(hit.bucket) {
+            count(counter, hit.bytes);
+        }
     }
 
     /// Carries out a group-mod; names the group whose flow entries go with it, if it was deleted
@@ -39,6 +66,8 @@ impl Groups {
         }
         let group = |request: GroupMod| Group {
             group_type: request.group_type,
+            counter: NOTHING,
+            bucket_counters: vec![NOTHING; request.buckets.len()],
             buckets: request.buckets,
             created_at: now,
         };
@@ -89,14 +118,11 @@ impl Groups {
                 GroupStats {
                     group_id: *id,
                     ref_count: 0,
-                    packet_count: 0,
-                    byte_count: 0,
+                    packet_count: group.counter.packet_count,
+                    byte_count: group.counter.byte_count,
                     duration_sec: u32::try_from(age.as_secs()).unwrap_or(u32::MAX),
                     duration_nsec: age.subsec_nanos(),
-                    buckets: vec![
-                        BucketCounter { packet_count: 0, byte_count: 0 };
-                        group.buckets.len()
-                    ],
+                    buckets: group.bucket_counters.clone(),
                 }
             })
             .collect()

@@ -3,6 +3,7 @@
 mod features;
 mod groups;
 mod meters;
+mod pipeline;
 mod statistics;
 
 use openflow::v1_3::{
@@ -13,8 +14,11 @@ use openflow::v1_3::{
 use openflow::v1_3::{MultipartRequest, QueueGetConfigReply, RequestJoiner};
 use openflow::{ErrorReason, PortNumber, Version, Xid};
 
-use super::flow_table::{Expiry, FlowEntry, FlowTable};
-use super::{Received, SwitchOptions, refuse, sent};
+use super::awaiting::Rule;
+use super::flow_key::Condition;
+use super::flow_table::{Compile, Expiry, FlowEntry, FlowTable, Hits, Searched};
+use super::packet::Packet;
+use super::{FlowTables, Received, SwitchOptions, refuse, sent};
 use groups::Groups;
 use meters::Meters;
 
@@ -32,7 +36,9 @@ type Key = (u8, u16, MatchKey);
 /// State of the 1.3 side of a switch.
 #[derive(Debug)]
 pub(super) struct Personality {
-    flows: FlowTable<Key, Entry>,
+    flows: FlowTable<Key, Match, FlowModFlags, Vec<Instruction>>,
+    /// Memory for the packet that passes the tables.
+    packet: Packet,
     /// Table and cookie of the entry that sends packets that match nothing to the controller.
     table_miss: Option<(u8, u64)>,
     groups: Groups,
@@ -45,10 +51,31 @@ pub(super) struct Personality {
     partial: RequestJoiner,
 }
 
+const COMPILE: Compile<Match> = |priority, rule| {
+    Some(Searched { priority: priority.into(), condition: Condition::v1_3(rule)? })
+};
+
+/// The rule that a message adds or changes, as packets meet it.
+pub(super) fn rule_of(message: &Message) -> Option<Rule> {
+    let Message::FlowMod(flow_mod) = message else { return None };
+    let priority = match flow_mod.command {
+        FlowModCommand::ADD | FlowModCommand::MODIFY_STRICT => flow_mod.priority.into(),
+        // Changes entries of any priority.
+        FlowModCommand::MODIFY => u32::MAX,
+        _ => return None,
+    };
+    let condition = Condition::v1_3(&flow_mod.match_fields)?;
+    Some(Rule { table: flow_mod.table_id.0, priority, condition })
+}
+
 impl Personality {
     pub(super) fn new(options: &SwitchOptions) -> Self {
         Self {
-            flows: FlowTable::new(options.table_size),
+            flows: match options.flow_tables {
+                FlowTables::Bypass => FlowTable::new(options.table_size),
+                FlowTables::Run => FlowTable::searchable(options.table_size, TABLES, COMPILE),
+            },
+            packet: Packet::default(),
             table_miss: None,
             groups: Groups::default(),
             meters: Meters::default(),
@@ -229,6 +256,12 @@ impl Personality {
     }
 
     fn add(&mut self, key: Key, flow_mod: FlowMod, now: u64) -> Result<Received, ErrorReason> {
+        let resets = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
+        // The counters of an entry that is replaced go over to the new one (6.4).
+        let hits = match self.flows.get(&key) {
+            Some(replaced) if !resets => replaced.hits,
+            _ => Hits::default(),
+        };
         let entry = Entry {
             table: flow_mod.table_id.0,
             priority: flow_mod.priority,
@@ -239,6 +272,7 @@ impl Personality {
             flags: flow_mod.flags,
             instructions: flow_mod.instructions,
             installed_at: now,
+            hits,
         };
         match self.flows.add(key, entry) {
             Ok(()) => Ok(Received::installed(1)),
@@ -356,8 +390,8 @@ fn tell_removed(entries: &[Entry], reason: FlowRemovedReason, now: u64, out: &mu
             duration_nsec: age.subsec_nanos(),
             idle_timeout: entry.idle_timeout,
             hard_timeout: entry.hard_timeout,
-            packet_count: 0,
-            byte_count: 0,
+            packet_count: entry.hits.packets,
+            byte_count: entry.hits.bytes,
             match_fields: entry.rule.clone(),
         };
         reply(&Message::FlowRemoved(removed), Xid(0), out);

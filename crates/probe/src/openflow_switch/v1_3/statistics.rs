@@ -39,11 +39,14 @@ impl Personality {
             Request::Flow(request) => {
                 Reply::Flow(self.select(&request).into_iter().map(|e| flow_stats(e, now)).collect())
             }
-            Request::Aggregate(request) => Reply::Aggregate(AggregateStats {
-                packet_count: 0,
-                byte_count: 0,
-                flow_count: self.select(&request).len() as u32,
-            }),
+            Request::Aggregate(request) => {
+                let entries = self.select(&request);
+                Reply::Aggregate(AggregateStats {
+                    packet_count: entries.iter().map(|entry| entry.hits.packets).sum(),
+                    byte_count: entries.iter().map(|entry| entry.hits.bytes).sum(),
+                    flow_count: entries.len() as u32,
+                })
+            }
             Request::Table => Reply::Table(self.table_stats()),
             Request::PortStats(PortNumber::ANY) => {
                 Reply::PortStats(ports().map(PortStats::zero).collect())
@@ -110,8 +113,8 @@ impl Personality {
             .map(|(table, active_count)| TableStats {
                 table_id: TableId(table),
                 active_count,
-                lookup_count: 0,
-                matched_count: 0,
+                lookup_count: self.flows.lookups(table).searched,
+                matched_count: self.flows.lookups(table).matched,
             })
             .collect()
     }
@@ -155,8 +158,8 @@ fn flow_stats(entry: &Entry, now: u64) -> FlowStats {
         hard_timeout: entry.hard_timeout,
         flags: entry.flags,
         cookie: entry.cookie,
-        packet_count: 0,
-        byte_count: 0,
+        packet_count: entry.hits.packets,
+        byte_count: entry.hits.bytes,
         match_fields: entry.rule.clone(),
         instructions: entry.instructions.clone(),
     }

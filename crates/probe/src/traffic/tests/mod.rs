@@ -23,6 +23,7 @@ fn switches(count: u32, ports: u16, hosts: u32) -> Switches {
         ports,
         buffers: 0,
         table_size: 0,
+        flow_tables: crate::config::FlowTables::Bypass,
         hosts,
         connect_rate: 1.0,
         overrides: Vec::new(),

@@ -3,15 +3,15 @@
 use std::io;
 
 use openflow::wire::{FlowMod, FlowModCommand, MessageType, PacketOut};
-use openflow::{BufferId, Xid};
+use openflow::{BufferId, PortNumber};
 
 use super::{BUFFER_BITS, ConnectionError, Shard};
-use crate::config::{Matching, Mode};
+use crate::config::{FlowTables, Matching, Mode};
 use crate::engine::mailbox::Note;
 use crate::engine::openflow::connection::{HIGH_WATER, State};
 use crate::engine::recorder::RuleChange;
 use crate::ledger::Answer;
-use crate::openflow_switch::Received;
+use crate::openflow_switch::{Arriving, Received};
 use crate::topology::{Port, SwitchIndex};
 use crate::traffic::{is_discovery, read_id};
 
@@ -93,6 +93,13 @@ impl Shard {
                         self.recorder.rules(index, change, u64::from(count), at);
                     }
                 }
+                let answered = member.switch.answered_by_rules();
+                if let Some(at) = at {
+                    for sequence in answered {
+                        let answer = self.recorder.answer(index, sequence, at);
+                        self.settle(index, answer);
+                    }
+                }
             }
             Ok(Received::Malformed(problem)) => {
                 self.recorder.counts(index).malformed += 1;
@@ -132,6 +139,12 @@ impl Shard {
             let _ = member.switch.receive(frame, now, &mut member.connection.out);
             return Ok(());
         };
+        if self.plan.config.switches.flow_tables == FlowTables::Run
+            && packet_out.outputs().any(|port| port == PortNumber::TABLE)
+        {
+            let member = &mut self.members[index];
+            member.switch.packet_out(frame, now, &mut member.connection.out);
+        }
         let payload = packet_out.payload();
         if is_discovery(payload) {
             self.relay(index, &packet_out);
@@ -159,6 +172,8 @@ impl Shard {
                     None => self.recorder.counts(index).unmatched += 1,
                 }
             }
+            // What rules answer is noted where they arrive.
+            Matching::Rule => {}
             Matching::Order => {
                 let answer = self.recorder.answer_oldest(index, at);
                 self.settle(index, answer);
@@ -276,7 +291,8 @@ impl Shard {
                     && member.connection.backlog() < HIGH_WATER
                 {
                     let out = &mut member.connection.out;
-                    member.switch.packet_in(Xid(0), BufferId::NO_BUFFER, port, &frame, out);
+                    let now = self.orders.clock.now();
+                    member.switch.packet(Arriving::aside(port, &frame), now, out);
                     self.touch(index);
                 }
             }

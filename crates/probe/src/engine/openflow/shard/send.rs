@@ -9,7 +9,12 @@ use rustix::event::epoll;
 use super::{BUFFER_BITS, Shard};
 use crate::config::Mode;
 use crate::engine::openflow::connection::{HIGH_WATER, State};
+use crate::openflow_switch::{Arriving, Fate};
 use crate::schedule::Nanos;
+
+/// Packets in a row that the rules of a switch may handle in a closed loop before the thread looks
+/// after its other work.
+const MOST_HANDLED: u32 = 64;
 
 impl Shard {
     /// Lets every emulated host announce itself.
@@ -23,16 +28,11 @@ impl Shard {
                 continue;
             }
             let switch = self.recorder.switches[index].index;
+            let now = self.orders.clock.now();
             for (port, frame) in self.plan.hosts.arp_announcements(switch, self.plan.run_key) {
                 let member = &mut self.members[index];
                 let out = &mut member.connection.out;
-                member.switch.packet_in(
-                    Xid(0),
-                    BufferId::NO_BUFFER,
-                    u32::from(port.0),
-                    &frame,
-                    out,
-                );
+                member.switch.packet(Arriving::aside(port.0.into(), &frame), now, out);
             }
             self.touch(index);
         }
@@ -88,11 +88,11 @@ impl Shard {
     }
 
     fn fill_and_flush(&mut self, index: usize) -> io::Result<()> {
-        let traffic = self.traffic_time(self.orders.clock.now());
-        if let (Some(at), true) = (traffic, self.members[index].ready) {
+        let now = self.orders.clock.now();
+        if let (Some(at), true) = (self.traffic_time(now), self.members[index].ready) {
             match self.plan.config.traffic.mode {
-                Mode::Open => self.fill_from_schedule(index),
-                Mode::Closed { window, .. } => self.fill_window(index, window, at),
+                Mode::Open => self.fill_from_schedule(index, now),
+                Mode::Closed { window, .. } => self.fill_window(index, window, now, at),
                 Mode::Flood => self.flood(index, at)?,
             }
         }
@@ -113,30 +113,41 @@ impl Shard {
         Ok(())
     }
 
-    fn fill_from_schedule(&mut self, index: usize) {
+    fn fill_from_schedule(&mut self, index: usize, now: u64) {
         while self.members[index].connection.backlog() < HIGH_WATER {
             let Some((due, held_back)) = self.members[index].connection.pending.pop_front() else {
                 break;
             };
-            self.emit(index, due, held_back);
+            self.emit(index, due, held_back, now);
         }
     }
 
-    fn fill_window(&mut self, index: usize, window: u32, at: u64) {
+    fn fill_window(&mut self, index: usize, window: u32, now: u64, at: u64) {
         let switch = self.recorder.switches[index].index;
         if !self.plan.is_active(switch, at) {
             return;
         }
+        let mut handled = 0;
         while self.recorder.switches[index].ledger.in_loop() < window
             && self.members[index].connection.backlog() < HIGH_WATER
         {
             self.recorder.due(index, at);
-            self.emit(index, at, false);
+            if self.emit(index, at, false, now) == Fate::ToController {
+                continue;
+            }
+            // A packet that the rules handle takes no place in the window, so that nothing else
+            // would end this.
+            handled += 1;
+            if handled == MOST_HANDLED {
+                self.touch(index);
+                break;
+            }
         }
     }
 
-    /// Writes one packet-in into the connection's outgoing bytes.
-    fn emit(&mut self, index: usize, due: u64, held_back: bool) {
+    /// Hands a packet to the switch, which writes the packet-in that it leads to, if any, into the
+    /// connection's outgoing bytes.
+    fn emit(&mut self, index: usize, due: u64, held_back: bool, now: u64) -> Fate {
         let sequence = self.recorder.issue(index, due);
         let member = &mut self.members[index];
         self.frame.clear();
@@ -146,14 +157,20 @@ impl Shard {
             _ => BufferId(sequence as u32 & ((1 << BUFFER_BITS) - 1)),
         };
         let out = &mut member.connection.out;
-        member.switch.packet_in(
-            Xid(sequence as u32),
+        let packet = Arriving {
+            frame: &self.frame,
+            port: port.0.into(),
+            xid: Xid(sequence as u32),
             buffer_id,
-            u32::from(port.0),
-            &self.frame,
-            out,
-        );
-        member.connection.mark(sequence, held_back);
+            awaits: Some(sequence),
+        };
+        let fate = member.switch.packet(packet, now, out);
+        match fate {
+            Fate::ToController => member.connection.mark(sequence, held_back),
+            Fate::Forwarded => self.recorder.handled(index, sequence, true),
+            Fate::Dropped => self.recorder.handled(index, sequence, false),
+        }
+        fate
     }
 
     /// Keeps the connection's send buffer full of prepared packet-ins.

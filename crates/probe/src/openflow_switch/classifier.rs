@@ -1,0 +1,136 @@
+//! Finds the entry of highest priority that a packet matches: tuple space search (Srinivasan, Suri
+//! and Varghese, SIGCOMM 1999), as Open vSwitch does it.
+//!
+//! Entries with the same mask share a hash table over their masked values. A packet is looked up in
+//! one table after the other, those with the highest priorities first, until none that is left
+//! can hold a better entry. Controllers use few masks, so the cost hardly depends on the number of
+//! entries.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use super::flow_key::{Condition, FlowKey, WORDS};
+
+/// Entries by what they match. `K` names an entry.
+#[derive(Clone, Debug)]
+pub(super) struct Classifier<K> {
+    /// By falling highest priority.
+    tuples: Vec<Tuple<K>>,
+}
+
+/// Entries with the same mask.
+#[derive(Clone, Debug)]
+struct Tuple<K> {
+    mask: FlowKey,
+    /// The words in which the mask is not zero.
+    words: Vec<(usize, u64)>,
+    /// By masked value; those of equal value best first.
+    entries: HashMap<Box<[u64]>, Vec<Ranked<K>>>,
+    /// Number of entries by priority.
+    priorities: BTreeMap<u32, usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Ranked<K> {
+    rank: Rank,
+    key: K,
+}
+
+/// Which of several entries that match wins: the one of higher priority, among equals the older
+/// one. The specification leaves the latter open.
+type Rank = (u32, Reverse<u64>);
+
+impl<K> Default for Classifier<K> {
+    fn default() -> Self {
+        Self { tuples: Vec::new() }
+    }
+}
+
+impl<K: Clone + PartialEq> Classifier<K> {
+    pub(super) fn insert(&mut self, condition: &Condition, priority: u32, number: u64, key: K) {
+        let at = match self.tuples.iter().position(|tuple| tuple.mask == condition.mask) {
+            Some(at) => at,
+            None => {
+                self.tuples.push(Tuple::new(condition.mask));
+                self.tuples.len() - 1
+            }
+        };
+        let tuple = &mut self.tuples[at];
+        let mut masked = [0; WORDS];
+        let value: Box<[u64]> = tuple.masked(&condition.value, &mut masked).into();
+        let ranked = Ranked { rank: (priority, Reverse(number)), key };
+        let entries = tuple.entries.entry(value).or_default();
+        let place = entries.partition_point(|entry| entry.rank > ranked.rank);
+        entries.insert(place, ranked);
+        *tuple.priorities.entry(priority).or_default() += 1;
+        self.sort();
+    }
+
+    pub(super) fn remove(&mut self, condition: &Condition, priority: u32, key: &K) {
+        let Some(at) = self.tuples.iter().position(|tuple| tuple.mask == condition.mask) else {
+            return;
+        };
+        let tuple = &mut self.tuples[at];
+        let mut masked = [0; WORDS];
+        let value = tuple.masked(&condition.value, &mut masked);
+        let Some(entries) = tuple.entries.get_mut(value) else { return };
+        let Some(place) = entries.iter().position(|entry| entry.key == *key) else { return };
+        entries.remove(place);
+        if entries.is_empty() {
+            tuple.entries.remove(value);
+        }
+        if let Some(count) = tuple.priorities.get_mut(&priority) {
+            *count -= 1;
+            if *count == 0 {
+                tuple.priorities.remove(&priority);
+            }
+        }
+        if tuple.priorities.is_empty() {
+            self.tuples.remove(at);
+        } else {
+            self.sort();
+        }
+    }
+
+    /// The entry that a packet with this key meets.
+    pub(super) fn find(&self, packet: &FlowKey) -> Option<&K> {
+        let mut best: Option<&Ranked<K>> = None;
+        for tuple in &self.tuples {
+            if best.is_some_and(|best| best.rank.0 > tuple.highest()) {
+                break;
+            }
+            let mut masked = [0; WORDS];
+            let value = tuple.masked(packet, &mut masked);
+            let found = tuple.entries.get(value).and_then(|entries| entries.first());
+            if let Some(found) = found
+                && best.is_none_or(|best| found.rank > best.rank)
+            {
+                best = Some(found);
+            }
+        }
+        best.map(|ranked| &ranked.key)
+    }
+
+    /// Changes move a tuple by a place or two, if at all, so that the order is nearly there.
+    fn sort(&mut self) {
+        self.tuples.sort_by_key(|tuple| Reverse(tuple.highest()));
+    }
+}
+
+impl<K> Tuple<K> {
+    fn new(mask: FlowKey) -> Self {
+        let words = mask.0.iter().copied().enumerate().filter(|(_, word)| *word != 0).collect();
+        Self { mask, words, entries: HashMap::new(), priorities: BTreeMap::new() }
+    }
+
+    fn highest(&self) -> u32 {
+        self.priorities.last_key_value().map_or(0, |(priority, _)| *priority)
+    }
+
+    fn masked<'a>(&self, key: &FlowKey, space: &'a mut [u64; WORDS]) -> &'a [u64] {
+        for (place, (word, mask)) in space.iter_mut().zip(&self.words) {
+            *place = key.0[*word] & mask;
+        }
+        &space[..self.words.len()]
+    }
+}

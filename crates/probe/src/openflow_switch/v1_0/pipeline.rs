@@ -1,0 +1,164 @@
+//! Runs the table on a packet: OpenFlow 1.0.0, 3.3 and 3.4.
+
+use openflow::PortNumber;
+use openflow::v1_0::{Action, PortNo};
+use openflow::v1_3::{NO_COOKIE, OxmField};
+
+use super::super::flow_key::FlowKey;
+use super::super::packet::Packet;
+use super::super::passage::{ACTION, MOST_ACTIONS, NO_MATCH, Passage, ToController};
+use super::{Personality, SwitchOptions, rank};
+
+const VLAN_TYPE: u16 = 0x8100;
+
+impl Personality {
+    /// Runs a packet through the table. `miss_send_len` bytes go to the controller of a packet that
+    /// matches nothing.
+    pub(in super::super) fn process(
+        &mut self,
+        options: &SwitchOptions,
+        miss_send_len: u16,
+        in_port: u16,
+        frame: &[u8],
+        now: u64,
+        passage: &mut Passage,
+    ) {
+        let mut packet = std::mem::take(&mut self.packet);
+        packet.load(frame);
+        let key = FlowKey::v1_0(&packet, in_port);
+        match self.flows.hit(0, &key, frame.len(), now) {
+            Some(entry) => {
+                let priority = rank(entry.priority, &entry.rule);
+                let mut walk =
+                    Walk { options, in_port, packet: &mut packet, key, priority, passage };
+                walk.apply(&entry.instructions);
+            }
+            // A packet without entry goes to the controller (3.4).
+            None => {
+                let bytes = packet.bytes().to_vec();
+                let missed = ToController { reason: NO_MATCH, ..to_controller(key, bytes) };
+                passage.to_controller.push(ToController { max_len: miss_send_len, ..missed });
+            }
+        }
+        self.packet = packet;
+    }
+
+    /// Carries out the actions of a packet-out that lead through the table: those up to the first
+    /// output to [`PortNumber::TABLE`] (5.3.6).
+    #[expect(clippy::too_many_arguments, reason = "as `process`, and what the packet-out says")]
+    pub(in super::super) fn process_packet_out(
+        &mut self,
+        options: &SwitchOptions,
+        miss_send_len: u16,
+        in_port: u16,
+        actions: &[Action],
+        frame: &[u8],
+        now: u64,
+        passage: &mut Passage,
+    ) {
+        let to_table = |action: &Action| {
+            matches!(action, Action::Output { port, .. }
+                if PortNumber::from_v1_0(port.0) == PortNumber::TABLE)
+        };
+        let Some(before) = actions.iter().position(to_table) else { return };
+        let (mut packet, mut ignored) = (Packet::default(), Passage::default());
+        packet.load(frame);
+        let key = FlowKey::v1_0(&packet, in_port);
+        let passed = &mut ignored;
+        let mut walk =
+            Walk { options, in_port, packet: &mut packet, key, priority: 0, passage: passed };
+        walk.apply(&actions[..before]);
+        self.process(options, miss_send_len, in_port, packet.bytes(), now, passage);
+    }
+}
+
+/// A packet that an action sends; 1.0 has no further tables and tells no cookie.
+fn to_controller(key: FlowKey, bytes: Vec<u8>) -> ToController {
+    ToController {
+        reason: ACTION,
+        table_id: 0,
+        priority: 0,
+        cookie: NO_COOKIE,
+        max_len: u16::MAX,
+        may_buffer: true,
+        metadata: 0,
+        key,
+        bytes,
+    }
+}
+
+/// A packet with the entry's actions ahead.
+struct Walk<'a> {
+    options: &'a SwitchOptions,
+    in_port: u16,
+    packet: &'a mut Packet,
+    key: FlowKey,
+    /// Of the entry.
+    priority: u32,
+    passage: &'a mut Passage,
+}
+
+impl Walk<'_> {
+    /// Applies actions in order (3.3).
+    fn apply(&mut self, actions: &[Action]) {
+        for action in actions.iter().take(MOST_ACTIONS as usize) {
+            match action {
+                Action::Output { port, max_len } => self.output(*port, *max_len),
+                Action::Enqueue { port, .. } => self.output(*port, u16::MAX),
+                Action::SetVlanVid(vid) => {
+                    self.tag();
+                    self.packet.set(OxmField::VLAN_VID, (*vid).into());
+                }
+                Action::SetVlanPcp(priority) => {
+                    self.tag();
+                    self.packet.set(OxmField::VLAN_PCP, (*priority).into());
+                }
+                Action::StripVlan => self.packet.pop_vlan(),
+                Action::SetDlSrc(address) => self.set(OxmField::ETH_SRC, address.to_bits()),
+                Action::SetDlDst(address) => self.set(OxmField::ETH_DST, address.to_bits()),
+                Action::SetNwSrc(address) => self.set(OxmField::IPV4_SRC, address.to_bits().into()),
+                Action::SetNwDst(address) => self.set(OxmField::IPV4_DST, address.to_bits().into()),
+                Action::SetNwTos(tos) => self.set(OxmField::IP_DSCP, (tos >> 2).into()),
+                Action::SetTpSrc(port) => {
+                    self.set(OxmField::TCP_SRC, (*port).into());
+                    self.set(OxmField::UDP_SRC, (*port).into());
+                }
+                Action::SetTpDst(port) => {
+                    self.set(OxmField::TCP_DST, (*port).into());
+                    self.set(OxmField::UDP_DST, (*port).into());
+                }
+                Action::Vendor { .. } | Action::Other { .. } => {}
+            }
+        }
+    }
+
+    /// Adds a tag if there is none (table 5).
+    fn tag(&mut self) {
+        if !self.packet.is_tagged() {
+            self.packet.push_vlan(VLAN_TYPE);
+        }
+    }
+
+    fn set(&mut self, field: OxmField, value: u64) {
+        self.packet.set(field, value.into());
+    }
+
+    fn output(&mut self, port: PortNo, max_len: u16) {
+        let ports = self.options.ports;
+        self.passage.forwarded |= match PortNumber::from_v1_0(port.0) {
+            PortNumber::CONTROLLER => {
+                let bytes = self.packet.bytes().to_vec();
+                let packet = to_controller(self.key, bytes);
+                let priority = self.priority;
+                self.passage.to_controller.push(ToController { max_len, priority, ..packet });
+                false
+            }
+            PortNumber::IN_PORT | PortNumber::LOCAL => true,
+            PortNumber::FLOOD | PortNumber::ALL | PortNumber::NORMAL => {
+                ports > u16::from((1..=ports).contains(&self.in_port))
+            }
+            // Out of the port that it came in by, a packet goes by IN_PORT alone (5.2.4).
+            _ => (1..=ports).contains(&port.0) && port.0 != self.in_port,
+        };
+    }
+}

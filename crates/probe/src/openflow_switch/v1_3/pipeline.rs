@@ -1,0 +1,385 @@
+//! Runs the tables on a packet: OpenFlow 1.3.5, 5.1 and 5.3 to 5.10.
+//!
+//! Carried out are: goto-table, metadata, apply-, write- and clear-actions, output, groups of all
+//! types, set-field, VLAN tags, the IP TTL. Left out, since they change neither where a packet goes
+//! nor what a controller sees of the packets that the probe makes: meters, queues, MPLS and PBB
+//! tags. A packet whose TTL becomes invalid is dropped, as the default of OFPT_SET_ASYNC has it.
+
+use openflow::PortNumber;
+use openflow::v1_3::{
+    Action, Bucket, GroupId, GroupType, Instruction, MaxLen, NO_COOKIE, OxmField, TableId,
+};
+
+use super::super::flow_key::FlowKey;
+use super::super::packet::Packet;
+use super::super::passage::{ACTION, MOST_ACTIONS, NO_MATCH, Passage, ToController};
+use super::groups::Groups;
+use super::{Entry, Personality, SwitchOptions};
+
+/// Groups that a packet may pass in a row; more is a loop.
+const MOST_GROUPS: u32 = 8;
+
+impl Personality {
+    /// Runs a packet through the tables, from table 0 on.
+    pub(in super::super) fn process(
+        &mut self,
+        options: &SwitchOptions,
+        in_port: u32,
+        frame: &[u8],
+        now: u64,
+        passage: &mut Passage,
+    ) {
+        let mut packet = std::mem::take(&mut self.packet);
+        packet.load(frame);
+        let mut walk = Walk::new(options, &self.groups, in_port, packet, passage);
+        let mut set = ActionSet::default();
+        let mut next = Some(0);
+        while let Some(table) = next {
+            walk.key = FlowKey::v1_3(&walk.packet, in_port, walk.metadata);
+            let length = walk.packet.bytes().len();
+            // Without a table-miss entry, what matches nothing is dropped (5.4).
+            let Some(entry) = self.flows.hit(table, &walk.key, length, now) else {
+                set.actions.clear();
+                break;
+            };
+            walk.origin = Origin::of(entry);
+            next = walk.instructions(entry, &mut set);
+        }
+        walk.action_set(set);
+        let Walk { packet, group_hits, .. } = walk;
+        self.packet = packet;
+        for hit in group_hits {
+            self.groups.count(hit);
+        }
+    }
+
+    /// Carries out the actions of a packet-out that lead through the tables: those up to the first
+    /// output to [`PortNumber::TABLE`] (7.3.7).
+    pub(in super::super) fn process_packet_out(
+        &mut self,
+        options: &SwitchOptions,
+        in_port: u32,
+        actions: &[Action],
+        frame: &[u8],
+        now: u64,
+        passage: &mut Passage,
+    ) {
+        let to_table = |action: &Action| matches!(action, Action::Output { port, .. } if *port == PortNumber::TABLE);
+        let Some(before) = actions.iter().position(to_table) else { return };
+        let mut packet = Packet::default();
+        packet.load(frame);
+        let mut ignored = Passage::default();
+        let mut walk = Walk::new(options, &self.groups, in_port, packet, &mut ignored);
+        walk.key = FlowKey::v1_3(&walk.packet, in_port, 0);
+        if walk.apply(&actions[..before], 0) {
+            let changed = walk.packet;
+            self.process(options, in_port, changed.bytes(), now, passage);
+        }
+    }
+}
+
+/// The entry that acts, as packet-ins name it.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    table: u8,
+    priority: u16,
+    cookie: u64,
+    /// A table-miss entry: priority 0 and no condition (5.4).
+    is_table_miss: bool,
+}
+
+impl Origin {
+    fn of(entry: &Entry) -> Self {
+        let is_table_miss = entry.priority == 0 && entry.rule.fields.is_empty();
+        let Entry { table, priority, cookie, .. } = *entry;
+        Self { table, priority, cookie, is_table_miss }
+    }
+}
+
+/// A packet that passed a bucket of a group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GroupHit {
+    pub(super) group: GroupId,
+    pub(super) bucket: usize,
+    pub(super) bytes: u64,
+    /// Whether the group counts the packet, or has done so for another bucket.
+    pub(super) is_first: bool,
+}
+
+/// A packet on its way.
+struct Walk<'a> {
+    options: &'a SwitchOptions,
+    groups: &'a Groups,
+    in_port: u32,
+    packet: Packet,
+    /// As the table saw it last.
+    key: FlowKey,
+    metadata: u64,
+    origin: Origin,
+    actions_left: u32,
+    group_hits: Vec<GroupHit>,
+    passage: &'a mut Passage,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        options: &'a SwitchOptions,
+        groups: &'a Groups,
+        in_port: u32,
+        packet: Packet,
+        passage: &'a mut Passage,
+    ) -> Self {
+        Self {
+            options,
+            groups,
+            in_port,
+            packet,
+            key: FlowKey::ZERO,
+            metadata: 0,
+            origin: Origin { table: 0, priority: 0, cookie: NO_COOKIE, is_table_miss: false },
+            actions_left: MOST_ACTIONS,
+            group_hits: Vec::new(),
+            passage,
+        }
+    }
+
+    /// Carries out the instructions of an entry in the order of section 5.9, whatever their order
+    /// in the message; returns the table to go on in.
+    fn instructions(&mut self, entry: &Entry, set: &mut ActionSet) -> Option<u8> {
+        let instructions = &entry.instructions;
+        for instruction in instructions {
+            if let Instruction::ApplyActions(actions) = instruction
+                && !self.apply(actions, 0)
+            {
+                set.actions.clear();
+                return None;
+            }
+        }
+        if instructions.contains(&Instruction::ClearActions) {
+            set.actions.clear();
+        }
+        let mut next = None;
+        for instruction in instructions {
+            match instruction {
+                Instruction::WriteActions(actions) => {
+                    set.write(actions, self.origin.is_table_miss);
+                }
+                Instruction::WriteMetadata { metadata, mask } => {
+                    self.metadata = self.metadata & !mask | metadata & mask;
+                }
+                // A packet only ever goes to a later table, so that it comes to an end.
+                Instruction::GotoTable(TableId(table)) if *table > entry.table => {
+                    next = Some(*table);
+                }
+                _ => {}
+            }
+        }
+        next
+    }
+
+    /// Executes the action set at the end of the pipeline (5.10).
+    fn action_set(&mut self, set: ActionSet) {
+        // No single entry is behind the set, so that there is no cookie to name (7.4.1).
+        self.origin.cookie = NO_COOKIE;
+        self.origin.is_table_miss = set.output_is_of_table_miss;
+        self.execute(set.actions, 0);
+    }
+
+    /// Executes actions as a set.
+    fn execute(&mut self, mut actions: Vec<Action>, depth: u32) {
+        // A group takes precedence over an output.
+        if actions.iter().any(|action| matches!(action, Action::Group(_))) {
+            actions.retain(|action| !matches!(action, Action::Output { .. }));
+        }
+        actions.sort_by_key(stage);
+        self.apply(&actions, depth);
+    }
+
+    /// Applies actions in order; false if the packet is gone.
+    fn apply(&mut self, actions: &[Action], depth: u32) -> bool {
+        for action in actions {
+            let Some(left) = self.actions_left.checked_sub(1) else { return false };
+            self.actions_left = left;
+            match action {
+                Action::Output { port, max_len } => self.output(*port, *max_len),
+                Action::Group(group) => self.group(*group, depth),
+                Action::PushVlan(ethernet_type) => self.packet.push_vlan(*ethernet_type),
+                Action::PopVlan => self.packet.pop_vlan(),
+                Action::SetNwTtl(ttl) => self.packet.set_ttl(*ttl),
+                Action::DecNwTtl if !self.packet.decrement_ttl() => return false,
+                Action::SetField(oxm) => {
+                    if let Some((field, value, _)) = oxm.condition() {
+                        self.packet.set(field, value);
+                    }
+                }
+                _ => {}
+            }
+        }
+        true
+    }
+
+    fn output(&mut self, port: PortNumber, max_len: MaxLen) {
+        let ports = u32::from(self.options.ports);
+        self.passage.forwarded |= match port {
+            PortNumber::CONTROLLER => {
+                self.punt(max_len);
+                false
+            }
+            PortNumber::IN_PORT | PortNumber::LOCAL => true,
+            PortNumber::FLOOD | PortNumber::ALL | PortNumber::NORMAL => {
+                ports > u32::from((1..=ports).contains(&self.in_port))
+            }
+            // Out of the port that it came in by, a packet goes by IN_PORT alone (5.12).
+            PortNumber(port) => (1..=ports).contains(&port) && port != self.in_port,
+        };
+    }
+
+    /// Sends the packet to the controller.
+    fn punt(&mut self, max_len: MaxLen) {
+        self.passage.to_controller.push(ToController {
+            reason: if self.origin.is_table_miss { NO_MATCH } else { ACTION },
+            table_id: self.origin.table,
+            priority: self.origin.priority.into(),
+            cookie: self.origin.cookie,
+            max_len: max_len.0,
+            may_buffer: max_len != MaxLen::NO_BUFFER,
+            metadata: self.metadata,
+            key: self.key,
+            bytes: self.packet.bytes().to_vec(),
+        });
+    }
+
+    /// Processes a copy of the packet by a group (5.6).
+    fn group(&mut self, id: GroupId, depth: u32) {
+        let groups = self.groups;
+        let Some((group_type, buckets)) = groups.get(id) else { return };
+        if depth >= MOST_GROUPS {
+            return;
+        }
+        let chosen: Vec<usize> = match group_type {
+            GroupType::ALL => (0..buckets.len()).collect(),
+            GroupType::INDIRECT => (0..buckets.len().min(1)).collect(),
+            GroupType::SELECT => self.selected(buckets).into_iter().collect(),
+            GroupType::FAST_FAILOVER => {
+                buckets.iter().position(|bucket| self.is_live(bucket, depth)).into_iter().collect()
+            }
+            _ => return,
+        };
+        let origin = self.origin;
+        for (place, bucket) in chosen.into_iter().enumerate() {
+            let Some(actions) = buckets.get(bucket).map(|bucket| bucket.actions.clone()) else {
+                continue;
+            };
+            let bytes = self.packet.bytes().len() as u64;
+            self.group_hits.push(GroupHit { group: id, bucket, bytes, is_first: place == 0 });
+            let before = self.packet.clone();
+            // What a bucket sends comes of no single entry (7.4.1).
+            self.origin.cookie = NO_COOKIE;
+            self.origin.is_table_miss = false;
+            self.execute(actions, depth + 1);
+            self.packet = before;
+            self.origin = origin;
+            if self.actions_left == 0 {
+                return;
+            }
+        }
+    }
+
+    /// The live bucket that a packet's headers choose, by the weights.
+    fn selected(&self, buckets: &[Bucket]) -> Option<usize> {
+        let live = || {
+            let places = buckets.iter().enumerate();
+            places.filter(|(_, bucket)| self.is_live(bucket, 0) && bucket.weight > 0)
+        };
+        let total: u64 = live().map(|(_, bucket)| u64::from(bucket.weight)).sum();
+        let mut left = self.headers_hash().checked_rem(total)?;
+        for (place, bucket) in live() {
+            match left.checked_sub(u64::from(bucket.weight)) {
+                Some(rest) => left = rest,
+                None => return Some(place),
+            }
+        }
+        None
+    }
+
+    /// A number that is the same for all packets of a flow: of addresses, protocol and ports.
+    fn headers_hash(&self) -> u64 {
+        const FIELDS: [OxmField; 11] = [
+            OxmField::ETH_SRC,
+            OxmField::ETH_DST,
+            OxmField::IP_PROTO,
+            OxmField::IPV4_SRC,
+            OxmField::IPV4_DST,
+            OxmField::IPV6_SRC,
+            OxmField::IPV6_DST,
+            OxmField::TCP_SRC,
+            OxmField::TCP_DST,
+            OxmField::UDP_SRC,
+            OxmField::UDP_DST,
+        ];
+        let values = FIELDS.iter().filter_map(|field| self.packet.field(*field));
+        // FNV-1a over words, and a last mix, since its low bits depend on low bits alone.
+        let hash = values.fold(0xcbf2_9ce4_8422_2325_u64, |hash, value| {
+            let word = (value >> 64) as u64 ^ value as u64;
+            (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        hash ^ hash >> 32
+    }
+
+    /// Whether what a bucket watches is live (5.6.1): ports of emulated switches always are.
+    fn is_live(&self, bucket: &Bucket, depth: u32) -> bool {
+        let watches_nothing =
+            bucket.watch_port == PortNumber::ANY && bucket.watch_group == GroupId::ANY;
+        let port_is_live = (1..=u32::from(self.options.ports)).contains(&bucket.watch_port.0);
+        let group_is_live = || {
+            depth < MOST_GROUPS
+                && self.groups.get(bucket.watch_group).is_some_and(|(_, buckets)| {
+                    buckets.iter().any(|bucket| self.is_live(bucket, depth + 1))
+                })
+        };
+        watches_nothing || port_is_live || group_is_live()
+    }
+}
+
+/// The actions that are executed when the packet leaves the pipeline: one of each type, and for
+/// set-field one of each field (5.10).
+#[derive(Debug, Default)]
+struct ActionSet {
+    actions: Vec<Action>,
+    output_is_of_table_miss: bool,
+}
+
+impl ActionSet {
+    fn write(&mut self, actions: &[Action], of_table_miss: bool) {
+        for action in actions {
+            let same = |other: &&mut Action| match (&**other, action) {
+                (Action::SetField(mine), Action::SetField(new)) => mine.field() == new.field(),
+                (mine, new) => mine.kind() == new.kind(),
+            };
+            if let Action::Output { .. } = action {
+                self.output_is_of_table_miss = of_table_miss;
+            }
+            match self.actions.iter_mut().find(same) {
+                Some(known) => *known = action.clone(),
+                None => self.actions.push(action.clone()),
+            }
+        }
+    }
+}
+
+/// When an action of a set is executed (5.10).
+fn stage(action: &Action) -> u8 {
+    match action {
+        Action::CopyTtlIn => 0,
+        Action::PopVlan | Action::PopMpls(_) | Action::PopPbb => 1,
+        Action::PushMpls(_) => 2,
+        Action::PushPbb(_) => 3,
+        Action::PushVlan(_) => 4,
+        Action::CopyTtlOut => 5,
+        Action::DecMplsTtl | Action::DecNwTtl => 6,
+        Action::SetField(_) | Action::SetMplsTtl(_) | Action::SetNwTtl(_) => 7,
+        Action::SetQueue(_) => 8,
+        Action::Group(_) => 9,
+        _ => 10,
+    }
+}
