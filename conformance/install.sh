@@ -3,7 +3,7 @@
 #
 #     conformance/install.sh [PEER...]
 #
-# Peers are openvswitch, os-ken, finsy, p4runtime-shell and p4runtime-descriptors; without
+# Peers are openvswitch, os-ken, faucet, finsy, p4runtime-shell and p4runtime-descriptors; without
 # arguments, all of them. Open vSwitch's test controller comes from the system's packages, and the
 # rest from PyPI, in the versions that conformance/peers/*.txt name, each into a folder of its own
 # under conformance/.peers or, if it is set, under $PLANIMETER_PEERS. What is there already in that
@@ -56,6 +56,17 @@ python_ready() {
         { say "Python 3.10 or later is needed, and this is $(python3 --version)" >&2; return 1; }
 }
 
+# A part of Faucet is written in C and comes as source.
+can_compile() {
+    is_current faucet && return
+    python_ready || return 1
+    local header
+    header=$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h
+    if [ ! -e "$header" ] || ! command -v cc >/dev/null; then
+        system_package gcc libc6-dev python3-dev || return 1
+    fi
+}
+
 # is_current PEER: whether what is installed is what the list of versions asks for.
 is_current() { cmp -s "$here/peers/$1.txt" "$peers/$1/installed.txt"; }
 
@@ -91,6 +102,7 @@ install() {
     case $1 in
         openvswitch) openvswitch ;;
         os-ken | finsy | p4runtime-shell) environment "$1" ;;
+        faucet) can_compile && environment "$1" ;;
         p4runtime-descriptors) p4runtime_descriptors ;;
         *)
             say "there is no peer $1" >&2
@@ -100,7 +112,7 @@ install() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- openvswitch os-ken finsy p4runtime-shell p4runtime-descriptors
+    set -- openvswitch os-ken faucet finsy p4runtime-shell p4runtime-descriptors
 fi
 mkdir -p "$peers"
 # Two at once would trample on each other.

@@ -16,6 +16,8 @@ pub enum Peer {
     OvsTestcontroller,
     /// os-ken, an OpenFlow controller framework in Python.
     OsKen,
+    /// Faucet, an OpenFlow controller for production networks, on os-ken.
+    Faucet,
     /// finsy, a P4Runtime controller framework in Python.
     Finsy,
     /// p4runtime-shell, the P4 consortium's P4Runtime client in Python.
@@ -36,6 +38,7 @@ impl Peer {
         let program = match self {
             Self::OvsTestcontroller => on_search_path("ovs-testcontroller"),
             Self::OsKen => interpreter("os-ken"),
+            Self::Faucet => interpreter("faucet"),
             Self::Finsy => interpreter("finsy"),
             Self::P4RuntimeShell => interpreter("p4runtime-shell"),
         };

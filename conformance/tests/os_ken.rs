@@ -35,6 +35,46 @@ fn answers_16_and_64_switches() {
     }
 }
 
+#[test]
+fn its_rules_keep_packets_in_switches_that_run_their_tables() {
+    for (protocol, example) in VERSIONS {
+        let Some((mut controller, address)) = start(example) else { return };
+        let result = ProbeRun::start(&[
+            ("protocol", protocol),
+            ("controller.address", &address.to_string()),
+            ("switches.count", "2"),
+            ("switches.flow-tables", "run"),
+            ("traffic.rate", "20"),
+            ("timing.connect-timeout", "30s"),
+            ("timing.settle", "500ms"),
+            ("timing.warmup", "0s"),
+            ("timing.measure", "3s"),
+        ])
+        .finish();
+        let counts = result.trial().counts;
+        // Until the rule is there, each direction has a packet-in, or some where os-ken is slow.
+        assert!((4..=60).contains(&counts.sent), "{counts:?}");
+        assert_eq!((counts.due, counts.forwarded_by_rules), (120, 120 - counts.sent), "{counts:?}");
+        assert_eq!((counts.answered, counts.lost), (counts.sent, 0), "{counts:?}");
+        assert_eq!((counts.duplicated, counts.unmatched), (0, 0), "{counts:?}");
+        assert_eq!((counts.dropped_by_rules, counts.malformed), (0, 0), "{counts:?}");
+        let said = controller.output().lines().filter(|line| line.starts_with("rule ")).count();
+        assert_eq!(counts.rules_installed, said as u64, "{}", controller.output());
+        assert!(controller.try_wait().is_none());
+    }
+}
+
+/// Starts an example; nothing where os-ken is not installed.
+fn start(example: &str) -> Option<(Running, std::net::SocketAddr)> {
+    // Asked for once more below, since a command can be used only once.
+    Peer::OsKen.command()?;
+    Some(Running::start_listening(|port| {
+        let mut command = Peer::OsKen.command().unwrap_or_else(|| Command::new("false"));
+        command.arg(repository().join("examples/os-ken").join(example)).arg(port.to_string());
+        command
+    }))
+}
+
 /// So many packet-ins of each switch within a second. The run goes on until the last is answered,
 /// so that a slow machine changes nothing. Returns nothing where os-ken is not installed.
 fn run(
@@ -44,13 +84,7 @@ fn run(
     packets: u32,
     buffers: u32,
 ) -> Option<(Running, RunResult)> {
-    // Asked for once more below, since a command can be used only once.
-    Peer::OsKen.command()?;
-    let (controller, address) = Running::start_listening(|port| {
-        let mut command = Peer::OsKen.command().unwrap_or_else(|| Command::new("false"));
-        command.arg(repository().join("examples/os-ken").join(example)).arg(port.to_string());
-        command
-    });
+    let (controller, address) = start(example)?;
     let run = ProbeRun::start(&[
         ("protocol", protocol),
         ("controller.address", &address.to_string()),

@@ -12,7 +12,7 @@ pub(crate) mod recorder;
 
 use std::time::Duration;
 
-use crate::config::Config;
+use crate::config::{Config, FlowTables};
 use crate::ledger::Window;
 use crate::schedule::SchedulePlan;
 use crate::topology::Topology;
@@ -64,6 +64,15 @@ impl TrialPlan {
         let timing = &self.config.timing;
         let from = nanos(timing.warmup);
         Window { from, to: from.saturating_add(nanos(timing.measure)) }
+    }
+
+    /// Nanoseconds from the beginning of the time to settle until hosts announce themselves.
+    pub(crate) fn introduction_delay(&self) -> u64 {
+        match self.config.switches.flow_tables {
+            FlowTables::Bypass => 0,
+            // Without the controller's rules a switch would drop the announcements.
+            FlowTables::Run => nanos(self.config.timing.settle) / 2,
+        }
     }
 
     /// Nanoseconds between two attempts of a thread to connect.

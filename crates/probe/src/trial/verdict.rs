@@ -50,6 +50,16 @@ pub(crate) fn piled_up(sent: u64, answers_in_window: u64, outstanding: (u64, u64
 }
 
 pub(crate) fn verdict(evidence: &Evidence<'_>) -> Verdict {
+    let counts = evidence.counts;
+    let handled = counts.handled_by_rules();
+    if counts.sent == 0 && handled > 0 && counts.unsent() == 0 {
+        return judge(
+            Saturated::Neither,
+            format!(
+                "No packet-in left: rules handled all of the {handled} packets in the switches."
+            ),
+        );
+    }
     match evidence.mode {
         Mode::Open => open_loop(evidence),
         Mode::Closed { window, .. } => closed_loop(evidence, window),
@@ -61,15 +71,6 @@ fn open_loop(evidence: &Evidence<'_>) -> Verdict {
     let Evidence { counts, send_lag, .. } = *evidence;
     if counts.due == 0 {
         return judge(Saturated::Unknown, "No packet-in was due in the measure window.".into());
-    }
-    let handled = counts.handled_by_rules();
-    if counts.sent == 0 && handled > 0 && counts.unsent() == 0 {
-        return judge(
-            Saturated::Neither,
-            format!(
-                "No packet-in left: rules handled all of the {handled} packets in the switches."
-            ),
-        );
     }
     let share = |count: u64| count as f64 / counts.due as f64;
     let unsent = counts.unsent();
@@ -399,6 +400,26 @@ mod tests {
         assert_eq!(verdict(&cut).saturated, Saturated::Controller);
         let none = counts(0, 0, 0);
         assert_eq!(verdict(&evidence(&none, &on_time)).saturated, Saturated::Unknown);
+    }
+
+    #[test]
+    fn what_rules_handle_accuses_nobody() {
+        let on_time = Latency { samples: 1, p90_ns: 20_000, ..Latency::default() };
+        let some =
+            Counts { forwarded_by_rules: 600, dropped_by_rules: 300, ..counts(1000, 100, 100) };
+        assert_eq!(verdict(&evidence(&some, &on_time)).saturated, Saturated::Neither);
+        let fewer = Counts { dropped_by_rules: 0, ..some };
+        assert_eq!(verdict(&evidence(&fewer, &on_time)).saturated, Saturated::Probe);
+        let all = Counts { due: 1000, forwarded_by_rules: 1000, ..Counts::default() };
+        for mode in
+            [Mode::Open, Mode::Closed { window: 1, give_up: std::time::Duration::from_secs(1) }]
+        {
+            let evidence = Evidence { mode, ..evidence(&all, &on_time) };
+            assert_eq!(verdict(&evidence).saturated, Saturated::Neither, "{mode:?}");
+        }
+        let ready = HandshakeOutcome { ready: 1, wanted: 1, ..HandshakeOutcome::default() };
+        let text = why_zero(Protocol::OpenFlow13, "a", &ready, &all, 0);
+        assert!(text.is_some_and(|text| text.contains("1000 forwarded, 0 dropped")));
     }
 
     #[test]

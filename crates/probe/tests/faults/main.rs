@@ -182,6 +182,21 @@ fn a_controller_that_never_answers() {
 }
 
 #[test]
+fn a_controller_without_rules_hears_nothing_of_switches_that_run_their_tables() {
+    for mode in ["open", "closed"] {
+        let peer = Peer::start(Behaviour::Answer { copies: 1 });
+        let trial = trial(&peer, &[("switches.flow-tables", "run"), ("traffic.mode", mode)]);
+        let counts = trial.counts;
+        assert!(counts.due >= 60 && counts.dropped_by_rules == counts.due, "{mode}: {counts:?}");
+        assert_eq!((counts.sent, counts.lost, counts.forwarded_by_rules), (0, 0, 0), "{counts:?}");
+        assert_eq!(trial.verdict.saturated, Saturated::Neither, "{:?}", trial.verdict);
+        let why = trial.handshake.why_zero.as_deref().unwrap_or_default();
+        assert!(why.contains("--flow-tables bypass"), "{why}");
+        assert_eq!(trial.completion, Completion::Complete);
+    }
+}
+
+#[test]
 fn a_controller_that_answers_with_packets_of_its_own() {
     let peer = Peer::start(Behaviour::AnswerWithOtherPacket);
     let trial = trial(&peer, &[]);

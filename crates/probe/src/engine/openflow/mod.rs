@@ -72,6 +72,7 @@ pub(crate) fn start(
                 dirty: Vec::new(),
                 frame: Vec::new(),
                 introduced: false,
+                settling_since: None,
                 primed: false,
                 next_dial: 0,
                 next_tick: 0,

@@ -72,6 +72,8 @@ pub(super) struct Shard {
     pub(super) dirty: Vec<usize>,
     pub(super) frame: Vec<u8>,
     pub(super) introduced: bool,
+    /// When the thread noticed that the switches settle.
+    pub(super) settling_since: Option<u64>,
     pub(super) primed: bool,
     pub(super) next_dial: u64,
     pub(super) next_tick: u64,
@@ -106,7 +108,10 @@ impl Shard {
             let now = self.orders.clock.now();
             self.dial(now);
             if self.orders.is_settling() && !self.introduced {
-                self.introduce();
+                let since = *self.settling_since.get_or_insert(now);
+                if now >= since.saturating_add(self.plan.introduction_delay()) {
+                    self.introduce();
+                }
             }
             if let Some(at) = self.traffic_time(now) {
                 self.generate(at);
