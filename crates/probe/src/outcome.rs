@@ -193,7 +193,7 @@ pub struct Histograms {
 /// window, and the answers to those.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Packet-ins that were due.
+    /// Packets that were due: packet-ins, unless switches run their tables.
     pub due: u64,
     /// Packet-ins that left.
     pub sent: u64,

@@ -162,6 +162,10 @@ impl Condition {
         for oxm in &rule.fields {
             let (field, value, mask) = oxm.condition()?;
             place(field)?;
+            // An empty mask is no condition, not even that the packet has the field.
+            if mask == 0 {
+                continue;
+            }
             condition.mask.put_present(field, mask);
             condition.value.put_present(field, value);
         }

@@ -36,6 +36,14 @@ pub(super) struct Hits {
     last_at: u64,
 }
 
+impl Hits {
+    fn reset(&mut self, resets: bool) {
+        if resets {
+            *self = Self { last_at: self.last_at, ..Self::default() };
+        }
+    }
+}
+
 impl<M, F, I> FlowEntry<M, F, I> {
     pub(super) fn age(&self, now: u64) -> Duration {
         Duration::from_nanos(now.saturating_sub(self.installed_at))
@@ -192,11 +200,13 @@ where
         Ok(())
     }
 
-    /// Gives the entries that `wanted` selects new instructions; returns how many.
+    /// Gives the entries that `wanted` selects new instructions, and counts their packets anew if
+    /// `resets` says so; returns how many.
     pub(super) fn modify(
         &mut self,
         wanted: impl Fn(&K, &FlowEntry<M, F, I>) -> bool,
         instructions: &I,
+        resets: bool,
     ) -> usize
     where
         I: Clone,
@@ -205,6 +215,7 @@ where
         for (key, (_, entry)) in &mut self.entries {
             if wanted(key, entry) {
                 entry.instructions = instructions.clone();
+                entry.hits.reset(resets);
                 changed += 1;
             }
         }
@@ -212,13 +223,14 @@ where
     }
 
     /// As [`FlowTable::modify`] for the one entry with this key.
-    pub(super) fn modify_exactly(&mut self, key: &K, instructions: &I) -> bool
+    pub(super) fn modify_exactly(&mut self, key: &K, instructions: &I, resets: bool) -> bool
     where
         I: Clone,
     {
         match self.entries.get_mut(key) {
             Some((_, entry)) => {
                 entry.instructions = instructions.clone();
+                entry.hits.reset(resets);
                 true
             }
             None => false,
@@ -387,11 +399,11 @@ mod tests {
         for rule in [5, 1, 4] {
             assert_eq!(table.add(rule, entry(rule, 0, 0, 0)), Ok(()));
         }
-        assert_eq!(table.modify(|_, entry| entry.rule > 1, &7), 2);
+        assert_eq!(table.modify(|_, entry| entry.rule > 1, &7, true), 2);
         let instructions: Vec<_> =
             table.select(|_| true).iter().map(|e| (e.rule, e.instructions)).collect();
         assert_eq!(instructions, [(5, 7), (1, 0), (4, 7)]);
-        assert!(table.modify_exactly(&1, &9) && !table.modify_exactly(&2, &9));
+        assert!(table.modify_exactly(&1, &9, false) && !table.modify_exactly(&2, &9, false));
         assert!(table.remove_exactly(&1, |entry| entry.cookie == 3).is_none());
         assert_eq!(table.remove_exactly(&1, |_| true).map(|e| e.instructions), Some(9));
         let removed: Vec<_> = table.remove(|_, _| true).into_iter().map(|e| e.rule).collect();

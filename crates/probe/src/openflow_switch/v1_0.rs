@@ -119,14 +119,14 @@ impl Personality {
             FlowModCommand::ADD => self.add(xid, flow_mod, request, now, out),
             FlowModCommand::MODIFY => {
                 let covers = |_: &Key, entry: &Entry| covers(&flow_mod.match_fields, &entry.rule);
-                match self.flows.modify(covers, &flow_mod.actions) {
+                match self.flows.modify(covers, &flow_mod.actions, false) {
                     // A modification that finds nothing adds (OpenFlow 1.0.0, section 4.6).
                     0 => self.add(xid, flow_mod, request, now, out),
                     changed => Received::installed(changed),
                 }
             }
             FlowModCommand::MODIFY_STRICT => {
-                if self.flows.modify_exactly(&key, &flow_mod.actions) {
+                if self.flows.modify_exactly(&key, &flow_mod.actions, false) {
                     Received::installed(1)
                 } else {
                     self.add(xid, flow_mod, request, now, out)

@@ -32,6 +32,33 @@ fn transaction_ids_need_openflow() {
 }
 
 #[test]
+fn tables_that_run_are_those_of_openflow_and_pass_single_packets() {
+    refused(
+        "protocol = \"p4rt\"\nswitches.flow-tables = \"run\"\n",
+        "probe.toml:2: switches.flow-tables: run is about OpenFlow tables, and protocol is \
+         p4runtime; write switches.flow-tables = \"bypass\", or another protocol",
+    );
+    refused(
+        "traffic.mode = \"flood\"\nswitches.flow-tables = \"run\"\n",
+        "probe.toml:2: switches.flow-tables: a flood repeats prepared packet-ins, which pass no \
+         tables; write traffic.mode = \"closed\" with a large traffic.window, or \
+         switches.flow-tables = \"bypass\"",
+    );
+    config("protocol = \"of10\"\nswitches.flow-tables = \"run\"\n");
+}
+
+#[test]
+fn rules_are_answers_where_packets_meet_them() {
+    refused(
+        "traffic.matching = \"rule\"\n",
+        "probe.toml:1: traffic.matching: rule looks for the rule that a packet meets, and \
+         switches.flow-tables is bypass, where packets meet none; write switches.flow-tables = \
+         \"run\"",
+    );
+    config("traffic.matching = \"rule\"\nswitches.flow-tables = \"run\"\n");
+}
+
+#[test]
 fn a_closed_loop_remembers_all_that_it_waits_for() {
     refused(
         "[traffic]\nmode = \"closed\"\nwindow = 100000\n",

@@ -160,6 +160,13 @@ fn tables_in_a_row_with_a_tag_that_is_pushed() {
     assert_eq!(enter(&mut switch, 1, &frame), (Fate::Forwarded, vec![]));
     assert_eq!(enter(&mut switch, 1, &tcp(3, 2, 80)).0, Fate::ToController);
     assert_eq!(enter(&mut switch, 2, &frame), (Fate::Dropped, vec![]));
+    // A condition with an empty mask is none.
+    let anything = Match::any().with_ipv4_src((Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED));
+    let mut arp = frame.clone();
+    arp[12..14].copy_from_slice(&[0x08, 0x06]);
+    install(&mut switch, rule(0, 0, 9, anything, vec![apply(vec![TO_CONTROLLER])]));
+    let (_, packet_ins) = enter(&mut switch, 2, &arp);
+    assert_eq!((packet_ins[0].cookie, packet_ins[0].reason), (9, PacketInReason::NO_MATCH));
     // What the entries counted is read back.
     let length = frame.len() as u64;
     let counted: Vec<_> = flows(&mut switch)
@@ -172,14 +179,15 @@ fn tables_in_a_row_with_a_tag_that_is_pushed() {
             (5, 3, 3 * length),
             (6, 2, 2 * (length + 4)),
             (7, 3, 3 * (length + 4)),
-            (8, 1, length + 4)
+            (8, 1, length + 4),
+            (9, 1, length)
         ]
     );
     let tables = match multipart(&mut switch, MultipartRequestBody::Table) {
         MultipartReplyBody::Table(tables) => tables,
         other => panic!("{other:?}"),
     };
-    assert_eq!((tables[0].lookup_count, tables[0].matched_count), (4, 3));
+    assert_eq!((tables[0].lookup_count, tables[0].matched_count), (5, 4));
     assert_eq!((tables[3].lookup_count, tables[3].matched_count), (3, 3));
 }
 
@@ -209,6 +217,26 @@ fn a_rule_answers_the_packet_in_whose_sender_it_replaces() {
     assert_eq!(switch.answered_by_rules(), [7, 9]);
     install(&mut switch, rule(1, 6, 3, learned, vec![go(2)]));
     assert!(switch.answered_by_rules().is_empty());
+}
+
+#[test]
+fn counters_outlive_their_entry_unless_they_are_reset() {
+    let mut switch = running(Version::V1_3);
+    let counted = |switch: &mut OpenFlowSwitch| flows(switch)[0].packet_count;
+    let resetting = |command| {
+        let mut flow_mod = rule(0, 1, 1, Match::any(), vec![]);
+        flow_mod.command = command;
+        flow_mod.flags = v1_3::FlowModFlags::RESET_COUNTS;
+        flow_mod
+    };
+    for command in [v1_3::FlowModCommand::ADD, v1_3::FlowModCommand::MODIFY_STRICT] {
+        install(&mut switch, rule(0, 1, 1, Match::any(), vec![apply(vec![to(2)])]));
+        assert_eq!(enter(&mut switch, 1, &tcp(1, 2, 80)).0, Fate::Forwarded);
+        install(&mut switch, rule(0, 1, 1, Match::any(), vec![]));
+        assert_eq!(counted(&mut switch), 1);
+        install(&mut switch, resetting(command));
+        assert_eq!(counted(&mut switch), 0);
+    }
 }
 
 #[test]

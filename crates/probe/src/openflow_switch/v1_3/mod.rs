@@ -193,6 +193,7 @@ impl Personality {
         if flow_mod.table_id.0 >= TABLES && !(deletes && all_tables) {
             return Err(ErrorReason::FlowModBadTableId);
         }
+        let resets = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
         let wanted = |entry: &Entry| {
             (all_tables || entry.table == flow_mod.table_id.0)
                 && entry.cookie & flow_mod.cookie_mask == flow_mod.cookie & flow_mod.cookie_mask
@@ -215,11 +216,11 @@ impl Personality {
                 let covered = |_: &Key, entry: &Entry| {
                     wanted(entry) && flow_mod.match_fields.covers(&entry.rule)
                 };
-                Received::installed(self.flows.modify(covered, &flow_mod.instructions))
+                Received::installed(self.flows.modify(covered, &flow_mod.instructions, resets))
             }
             FlowModCommand::MODIFY_STRICT => {
                 self.check_groups(&flow_mod)?;
-                let changed = self.flows.modify_exactly(&key(), &flow_mod.instructions);
+                let changed = self.flows.modify_exactly(&key(), &flow_mod.instructions, resets);
                 Received::installed(usize::from(changed))
             }
             FlowModCommand::DELETE => {

@@ -7,7 +7,7 @@
 
 use openflow::PortNumber;
 use openflow::v1_3::{
-    Action, Bucket, GroupId, GroupType, Instruction, MaxLen, NO_COOKIE, OxmField, TableId,
+    Action, Bucket, GroupId, GroupType, Instruction, Match, MaxLen, NO_COOKIE, OxmField, TableId,
 };
 
 use super::super::flow_key::FlowKey;
@@ -90,7 +90,7 @@ struct Origin {
 
 impl Origin {
     fn of(entry: &Entry) -> Self {
-        let is_table_miss = entry.priority == 0 && entry.rule.fields.is_empty();
+        let is_table_miss = entry.priority == 0 && entry.rule.covers(&Match::any());
         let Entry { table, priority, cookie, .. } = *entry;
         Self { table, priority, cookie, is_table_miss }
     }
