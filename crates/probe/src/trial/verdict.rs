@@ -418,7 +418,7 @@ mod tests {
             assert_eq!(verdict(&evidence).saturated, Saturated::Neither, "{mode:?}");
         }
         let ready = HandshakeOutcome { ready: 1, wanted: 1, ..HandshakeOutcome::default() };
-        let text = why_zero(Protocol::OpenFlow13, "a", &ready, &all, 0);
+        let text = why_zero(Protocol::OpenFlow13, "a", false, &ready, &all, 0);
         assert!(text.is_some_and(|text| text.contains("1000 forwarded, 0 dropped")));
     }
 

@@ -10,7 +10,7 @@ use crate::format::{command_line, duration, figure, optional, plural, printable}
 use crate::put::put;
 
 /// Each figure and what it means here.
-const DEFINITIONS: [(&str, &str); 15] = [
+const DEFINITIONS: [(&str, &str); 16] = [
     (
         "Offered, due",
         "In open loop every packet-in has a due time that is fixed before the trial starts; answers, or their \
