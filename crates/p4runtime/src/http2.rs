@@ -10,15 +10,17 @@ mod body;
 mod error;
 mod message;
 mod sending;
+mod settings;
 mod socket;
 mod tasks;
 mod turn;
 
 pub(crate) use self::{
-    body::{ReceivedBody, send_body},
-    error::status,
+    body::{ReceivedBody, SendingBody, send_body},
+    error::{status, too_long, without_unreadable_details},
     message::{Messages, put},
     sending::{Encode, Sending},
+    settings::{HeaderLimit, Watched},
     socket::{Gate, Socket},
     turn::{Call, Calls, Connection, Link, Shared, When},
 };
@@ -32,3 +34,8 @@ pub(crate) const STREAM_WINDOW: u32 = 4 << 20;
 pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
 /// Fewer, larger frames for batches of packets.
 pub(crate) const MAX_FRAME: u32 = 64 << 10;
+/// What received frames may cost beside their payload, in bytes as h2 counts them: 256 less the
+/// payload for each that has not been read. Peers such as grpc-java and grpc-go send each message
+/// in a frame of its own, so that windows full of packets of 64 bytes cost three times the window,
+/// and the default of half a window closes connections whose packets are a moment late to be read.
+pub(crate) const FRAME_BUDGET: usize = 16 * CONNECTION_WINDOW as usize;

@@ -17,6 +17,7 @@ mod routes;
 mod service;
 mod shutdown;
 mod timer;
+mod trailers;
 
 use std::{collections::HashMap, future::Future, pin::pin, sync::Arc, time::Duration};
 

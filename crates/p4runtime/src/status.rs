@@ -182,6 +182,17 @@ pub fn batch_errors(status: &tonic::Status) -> Vec<v1::Error> {
         .collect()
 }
 
+/// The status of a batch without the sentences of its single elements, whose codes stay.
+pub(crate) fn codes_alone(mut status: rpc::Status) -> rpc::Status {
+    for detail in &mut status.details {
+        if let Ok(error) = v1::Error::decode(detail.value.as_slice()) {
+            let code = v1::Error { canonical_code: error.canonical_code, ..v1::Error::default() };
+            detail.value = code.encode_to_vec();
+        }
+    }
+    status
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

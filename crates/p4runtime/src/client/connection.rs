@@ -16,7 +16,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, rustls::pki_types::ServerName};
 use tonic::{
-    Status,
+    Code, Status,
     body::Body,
     codegen::{
         Service,
@@ -27,8 +27,9 @@ use tonic::{
 use super::{ClientOptions, ConnectError};
 use crate::{
     http2::{
-        self, CONNECTION_WINDOW, Call, Calls, Connection, Encode, Gate, MAX_FRAME, ReceivedBody,
-        STREAM_CHANNEL, STREAM_WINDOW, Sending, Shared, Socket, send_body,
+        self, CONNECTION_WINDOW, Call, Calls, Connection, Encode, FRAME_BUDGET, Gate, MAX_FRAME,
+        ReceivedBody, STREAM_CHANNEL, STREAM_WINDOW, Sending, SendingBody, Shared, Socket,
+        send_body,
     },
     outbox::Outbox,
     proto::v1,
@@ -36,6 +37,8 @@ use crate::{
 
 /// Write errors travel in the trailers, one for each update.
 const HEADER_LIST: u32 = 16 << 20;
+/// Who we are ("User Agents" in gRPC over HTTP2).
+const USER_AGENT: &str = concat!("grpc-rust-planimeter/", env!("CARGO_PKG_VERSION"));
 /// A URI may say the scheme; what counts is whether TLS is asked for.
 const SCHEMES: [&str; 2] = ["http://", "https://"];
 
@@ -46,6 +49,8 @@ pub(super) struct Line {
     http2: SendRequest<Bytes>,
     streams: Arc<dyn Streams>,
     origin: Uri,
+    /// The largest response in bytes.
+    response_limit: usize,
 }
 
 impl std::fmt::Debug for Line {
@@ -75,14 +80,15 @@ impl Line {
             let _ = packetio::tcp::send_unpaced(&socket);
             let gate = Arc::new(Gate::default());
             let socket = Socket::new(socket, Arc::clone(&gate));
+            let limit = options.response_limit;
             match tls {
-                None => handshake(socket, gate, origin.clone()).await,
+                None => handshake(socket, gate, origin.clone(), limit).await,
                 Some(mut config) => {
                     config.alpn_protocols = vec![b"h2".to_vec()];
                     let named = options.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
                     let name = ServerName::try_from(named.unwrap_or(host).to_owned())?;
                     let socket = TlsConnector::from(Arc::new(config)).connect(name, socket).await?;
-                    handshake(socket, gate, origin.clone()).await
+                    handshake(socket, gate, origin.clone(), limit).await
                 }
             }
         };
@@ -126,15 +132,19 @@ impl Line {
         let grpc = HeaderValue::from_static("application/grpc");
         request.headers_mut().insert(header::CONTENT_TYPE, grpc);
         request.headers_mut().insert(header::TE, HeaderValue::from_static("trailers"));
+        request.headers_mut().insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
 
         poll_fn(|context| self.http2.poll_ready(context)).await.map_err(failed)?;
         let (response, stream) = self.http2.send_request(request, false).map_err(failed)?;
         let answer = async move {
-            let (head, stream) = response.await.map_err(failed)?.into_parts();
+            let (mut head, stream) = response.await.map_err(failed)?.into_parts();
+            check(&mut head)?;
             // A server that refuses at once says so in the head.
             match Status::from_header_map(&head.headers) {
+                Some(status) if status.code() == Code::Ok => {
+                    Err(Status::unavailable("The server ended the stream at once."))
+                }
                 Some(status) => Err(status),
-                None if head.status != http::StatusCode::OK => Err(of_http(head.status)),
                 None => Ok(stream),
             }
         };
@@ -151,6 +161,25 @@ fn slow(patience: Duration) -> String {
 
 fn failed(error: h2::Error) -> Status {
     http2::status(&error)
+}
+
+/// Whether a response is one of gRPC. One with a status is, whatever else its head says.
+fn check(head: &mut http::response::Parts) -> Result<(), Status> {
+    http2::without_unreadable_details(&mut head.headers);
+    if head.headers.contains_key("grpc-status") {
+        return Ok(());
+    }
+    if head.status != http::StatusCode::OK {
+        return Err(of_http(head.status));
+    }
+    let kind = head.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let kind = kind.unwrap_or_default();
+    if kind.starts_with(b"application/grpc") {
+        return Ok(());
+    }
+    let kind = kind.escape_ascii();
+    let said = format!("The server answered with content of type \"{kind}\", which is not gRPC.");
+    Err(Status::unknown(said))
 }
 
 /// The code that an HTTP status stands for ("HTTP to gRPC Status Code Mapping" of gRPC).
@@ -179,7 +208,12 @@ fn host(origin: &Uri) -> &str {
     origin.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
 }
 
-async fn handshake<T>(socket: T, gate: Arc<Gate>, origin: Uri) -> Result<Line, Cause>
+async fn handshake<T>(
+    socket: T,
+    gate: Arc<Gate>,
+    origin: Uri,
+    response_limit: usize,
+) -> Result<Line, Cause>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -188,13 +222,15 @@ where
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(MAX_FRAME)
         .max_header_list_size(HEADER_LIST)
+        .data_frame_budget(FRAME_BUDGET)
+        .max_local_error_reset_streams(None)
         .enable_push(false)
         .handshake(socket)
         .await?;
     let shared = Shared::new(Dialled(connection), gate);
     let streams: Arc<dyn Streams> = Arc::new(Arc::downgrade(&shared));
     tokio::spawn(poll_fn(move |context| shared.poll(context, || false)));
-    Ok(Line { http2, streams, origin })
+    Ok(Line { http2, streams, origin, response_limit })
 }
 
 /// Begins to send on streams.
@@ -289,20 +325,27 @@ impl Service<http::Request<Body>> for Line {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        head.headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
         let sent = self.http2.send_request(http::Request::from_parts(head, ()), false);
+        let limit = self.response_limit;
         Box::pin(async move {
             let (response, stream) = sent.map_err(failed)?;
             let mut response = pin!(response);
-            // A server may answer before it has read everything.
-            let sending = pin!(send_body(stream, body));
-            let response = tokio::select! {
-                biased;
-                response = &mut response => response,
-                _ = sending => response.await,
-            };
-            let response = response.map_err(failed)?;
-            Ok(response.map(ReceivedBody))
+            let mut sending: Option<SendingBody> = Some(Box::pin(send_body(stream, body, |_| ())));
+            let response = poll_fn(|context| {
+                if let Some(body) = &mut sending
+                    && body.as_mut().poll(context).is_ready()
+                {
+                    sending = None;
+                }
+                response.as_mut().poll(context)
+            });
+            let (mut head, stream) = response.await.map_err(failed)?.into_parts();
+            check(&mut head)?;
+            // A server may answer before it has read everything, or begin to.
+            let body = ReceivedBody::new(stream, limit).while_sending(sending);
+            Ok(http::Response::from_parts(head, body))
         })
     }
 }

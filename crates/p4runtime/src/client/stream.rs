@@ -181,7 +181,8 @@ impl StreamReceiver {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<v1::StreamMessageResponse>, Status>> {
         let trailers = ready!(self.responses.poll_trailers(context));
-        let trailers = trailers.map_err(|error| http2::status(&error))?;
+        let mut trailers = trailers.map_err(|error| http2::status(&error))?;
+        trailers.as_mut().into_iter().for_each(http2::without_unreadable_details);
         let status = trailers.as_ref().and_then(Status::from_header_map);
         let missing = || Status::unknown("The stream ended without a status.");
         let status = status.unwrap_or_else(missing);

@@ -1,7 +1,11 @@
 //! What an error of HTTP/2 means to a call.
 
 use h2::Reason;
-use tonic::{Code, Status};
+use tonic::{
+    Code, Status,
+    codegen::http::{self, HeaderMap},
+    metadata::MetadataMap,
+};
 
 /// The status of a call that ended with this error ("Errors" in gRPC over HTTP2). One of the
 /// connection itself is UNAVAILABLE: the call may be made again on another one.
@@ -17,9 +21,41 @@ pub(crate) fn status(error: &h2::Error) -> Status {
     Status::new(code, format!("HTTP/2: {error}"))
 }
 
+/// Takes details out of `headers` that are not base64, over which tonic would panic.
+pub(crate) fn without_unreadable_details(headers: &mut HeaderMap) {
+    const DETAILS: &str = "grpc-status-details-bin";
+    let Some(details) = headers.get(DETAILS) else { return };
+    let alone = HeaderMap::from_iter([(http::HeaderName::from_static(DETAILS), details.clone())]);
+    let alone = MetadataMap::from_headers(alone);
+    if alone.get_bin(DETAILS).is_none_or(|details| details.to_bytes().is_err()) {
+        headers.remove(DETAILS);
+    }
+}
+
+/// The status of a call with a message that is longer than allowed.
+pub(crate) fn too_long(length: usize, limit: usize) -> Status {
+    let said = format!("The message has {length} bytes; {limit} are allowed.");
+    Status::resource_exhausted(said)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn details_are_read_with_and_without_padding_and_dropped_otherwise() {
+        for (value, length) in [("CAISAWE=", Some(5)), ("CAISAWE", Some(5)), ("!", None)] {
+            let value = http::HeaderValue::from_static(value);
+            let ok = http::HeaderValue::from_static("2");
+            let mut headers = HeaderMap::new();
+            headers.insert("grpc-status", ok);
+            headers.insert("grpc-status-details-bin", value.clone());
+            without_unreadable_details(&mut headers);
+            let status = Status::from_header_map(&headers).expect("a status");
+            assert_eq!(status.code(), Code::Unknown);
+            assert_eq!(status.details().len(), length.unwrap_or_default(), "{value:?}");
+        }
+    }
 
     #[test]
     fn reasons_have_their_codes() {

@@ -5,6 +5,8 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::Message;
 use tonic::Status;
 
+use super::too_long;
+
 /// Bytes before a message.
 const PREFIX: usize = 5;
 
@@ -48,12 +50,11 @@ impl Messages {
         let &[compressed, a, b, c, d, ..] = &*self.frame else { return self.keep(0) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
         if compressed != 0 {
-            let said = "The message is compressed, though the server did not say that it may be.";
-            return Some(Err(Status::unimplemented(said)));
+            let said = "A message is compressed on a stream that did not say how.";
+            return Some(Err(Status::internal(said)));
         }
         if length > self.limit {
-            let said = format!("The message has {length} bytes; {} are allowed.", self.limit);
-            return Some(Err(Status::out_of_range(said)));
+            return Some(Err(too_long(length, self.limit)));
         }
         if self.frame.len() < PREFIX + length {
             return self.keep(PREFIX + length);
@@ -108,9 +109,9 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_refused() {
         for (frame, code) in [
-            (&[1, 0, 0, 0, 1, 7][..], Code::Unimplemented),
-            (&[0, 0, 0, 0, 11, 7], Code::OutOfRange),
-            (&[0, 0xff, 0xff, 0xff, 0xff], Code::OutOfRange),
+            (&[1, 0, 0, 0, 1, 7][..], Code::Internal),
+            (&[0, 0, 0, 0, 11, 7], Code::ResourceExhausted),
+            (&[0, 0xff, 0xff, 0xff, 0xff], Code::ResourceExhausted),
         ] {
             let mut messages = Messages::new(10);
             messages.push(Bytes::copy_from_slice(frame));

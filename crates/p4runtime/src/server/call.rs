@@ -9,8 +9,8 @@ use tonic::{
     codegen::{Body as _, http},
 };
 
-use super::routes::Routes;
-use crate::http2::{ReceivedBody, send_body};
+use super::{routes::Routes, trailers};
+use crate::http2::{HeaderLimit, ReceivedBody, send_body};
 
 /// Serves a call to its end. Errors mean that the client has gone or does not want the answer any
 /// more, so nobody is to be told.
@@ -18,8 +18,10 @@ pub(super) async fn serve(
     request: http::Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
     mut routes: Routes,
+    limit: HeaderLimit,
 ) -> Result<(), h2::Error> {
-    let request = request.map(|stream| Body::new(ReceivedBody(stream)));
+    let request_limit = routes.p4runtime.request_limit;
+    let request = request.map(|stream| Body::new(ReceivedBody::new(stream, request_limit)));
     let mut answer = routes.call(request);
     let response = poll_fn(|context| {
         if let Poll::Ready(reset) = respond.poll_reset(context)? {
@@ -27,11 +29,20 @@ pub(super) async fn serve(
         }
         answer.as_mut().poll(context).map(|Ok(response)| Ok(response))
     });
-    let (head, body) = response.await?.into_parts();
+    let (mut head, body) = response.await?.into_parts();
+    trailers::fit(&mut head.headers, limit.get());
     let head = http::Response::from_parts(head, ());
     if body.is_end_stream() {
         return respond.send_response(head, true).map(drop);
     }
     let stream = respond.send_response(head, false)?;
-    send_body(stream, body).await
+    send_body(stream, body, |trailers| trailers::fit(trailers, limit.get())).await
+}
+
+/// Answers a request that is none of gRPC.
+pub(super) async fn refuse(
+    mut respond: SendResponse<Bytes>,
+    answer: http::Response<()>,
+) -> Result<(), h2::Error> {
+    respond.send_response(answer, true).map(drop)
 }

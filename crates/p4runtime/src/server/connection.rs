@@ -15,10 +15,20 @@ use tokio::{
 };
 use tonic::codegen::http;
 
-use super::{Urgency, call, channel::Channel, routes::Routes};
-use crate::http2::{
-    CONNECTION_WINDOW, Call, Calls, Connection, Gate, Link, MAX_FRAME, STREAM_WINDOW, Shared,
+use super::{
+    Urgency, call,
+    channel::Channel,
+    routes::{self, Routes},
 };
+use crate::http2::{
+    CONNECTION_WINDOW, Call, Calls, Connection, FRAME_BUDGET, Gate, HeaderLimit, Link, MAX_FRAME,
+    STREAM_WINDOW, Shared, Watched,
+};
+
+/// Calls that a client may have begun and given up before the server has come to them. h2 closes
+/// the connection over the 21st by default; deadlines that pass while a large request of another
+/// call is worked off are more.
+const GIVEN_UP: usize = 100_000;
 
 /// Serves a connection until the client goes, or after `closing` until its calls have ended.
 pub(super) async fn serve<T>(
@@ -30,14 +40,20 @@ pub(super) async fn serve<T>(
 ) where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let socket = Watched::new(socket);
+    let header_limit = socket.header_limit();
     let handshake = h2::server::Builder::new()
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(MAX_FRAME)
+        .data_frame_budget(FRAME_BUDGET)
+        .max_pending_accept_reset_streams(GIVEN_UP)
+        // Frames on their way to a call that has ended are no fault, and connections live long.
+        .max_local_error_reset_streams(None)
         .handshake(socket);
     // Whoever does not speak HTTP/2 is closed without a word, as HTTP/2 has none for it.
     let Ok(http2) = handshake.await else { return };
-    let connection = Shared::new(Served { http2, routes }, gate);
+    let connection = Shared::new(Served { http2, routes, header_limit }, gate);
     let mut closing = pin!(closing);
     let mut is_closing = false;
     let turns = std::future::poll_fn(|context| {
@@ -58,8 +74,9 @@ pub(super) async fn serve<T>(
 }
 
 struct Served<T> {
-    http2: h2::server::Connection<T, Bytes>,
+    http2: h2::server::Connection<Watched<T>, Bytes>,
     routes: Routes,
+    header_limit: HeaderLimit,
 }
 
 impl<T> Connection for Served<T>
@@ -72,7 +89,10 @@ where
         loop {
             match self.http2.poll_accept(context) {
                 Poll::Ready(Some(Ok((request, respond)))) => {
-                    calls.begin(|link| ServedCall::new(request, respond, &self.routes, link));
+                    let limit = &self.header_limit;
+                    calls.begin(|link| {
+                        ServedCall::new(request, respond, &self.routes, limit.clone(), link)
+                    });
                 }
                 Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
                 Poll::Pending => return Poll::Pending,
@@ -91,13 +111,16 @@ impl ServedCall {
         request: http::Request<RecvStream>,
         respond: SendResponse<Bytes>,
         routes: &Routes,
+        limit: HeaderLimit,
         link: Link,
     ) -> Self {
-        if routes.is_stream_channel(&request) {
+        if let Err(answer) = routes::is_grpc(&request) {
+            Self::Other(Box::pin(call::refuse(respond, answer)))
+        } else if routes.is_stream_channel(&request) {
             let requests = request.into_body();
             Self::Channel(Box::new(routes.p4runtime.stream_channel(requests, respond, link)))
         } else {
-            Self::Other(Box::pin(call::serve(request, respond, routes.clone())))
+            Self::Other(Box::pin(call::serve(request, respond, routes.clone(), limit)))
         }
     }
 }

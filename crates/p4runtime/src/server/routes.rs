@@ -11,6 +11,26 @@ use tonic::{
 use super::service::Service;
 use crate::{gnmi::GnmiServer, http2::STREAM_CHANNEL};
 
+/// Whether a request is one of gRPC at all; otherwise the answer in the terms of HTTP ("gRPC over
+/// HTTP2", Requests).
+pub(super) fn is_grpc<T>(request: &http::Request<T>) -> Result<(), http::Response<()>> {
+    let mut answer = http::Response::new(());
+    if request.method() != http::Method::POST {
+        *answer.status_mut() = http::StatusCode::METHOD_NOT_ALLOWED;
+        let post = http::HeaderValue::from_static("POST");
+        answer.headers_mut().insert(http::header::ALLOW, post);
+        return Err(answer);
+    }
+    let kind = request.headers().get(http::header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+    match kind.and_then(|kind| kind.strip_prefix(b"application/grpc")) {
+        Some([] | [b'+' | b';', ..]) => Ok(()),
+        _ => {
+            *answer.status_mut() = http::StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            Err(answer)
+        }
+    }
+}
+
 /// The services of a server.
 #[derive(Clone)]
 pub(super) struct Routes {

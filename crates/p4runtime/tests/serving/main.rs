@@ -2,6 +2,7 @@
 
 mod faults;
 mod packets;
+mod peers;
 mod rpcs;
 mod support;
 mod tls;
