@@ -11,6 +11,7 @@ mod call;
 mod channel;
 mod clock;
 mod connection;
+mod deadline;
 mod handle;
 mod incoming;
 mod routes;

@@ -20,6 +20,7 @@ pub(super) async fn serve(
     mut routes: Routes,
     limit: HeaderLimit,
 ) -> Result<(), h2::Error> {
+    let limit = trailers::limit(request.headers(), limit.get());
     let request_limit = routes.p4runtime.request_limit;
     let request = request.map(|stream| Body::new(ReceivedBody::new(stream, request_limit)));
     let mut answer = routes.call(request);
@@ -30,13 +31,13 @@ pub(super) async fn serve(
         answer.as_mut().poll(context).map(|Ok(response)| Ok(response))
     });
     let (mut head, body) = response.await?.into_parts();
-    trailers::fit(&mut head.headers, limit.get());
+    trailers::fit(&mut head.headers, limit);
     let head = http::Response::from_parts(head, ());
     if body.is_end_stream() {
         return respond.send_response(head, true).map(drop);
     }
     let stream = respond.send_response(head, false)?;
-    send_body(stream, body, |trailers| trailers::fit(trailers, limit.get())).await
+    send_body(stream, body, |trailers| trailers::fit(trailers, limit)).await
 }
 
 /// Answers a request that is none of gRPC.

@@ -71,6 +71,13 @@ impl Channel {
         self.sending.poll(context)
     }
 
+    /// Ends the stream with this status, unless it is ending already.
+    pub(super) fn end(&self, status: Status) {
+        if let Some(receiving) = &self.receiving {
+            receiving.to.outbox.end(Some(status));
+        }
+    }
+
     /// The second half of [`Channel::poll`] alone.
     pub(super) fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.sending.poll(context)

@@ -12,12 +12,14 @@ use h2::{RecvStream, server::SendResponse};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     task::coop,
+    time::{Sleep, sleep},
 };
-use tonic::codegen::http;
+use tonic::{Status, codegen::http};
 
 use super::{
     Urgency, call,
     channel::Channel,
+    deadline,
     routes::{self, Routes},
 };
 use crate::http2::{
@@ -25,6 +27,8 @@ use crate::http2::{
     STREAM_WINDOW, Shared, Watched,
 };
 
+/// The metadata that a request may have, in bytes. Clients are told, and keep to it.
+const REQUEST_METADATA: u32 = 1 << 20;
 /// Calls that a client may have begun and given up before the server has come to them. h2 closes
 /// the connection over the 21st by default; deadlines that pass while a large request of another
 /// call is worked off are more.
@@ -46,6 +50,7 @@ pub(super) async fn serve<T>(
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(MAX_FRAME)
+        .max_header_list_size(REQUEST_METADATA)
         .data_frame_budget(FRAME_BUDGET)
         .max_pending_accept_reset_streams(GIVEN_UP)
         // Frames on their way to a call that has ended are no fault, and connections live long.
@@ -101,7 +106,13 @@ where
     }
 }
 
-enum ServedCall {
+struct ServedCall {
+    kind: Kind,
+    /// When the client does not want it any more.
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+enum Kind {
     Channel(Box<Channel>),
     Other(Pin<Box<dyn Future<Output = Result<(), h2::Error>> + Send>>),
 }
@@ -114,29 +125,48 @@ impl ServedCall {
         limit: HeaderLimit,
         link: Link,
     ) -> Self {
-        if let Err(answer) = routes::is_grpc(&request) {
-            Self::Other(Box::pin(call::refuse(respond, answer)))
+        let timeout = deadline::timeout(request.headers());
+        let deadline = timeout.map(|timeout| Box::pin(sleep(timeout)));
+        let kind = if let Err(answer) = routes::is_grpc(&request) {
+            Kind::Other(Box::pin(call::refuse(respond, answer)))
         } else if routes.is_stream_channel(&request) {
             let requests = request.into_body();
-            Self::Channel(Box::new(routes.p4runtime.stream_channel(requests, respond, link)))
+            Kind::Channel(Box::new(routes.p4runtime.stream_channel(requests, respond, link)))
         } else {
-            Self::Other(Box::pin(call::serve(request, respond, routes.clone(), limit)))
-        }
+            Kind::Other(Box::pin(call::serve(request, respond, routes.clone(), limit)))
+        };
+        Self { kind, deadline }
     }
+}
+
+fn late() -> Status {
+    Status::deadline_exceeded("The timeout that the client has set has passed.")
 }
 
 impl Call for ServedCall {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        match self {
-            Self::Channel(channel) => channel.poll(context),
-            Self::Other(call) => call.as_mut().poll(context).map(drop),
+        loop {
+            let ended = match &mut self.kind {
+                Kind::Channel(channel) => channel.poll(context),
+                Kind::Other(call) => call.as_mut().poll(context).map(drop),
+            };
+            let Some(deadline) = &mut self.deadline else { return ended };
+            if ended.is_ready() || deadline.as_mut().poll(context).is_pending() {
+                return ended;
+            }
+            self.deadline = None;
+            match &mut self.kind {
+                Kind::Channel(channel) => channel.end(late()),
+                // Dropping it resets its stream.
+                Kind::Other(_) => return Poll::Ready(()),
+            }
         }
     }
 
     fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        match self {
-            Self::Channel(channel) => channel.poll_sending(context),
-            Self::Other(_) => Poll::Pending,
+        match &mut self.kind {
+            Kind::Channel(channel) => channel.poll_sending(context),
+            Kind::Other(_) => Poll::Pending,
         }
     }
 }

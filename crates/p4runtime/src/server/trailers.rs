@@ -8,7 +8,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use tonic::{
     Status,
-    codegen::http::{HeaderMap, HeaderName, HeaderValue},
+    codegen::http::{HeaderMap, HeaderName, HeaderValue, header::USER_AGENT},
 };
 
 use crate::{proto::rpc, status};
@@ -17,8 +17,20 @@ use crate::{proto::rpc, status};
 const DETAILS: &str = "grpc-status-details-bin";
 /// What a header counts beside its name and its value (RFC 9113, section 6.5.2).
 const OVERHEAD: usize = 32;
+/// What grpc-js calls itself.
+const NODE: &[u8] = b"grpc-node-js/";
+/// See [`limit`].
+const NODE_LIMIT: usize = 64 << 10;
 /// `:status`, which is no header yet where the status goes with the head of the response.
 const STATUS: usize = 7 + 3 + OVERHEAD;
+
+/// What the client of a request takes, given what it announced. Node.js announces nothing, but
+/// nghttp2 inside it takes headers of 64 KiB and lets a connection hang over longer ones.
+pub(super) fn limit(request: &HeaderMap, announced: usize) -> usize {
+    let agent = request.get(USER_AGENT).map(HeaderValue::as_bytes).unwrap_or_default();
+    let node = agent.windows(NODE.len()).any(|part| part == NODE);
+    if node { announced.min(NODE_LIMIT) } else { announced }
+}
 
 /// Shortens a status in `headers` so that all of them are at most `limit` bytes long, if that is
 /// possible.
@@ -69,6 +81,19 @@ mod tests {
         status.add_header(&mut headers).expect("said in a header");
         fit(&mut headers, limit);
         (size(&headers), Status::from_header_map(&headers).expect("a status"))
+    }
+
+    #[test]
+    fn clients_of_node_take_less_than_they_say() {
+        let agent = |name| HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(name))]);
+        for (request, announced, expected) in [
+            (agent("planimeter grpc-node-js/1.14.0"), usize::MAX, NODE_LIMIT),
+            (agent("grpc-node-js/1.14.0"), 8192, 8192),
+            (agent("grpc-go/1.76.0"), usize::MAX, usize::MAX),
+            (HeaderMap::new(), 5, 5),
+        ] {
+            assert_eq!(limit(&request, announced), expected, "{request:?}");
+        }
     }
 
     #[test]

@@ -181,6 +181,41 @@ async fn a_client_that_takes_little_metadata_gets_no_more() {
 }
 
 #[tokio::test]
+async fn a_request_with_too_much_metadata_is_refused_alone() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let http2 = connect(&served, &h2::client::Builder::new()).await;
+    for (length, expected) in [(1 << 19, 200), (1 << 21, 431), (1 << 10, 200)] {
+        let mut request = post(CAPABILITIES);
+        request.headers_mut().insert("x-large", "a".repeat(length).parse().expect("a header"));
+        let body = framed(&v1::CapabilitiesRequest::default());
+        let answer = call(&http2, request, body).await;
+        assert_eq!(answer.status().as_u16(), expected, "{length}");
+    }
+}
+
+#[tokio::test]
+async fn calls_end_when_their_time_is_over() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let mut http2 = connect(&served, &h2::client::Builder::new()).await;
+    let timed = |path| {
+        let mut request = post(path);
+        request.headers_mut().insert("grpc-timeout", "50m".parse().expect("a header"));
+        request
+    };
+    let (response, mut stream) = http2.send_request(timed(CHANNEL), false).expect("sent");
+    stream.send_data(arbitration(), false).expect("sent");
+    let ended = soon(answer(response)).await;
+    assert_eq!(code(&ended), Some(Code::DeadlineExceeded));
+    assert!(!ended.body().body.is_empty());
+    served.log.wait_for(Heard::StreamClosed).await;
+    // A request whose end never comes.
+    let mut http2 = http2.ready().await.expect("the connection is open");
+    let (response, _stream) = http2.send_request(timed(CAPABILITIES), false).expect("sent");
+    let ended = soon(response).await.expect_err("reset");
+    assert_eq!(ended.reason(), Some(h2::Reason::CANCEL));
+}
+
+#[tokio::test]
 async fn what_is_no_grpc_is_refused_in_the_terms_of_http() {
     let served = Served::new(1, ServerOptions::default()).await;
     let http2 = connect(&served, &h2::client::Builder::new()).await;

@@ -1,0 +1,57 @@
+//! How long a client waits for a call: the header `grpc-timeout` ("gRPC over HTTP2", Requests).
+//! Clients watch their deadlines themselves, but one that cannot say any more that it gave up must
+//! not stay the primary.
+
+use std::time::Duration;
+
+use tonic::codegen::http::HeaderMap;
+
+/// The timeout of a request; `None` if it has none that can be read.
+pub(super) fn timeout(request: &HeaderMap) -> Option<Duration> {
+    let (unit, digits) = request.get("grpc-timeout")?.as_bytes().split_last()?;
+    if !(1..=8).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let count = digits.iter().fold(0, |count, digit| 10 * count + u64::from(digit - b'0'));
+    Some(match unit {
+        b'H' => Duration::from_secs(count * 3600),
+        b'M' => Duration::from_secs(count * 60),
+        b'S' => Duration::from_secs(count),
+        b'm' => Duration::from_millis(count),
+        b'u' => Duration::from_micros(count),
+        b'n' => Duration::from_nanos(count),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::codegen::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn units_and_their_limits() {
+        for (text, expected) in [
+            ("99999999H", Some(Duration::from_secs(99_999_999 * 3600))),
+            ("2M", Some(Duration::from_secs(120))),
+            ("0S", Some(Duration::ZERO)),
+            ("150m", Some(Duration::from_millis(150))),
+            ("7u", Some(Duration::from_micros(7))),
+            ("00000009n", Some(Duration::from_nanos(9))),
+            ("123456789n", None),
+            ("S", None),
+            ("", None),
+            ("1", None),
+            ("1s", None),
+            ("-1S", None),
+            ("1.5S", None),
+        ] {
+            let value = HeaderValue::from_static(text);
+            let mut headers = HeaderMap::new();
+            headers.insert("grpc-timeout", value);
+            assert_eq!(timeout(&headers), expected, "{text}");
+        }
+        assert_eq!(timeout(&HeaderMap::new()), None);
+    }
+}
