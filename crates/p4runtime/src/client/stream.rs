@@ -144,13 +144,14 @@ fn request(update: Request) -> v1::StreamMessageRequest {
 pub struct StreamReceiver {
     responses: RecvStream,
     messages: Messages,
-    /// A status that came after messages which were returned first.
-    failed: Option<Status>,
+    /// How the stream ended. It is said once; messages before the end may have to be returned
+    /// first, and whoever asks again hears the same.
+    ended: Option<Result<(), Status>>,
 }
 
 impl StreamReceiver {
     pub(super) fn new(responses: RecvStream, limit: usize) -> Self {
-        Self { responses, messages: Messages::new(limit), failed: None }
+        Self { responses, messages: Messages::new(limit), ended: None }
     }
 
     /// The next message, or `None` at the end of the stream.
@@ -200,12 +201,9 @@ impl StreamReceiver {
         messages: &mut Vec<Response>,
         most: usize,
     ) -> Result<usize, Status> {
-        if let Some(status) = self.failed.take() {
-            return Err(status);
-        }
         let mut taken = 0;
         poll_fn(|context| {
-            while taken < most {
+            while taken < most && self.ended.is_none() {
                 match self.poll_message(context) {
                     Poll::Ready(Ok(Some(message))) => {
                         // A kind of message that a later version has is not for us.
@@ -214,19 +212,16 @@ impl StreamReceiver {
                             taken += 1;
                         }
                     }
-                    Poll::Ready(Err(status)) if taken == 0 => {
-                        return Poll::Ready(Err(status));
-                    }
-                    Poll::Ready(Err(status)) => {
-                        self.failed = Some(status);
-                        break;
-                    }
-                    Poll::Ready(Ok(None)) => break,
+                    Poll::Ready(Ok(None)) => self.ended = Some(Ok(())),
+                    Poll::Ready(Err(status)) => self.ended = Some(Err(status)),
                     Poll::Pending if taken == 0 => return Poll::Pending,
                     Poll::Pending => break,
                 }
             }
-            Poll::Ready(Ok(taken))
+            Poll::Ready(match &self.ended {
+                Some(Err(status)) if taken == 0 => Err(status.clone()),
+                _ => Ok(taken),
+            })
         })
         .await
     }

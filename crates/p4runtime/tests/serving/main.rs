@@ -4,5 +4,6 @@ mod faults;
 mod packets;
 mod peers;
 mod rpcs;
+mod servers;
 mod support;
 mod tls;
