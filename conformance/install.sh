@@ -3,12 +3,12 @@
 #
 #     conformance/install.sh [PEER...]
 #
-# Peers are openvswitch, os-ken, faucet, finsy, p4runtime-shell and p4runtime-descriptors; without
-# arguments, all of them. Open vSwitch's test controller comes from the system's packages, and the
-# rest from PyPI, in the versions that conformance/peers/*.txt name, each into a folder of its own
-# under conformance/.peers or, if it is set, under $PLANIMETER_PEERS. What is there already in that
-# version is left alone. Everything that could not be installed is named at the end; the exit
-# status is then 1.
+# Peers are openvswitch, os-ken, faucet, finsy, p4runtime-shell, grpc-java and
+# p4runtime-descriptors; without arguments, all of them. Open vSwitch's test controller comes from
+# the system's packages, grpc-java through Maven, and the rest from PyPI, in the versions that the
+# files in conformance/peers name, each into a folder of its own under conformance/.peers or, if it
+# is set, under $PLANIMETER_PEERS. What is there already in that version is left alone. Everything
+# that could not be installed is named at the end; the exit status is then 1.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -83,6 +83,22 @@ environment() {
     say "$1: $peers/$1"
 }
 
+grpc_java() {
+    local target=$peers/grpc-java
+    if ! cmp -s "$here/peers/grpc-java.xml" "$target/installed.xml"; then
+        if ! command -v javac >/dev/null || ! command -v mvn >/dev/null; then
+            system_package default-jdk-headless maven || return 1
+        fi
+        rm -rf "$target"
+        mvn --quiet --batch-mode --strict-checksums --file "$here/peers/grpc-java.xml" \
+            org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
+            -DoutputDirectory="$target/lib" </dev/null &&
+            (cd "$target/lib" && sha256sum --quiet --strict --check "$here/peers/grpc-java.sha256") || return 1
+        cp "$here/peers/grpc-java.xml" "$target/installed.xml"
+    fi
+    say "grpc-java: $target"
+}
+
 p4runtime_descriptors() {
     local target=$peers/p4runtime-descriptors scratch
     if ! is_current p4runtime-descriptors; then
@@ -103,6 +119,7 @@ install() {
         openvswitch) openvswitch ;;
         os-ken | finsy | p4runtime-shell) environment "$1" ;;
         faucet) can_compile && environment "$1" ;;
+        grpc-java) grpc_java ;;
         p4runtime-descriptors) p4runtime_descriptors ;;
         *)
             say "there is no peer $1" >&2
@@ -112,7 +129,7 @@ install() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- openvswitch os-ken faucet finsy p4runtime-shell p4runtime-descriptors
+    set -- openvswitch os-ken faucet finsy p4runtime-shell grpc-java p4runtime-descriptors
 fi
 mkdir -p "$peers"
 # Two at once would trample on each other.

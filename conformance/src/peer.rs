@@ -1,6 +1,6 @@
 //! Where the programs are that others wrote.
 //!
-//! `conformance/install.sh` puts a Python virtual environment for each peer under
+//! `conformance/install.sh` puts a folder for each peer, mostly a Python virtual environment, under
 //! `conformance/.peers`; the environment variable `PLANIMETER_PEERS` names another place. Programs
 //! that the system packages are looked for on the search path.
 
@@ -22,11 +22,13 @@ pub enum Peer {
     Finsy,
     /// p4runtime-shell, the P4 consortium's P4Runtime client in Python.
     P4RuntimeShell,
+    /// grpc-java over Netty, which controllers in Java are built on, such as ONOS.
+    GrpcJava,
 }
 
 impl Peer {
-    /// The command that starts the program: the binary itself, or the interpreter of the virtual
-    /// environment that holds the library.
+    /// The command that starts the program: the binary itself, or the interpreter that finds the
+    /// library.
     ///
     /// Returns nothing if it is not installed, and says so past the test harness; a test then has
     /// nothing to do.
@@ -41,9 +43,14 @@ impl Peer {
             Self::Faucet => interpreter("faucet"),
             Self::Finsy => interpreter("finsy"),
             Self::P4RuntimeShell => interpreter("p4runtime-shell"),
+            Self::GrpcJava => on_search_path("java").filter(|_| libraries().is_dir()),
         };
         if let Some(program) = program {
-            return Some(bounded(&program));
+            let mut command = bounded(&program);
+            if self == Self::GrpcJava {
+                command.arg("-cp").arg(libraries().join("*"));
+            }
+            return Some(command);
         }
         let message = format!("{self:?} is not installed; conformance/install.sh installs it");
         let required = env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
@@ -66,12 +73,20 @@ fn bounded(program: &Path) -> Command {
     command
 }
 
-fn interpreter(environment: &str) -> Option<PathBuf> {
-    let peers = match env::var_os("PLANIMETER_PEERS") {
+fn peers() -> PathBuf {
+    match env::var_os("PLANIMETER_PEERS") {
         Some(directory) => PathBuf::from(directory),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join(".peers"),
-    };
-    let python = peers.join(environment).join("bin/python");
+    }
+}
+
+/// Where the libraries of grpc-java are.
+fn libraries() -> PathBuf {
+    peers().join("grpc-java/lib")
+}
+
+fn interpreter(environment: &str) -> Option<PathBuf> {
+    let python = peers().join(environment).join("bin/python");
     python.exists().then_some(python)
 }
 

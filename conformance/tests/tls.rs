@@ -1,5 +1,5 @@
 //! Mutual TLS with programs that bring TLS libraries of their own: OpenSSL in Open vSwitch,
-//! BoringSSL in the Python clients.
+//! BoringSSL in the Python clients and in Java's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,20 @@ fn p4runtime_shell_over_tls() {
     grpc(Peer::P4RuntimeShell, "p4runtime_shell_tls.py");
 }
 
+#[test]
+fn grpc_java_over_tls() {
+    let Some(mut command) = Peer::GrpcJava.command() else { return };
+    let authority = Authority::new();
+    let serving = authority.serving();
+    let descriptors = authority.folder.path().join("descriptors");
+    fs::write(&descriptors, p4runtime::proto::DESCRIPTORS).expect("a file");
+    command.arg(repository().join("conformance/scripts/GrpcJava.java")).arg("answer");
+    command.args([&serving.switches[0].1, "1"]).arg(descriptors);
+    command.arg(repository().join("crates/controllers/pipeline/l2.p4info.txtpb"));
+    command.arg(authority.folder.path());
+    assert_answered(command, serving);
+}
+
 fn open_vswitch(
     protocol: &str,
     controllers: &Authority,
@@ -79,19 +93,14 @@ fn open_vswitch(
 fn grpc(peer: Peer, script: &str) {
     let Some(mut command) = peer.command() else { return };
     let authority = Authority::new();
-    let serving = Serving::start_with(
-        1,
-        1,
-        20,
-        &[
-            ("tls.ca", &text(&authority.authority())),
-            ("tls.certificate", &text(&authority.certificate())),
-            ("tls.key", &text(&authority.key())),
-        ],
-    );
+    let serving = authority.serving();
     let (device, address) = &serving.switches[0];
     command.arg(repository().join("conformance/scripts").join(script)).args([address, device]);
     command.args([authority.authority(), authority.certificate(), authority.key()]);
+    assert_answered(command, serving);
+}
+
+fn assert_answered(command: Command, serving: Serving) {
     let _peer = Running::start(command).expect("the interpreter starts");
     serving.run.wait_until_answered(20, Duration::from_secs(60));
     let counts = serving.run.interrupt().trial().counts;
@@ -129,6 +138,20 @@ impl Authority {
         write("certificate.pem", certificate.pem());
         write("key.pem", key.serialize_pem());
         Self { folder }
+    }
+
+    /// A switch that shows this certificate and wants to see it.
+    fn serving(&self) -> Serving {
+        Serving::start_with(
+            1,
+            1,
+            20,
+            &[
+                ("tls.ca", &text(&self.authority())),
+                ("tls.certificate", &text(&self.certificate())),
+                ("tls.key", &text(&self.key())),
+            ],
+        )
     }
 
     fn authority(&self) -> PathBuf {

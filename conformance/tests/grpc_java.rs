@@ -1,0 +1,47 @@
+//! grpc-java over Netty against emulated P4Runtime switches.
+
+use std::fs;
+use std::time::Duration;
+
+use conformance::{OneTrial, Peer, Running, Serving, repository};
+use probe::outcome::Counts;
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn answers_64_switches_over_one_connection() {
+    let Some(counts) = run("answer", 64, 2) else { return };
+    assert_eq!(counts.rules_refused, 0, "{counts:?}");
+}
+
+#[test]
+fn faults_cost_the_call_alone() {
+    let Some(counts) = run("faults", 1, 20) else { return };
+    assert_eq!((counts.rules_installed, counts.rules_refused), (1000, 2120), "{counts:?}");
+}
+
+/// Has the peer answer so many packet-ins of each switch, then ends the run.
+fn run(mode: &str, switches: u32, packets: u32) -> Option<Counts> {
+    let mut command = Peer::GrpcJava.command()?;
+    let scratch = TempDir::new().expect("a folder");
+    let descriptors = scratch.path().join("descriptors");
+    fs::write(&descriptors, p4runtime::proto::DESCRIPTORS).expect("a file");
+    let serving = Serving::start(switches, switches, packets);
+    command.arg(repository().join("conformance/scripts/GrpcJava.java"));
+    command.args([mode, &serving.switches[0].1, &switches.to_string()]).arg(descriptors);
+    command.arg(repository().join("crates/controllers/pipeline/l2.p4info.txtpb"));
+    let mut peer = Running::start(command).expect("the interpreter starts");
+    peer.wait_for("ready", PATIENCE);
+    serving.run.wait_until_answered(u64::from(switches * packets), PATIENCE);
+    let result = serving.run.interrupt();
+    // Streams end with a status that says why, though clients could have gone on.
+    peer.wait_for("ended UNAVAILABLE", PATIENCE);
+    let counts = result.trial().counts;
+    assert_eq!(result.trial().handshake.ready, switches);
+    assert_eq!(counts.sent, u64::from(switches * packets), "{counts:?}");
+    assert_eq!((counts.answered, counts.lost), (counts.sent, 0), "{counts:?}");
+    assert_eq!((counts.duplicated, counts.unmatched), (0, 0), "{counts:?}");
+    assert_eq!((counts.disconnects, counts.malformed), (0, 0), "{counts:?}");
+    Some(counts)
+}
