@@ -99,8 +99,8 @@ mod tests {
     #[test]
     fn sentences_go_first_then_codes() {
         for (updates, limit, errors, messages) in [
-            (100, 16 << 10, 100, true),
-            (100, 8 << 10, 100, false),
+            (200, 32 << 10, 200, true),
+            (200, 16 << 10, 200, false),
             (1000, 8 << 10, 0, false),
             (1000, 16 << 20, 1000, true),
         ] {

@@ -164,7 +164,7 @@ async fn a_client_that_takes_little_metadata_gets_no_more() {
         ..Default::default()
     };
     for (limit, updates, errors) in
-        [(8 << 10, 20, 20), (8 << 10, 100, 100), (8 << 10, 2000, 0), (1 << 20, 2000, 2000)]
+        [(8 << 10, 20, 20), (16 << 10, 200, 200), (8 << 10, 2000, 0), (1 << 20, 2000, 2000)]
     {
         let mut builder = h2::client::Builder::new();
         let http2 = connect(&served, builder.max_header_list_size(limit)).await;
