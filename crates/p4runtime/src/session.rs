@@ -33,7 +33,7 @@ use crate::{
         self, stream_error::Details, stream_message_request::Update as Request,
         stream_message_response::Update as Response,
     },
-    status::EntityError,
+    status::{EntityError, shortened},
     store::Nanos,
 };
 
@@ -327,7 +327,7 @@ impl Device {
                 RoleAccess::default()
             }
             Err(error) => {
-                let status = Status::invalid_argument(error.to_string());
+                let status = Status::invalid_argument(shortened(error.to_string()));
                 effects.push(Effect::Close { stream, status });
                 return;
             }
@@ -336,7 +336,7 @@ impl Device {
         let change = match self.arbitration.update(stream, update, &mut notifications) {
             Ok(change) => change,
             Err(error) => {
-                let status = Status::new(error.code(), error.to_string());
+                let status = Status::new(error.code(), shortened(error.to_string()));
                 effects.push(Effect::Close { stream, status });
                 return;
             }

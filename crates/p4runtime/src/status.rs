@@ -17,10 +17,14 @@ use crate::proto::{rpc, v1};
 /// The URL under which a `p4.v1.Error` travels in a `google.protobuf.Any`.
 const ERROR_TYPE_URL: &str = "type.googleapis.com/p4.v1.Error";
 
-/// Details up to this size reach every client: in base64, and with the status and its message
-/// beside them, they stay below the 8 KB of metadata that gRPC clients take by default
-/// (specification 1.5, "gRPC Metadata Maximum Size").
-const USUAL_DETAILS_BYTES: usize = 5_500;
+/// Details and message up to this size reach every client: with their names and the code beside
+/// them they stay below the 8 KB of metadata that gRPC clients take by default (specification
+/// 1.5, "gRPC Metadata Maximum Size").
+const USUAL_METADATA_BYTES: usize = 7_750;
+
+/// The longest message in bytes: names that clients choose are part of messages, and a status in
+/// whose headers they do not fit reaches a client as RESOURCE_EXHAUSTED.
+const LONGEST_MESSAGE: usize = 500;
 
 /// Why one update, or one request of a read, was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +37,7 @@ pub struct EntityError {
 impl EntityError {
     /// An error with the given canonical code and a message that says what is wrong and where.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: shortened(message.into()) }
     }
 
     /// The canonical code, never [`Code::Ok`] for errors that this crate makes.
@@ -57,7 +61,7 @@ impl EntityError {
 
     /// Puts the place where the error arose before its message.
     pub(crate) fn within(mut self, place: impl fmt::Display) -> Self {
-        self.message = format!("{place}: {}", self.message);
+        self.message = shortened(format!("{place}: {}", self.message));
         self
     }
 
@@ -94,6 +98,18 @@ impl EntityError {
     }
 }
 
+/// A message that is not longer than [`LONGEST_MESSAGE`].
+pub(crate) fn shortened(mut message: String) -> String {
+    const CUT: &str = "\u{2026}";
+    if message.len() > LONGEST_MESSAGE {
+        let mut ends = (0..=LONGEST_MESSAGE - CUT.len()).rev();
+        let end = ends.find(|end| message.is_char_boundary(*end)).unwrap_or(0);
+        message.truncate(end);
+        message.push_str(CUT);
+    }
+    message
+}
+
 /// The status of a batch from the outcomes of its elements, in their order.
 ///
 /// `Ok` when all succeeded; otherwise a status UNKNOWN with one `p4.v1.Error` for each element.
@@ -104,7 +120,7 @@ pub fn batch_status(outcomes: &[Result<(), EntityError>]) -> Result<(), rpc::Sta
     let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
     let message = format!("{failed} of {} failed; first: {first}", outcomes.len());
     let code = Code::Unknown as i32;
-    let mut room = room_for_messages(outcomes, message.len());
+    let mut room = room_for_messages(outcomes, &message);
     let details = outcomes
         .iter()
         .map(|outcome| {
@@ -129,7 +145,7 @@ pub fn batch_status(outcomes: &[Result<(), EntityError>]) -> Result<(), rpc::Sta
 
 /// How many bytes of messages the errors may carry, beside codes that go out in any case: as
 /// many as there are, unless to leave some out is what brings the details below the usual limit.
-fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: usize) -> usize {
+fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: &str) -> usize {
     let codes: usize = outcomes
         .iter()
         .map(|outcome| match outcome {
@@ -138,7 +154,10 @@ fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: usize
         })
         .map(|error| any(&error).encoded_len() + 2)
         .sum();
-    match USUAL_DETAILS_BYTES.checked_sub(codes + message_bytes_of(status_message) + 2) {
+    // In a header, details are in base64 and every byte beyond ASCII takes three.
+    let in_header: usize = status_message.bytes().map(|b| if b.is_ascii() { 1 } else { 3 }).sum();
+    let usual = USUAL_METADATA_BYTES.saturating_sub(in_header) / 4 * 3;
+    match usual.checked_sub(codes + message_bytes(status_message) + 2) {
         Some(room) => room,
         None => usize::MAX,
     }
@@ -146,12 +165,8 @@ fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: usize
 
 /// What a message adds to the details, with the lengths before it that may grow by it.
 fn message_bytes(message: &str) -> usize {
-    message_bytes_of(message.len())
-}
-
-fn message_bytes_of(length: usize) -> usize {
     const LENGTHS: usize = 8;
-    if length == 0 { 0 } else { length + LENGTHS }
+    if message.is_empty() { 0 } else { message.len() + LENGTHS }
 }
 
 fn any(error: &v1::Error) -> prost_types::Any {
@@ -236,6 +251,22 @@ mod tests {
         assert!(batch_errors(&of(30)).iter().all(|error| !error.message.is_empty()));
         // Beyond that the client has to raise its limit, and then hears everything.
         assert!(batch_errors(&of(1000)).iter().all(|error| !error.message.is_empty()));
+    }
+
+    /// Names that clients make up are part of messages, and may be as long as a request.
+    #[test]
+    fn no_message_is_so_long_that_its_status_does_not_arrive() {
+        let long = "\u{00e9}".repeat(100_000);
+        let error = EntityError::not_found(long.clone()).within(&long);
+        assert!(error.message().len() <= LONGEST_MESSAGE);
+        assert!(error.message().ends_with('\u{2026}'));
+        for count in [1, 100] {
+            let status = to_grpc(&batch_status(&vec![Err(error.clone()); count]).unwrap_err());
+            // In a header, every byte beyond ASCII takes three.
+            let encoded = status.details().len().div_ceil(3) * 4 + 3 * status.message().len();
+            assert!(encoded <= 8_000, "{count} errors take {encoded} bytes");
+        }
+        assert_eq!(EntityError::invalid("short").message(), "short");
     }
 
     #[test]

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     outbox::{Outbox, OutboxReader},
+    status::shortened,
     unary::Method,
 };
 
@@ -54,7 +55,7 @@ impl GnmiServer {
             paths.iter().map(|path| path.target.as_str()).find(|target| !target.is_empty());
         let target = target.unwrap_or_default();
         (self.ports)(target)
-            .ok_or_else(|| Status::not_found(format!("There is no target {target:?}.")))
+            .ok_or_else(|| Status::not_found(shortened(format!("There is no target {target:?}."))))
     }
 
     fn select(

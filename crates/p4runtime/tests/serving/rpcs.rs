@@ -57,6 +57,20 @@ async fn a_session_from_arbitration_to_reading_back() {
     assert_eq!(heard, expected);
 }
 
+/// What does not fit the headers that a client takes would reach it as another code.
+#[tokio::test]
+async fn a_refusal_does_not_repeat_a_long_name() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let channel = tonic::transport::Endpoint::from_shared(format!("http://{}", served.address));
+    let channel = channel.expect("address").connect().await.expect("connected");
+    let mut raw = v1::p4_runtime_client::P4RuntimeClient::new(channel);
+    let role = "r".repeat(10_000);
+    let request = v1::WriteRequest { device_id: 1, role, ..Default::default() };
+    let status = raw.write(request).await.expect_err("nobody has this role");
+    assert_eq!(status.code(), Code::NotFound);
+    assert!(status.message().len() < 1000, "{} bytes", status.message().len());
+}
+
 #[tokio::test]
 async fn errors_of_single_updates_come_back_with_their_place() {
     let served = Served::new(1, ServerOptions::default()).await;

@@ -197,3 +197,15 @@ fn a_narrowed_role_writes_and_reads_what_is_its_own() {
     switch.arbitrate(3, "a", 8);
     assert_eq!(switch.read("a", all()).map(|found| found.len()), Ok(2));
 }
+
+#[test]
+fn a_refusal_does_not_repeat_a_long_role_name() {
+    let options = DeviceOptions { streams_per_role: 1, ..Default::default() };
+    let mut switch = Switch::new(options);
+    let role = "r".repeat(10_000);
+    switch.arbitrate(1, &role, 1);
+    switch.arbitrate(2, &role, 2);
+    let closed = switch.closed();
+    assert_eq!((closed.len(), closed[0].1), (1, Code::ResourceExhausted));
+    assert!(closed[0].2.len() < 1000, "{} bytes", closed[0].2.len());
+}
