@@ -88,7 +88,7 @@ pub(super) fn trial(
     let cut_off = per_switch
         .iter()
         .filter(|switch| switch.counts.disconnects > 0)
-        .map(|switch| switch.counts.due.saturating_sub(switch.counts.sent))
+        .map(|switch| switch.counts.unsent())
         .sum();
     let met = handshakes.iter().any(|handshake| handshake.rank > 0);
     let mut handshake = handshake_outcome(plan, &handshakes, ready_after_s);
