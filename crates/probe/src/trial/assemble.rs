@@ -35,6 +35,11 @@ impl UsageSeries {
         self.own.push(own);
     }
 
+    /// Whether the controller was looked for and never found.
+    pub(super) fn missed_controller(&self) -> bool {
+        self.controller.len() > 1 && self.controller.iter().all(Option::is_none)
+    }
+
     /// A sample speaks about the interval that it ends, so the first of the window is left out.
     fn summary(&self, samples: &[Option<Sample>], window: Window) -> Option<Usage> {
         let inside: Vec<Sample> = self

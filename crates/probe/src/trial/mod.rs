@@ -116,6 +116,12 @@ pub(crate) fn run(
     let process = conductor.controller.as_ref().map(describe);
     if let Some(failure) = conductor.controller.as_ref().and_then(Sampler::failure) {
         conductor.notes.push(format!("The controller's CPU and memory are incomplete: {failure}"));
+    } else if conductor.controller.is_some() && conductor.usage.missed_controller() {
+        // A name may match later, when the controller starts.
+        conductor.notes.push(
+            "The controller's CPU and memory are unknown: no process matched controller.process."
+                .into(),
+        );
     }
     let Conductor { usage, ready_after, notes, .. } = conductor;
     orders.stop();

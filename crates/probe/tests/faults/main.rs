@@ -169,6 +169,16 @@ fn a_controller_that_answers_twice() {
 }
 
 #[test]
+fn a_name_that_no_process_has() {
+    let peer = Peer::start(Behaviour::Answer { copies: 1 });
+    let name = format!("name:none-has-this-{}", std::process::id());
+    let trial = trial(&peer, &[("controller.process", &name), ("timing.sample", "20ms")]);
+    assert!(trial.controller_usage.is_none(), "{:?}", trial.controller_usage);
+    let told = trial.notes.iter().any(|note| note.contains("no process matched"));
+    assert!(told, "{:?}", trial.notes);
+}
+
+#[test]
 fn a_controller_that_never_answers() {
     let peer = Peer::start(Behaviour::Answer { copies: 0 });
     let trial = trial(&peer, &[]);

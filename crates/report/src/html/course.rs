@@ -256,8 +256,12 @@ fn round_trip(point: &Point) -> Figure {
         "of it, unread by the probe up to",
         Style { dashed: true, ..Style::series(3) },
     );
-    // Moments are many more than packets, and at most of them nothing had to wait.
-    unread.points.retain(|dot| dot.x <= farthest && dot.y > 1e-9);
+    // Moments are many more than packets, so the curve ends where those do; and at most moments
+    // nothing had to wait.
+    let beyond = unread.points.iter().find(|dot| dot.x > farthest).map(|dot| dot.y);
+    unread.points.retain(|dot| dot.x <= farthest);
+    unread.points.extend(beyond.map(|y| Dot::new(farthest, y)));
+    unread.points.retain(|dot| dot.y > 1e-9);
     if !unread.points.is_empty() {
         lines.push(unread);
     }
