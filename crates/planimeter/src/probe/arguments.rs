@@ -113,7 +113,8 @@ const EXIT_STATUS: &str = "\
 Exit status:
   0  done
   1  a threshold does not hold, or nothing could be measured
-  2  the configuration is wrong; every fault is named with its flag, or with file, line and key";
+  2  the configuration is wrong; every fault is named with its flag, or with file, line and key
+  130  interrupted, with thresholds that hold for what was measured until then";
 
 /// The verb with all its flags.
 pub(crate) fn command() -> Command {

@@ -6,6 +6,7 @@ mod null;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ArgMatches;
 use probe::config::{Mode, Resolved};
@@ -16,6 +17,9 @@ use report::{Layout, RunDirectory};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
+
+/// As shells say that a program was ended by SIGINT.
+const INTERRUPTED: u8 = 130;
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut resolved = arguments::resolve(matches)?;
@@ -45,12 +49,17 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         resolved = arguments::resolve_with(matches, &fixed)?;
     }
     let notes = null.as_ref().and_then(|_| null::note(&resolved.config));
-    let result = measure(&resolved, notes.into_iter().collect())?;
-    Ok(verdict(&result))
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let result = measure(&resolved, notes.into_iter().collect(), interrupt.clone())?;
+    Ok(verdict(&result, interrupt.load(Ordering::Relaxed)))
 }
 
 /// Runs what is configured, and leaves a run directory.
-fn measure(resolved: &Resolved, notes: Vec<String>) -> Result<RunResult, Failure> {
+fn measure(
+    resolved: &Resolved,
+    notes: Vec<String>,
+    interrupt: Arc<AtomicBool>,
+) -> Result<RunResult, Failure> {
     let config = &resolved.config;
     let mut directory =
         RunDirectory::create(config.output.directory.as_deref()).map_err(Failure::input)?;
@@ -61,7 +70,7 @@ fn measure(resolved: &Resolved, notes: Vec<String>) -> Result<RunResult, Failure
         configuration: resolved.values(),
         notes,
         live: live.clone(),
-        interrupt: interrupt::flag().map_err(Failure::run)?,
+        interrupt,
     };
     let mut watcher = Keeper {
         progress: Progress::start(live, config.output.quiet),
@@ -118,11 +127,16 @@ fn terminal_width() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// 1 if a threshold broke or nothing could be measured, else 0.
-fn verdict(result: &RunResult) -> ExitCode {
+/// 1 if a threshold broke or nothing could be measured, 130 if what held was not measured to the
+/// end, else 0.
+fn verdict(result: &RunResult, interrupted: bool) -> ExitCode {
     let broken = result.thresholds.iter().any(|threshold| !threshold.held);
-    let failed = matches!(result.completion, Completion::Failed { .. });
-    ExitCode::from(u8::from(broken || failed))
+    match &result.completion {
+        Completion::Failed { .. } => ExitCode::from(1),
+        _ if broken => ExitCode::from(1),
+        Completion::Partial { .. } if interrupted => ExitCode::from(INTERRUPTED),
+        Completion::Partial { .. } | Completion::Complete => ExitCode::SUCCESS,
+    }
 }
 
 /// Shows progress and keeps what was measured so far on disk, so that even a killed run leaves it.

@@ -110,6 +110,7 @@ fn ctrl_c_between_trials_keeps_the_trials_as_partial() {
     let ended = run.interrupt();
     let completion = completion(&directory);
     assert_eq!(completion["state"], "partial", "{ended:?}");
+    assert_eq!(ended.code, Some(130), "{ended:?}");
     assert!(ended.stdout.contains("PARTIAL"), "{ended:?}");
     let result = command::result(&directory);
     let trials = result["points"][0]["trials"].as_array().expect("trials").len();
