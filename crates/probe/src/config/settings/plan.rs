@@ -111,7 +111,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "0.001",
         summary: "Loss that a search tolerates as loss-free",
         manual: "Packet-ins without answer over packet-ins sent. RFC 8456 calls a rate loss-free \
-            only without any loss.",
+            only without any loss. A rate at which unanswered packet-ins pile up is too high in \
+            any case, though all are answered in the end.",
         limits: Limits::Number(0.0, 0.5),
         slot: |draft| &mut draft.plan.loss,
         ..BASE
