@@ -55,6 +55,10 @@ const CASES: &[Case] = &[
         "schedule p4runtime, 100 switches x 1k/s",
         &["-pp4runtime", "-n100", "-r1k", "--threads=1"],
     ),
+    case(
+        "schedule p4runtime, 100 switches x 1k/s, 10 behind each port",
+        &["-pp4runtime", "-n100", "-r1k", "--threads=1", "--devices-per-port=10"],
+    ),
     case("p4runtime paced 200k/s, 16 switches", &["-pp4runtime", "-n16", "-r12.5k", "--threads=1"]),
     case(
         "p4runtime closed (window 64), 16 switches",
