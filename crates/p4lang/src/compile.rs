@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostics, Style};
 use crate::frontend::{Parsed, parse_text};
 use crate::preprocess::{Files, Options};
 use crate::source::SourceMap;
-use crate::{check, ir, lower};
+use crate::{check, lower};
 
 /// What came out of a program's text.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Compiled {
 /// Compiles a program and all that it includes.
 ///
 /// Passes recurse over the tree: programs that others wrote are best compiled inside
-/// [`crate::with_large_stack`].
+/// [`ir::with_large_stack`].
 ///
 /// # Errors
 /// If the program itself cannot be read. Everything else is in [`Compiled::diagnostics`].

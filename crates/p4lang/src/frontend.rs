@@ -39,24 +39,3 @@ pub fn parse_text(name: &str, text: &str, options: &Options, files: &dyn Files) 
     let program = parser::parse(&tokens, &mut diagnostics);
     Parsed { sources, program, diagnostics }
 }
-
-/// The stack that [`with_large_stack`] gives. Pages that are not touched cost nothing.
-const STACK_BYTES: usize = 256 << 20;
-
-/// Runs `work` on a thread with a stack that is large enough for passes that recurse over a tree of
-/// [`parser::DEEPEST_NESTING`] levels. Whoever compiles programs that others wrote should do so in here.
-///
-/// # Errors
-/// If the thread cannot be started. A panic of `work` goes on in the caller.
-pub fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new()
-            .name("p4lang".to_owned())
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, work)?;
-        match thread.join() {
-            Ok(result) => Ok(result),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
-}

@@ -2,20 +2,18 @@
 //!
 //! Source text goes through the preprocessor, the lexer and the parser into a syntax tree ([`ast`]). The checker
 //! ([`check`]) resolves names and types beside it, and the lowering ([`lower`]) makes the intermediate representation
-//! ([`ir`]) of both; BMv2 JSON becomes the same form ([`bmv2`]). P4Info ([`p4info`]) comes from there.
+//! ([`ir`](::ir)) of both; BMv2 JSON becomes the same form ([`bmv2`]). P4Info ([`p4info`]) comes from there.
 //! [`compile_file`] does all that in one call. What any pass has to say goes into [`diagnostic::Diagnostics`] with
 //! positions in a [`source::SourceMap`].
 
 pub mod arch;
 pub mod ast;
-pub mod bits;
 pub mod bmv2;
 pub mod check;
 mod compile;
 pub mod diagnostic;
 pub mod explain;
 mod frontend;
-pub mod ir;
 mod lexer;
 pub mod lower;
 pub mod p4info;
@@ -25,4 +23,4 @@ pub mod print;
 pub mod source;
 
 pub use compile::{Compiled, compile_file, compile_text};
-pub use frontend::{Parsed, parse_file, parse_text, with_large_stack};
+pub use frontend::{Parsed, parse_file, parse_text};

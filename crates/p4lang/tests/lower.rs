@@ -1,8 +1,8 @@
 //! What the lowering makes of programs that use each construct: the IR as text, valid, and the
 //! same after it was written as JSON and read back.
 
+use ir::{Program, ReadError};
 use p4lang::diagnostic::Style;
-use p4lang::ir::{Program, ReadError};
 use p4lang::preprocess::{MemoryFiles, Options};
 
 fn compile(name: &str, text: &str) -> Program {
@@ -17,8 +17,6 @@ fn lowered(name: &str, text: &str) -> String {
     program.validate().unwrap_or_else(|violation| panic!("{violation}\n{}", program.to_text()));
     let json = program.to_json().expect("JSON is written");
     assert_eq!(Program::from_json(&json).expect("JSON is read"), program);
-    let binary = program.to_binary().expect("bytes are written");
-    assert_eq!(Program::from_binary(&binary).expect("bytes are read"), program);
     let text = program.to_text();
     let start = text.find("\nerror {").expect("there are errors");
     text[start + 1..].to_owned()
@@ -70,31 +68,15 @@ fn damaged_ir_is_refused() {
 }
 
 #[test]
-fn damaged_bytes_are_refused() {
-    let program = compile("objects.p4", include_str!("lower/objects.p4"));
-    let bytes = program.to_binary().expect("bytes are written");
-    assert!(Program::is_binary(&bytes) && !Program::is_binary(b"#include"));
-    for length in (0..bytes.len()).step_by(61) {
-        assert!(Program::from_binary(&bytes[..length]).is_err(), "{length} bytes");
-    }
-    let with = |more: &[u8]| Program::from_binary(&[&bytes, more].concat());
-    assert!(matches!(with(&[0]), Err(ReadError::Binary(_))));
-    // A field of no meaning that is an array in an array in an array...
-    let nested = [&bytes[..3], b"\xa1\x61x", &[0x81_u8; 100_000]].concat();
-    assert!(matches!(Program::from_binary(&nested), Err(ReadError::Depth { .. })));
-    assert!(matches!(Program::from_binary(b"{}"), Err(ReadError::Binary(_))));
-}
-
-#[test]
 fn recursion_in_ir_is_refused() {
     let mut program = compile("objects.p4", include_str!("lower/objects.p4"));
-    let call = p4lang::ir::StatementKind::CallControl {
-        control: p4lang::ir::ControlId(0),
-        arguments: vec![p4lang::ir::Argument::InOut(p4lang::ir::Place::variable(
+    let call = ir::StatementKind::CallControl {
+        control: ir::ControlId(0),
+        arguments: vec![ir::Argument::InOut(ir::Place::variable(
             program.controls[0].parameters[0].variable,
         ))],
     };
-    program.controls[0].body.push(p4lang::ir::Statement { location: None, kind: call });
+    program.controls[0].body.push(ir::Statement { location: None, kind: call });
     let violation = program.validate().expect_err("the control calls itself");
     assert!(violation.to_string().contains("calls itself"), "{violation}");
 }

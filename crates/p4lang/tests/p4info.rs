@@ -1,7 +1,7 @@
 //! P4Info from source text.
 
+use ir::Program;
 use p4lang::diagnostic::Style;
-use p4lang::ir::Program;
 use p4lang::p4info;
 use p4lang::preprocess::{DiskFiles, MemoryFiles, Options};
 use p4runtime::p4info::{Schema, text};

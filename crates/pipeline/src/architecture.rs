@@ -13,9 +13,7 @@ use crate::error::{LoadError, RunError};
 use crate::layout::Layout;
 use crate::machine::Machine;
 use crate::trace::Event;
-use p4lang::ir::{
-    Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Program, TypeId,
-};
+use ir::{Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Program, TypeId};
 
 /// The port through which PSA recirculates (`PSA_PORT_RECIRCULATE`).
 pub(crate) const PSA_PORT_RECIRCULATE: u64 = 0xffff_fffa;

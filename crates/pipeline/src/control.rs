@@ -9,7 +9,7 @@ mod tables;
 use crate::error::ControlError;
 use crate::switch::Switch;
 use crate::table::TableState;
-use p4lang::ir::{Action, ActionId, ExternId, Table, TableId, ValueSetId};
+use ir::{Action, ActionId, ExternId, Table, TableId, ValueSetId};
 
 type Done = Result<(), ControlError>;
 

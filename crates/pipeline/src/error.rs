@@ -1,6 +1,6 @@
 //! What can go wrong, one enumeration per operation.
 
-use p4lang::bits::ParseBitsError;
+use ir::bits::ParseBitsError;
 
 /// A program cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

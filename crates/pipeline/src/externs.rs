@@ -16,11 +16,9 @@ use crate::layout::Layout;
 use crate::machine::{Machine, Stop, damaged};
 use crate::table::{CounterValue, Profile};
 use crate::value::Value;
+use ir::bits::Bits;
+use ir::{Architecture, Argument, ExternCallee, ExternId, ExternInstance, Location, TypeId};
 use meter::Meter;
-use p4lang::bits::Bits;
-use p4lang::ir::{
-    Architecture, Argument, ExternCallee, ExternId, ExternInstance, Location, TypeId,
-};
 use std::collections::BTreeMap;
 
 pub(crate) use calls::known;
@@ -32,7 +30,7 @@ pub(crate) struct Call<'c> {
     pub(crate) arguments: &'c [Argument],
     pub(crate) location: Option<Location>,
     /// Where the value goes.
-    pub(crate) result: Option<&'c p4lang::ir::Place>,
+    pub(crate) result: Option<&'c ir::Place>,
 }
 
 /// An extern instance at work.
@@ -296,11 +294,11 @@ impl Machine<'_> {
     /// out, as in BMv2 (`src/bm_sim/calculations.cpp`); the externs of psa_switch take all.
     pub(crate) fn append_data(
         &self,
-        expression: &p4lang::ir::Expression,
+        expression: &ir::Expression,
         data: &mut Vec<u8>,
         used: &mut u32,
     ) -> Result<(), Stop> {
-        use p4lang::ir::ExpressionKind;
+        use ir::ExpressionKind;
         match &expression.kind {
             ExpressionKind::Composite(fields) => {
                 for field in fields {

@@ -5,12 +5,12 @@
 
 use crate::error::LoadError;
 use crate::value::Value;
-use num_bigint::BigInt;
-use p4lang::bits::Bits;
-use p4lang::ir::{
+use ir::bits::Bits;
+use ir::{
     self, Argument, Composite, CompositeKind, ExternCallee, ExternId, Place, Program, Statement,
     StatementKind, Type, TypeId,
 };
+use num_bigint::BigInt;
 use std::collections::HashMap;
 
 /// Most single values (fields, elements) that the variables of a program may hold together: some

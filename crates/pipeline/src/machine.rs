@@ -17,8 +17,8 @@ use crate::state::State;
 use crate::table::EntryHandle;
 use crate::trace::{Event, Trace};
 use crate::value::Value;
-use p4lang::bits::Bits;
-use p4lang::ir::{
+use ir::bits::Bits;
+use ir::{
     Block, ControlId, Direction, Expression, ExternId, Location, Parameter, ParserId, Place,
     TableId, VariableId,
 };
@@ -272,7 +272,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    pub(crate) fn initial(&self, type_id: p4lang::ir::TypeId) -> Result<Value, RunError> {
+    pub(crate) fn initial(&self, type_id: ir::TypeId) -> Result<Value, RunError> {
         self.layout.initial(type_id).cloned().ok_or(RunError::Malformed("type"))
     }
 

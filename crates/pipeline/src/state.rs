@@ -6,7 +6,7 @@ use crate::externs::{ChecksumState, ExternState};
 use crate::layout::Layout;
 use crate::table::{FieldMatch, TableState};
 use crate::value::Value;
-use p4lang::ir::{Architecture, ExternId, TypeId};
+use ir::{Architecture, ExternId, TypeId};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -7,7 +7,7 @@ use crate::layout::{Layout, each_statement};
 use crate::machine::Machine;
 use crate::state::{Digest, State};
 use crate::trace::Trace;
-use p4lang::ir::{Architecture, Program, StatementKind};
+use ir::{Architecture, Program, StatementKind};
 use std::time::Duration;
 
 /// The packages of ebpf_model.p4, ubpf_model.p4 and xdp_model.p4.

@@ -15,8 +15,8 @@ pub(crate) use profile::{Profile, choose};
 use crate::error::ControlError;
 use crate::externs::meter::{Meter, MeterConfig};
 use crate::layout::Layout;
-use p4lang::bits::Bits;
-use p4lang::ir::{self, Architecture, ExternId, MatchKind, TableId};
+use ir::bits::Bits;
+use ir::{self, Architecture, ExternId, MatchKind, TableId};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 

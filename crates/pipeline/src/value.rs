@@ -4,9 +4,9 @@
 //! a stack all its elements. What a field of an invalid header holds is unspecified in P4; here,
 //! as in BMv2, it holds what was last stored, and `setValid` on an invalid header clears it.
 
+use ir::CompositeKind;
+use ir::bits::Bits;
 use num_bigint::BigInt;
-use p4lang::bits::Bits;
-use p4lang::ir::CompositeKind;
 use std::fmt;
 
 /// A value of any P4 type.

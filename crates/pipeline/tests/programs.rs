@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ir::with_large_stack;
+use p4lang::compile_file;
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{DiskFiles, Options as Preprocessor};
-use p4lang::{compile_file, with_large_stack};
 use pipeline::Switch;
 use pipeline::stf::{Options, Report, Script, run};
 
@@ -20,7 +21,7 @@ fn programs() -> Vec<PathBuf> {
     programs
 }
 
-fn compile(path: &Path, defines: &[&str]) -> p4lang::ir::Program {
+fn compile(path: &Path, defines: &[&str]) -> ir::Program {
     let options = Preprocessor {
         defines: defines.iter().map(|define| (*define).to_owned()).collect(),
         ..Preprocessor::default()
@@ -33,7 +34,7 @@ fn compile(path: &Path, defines: &[&str]) -> p4lang::ir::Program {
     compiled.program.expect("a program without errors")
 }
 
-fn run_script(program: p4lang::ir::Program, path: &Path) -> Report {
+fn run_script(program: ir::Program, path: &Path) -> Report {
     let text = fs::read_to_string(path).expect("the script");
     let script = Script::parse(&text).unwrap_or_else(|errors| panic!("{path:?}: {errors:?}"));
     let mut switch = Switch::new(program).unwrap_or_else(|error| panic!("{path:?}: {error}"));

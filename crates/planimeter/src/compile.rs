@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use p4lang::ir::Program;
+use ir::Program;
+use ir::with_large_stack;
 use p4lang::preprocess::DiskFiles;
-use p4lang::{explain, p4info, with_large_stack};
+use p4lang::{explain, p4info};
 use p4runtime::p4info::text;
 
 use crate::failure::Failure;
@@ -74,7 +75,7 @@ pub(crate) fn command() -> Command {
                 .value_name("PROGRAM")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("P4_16 source, BMv2 JSON, or what --ir wrote as JSON or binary"),
+                .help("P4_16 source, BMv2 JSON, or what --ir wrote as JSON"),
         )
         .args(program::arguments())
         .arg(file("p4info", "Write the P4Info"))
@@ -86,7 +87,9 @@ pub(crate) fn command() -> Command {
                 .long("format")
                 .value_name("FORMAT")
                 .value_parser(PossibleValuesParser::new(["text", "json", "binary"]))
-                .help("Format of the files, instead of what their endings say"),
+                .help(
+                    "Format of the files, instead of what their endings say (--ir: text or json)",
+                ),
         )
         .arg(
             Arg::new("explain")
@@ -112,7 +115,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         .ok_or_else(|| Failure::input("PROGRAM is missing"))?;
     let graph = matches.get_one::<PathBuf>("graph").map(Drawing::of).transpose()?;
     let program = program::load(path, matches)?;
-    if !program::is_compiled(path)? {
+    if !program::is_compiled(path) {
         let faults = p4info::faults(&program);
         if !faults.is_empty() {
             return Err(refused(path, &faults));
@@ -225,7 +228,9 @@ fn ir_bytes(program: &Program, format: Format) -> Result<Vec<u8>, Failure> {
             text.push('\n');
             text.into_bytes()
         }
-        Format::Binary => program.to_binary().map_err(Failure::run)?,
+        Format::Binary => {
+            return Err(Failure::input("--ir has no binary form: write it as text or JSON"));
+        }
     })
 }
 
@@ -237,7 +242,7 @@ fn refused(path: &Path, errors: &[p4info::P4InfoError]) -> Failure {
 }
 
 fn pretty(path: &Path, matches: &ArgMatches) -> Result<String, Failure> {
-    if program::is_compiled(path)? {
+    if program::is_compiled(path) {
         return Err(Failure::input("--pp prints P4 source, not what was made of it"));
     }
     let mut options = program::preprocessor(matches);

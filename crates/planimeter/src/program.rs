@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use ir::with_large_stack;
+use ir::{Architecture, Program};
 use p4lang::bmv2::load_bmv2_json;
+use p4lang::compile_file;
 use p4lang::diagnostic::Style;
-use p4lang::ir::{Architecture, Program};
 use p4lang::preprocess::{DiskFiles, Options};
-use p4lang::{compile_file, with_large_stack};
 
 use crate::failure::Failure;
 
@@ -63,40 +64,15 @@ pub(crate) fn preprocessor(matches: &ArgMatches) -> Options {
     }
 }
 
-/// What a file holds.
-enum Form {
-    Source,
-    /// BMv2 JSON, or the IR as JSON.
-    Json,
-    /// The binary form of the IR.
-    Binary(Vec<u8>),
-}
-
-impl Form {
-    /// JSON is known by its ending, the binary form by how it begins.
-    fn of(path: &Path) -> Result<Self, Failure> {
-        if path.extension().is_some_and(|extension| extension == "json") {
-            return Ok(Self::Json);
-        }
-        let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
-        Ok(if Program::is_binary(&bytes) { Self::Binary(bytes) } else { Self::Source })
-    }
-}
-
-/// Whether a file is what a compiler made of a source: BMv2 JSON, or the IR.
-pub(crate) fn is_compiled(path: &Path) -> Result<bool, Failure> {
-    Ok(!matches!(Form::of(path)?, Form::Source))
+/// Whether a file is what a compiler made of a source: BMv2 JSON, or the IR. Its ending says so.
+pub(crate) fn is_compiled(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
 }
 
 /// Reads a program, P4, BMv2 JSON or the IR, and says on standard error what is wrong with it.
 pub(crate) fn load(path: &Path, matches: &ArgMatches) -> Result<Program, Failure> {
-    let program = match Form::of(path)? {
-        Form::Source => compile(path, &preprocessor(matches))?,
-        Form::Json => load_json(path)?,
-        Form::Binary(bytes) => {
-            Program::from_binary(&bytes).map_err(|error| unreadable(path, &error))?
-        }
-    };
+    let program =
+        if is_compiled(path) { load_json(path)? } else { compile(path, &preprocessor(matches))? };
     match matches.get_one::<String>("arch") {
         Some(wanted) if wanted != architecture(&program) => Err(Failure::input(format!(
             "{}: --arch {wanted}, but `main` makes it a program for {}",
@@ -115,7 +91,6 @@ pub(crate) fn architecture(program: &Program) -> &str {
         Architecture::Pna => "pna",
         Architecture::Other(name) if name.is_empty() => "no architecture",
         Architecture::Other(name) => name,
-        _ => "another architecture",
     }
 }
 

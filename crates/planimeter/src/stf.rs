@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use p4lang::ir::Program;
+use ir::Program;
 use packetio::pcap::{CaptureReader, CaptureWriter, LinkType};
 use pipeline::Switch;
 use pipeline::stf::{Options, Report, Script, run as run_script};

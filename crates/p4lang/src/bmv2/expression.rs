@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 
 use super::headers::{FieldKind, FieldPlace, HeaderPlace, field_at, field_in, field_name};
 use super::{Loader, Outcome};
-use crate::bits::Bits;
-use crate::ir::{
+use ir::bits::Bits;
+use ir::{
     BinaryOperator, Expression, ExpressionKind, ExternCallee, Place, Projection, StatementKind,
     Type, UnaryOperator, Value,
 };
@@ -299,8 +299,8 @@ impl Loader<'_> {
                     callee: ExternCallee::Method { instance: register, method: "read".to_owned() },
                     type_arguments: Vec::new(),
                     arguments: vec![
-                        crate::ir::Argument::Out(Place::variable(variable)),
-                        crate::ir::Argument::In(index),
+                        ir::Argument::Out(Place::variable(variable)),
+                        ir::Argument::In(index),
                     ],
                     result: None,
                 });
@@ -743,7 +743,7 @@ impl Loader<'_> {
     }
 
     /// The variable and width behind a number of runtime data.
-    pub(super) fn runtime(&self, value: &Json) -> Outcome<(crate::ir::VariableId, u32)> {
+    pub(super) fn runtime(&self, value: &Json) -> Outcome<(ir::VariableId, u32)> {
         let position = value.as_u64().and_then(|position| usize::try_from(position).ok());
         match position.and_then(|position| self.runtime_data.get(position)) {
             Some(known) => Ok(*known),
@@ -751,7 +751,7 @@ impl Loader<'_> {
         }
     }
 
-    fn register(&self, value: &Json) -> Outcome<(crate::ir::ExternId, Json)> {
+    fn register(&self, value: &Json) -> Outcome<(ir::ExternId, Json)> {
         let name = value.get(0).and_then(Json::as_str).unwrap_or("");
         match (self.externs.get(name), value.get(1)) {
             (Some(id), Some(index)) => Ok((*id, index.clone())),
@@ -759,7 +759,7 @@ impl Loader<'_> {
         }
     }
 
-    fn register_width(&self, id: crate::ir::ExternId) -> u32 {
+    fn register_width(&self, id: ir::ExternId) -> u32 {
         self.program
             .externs
             .get(id.index())
@@ -853,7 +853,7 @@ impl Loader<'_> {
         }
     }
 
-    pub(super) fn element_type(&self, stack: crate::ir::TypeId) -> Option<crate::ir::TypeId> {
+    pub(super) fn element_type(&self, stack: ir::TypeId) -> Option<ir::TypeId> {
         match self.program.types.find(stack)? {
             Type::Stack { element, .. } => Some(element),
             _ => None,
@@ -863,9 +863,9 @@ impl Loader<'_> {
     /// Position and type of a union's member.
     pub(super) fn union_member(
         &self,
-        union: crate::ir::TypeId,
+        union: ir::TypeId,
         member: &str,
-    ) -> Option<(u32, crate::ir::TypeId)> {
+    ) -> Option<(u32, ir::TypeId)> {
         let composite = self.program.types.composite(union)?;
         let position = composite.fields.iter().position(|field| field.name == member)?;
         Some((position as u32, composite.fields.get(position)?.type_id))
@@ -974,7 +974,7 @@ fn ones(mask: &BigInt) -> Option<u32> {
     (width > 0 && *mask == all).then_some(width)
 }
 
-pub(super) fn cast(value: Expression, type_id: crate::ir::TypeId) -> Expression {
+pub(super) fn cast(value: Expression, type_id: ir::TypeId) -> Expression {
     if value.type_id == type_id {
         return value;
     }

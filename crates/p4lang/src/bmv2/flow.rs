@@ -5,7 +5,7 @@
 //! what follows once behind them. A node that several branches reach before that point (`return`
 //! in the source does it) is written once for each; their number is bounded.
 
-use crate::ir::{Block, Expression, Statement, StatementKind, SwitchCase, Value};
+use ir::{Block, Expression, Statement, StatementKind, SwitchCase, Value};
 
 /// How many statements the repetition may lead to.
 const STATEMENT_LIMIT: usize = 200_000;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::json::{Document, HeaderType};
 use super::{Bmv2Error, Outcome, content};
-use crate::ir::{
+use ir::{
     self, Annotation, AnnotationBody, Composite, CompositeKind, Field, Place, Program, Projection,
     Type, TypeId, VariableId,
 };
@@ -410,7 +410,7 @@ fn element_of(stack: &Place, position: usize, program: &mut Program) -> Place {
     let type_id = program.types.intern(Type::Bits { width: 32, signed: false });
     let index = ir::Expression {
         type_id,
-        kind: ir::ExpressionKind::Constant(ir::Value::Bits(crate::bits::Bits::unsigned(
+        kind: ir::ExpressionKind::Constant(ir::Value::Bits(ir::bits::Bits::unsigned(
             32,
             position as u128,
         ))),

@@ -20,7 +20,6 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use crate::ir;
 use headers::Layout;
 use json::Document;
 
@@ -68,7 +67,7 @@ pub fn load_bmv2_json(text: &str) -> Result<ir::Program, Bmv2Error> {
     if ir::nesting(text) > DEPTH_LIMIT {
         return Err(Bmv2Error::Depth { limit: DEPTH_LIMIT });
     }
-    crate::with_large_stack(|| load(text))
+    ir::with_large_stack(|| load(text))
         .map_err(|error| content("the program", format!("no thread to read it in: {error}")))?
 }
 

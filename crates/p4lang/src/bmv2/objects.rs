@@ -4,8 +4,8 @@ use serde_json::Value as Json;
 
 use super::json::SourceInfo;
 use super::{DirectMeter, Loader, Outcome};
-use crate::bits::Bits;
-use crate::ir::{ConstructorArgument, ExternId, ExternInstance, Type, TypeId, Value};
+use ir::bits::Bits;
+use ir::{ConstructorArgument, ExternId, ExternInstance, Type, TypeId, Value};
 
 /// Members of v1model's `HashAlgorithm`.
 pub(super) const HASH_ALGORITHMS: [&str; 8] =
@@ -79,12 +79,12 @@ impl Loader<'_> {
         }
         for set in &document.parse_vsets {
             let type_id = self.bit_type(set.compressed_bitwidth);
-            let id = crate::ir::ValueSetId(self.program.value_sets.len() as u32);
-            self.program.value_sets.push(crate::ir::ValueSet {
+            let id = ir::ValueSetId(self.program.value_sets.len() as u32);
+            self.program.value_sets.push(ir::ValueSet {
                 name: set.name.clone(),
                 type_id,
                 user_type: None,
-                match_kinds: vec![crate::ir::MatchKind::Exact],
+                match_kinds: vec![ir::MatchKind::Exact],
                 size: set.max_size.unwrap_or(1024),
                 annotations: Vec::new(),
             });
@@ -143,8 +143,8 @@ impl Loader<'_> {
     }
 
     fn enumeration(&mut self, name: &str, members: &[&str]) -> TypeId {
-        let id = crate::ir::EnumId(self.program.types.enums.len() as u32);
-        self.program.types.enums.push(crate::ir::EnumType {
+        let id = ir::EnumId(self.program.types.enums.len() as u32);
+        self.program.types.enums.push(ir::EnumType {
             name: name.to_owned(),
             members: members.iter().map(|member| (*member).to_owned()).collect(),
             annotations: Vec::new(),

@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 
 use super::json::{Operation, ParseState};
 use super::{Loader, Outcome};
-use crate::bits::Bits;
-use crate::ir::{
+use ir::bits::Bits;
+use ir::{
     self, Argument, Composite, CompositeKind, Expression, ExpressionKind, Field, KeySet, Parser,
     ParserId, Place, Projection, SelectCase, State, StateId, StatementKind, Target, Transition,
     Type, Value,

@@ -9,8 +9,8 @@ use super::flow::{self, Next, Node};
 use super::headers::FieldKind;
 use super::json::{self, Pipeline};
 use super::{Loader, Outcome};
-use crate::bits::Bits;
-use crate::ir::{
+use ir::bits::Bits;
+use ir::{
     self, Action, ActionCall, ActionId, ActionReference, ActionScope, Argument, Control, ControlId,
     Direction, Entry, Expression, ExpressionKind, ExternCallee, Key, KeySet, MatchKind, Package,
     PackageArgument, PackageValue, Place, Statement, StatementKind, Table, TableId,

@@ -7,7 +7,7 @@ use super::flow::{self, Next, Node};
 use super::headers::{FieldKind, FieldPlace};
 use super::json::Operation;
 use super::{Loader, Outcome};
-use crate::ir::{
+use ir::{
     self, Action, ActionId, ActionParameter, ActionScope, Annotation, AnnotationBody, Argument,
     Composite, CompositeKind, Expression, ExpressionKind, ExternCallee, Field, Place,
     StatementKind, Type, TypeId, Value,

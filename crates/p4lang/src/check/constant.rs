@@ -5,7 +5,7 @@ use std::sync::Arc;
 use num_bigint::BigInt;
 
 use crate::ast::DeclarationId;
-use crate::bits::Bits;
+use ir::bits::Bits;
 
 /// A value known at compile time.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use super::{Builtin, Callee, Checked, Constant, Environment, Node, Resolution, T
 use crate::ast::{
     self, BinaryOperator, DeclarationId, DeclarationKind, Expression, ExpressionKind, UnaryOperator,
 };
-use crate::bits::Bits;
+use ir::bits::Bits;
 
 /// An `int` larger than this many bits is not computed.
 const LARGEST_INTEGER: u64 = 1 << 17;

@@ -59,9 +59,9 @@ pub use index::{Index, Node};
 pub use types::{Bindings, Named, Type};
 
 use crate::ast::{self, DeclarationId, ExpressionId, TypeId};
-use crate::bits::Bits;
 use crate::diagnostic::Diagnostics;
 use crate::source::SourceMap;
+use ir::bits::Bits;
 
 /// Checks a program. Errors and warnings go to `diagnostics`; the result may be read further only if there are no
 /// errors among them.

@@ -15,9 +15,9 @@ use crate::ast::{
     Direction, Entry, Expression, ExpressionKind, KeyElement, Name, Path, Table, TableProperty,
     TablePropertyKind,
 };
-use crate::bits::Bits;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
+use ir::bits::Bits;
 
 /// Properties of the architectures and of p4c, beyond those of the language.
 const KNOWN_PROPERTIES: &[&str] = &[

@@ -5,9 +5,9 @@ use super::convert::bounds;
 use super::size::MOST_PARTS;
 use super::{Constant, Type};
 use crate::ast::{self, Declaration, DeclarationId, EnumMember, Name, StructField, TypeParameter};
-use crate::bits::Bits;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
+use ir::bits::Bits;
 
 impl<'program> Checker<'program, '_> {
     pub(super) fn error_declaration(&mut self, members: &'program [EnumMember]) {

@@ -4,9 +4,7 @@
 //! table, a call of a parser or control, a decision.
 
 use super::graph::{Graph, NodeId, Shape};
-use crate::ir::{
-    Block, Control, Excerpts, Parser, Program, Statement, StatementKind, Target, Transition,
-};
+use ir::{Block, Control, Excerpts, Parser, Program, Statement, StatementKind, Target, Transition};
 
 /// Lines of a box before the rest is left out.
 const MOST_LINES: usize = 6;

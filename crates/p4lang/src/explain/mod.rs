@@ -12,7 +12,7 @@ mod tree;
 
 pub use graph::{Edge, Graph, Node, NodeId, Shape};
 
-use crate::ir::Program;
+use ir::Program;
 
 /// Headers, parsers, tables, actions and extern instances as an indented tree.
 #[must_use]

@@ -1,6 +1,6 @@
 //! The tree: what a program consists of, in the order in which a reader asks.
 
-use crate::ir::{
+use ir::{
     ActionId, Composite, CompositeKind, EntryUpdate, Excerpts, ExternId, ExternInstance, Package,
     PackageValue, Program, Table, TableImplementation, Target, Transition,
 };
@@ -59,10 +59,10 @@ pub(super) fn tree(program: &Program) -> String {
 
 fn architecture(program: &Program) -> &str {
     match &program.architecture {
-        crate::ir::Architecture::V1model => "v1model",
-        crate::ir::Architecture::Psa => "PSA",
-        crate::ir::Architecture::Pna => "PNA",
-        crate::ir::Architecture::Other(name) => name,
+        ir::Architecture::V1model => "v1model",
+        ir::Architecture::Psa => "PSA",
+        ir::Architecture::Pna => "PNA",
+        ir::Architecture::Other(name) => name,
     }
 }
 

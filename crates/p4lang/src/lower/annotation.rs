@@ -5,7 +5,6 @@ use crate::ast::{
     Annotation, AnnotationBody, DeclarationKind, Expression, ExpressionKind, UnaryOperator,
 };
 use crate::check::Constant;
-use crate::ir;
 
 impl Lowering<'_> {
     pub(super) fn annotations(&self, annotations: &[Annotation]) -> Vec<ir::Annotation> {

@@ -3,8 +3,8 @@
 use super::{Entity, FunctionKey, Lowering, Scope};
 use crate::ast::{self, DeclarationKind, ExpressionKind};
 use crate::check::{BoundArgument, Builtin, Call, Callee, Constant, Type};
-use crate::ir::{self, Argument, Expression, Place, StatementKind, Value};
 use crate::source::Span;
+use ir::{self, Argument, Expression, Place, StatementKind, Value};
 
 impl<'a> Lowering<'a> {
     /// Writes out a call; its value, if it has one that is wanted.

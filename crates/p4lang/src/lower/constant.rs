@@ -3,9 +3,9 @@
 use super::Lowering;
 use super::types::number;
 use crate::ast;
-use crate::bits::Bits;
 use crate::check::{Constant, Type};
-use crate::ir::{self, Expression, ExpressionKind, Value};
+use ir::bits::Bits;
+use ir::{self, Expression, ExpressionKind, Value};
 
 impl<'a> Lowering<'a> {
     /// The value of an expression as its context wants it, if it is known now.

@@ -2,9 +2,9 @@
 
 use super::{Entity, Lowering};
 use crate::ast::{self, ExpressionKind, walk};
-use crate::bits::Bits;
 use crate::check::{Builtin, Constant, Resolution, Type};
-use crate::ir::{self, BinaryOperator, Expression, Place, UnaryOperator, Value};
+use ir::bits::Bits;
+use ir::{self, BinaryOperator, Expression, Place, UnaryOperator, Value};
 
 impl<'a> Lowering<'a> {
     /// The value of an expression as its context wants it.

@@ -4,7 +4,6 @@ use super::call::direction;
 use super::{Entity, ExternRole, Lowering, NamelessExtern, PendingControl, Scope, names};
 use crate::ast::{self, DeclarationId, DeclarationKind, ExpressionKind};
 use crate::check::{BoundArgument, Call, Callee, Constant, Named, Node, Resolution, Type};
-use crate::ir;
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -516,7 +515,7 @@ impl<'a> Lowering<'a> {
     fn as_parameter(&mut self, constant: Constant, parameter: &'a ast::Parameter) -> Constant {
         match (self.checked.declared_type(parameter.id), constant) {
             (Type::Bits { width, signed }, Constant::Integer(value)) => {
-                Constant::Bits(crate::bits::Bits::from_bigint(*width, *signed, &value))
+                Constant::Bits(ir::bits::Bits::from_bigint(*width, *signed, &value))
             }
             (_, constant) => constant,
         }

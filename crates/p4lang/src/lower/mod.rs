@@ -29,7 +29,6 @@ use std::collections::{HashMap, HashSet};
 use crate::ast::{self, DeclarationId};
 use crate::check::{Checked, Environment, Node, Type};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::ir;
 use crate::source::{SourceMap, Span};
 
 /// Lowers a program that was checked without errors. A program without `main` has nothing to run

@@ -8,7 +8,7 @@ use crate::ast::{
     self, BinaryOperator, DeclarationKind, ExpressionKind, ParserState, TransitionKind,
 };
 use crate::check::{Constant, Resolution, Type};
-use crate::ir::{self, Expression, KeySet, Target};
+use ir::{self, Expression, KeySet, Target};
 
 impl<'a> Lowering<'a> {
     /// A parser instance, in its own scope.

@@ -3,7 +3,7 @@
 use super::{Entity, Lowering};
 use crate::ast::{self, ExpressionKind};
 use crate::check::{Builtin, Resolution, Type};
-use crate::ir::{self, Expression, Place, Projection};
+use ir::{self, Expression, Place, Projection};
 
 impl<'a> Lowering<'a> {
     /// The place of an expression, if it has one. Index expressions are evaluated here.
@@ -52,7 +52,7 @@ impl<'a> Lowering<'a> {
             return value;
         };
         let width = width.max(number.bits().try_into().unwrap_or(u32::MAX).min(1 << 16));
-        let bits = crate::bits::Bits::from_bigint(width, false, number);
+        let bits = ir::bits::Bits::from_bigint(width, false, number);
         Expression {
             type_id: self.bit_type(width),
             kind: ir::ExpressionKind::Constant(ir::Value::Bits(bits)),

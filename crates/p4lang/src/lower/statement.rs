@@ -6,10 +6,10 @@ use crate::ast::{
     self, BinaryOperator, DeclarationKind, ExpressionKind, Statement, StatementKind, SwitchLabel,
     UnaryOperator,
 };
-use crate::bits::Bits;
 use crate::check::{Builtin, Constant, Resolution, Type};
-use crate::ir::{self, Expression, Place, Projection, Value};
 use crate::source::Span;
+use ir::bits::Bits;
+use ir::{self, Expression, Place, Projection, Value};
 
 /// A longer chain of `else if` is cut.
 const LONGEST_ALTERNATIVES: usize = 32;

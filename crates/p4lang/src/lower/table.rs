@@ -8,7 +8,7 @@ use crate::ast::{
 use crate::check::{
     ActionCallFacts, BoundArgument, Callee, Constant, TableFacts, TableStore, Type,
 };
-use crate::ir::{self, KeySet, Value};
+use ir::{self, KeySet, Value};
 
 impl<'a> Lowering<'a> {
     /// A table of a control instance, in the instance's scope.

@@ -2,10 +2,9 @@
 
 use super::Lowering;
 use crate::ast::{DeclarationId, DeclarationKind};
-use crate::bits::Bits;
 use crate::check::{Constant, Node, Type};
-use crate::ir;
 use crate::source::Span;
+use ir::bits::Bits;
 
 impl Lowering<'_> {
     /// The type with this scope's type parameters put in.

@@ -240,7 +240,7 @@ impl<'a> Lowering<'a> {
         let local = names::local_name(&declaration.annotations, declaration.name.as_str());
         let name = names::qualified(prefix, &local);
         let (entity, _) = self.within(super::Scope::default(), |lowering| {
-            lowering.action(declaration, name, crate::ir::ActionScope::Program)
+            lowering.action(declaration, name, ir::ActionScope::Program)
         });
         entity
     }

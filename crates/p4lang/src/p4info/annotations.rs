@@ -12,7 +12,7 @@ use p4runtime::proto::config::{
 };
 
 use super::P4InfoError;
-use crate::ir::{Annotation, AnnotationBody, AnnotationValue};
+use ir::{Annotation, AnnotationBody, AnnotationValue};
 
 /// Annotations whose bodies p4c parses as expressions before it prints them.
 const EXPRESSION_LISTS: [&str; 6] =

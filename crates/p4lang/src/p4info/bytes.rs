@@ -1,8 +1,8 @@
 //! Values as byte strings. p4c writes them padded to their width, which P4Runtime allows beside
 //! the canonical form; so that the messages are equal, they are padded here too.
 
-use crate::bits::Bits;
-use crate::ir::Value;
+use ir::Value;
+use ir::bits::Bits;
 
 /// The value in as many bytes as its width takes, most significant first.
 pub(super) fn padded(bits: &Bits) -> Vec<u8> {

@@ -9,8 +9,8 @@ use super::bytes::{as_bits, padded};
 use super::objects::field_ids;
 use super::reach::Reach;
 use super::symbols::{Kind, Symbols};
-use crate::bits::Bits;
-use crate::ir::{Entry, Key, KeySet, MatchKind, Program, Table, Value};
+use ir::bits::Bits;
+use ir::{Entry, Key, KeySet, MatchKind, Program, Table, Value};
 
 pub(super) fn write_request(
     program: &Program,

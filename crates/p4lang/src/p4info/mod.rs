@@ -33,7 +33,7 @@ use self::objects::{Builder, role};
 use self::reach::{Reach, reach};
 use self::symbols::{Collector, Kind, Symbols};
 use self::types::{TypeCollector, composite_name};
-use crate::ir::{Architecture, CompositeKind, Program, TypeId, Violation};
+use ir::{Architecture, CompositeKind, Program, TypeId, Violation};
 
 /// Why a program has no P4Info.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

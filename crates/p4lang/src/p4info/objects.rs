@@ -14,7 +14,7 @@ use super::bytes::of_value_in;
 use super::reach::Reach;
 use super::symbols::{Kind, Symbols};
 use super::types::{TypeCollector, flatten};
-use crate::ir::{
+use ir::{
     self, Annotation, CompositeKind, ExternInstance, MatchKind, Program, TableImplementation, Type,
     UserTypeId, UserTypeKind, Value,
 };

@@ -5,7 +5,7 @@ use p4runtime::proto::config::PkgInfo;
 
 use super::P4InfoError;
 use super::annotations::{pairs, pass};
-use crate::ir::{AnnotationValue, Architecture, Program};
+use ir::{AnnotationValue, Architecture, Program};
 
 pub(super) fn package_info(program: &Program, errors: &mut Vec<P4InfoError>) -> PkgInfo {
     let mut info = PkgInfo {

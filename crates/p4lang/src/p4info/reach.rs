@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ir::{
+use ir::{
     ActionId, ActionScope, Block, ControlId, ExternCallee, FunctionId, KeySet, Package,
     PackageValue, Parser, Program, Statement, StatementKind, TableId, Target, Transition, TypeId,
     ValueSetId,

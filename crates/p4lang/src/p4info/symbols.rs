@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::P4InfoError;
 use super::annotations::identifier;
-use crate::ir::Annotation;
+use ir::Annotation;
 
 /// What an identifier's most significant byte says (P4Runtime specification, section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

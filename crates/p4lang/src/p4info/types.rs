@@ -15,7 +15,7 @@ use p4runtime::proto::config::{
 use super::P4InfoError;
 use super::annotations::{control_plane_name, find, parse_integer, pass};
 use super::bytes::padded;
-use crate::ir::{
+use ir::{
     Annotation, AnnotationBody, Composite, CompositeKind, Field, Program, Type, TypeId, UserType,
     UserTypeId, UserTypeKind,
 };

@@ -35,7 +35,7 @@ use scope::{Binding, Scopes};
 /// Expressions, statements and types nested deeper than this, taken together, are an error.
 ///
 /// Passes may recurse over the tree; each must get by with this many levels on the stack that
-/// [`crate::with_large_stack`] gives it.
+/// [`ir::with_large_stack`] gives it.
 pub const DEEPEST_NESTING: usize = 400;
 
 /// Longer chains are an error: of operators in one expression (`a + b + c`), and of `else if`.

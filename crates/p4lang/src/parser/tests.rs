@@ -478,7 +478,7 @@ fn deep_nesting_is_refused_and_long_chains_too() {
     for text in &deep(20)[..13] {
         accepts(text);
     }
-    let refused = crate::with_large_stack(|| {
+    let refused = ir::with_large_stack(|| {
         let refused = |count: usize| {
             deep(count).iter().filter(|text| messages(text).contains("error")).count()
         };

@@ -23,7 +23,7 @@ pub(crate) enum Outcome {
 pub(crate) fn exercise(data: &[u8]) -> Outcome {
     let text = String::from_utf8_lossy(data);
     // The tree may be nested as deep as the parser allows, and debug builds use much stack.
-    p4lang::with_large_stack(|| exercise_text(&text)).expect("a thread starts")
+    ir::with_large_stack(|| exercise_text(&text)).expect("a thread starts")
 }
 
 fn exercise_text(text: &str) -> Outcome {

@@ -11,7 +11,7 @@ use crate::layout::Layout;
 use crate::machine::Machine;
 use crate::trace::Event;
 use crate::value::Value;
-use p4lang::ir::{
+use ir::{
     Block, ControlId, Direction, Package, PackageValue, Parameter, ParserId, StatementKind, TypeId,
 };
 use std::collections::HashMap;

@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use crate::machine::Machine;
 use crate::trace::Event;
 use crate::value::Value;
-use p4lang::ir::{ControlId, ParserId, TypeId};
+use ir::{ControlId, ParserId, TypeId};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {

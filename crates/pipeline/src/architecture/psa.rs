@@ -19,7 +19,7 @@ use crate::machine::Machine;
 use crate::state::{CloneSession, Replica};
 use crate::trace::Event;
 use crate::value::Value;
-use p4lang::ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
+use ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]

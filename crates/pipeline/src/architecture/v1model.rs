@@ -20,7 +20,7 @@ use crate::layout::Layout;
 use crate::machine::{Effects, Machine, Preserved};
 use crate::trace::Event;
 use crate::value::Value;
-use p4lang::ir::{AnnotationBody, AnnotationValue, ControlId, ParserId, Projection, TypeId};
+use ir::{AnnotationBody, AnnotationValue, ControlId, ParserId, Projection, TypeId};
 use std::collections::VecDeque;
 
 /// `instance_type` (PktInstanceType of simple_switch).
@@ -568,7 +568,7 @@ fn names_list(body: &AnnotationBody, list: u32) -> bool {
         }),
         AnnotationBody::Tokens(tokens) => tokens.iter().any(|token| {
             let digits = token.rsplit_once('w').map_or(token.as_str(), |(_, digits)| digits);
-            let number = p4lang::bits::Bits::parse(64, false, digits);
+            let number = ir::bits::Bits::parse(64, false, digits);
             number.is_ok_and(|number| number.to_u64() == Some(u64::from(list)))
         }),
         AnnotationBody::Empty | AnnotationBody::KeyValues(_) => false,

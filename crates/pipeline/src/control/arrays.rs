@@ -8,8 +8,8 @@ use crate::externs::{Counters, ExternState, Meters, Registers};
 use crate::switch::Switch;
 use crate::table::{CounterValue, EntryHandle, fit};
 use crate::value::Value;
-use p4lang::bits::Bits;
-use p4lang::ir::{ExternId, TableId};
+use ir::bits::Bits;
+use ir::{ExternId, TableId};
 use std::time::Duration;
 
 /// Counters, meters and registers.

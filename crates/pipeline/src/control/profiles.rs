@@ -5,7 +5,7 @@ use crate::error::ControlError;
 use crate::externs::ExternState;
 use crate::switch::Switch;
 use crate::table::{ActionCall, EntryAction, Group, Profile};
-use p4lang::ir::{ExternId, TableImplementation};
+use ir::{ExternId, TableImplementation};
 
 /// Action profiles and selectors.
 impl Switch {

@@ -5,7 +5,7 @@ use crate::error::ControlError;
 use crate::state::{CloneSession, PSA_CLONE_SESSION_TO_CPU, Replica, State};
 use crate::switch::Switch;
 use crate::table::{FieldMatch, KeyShape};
-use p4lang::ir::{Architecture, MatchKind, ValueSetId};
+use ir::{Architecture, MatchKind, ValueSetId};
 
 /// Packet replication, value sets, ports.
 impl Switch {

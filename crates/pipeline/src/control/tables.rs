@@ -7,8 +7,8 @@ use crate::table::{
     ActionCall, EntryAction, EntryHandle, FieldMatch, IdleEntry, Stored, TableEntry, fit,
 };
 use crate::value::Value;
-use p4lang::bits::Bits;
-use p4lang::ir::{ActionId, TableId, TableImplementation};
+use ir::bits::Bits;
+use ir::{ActionId, TableId, TableImplementation};
 use std::time::Duration;
 
 /// Tables.

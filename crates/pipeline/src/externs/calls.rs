@@ -5,9 +5,9 @@ use crate::error::RunError;
 use crate::machine::{Machine, Stop};
 use crate::trace::Event;
 use crate::value::Value;
+use ir::bits::Bits;
+use ir::{Argument, ExternCallee, Program};
 use num_bigint::BigInt;
-use p4lang::bits::Bits;
-use p4lang::ir::{Argument, ExternCallee, Program};
 
 /// Functions that [`Machine::call_extern`] knows.
 const FUNCTIONS: &[&str] = &[

@@ -9,8 +9,8 @@ use crate::machine::{Machine, Stop, damaged};
 use crate::state::Digest;
 use crate::table::EntryHandle;
 use crate::value::Value;
-use p4lang::bits::Bits;
-use p4lang::ir::{Argument, ExternId, Table};
+use ir::bits::Bits;
+use ir::{Argument, ExternId, Table};
 
 /// Whether a method of an extern type can be run.
 pub(super) fn known(extern_type: &str, method: &str) -> bool {

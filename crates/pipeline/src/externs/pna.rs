@@ -5,8 +5,8 @@ use crate::machine::{Machine, Stop, damaged};
 use crate::table::{ActionCall, Ageing, EntryAction, FieldMatch, TableEntry};
 use crate::trace::Event;
 use crate::value::Value;
-use p4lang::bits::Bits;
-use p4lang::ir::{Action, Argument, Type};
+use ir::bits::Bits;
+use ir::{Action, Argument, Type};
 
 /// `ADD_ENTRY_SUCCESS` and `ADD_ENTRY_NOT_DONE`.
 const ADD_ENTRY_SUCCESS: u128 = 0;

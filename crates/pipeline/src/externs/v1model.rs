@@ -5,8 +5,8 @@ use crate::error::RunError;
 use crate::machine::{Machine, Preserved, Stop};
 use crate::state::Digest;
 use crate::value::Value;
-use p4lang::bits::Bits;
-use p4lang::ir::{Argument, Expression, ExpressionKind, Place, VariableId};
+use ir::bits::Bits;
+use ir::{Argument, Expression, ExpressionKind, Place, VariableId};
 
 /// The port that drops (`--drop-port` of simple_switch).
 pub(crate) const DROP_PORT: u128 = 511;

@@ -6,8 +6,8 @@ use crate::externs::ExternState;
 use crate::table::{ActionCall, Direct, EntryAction, EntryHandle, choose};
 use crate::trace::Event;
 use crate::value::Value;
-use p4lang::bits::Bits;
-use p4lang::ir::{
+use ir::bits::Bits;
+use ir::{
     Action, BinaryOperator, Expression, ExpressionKind, ExternId, MatchKind, Place, Table, TableId,
     TableImplementation,
 };

@@ -2,9 +2,9 @@
 
 use super::{Machine, Stop, damaged};
 use crate::value::Value;
+use ir::bits::Bits;
+use ir::{BinaryOperator, Expression, ExpressionKind, Type, TypeId, UnaryOperator};
 use num_bigint::BigInt;
-use p4lang::bits::Bits;
-use p4lang::ir::{BinaryOperator, Expression, ExpressionKind, Type, TypeId, UnaryOperator};
 use std::cmp::Ordering;
 
 impl Machine<'_> {

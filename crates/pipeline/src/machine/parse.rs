@@ -4,8 +4,8 @@ use super::{Flow, MAXIMUM_STATES, Machine, Stop, damaged};
 use crate::table::FieldMatch;
 use crate::trace::Event;
 use crate::value::Value;
-use p4lang::bits::Bits;
-use p4lang::ir::{
+use ir::bits::Bits;
+use ir::{
     Architecture, Expression, KeySet, Parser, Place, SelectCase, Target, Transition, Type, TypeId,
 };
 
@@ -165,10 +165,8 @@ impl Machine<'_> {
     /// After an extraction into `stack.next` the next index is one further.
     fn advance_next(&mut self, header: Option<&Place>) -> Result<(), Stop> {
         let Some(place) = header else { return Ok(()) };
-        let position = place
-            .path
-            .iter()
-            .rposition(|projection| matches!(projection, p4lang::ir::Projection::Next));
+        let position =
+            place.path.iter().rposition(|projection| matches!(projection, ir::Projection::Next));
         let Some(position) = position else { return Ok(()) };
         let stack = Place {
             variable: place.variable,

@@ -4,8 +4,8 @@ use super::{Machine, Stop, damaged};
 use crate::error::RunError;
 use crate::trace::Event;
 use crate::value::Value;
-use p4lang::bits::Bits;
-use p4lang::ir::{Place, Projection, Type, TypeId, VariableId};
+use ir::bits::Bits;
+use ir::{Place, Projection, Type, TypeId, VariableId};
 
 /// A place whose indexes were computed, so that it stays the same place until it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,7 +193,7 @@ impl Machine<'_> {
         (text, type_id)
     }
 
-    fn index(&self, index: &p4lang::ir::Expression) -> Result<u64, Stop> {
+    fn index(&self, index: &ir::Expression) -> Result<u64, Stop> {
         Ok(match self.evaluate(index)? {
             Value::Bits(bits) if !bits.is_negative() => bits.to_u64().unwrap_or(u64::MAX),
             Value::Integer(number) => u64::try_from(number).unwrap_or(u64::MAX),

@@ -5,7 +5,7 @@ use super::{Flow, Machine, Stop, damaged};
 use crate::error::RunError;
 use crate::trace::Event;
 use crate::value::Value;
-use p4lang::ir::{
+use ir::{
     Action, ActionId, Argument, Block, ControlId, Direction, Expression, FunctionId, Parameter,
     ParserId, Place, Statement, StatementKind, SwitchCase, TypeId, VariableId,
 };

@@ -1,7 +1,7 @@
 //! Numbers of scripts: of any size, in base 2, 8, 10 or 16, with `*` for digits that do not count.
 
+use ir::bits::Bits;
 use num_bigint::BigInt;
-use p4lang::bits::Bits;
 use std::fmt;
 use std::net::IpAddr;
 

@@ -8,8 +8,8 @@ use super::StfError;
 use super::number::Number;
 use super::script::{Call, MatchText};
 use crate::{ActionCall, FieldMatch, Switch};
-use p4lang::bits::Bits;
-use p4lang::ir::{
+use ir::bits::Bits;
+use ir::{
     ActionId, BinaryOperator, Expression, ExpressionKind, ExternId, Key, MatchKind, Program,
     Projection, Table, TableId, Type, Value, VariableId,
 };

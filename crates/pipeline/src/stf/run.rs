@@ -12,7 +12,7 @@ use crate::{
     CloneSession, ControlError, EntryAction, EntryHandle, Event, FieldMatch, Group, GroupMember,
     Replica, Switch, TableEntry, Trace,
 };
-use p4lang::ir::{Architecture, ExternId, TableId, TableImplementation};
+use ir::{Architecture, ExternId, TableId, TableImplementation};
 
 /// How a script is run.
 #[derive(Clone, Copy, Debug, Default)]

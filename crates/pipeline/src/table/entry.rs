@@ -4,8 +4,8 @@ use super::KeyShape;
 use crate::error::ControlError;
 use crate::layout::Layout;
 use crate::value::Value;
-use p4lang::bits::Bits;
-use p4lang::ir::{self, ActionId, KeySet, MatchKind};
+use ir::bits::Bits;
+use ir::{self, ActionId, KeySet, MatchKind};
 use std::time::Duration;
 
 /// An entry of a table.

@@ -76,7 +76,7 @@ fn a_selector_takes_the_whole_hash() {
         apply { t.apply(); }",
     );
     let id = switch.table_named("t").expect("table");
-    let Some(p4lang::ir::TableImplementation::ActionSelector(selector)) =
+    let Some(ir::TableImplementation::ActionSelector(selector)) =
         switch.program().tables[id.index()].implementation
     else {
         panic!("no selector");

@@ -8,7 +8,7 @@ fn run(declarations: &str, apply: &str) -> Result<Vec<u8>, String> {
     let declarations =
         format!("header R {{ bit<8> a; }} struct H {{ R r; }} struct M {{}} {declarations}");
     let apply = format!("apply {{ {apply} }}");
-    p4lang::with_large_stack(|| {
+    ir::with_large_stack(|| {
         V1model {
             declarations: &declarations,
             parser: "state start { b.extract(h.r); transition accept; }",
@@ -20,7 +20,7 @@ fn run(declarations: &str, apply: &str) -> Result<Vec<u8>, String> {
     .map(|mut switch| {
         let outputs = switch.process(0, &[0], Duration::ZERO).map_err(|error| error.to_string());
         // Dropping a deep program recurses too.
-        let _ = p4lang::with_large_stack(move || drop(switch));
+        let _ = ir::with_large_stack(move || drop(switch));
         Ok(outputs?.remove(0).packet)
     })
     .map_err(|error| error.to_string())?

@@ -1,7 +1,7 @@
 //! Parsers (P4_16 specification, section 13). The programs report the parser's error in a header of their own.
 
 use super::support::{V1model, exact, packet};
-use p4lang::bits::Bits;
+use ir::bits::Bits;
 use pipeline::{FieldMatch, Switch};
 
 const DECLARATIONS: &str = "error { Mine }

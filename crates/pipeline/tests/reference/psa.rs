@@ -1,7 +1,7 @@
 //! PSA: packet paths, metadata of each of them, and externs.
 
 use super::support::{add_exact, exact, load, outputs, outputs_at, packet};
-use p4lang::bits::Bits;
+use ir::bits::Bits;
 use pipeline::{
     CloneSession, CounterValue, EntryAction, FieldMatch, Group, MeterConfig, Replica, Switch,
     TableEntry,

@@ -1,8 +1,8 @@
 //! Compiles small programs and looks at what comes out of them.
 
-use p4lang::bits::Bits;
+use ir::Program;
+use ir::bits::Bits;
 use p4lang::diagnostic::{Diagnostics, Style};
-use p4lang::ir::Program;
 use p4lang::preprocess::{MemoryFiles, Options};
 use pipeline::{ActionCall, CrcParameters, EntryAction, FieldMatch, Switch, TableEntry};
 use std::time::Duration;

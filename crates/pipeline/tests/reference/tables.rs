@@ -1,7 +1,7 @@
 //! Tables: match kinds, precedence, actions, profiles, counters and time.
 
 use super::support::{V1model, add_exact, bits, call, entry, exact, outputs, outputs_at, packet};
-use p4lang::bits::Bits;
+use ir::bits::Bits;
 use pipeline::{
     ActionCall, ControlError, CounterValue, EntryAction, FieldMatch, Group, GroupMember, Switch,
     TableEntry, WeightedAction,

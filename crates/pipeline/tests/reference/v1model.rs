@@ -471,5 +471,5 @@ fn reset_goes_back_to_the_program() {
     switch.reset().expect("loads as before");
     assert_eq!(packet(&mut switch, 0, &[1, 0, 0]), [1, 0, 0]);
     let id = switch.extern_named("r").expect("register");
-    assert_eq!(switch.register(id, 0), Ok(Value::Bits(p4lang::bits::Bits::unsigned(8, 1))));
+    assert_eq!(switch.register(id, 0), Ok(Value::Bits(ir::bits::Bits::unsigned(8, 1))));
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use ::tables::machine::caches;
 use ::tables::{Design, EntryLock, Fill, Layout, Model, Requirements, Storage, Wait};
 use clap::ArgMatches;
-use p4lang::ir::{Action, MatchKind, Program, Table, TableId};
+use ir::{Action, MatchKind, Program, Table, TableId};
 
 use super::arguments;
 use crate::failure::Failure;

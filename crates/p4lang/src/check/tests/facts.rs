@@ -5,10 +5,10 @@ use super::super::{
 };
 use super::program;
 use crate::ast::{Declaration, DeclarationKind, Expression, Statement, StatementKind};
-use crate::bits::Bits;
 use crate::diagnostic::Style;
 use crate::parse_text;
 use crate::preprocess::{MemoryFiles, Options};
+use ir::bits::Bits;
 
 fn with_checked(text: &str, look: impl FnOnce(&Checked<'_>)) {
     let mut parsed =

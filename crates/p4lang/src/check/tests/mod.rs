@@ -14,7 +14,7 @@ use crate::preprocess::{MemoryFiles, Options};
 /// Kind and place (`line:column`) of every diagnostic of this severity, and all of them as text.
 fn diagnostics_of(text: &str, severity: Severity) -> (Vec<(&'static str, String)>, String) {
     let text = text.to_owned();
-    crate::with_large_stack(move || {
+    ir::with_large_stack(move || {
         let mut parsed = parse_text("test.p4", &text, &Options::default(), &MemoryFiles::new());
         check(&parsed.program, &parsed.sources, &mut parsed.diagnostics);
         let found = parsed

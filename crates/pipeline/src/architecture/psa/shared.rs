@@ -9,7 +9,7 @@
 use crate::error::RunError;
 use crate::machine::Machine;
 use crate::value::Value;
-use p4lang::ir::TypeId;
+use ir::TypeId;
 use std::collections::BTreeMap;
 
 /// One value for each type; a type that is not there is as at the start.

@@ -9,7 +9,7 @@ use super::super::script::{Cell, Condition, Rate, StatementKind, Unit};
 use super::super::{Failure, StfError, resolve};
 use super::Runner;
 use crate::{CounterValue, EntryHandle, MeterConfig};
-use p4lang::ir::{ExternId, TableId};
+use ir::{ExternId, TableId};
 
 const COUNTERS: [&str; 4] = ["counter", "Counter", "direct_counter", "DirectCounter"];
 const REGISTERS: [&str; 2] = ["register", "Register"];

@@ -5,21 +5,18 @@ use std::io;
 use serde::Deserialize;
 
 use super::{Program, Violation};
-use crate::frontend::with_large_stack;
+use crate::stack::with_large_stack;
 
-/// How deep the JSON, and the binary form, may be nested. An `else if` nests four levels.
-pub(super) const DEPTH_LIMIT: usize = 10_000;
+/// How deep the JSON may be nested. An `else if` nests four levels.
+pub const DEPTH_LIMIT: usize = 10_000;
 
-/// Why a text, or bytes, cannot be read as IR.
+/// Why a text cannot be read as IR.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// It is no JSON, or not of the expected shape.
     #[error("not the IR of a program: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is not the binary form, or not of the expected shape.
-    #[error("not the IR of a program: {0}")]
-    Binary(String),
     /// It is nested more deeply than any program's.
     #[error("not the IR of a program: nested more than {limit} levels deep")]
     Depth {
@@ -63,7 +60,8 @@ impl Program {
 }
 
 /// The deepest nesting of brackets outside strings.
-pub(crate) fn nesting(text: &str) -> usize {
+#[must_use]
+pub fn nesting(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
     for byte in text.bytes() {

@@ -171,7 +171,6 @@ pub struct Key {
 /// How a key matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum MatchKind {
     /// Equal.
     Exact,

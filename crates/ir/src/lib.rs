@@ -19,12 +19,13 @@
 //!   their underlying bits; what P4Info tells about them stays beside as [`UserTypeId`].
 
 mod annotation;
-mod binary;
+pub mod bits;
 mod block;
 mod call_graph;
 mod expression;
 mod json;
 mod object;
+mod stack;
 mod statement;
 mod text;
 mod types;
@@ -38,13 +39,13 @@ pub use block::{
 pub use expression::{
     BinaryOperator, Expression, ExpressionKind, Place, Projection, UnaryOperator, Value,
 };
-pub use json::ReadError;
-pub(crate) use json::nesting;
+pub use json::{DEPTH_LIMIT, ReadError, nesting};
 pub use object::{
     Action, ActionCall, ActionParameter, ActionReference, ActionScope, ConstructorArgument,
     Direction, Entry, EntryUpdate, ExternInstance, Function, Key, MatchKind, Table,
     TableImplementation, TableStorage, ValueSet, Variable,
 };
+pub use stack::with_large_stack;
 pub use statement::{Argument, Block, ExternCallee, Statement, StatementKind, SwitchCase};
 pub use text::Excerpts;
 pub use types::{Composite, CompositeKind, EnumType, Field, Type, Types, UserType, UserTypeKind};
@@ -143,7 +144,7 @@ impl Program {
     pub const VERSION: u32 = 1;
 
     /// A program of nothing, to be filled.
-    pub(crate) fn empty(architecture: Architecture) -> Self {
+    pub fn empty(architecture: Architecture) -> Self {
         Self {
             version: Self::VERSION,
             architecture,
@@ -168,7 +169,6 @@ impl Program {
 /// The architecture that a program is written for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Architecture {
     /// `V1Switch` of v1model.p4.
     V1model,
@@ -203,7 +203,7 @@ impl Architecture {
     }
 
     /// The architecture with a package of this name.
-    pub(crate) fn of_package(name: &str) -> Option<Self> {
+    pub fn of_package(name: &str) -> Option<Self> {
         Some(match name {
             "V1Switch" => Self::V1model,
             "PSA_Switch" => Self::Psa,
