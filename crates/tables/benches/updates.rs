@@ -2,7 +2,8 @@
 //!
 //!     cargo bench -p tables --bench updates [--features dpdk] -- [SIZE_BITS ...] [--repetitions N] [--cores N]
 //!
-//! Keys and values have 4 bytes, keys are drawn uniformly, and each operation reads the old value and writes a new
+//! Keys and values have 4 bytes, keys are scattered over all numbers and drawn uniformly, every table is made for twice
+//! the entries that it gets, and all but DPDK's (whose hash is an instruction of the processor) use one hash, and each operation reads the old value and writes a new
 //! one. Contenders take turns within each repetition, so that whatever else happens on the machine meets all of them;
 //! ratios are of rates within a repetition. Rates are per second of the thread's processor time, so that time which
 //! other processes take from the core is not counted; what they do to caches and memory is. Each turn runs its keys
@@ -13,6 +14,8 @@ mod contenders;
 #[cfg(feature = "dpdk")]
 #[path = "updates/dpdk.rs"]
 mod dpdk;
+#[path = "updates/footprint.rs"]
+mod footprint;
 #[path = "updates/methods.rs"]
 mod methods;
 #[path = "updates/scaling.rs"]
@@ -22,7 +25,7 @@ mod statistics;
 
 use std::time::Duration;
 
-use contenders::Contender;
+use contenders::{Contender, Guarantee, Side};
 use statistics::Estimate;
 use tables::machine;
 
@@ -106,8 +109,13 @@ fn list(items: Vec<impl std::fmt::Display>) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Keys below `2^bits` in an order that repeats.
+/// Keys of the entries below `2^bits` in an order that repeats.
 fn random_keys(bits: u32, count: usize, seed: u64) -> Vec<u32> {
+    random_numbers(bits, count, seed).into_iter().map(contenders::scatter).collect()
+}
+
+/// Numbers below `2^bits` in an order that repeats.
+fn random_numbers(bits: u32, count: usize, seed: u64) -> Vec<u32> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ seed;
     let next = || {
         state ^= state << 13;
@@ -121,9 +129,10 @@ fn random_keys(bits: u32, count: usize, seed: u64) -> Vec<u32> {
 /// All contenders at one size.
 fn compare(bits: u32, repetitions: usize) {
     let keys = random_keys(bits, OPERATIONS, 1);
-    let mut contenders: Vec<Box<dyn Contender>> = contenders::all(1 << bits);
+    let made = contenders::all(1 << bits);
     #[cfg(feature = "dpdk")]
-    contenders.extend(dpdk::all(1 << bits));
+    let made = made.into_iter().chain(dpdk::all(1 << bits));
+    let (mut contenders, memory): (Vec<Box<dyn Contender>>, Vec<_>) = made.into_iter().unzip();
     let mut rates = vec![Vec::new(); contenders.len()];
     // The first repetition warms up and is not counted.
     for repetition in 0..=repetitions {
@@ -149,18 +158,42 @@ fn compare(bits: u32, repetitions: usize) {
     let find = |name: &str| contenders.iter().position(|contender| contender.name() == name);
     let bulk = find("rte_hash static, lock-free, bulk 32");
     let hashbrown = find("hashbrown");
-    for (contender, own) in contenders.iter().zip(&rates) {
+    for ((contender, own), memory) in contenders.iter().zip(&rates).zip(&memory) {
         let estimate = Estimate::of(own);
         let ratio = |to: Option<usize>| {
             to.map_or_else(String::new, |to| Estimate::of_ratio(own, &rates[to]).to_string())
         };
         println!(
-            "  {:44} {estimate}  best {:6.1}  x bulk {:14}  x hashbrown {:14}",
+            "  {:52} {:17} {estimate}  best {:6.1}  x bulk {:14}  x hashbrown {:14}  {memory}",
             contender.name(),
+            contender.guarantee(),
             estimate.best,
             ratio(bulk),
             ratio(hashbrown)
         );
+    }
+    println!("  (memory of rte_hash: all that DPDK has touched)\n");
+    println!(
+        "  the same guarantee on both sides, calls of 32 keys, best of ours against best of the others:"
+    );
+    for guarantee in Guarantee::ALL {
+        let best = |ours: bool| {
+            let of_side = |&at: &usize| {
+                let side = if ours { Side::OursInBulk } else { Side::Other };
+                contenders[at].guarantee() == guarantee && contenders[at].side() == side
+            };
+            (0..contenders.len()).filter(of_side).max_by(|&a, &b| {
+                Estimate::of(&rates[a]).mean.total_cmp(&Estimate::of(&rates[b]).mean)
+            })
+        };
+        if let (Some(ours), Some(other)) = (best(true), best(false)) {
+            println!(
+                "  {guarantee:17} {} / {} = {}",
+                contenders[ours].name(),
+                contenders[other].name(),
+                Estimate::of_ratio(&rates[ours], &rates[other])
+            );
+        }
     }
     println!();
 }

@@ -80,6 +80,12 @@ struct shim_table *shim_new(uint32_t size, int storage, int lock_free)
 	return table;
 }
 
+/* An address in the memory that the table lies in. */
+uintptr_t shim_memory(const struct shim_table *table)
+{
+	return (uintptr_t)(table->entries != NULL ? (const void *)table->entries : (const void *)table->hash);
+}
+
 void shim_free(struct shim_table *table)
 {
 	const void *key;

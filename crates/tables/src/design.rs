@@ -73,7 +73,9 @@ pub enum Synchronisation {
     },
     /// One replica; readers take no lock, check a version and read again if it moved ("DPDK" in the paper).
     Optimistic,
-    /// A table per worker, which nobody else touches while the worker runs a batch.
+    /// A table per worker, which nobody else touches while the worker runs a batch. Its entries have no locks; the table
+    /// has one, taken by a compare-and-exchange for each call of the worker, which nobody contends for but the control
+    /// plane.
     Sharded {
         /// How many workers.
         shards: usize,

@@ -4,6 +4,8 @@
 //! bucket from the low bits and a tag from the high ones. The seed is part of the table: a sender who does not know
 //! it cannot aim packets at one bucket. It has a fixed default, so that runs repeat.
 
+use std::hash::{BuildHasher, Hasher};
+
 const MULTIPLIER: u64 = 0xa076_1d64_78bd_642f;
 
 /// The seed that tables start with.
@@ -44,9 +46,54 @@ pub(crate) fn bytes(key: &[u8], seed: u64) -> u64 {
     state
 }
 
+/// The hash of tables for maps of other makers, so that a comparison is one of maps and not of hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeyHash;
+
+/// One key on its way through [`KeyHash`].
+#[derive(Debug, Clone, Copy)]
+pub struct KeyHasher(u64);
+
+impl BuildHasher for KeyHash {
+    type Hasher = KeyHasher;
+
+    #[inline(always)]
+    fn build_hasher(&self) -> KeyHasher {
+        KeyHasher(DEFAULT_SEED)
+    }
+}
+
+impl Hasher for KeyHasher {
+    #[inline(always)]
+    fn write(&mut self, key: &[u8]) {
+        self.0 = bytes(key, self.0);
+    }
+
+    #[inline(always)]
+    fn write_u32(&mut self, key: u32) {
+        self.0 = fold(u64::from(key) ^ self.0, MULTIPLIER);
+    }
+
+    #[inline(always)]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_maps_get_the_hash_of_the_tables() {
+        for key in [0, 1, 0x0a00_0001, u32::MAX] {
+            let expected = fixed(&key.to_le_bytes(), DEFAULT_SEED);
+            assert_eq!(KeyHash.hash_one(key), expected);
+            let mut hasher = KeyHash.build_hasher();
+            hasher.write(&key.to_le_bytes());
+            assert_eq!(hasher.finish(), expected);
+        }
+    }
 
     #[test]
     fn consecutive_keys_spread_over_buckets() {

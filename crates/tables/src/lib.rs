@@ -66,6 +66,7 @@ pub use design::{
 };
 pub use digest::{Digest, DigestCounts, DigestError, DigestLoop};
 pub use entry::{ActionId, AddStatus, ExpiryProfile, Position, Tick};
+pub use hash::{KeyHash, KeyHasher};
 pub use layout::{Layout, LayoutError, MAX_ACTIONS, MAX_KEY_BITS, MAX_PARAMETER_BYTES, MAX_SIZE};
 pub use match_key::{FieldMatch, MatchError, MatchField, MatchKind};
 pub use match_table::{MatchTable, MatchTableError, MatchWorker};

@@ -31,7 +31,8 @@ on the way an update takes. This command measures all of it and says which desig
              inline    key, action and parameters in the bucket: one cache line for a lookup
   sync       double-buffer  two replicas: write to one, swap, wait, write to the other
              optimistic     one replica; readers take no lock, check a version and read again
-             sharded        a table for each core, placed by key, no locks
+             sharded        a table for each core, placed by key; no entry locks, one
+                            compare-and-exchange for each call
   lock       on, off   whether an action holds its entry alone from its start to its end
   update     pointer   in place
              change    by a second lookup, as the control plane makes it
@@ -83,7 +84,9 @@ Columns:
   p50 ...  latency of one update alone, from its call until the table has it, clock cost subtracted
   misses   misses of the last cache for each operation, from the processor's counters; n/a where the
            kernel offers none, with the reason in the notes
-  lost     updates that the entries know nothing of; a dash where they cannot tell
+  clock    cpu or wall: what time the rate is per second of; wall is the rate of every row by the wall clock
+  lost     updates that the entries know nothing of; a dash where they cannot tell. digest loses them on one
+           core too: packets that meet an entry before the controller's answer is back read the old number
 
 Exit status:
   0  done

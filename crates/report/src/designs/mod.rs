@@ -86,6 +86,22 @@ pub(crate) fn rate(one: &Measured) -> Option<Estimate> {
     Estimate::of(&one.rates())
 }
 
+/// The same by the wall clock, whatever clock fits the design.
+pub(crate) fn wall_rate(one: &Measured) -> Option<Estimate> {
+    Estimate::of(&one.rates_by_wall())
+}
+
+/// What time the rate of a case is per second of.
+pub(crate) fn clock(case: &Case) -> &'static str {
+    if case.waits() { "wall" } else { "cpu" }
+}
+
+/// Whether rates by two clocks stand beside each other.
+pub(crate) fn mixes_clocks(measured: &[&Measured]) -> bool {
+    let waits = |one: &&Measured| one.case.waits();
+    measured.iter().any(waits) && !measured.iter().all(waits)
+}
+
 /// Seconds of one core for each operation.
 pub(crate) fn cost(one: &Measured) -> Option<Estimate> {
     let seconds: Vec<f64> = one.costs().into_iter().map(|nanoseconds| nanoseconds / 1e9).collect();
@@ -234,7 +250,19 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
     if shares.count() > 0 && findings.measured.iter().any(|one| one.case.waits()) {
         remarks.push(
             "Rates of change through two replicas and of digest are by the wall clock, as waiting is what they do; all \
-             others are per second of processor time."
+             others are per second of processor time. Compare the two by the columns that have the wall clock for all."
+                .to_owned(),
+        );
+    }
+    let lost_on_the_way = |one: &&Measured| {
+        one.case.operation == Operation::Update
+            && one.case.design.update == UpdateMethod::Digest
+            && one.lost.is_some_and(|lost| lost > 0)
+    };
+    if findings.measured.iter().any(|one| lost_on_the_way(&one)) {
+        remarks.push(
+            "Digest loses updates also on one core: packets that meet an entry before the controller's answer for it is \
+             back read the old number, and their answers overwrite each other."
                 .to_owned(),
         );
     }

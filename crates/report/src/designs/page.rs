@@ -6,7 +6,7 @@ use probe::metrics::Unit;
 
 use super::{
     Run, answers, cost, design, lost, method, misses, not_offered, percentile, plots, rate,
-    remarks, shape, shape_name, shapes, sharing, size,
+    remarks, shape, shape_name, shapes, sharing, size, wall_rate,
 };
 use crate::format::{command_line, duration, estimate, figure, plural, printable, whole};
 use crate::html::figure::{Numbering, row};
@@ -24,7 +24,8 @@ const DEFINITIONS: [(&str, &str); 9] = [
     (
         "Clock",
         "For designs that never wait, time is processor time of the threads, so that time which other processes took from \
-         a core does not count; for change through two replicas and for digest it is the wall clock. result.json has both, \
+         a core does not count; for change through two replicas and for digest it is the wall clock. The column \"by wall\" and \
+         the table of update methods have the wall clock for all. result.json has both, \
          and the share of the time in which the threads had their cores.",
     ),
     ("Cost", "Nanoseconds of one core for each operation: cores over rate."),
@@ -46,7 +47,8 @@ const DEFINITIONS: [(&str, &str); 9] = [
     (
         "Lost",
         "Updates that were made and that the entries know nothing of when all is over. Designs that promise to lose none are \
-         checked: a loss there fails the run.",
+         checked: a loss there fails the run. Digest promises nothing, also on one core: packets that meet an entry before \
+         the controller's answer for it is back read the old number, and their answers overwrite each other.",
     ),
     (
         "Turns",
@@ -151,7 +153,7 @@ fn methods(run: &Run<'_>) -> String {
     let mut out = format!(
         "<div class=\"wide\"><table><caption>{} entries, one core; latency of one update alone</caption><thead><tr>\
          <th scope=\"col\" class=\"text\">method</th><th scope=\"col\" class=\"text\">design</th>\
-         <th scope=\"col\">throughput</th><th scope=\"col\">p25</th><th scope=\"col\">p50</th><th scope=\"col\">p75</th>\
+         <th scope=\"col\">throughput, wall clock</th><th scope=\"col\">p25</th><th scope=\"col\">p50</th><th scope=\"col\">p75</th>\
          <th scope=\"col\">p99</th><th scope=\"col\">samples</th><th scope=\"col\" class=\"text\">waits for</th></tr></thead><tbody>\n",
         size(largest)
     );
@@ -180,7 +182,9 @@ fn methods(run: &Run<'_>) -> String {
             "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td>",
             method(&one.case),
             escape(&design(&one.case)),
-            escape(&rate(one).map_or_else(String::new, |rate| estimate(&rate, Unit::PerSecond)))
+            escape(
+                &wall_rate(one).map_or_else(String::new, |rate| estimate(&rate, Unit::PerSecond))
+            )
         );
         for share in [0.25, 0.5, 0.75, 0.99] {
             put!(out, "<td>{}</td>", escape(&percentile(one.single.at(share))));
@@ -211,6 +215,7 @@ fn cases(run: &Run<'_>) -> String {
     for name in [
         "cores",
         "rate",
+        "by wall",
         "cost",
         "p50",
         "p99",
@@ -232,7 +237,7 @@ fn cases(run: &Run<'_>) -> String {
         } else {
             format!("{} entries", size(entries))
         };
-        put!(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"15\">{}</th></tr>\n", escape(&name));
+        put!(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"16\">{}</th></tr>\n", escape(&name));
         for one in findings.measured.iter().filter(|one| group(one) == (entries, shape_of)) {
             case_row(&mut out, one);
         }
@@ -256,6 +261,7 @@ fn case_row(out: &mut String, one: &Measured) {
     let bytes = one.memory.total() as f64 / case.layout.size() as f64;
     let cells = [
         text(rate(one).map(|rate| estimate(&rate, Unit::PerSecond))),
+        text(wall_rate(one).map(|rate| figure(rate.mean, Unit::PerSecond))),
         text(cost(one).map(|cost| estimate(&cost, Unit::Seconds))),
         percentile(one.single.at(0.5)),
         percentile(one.single.at(0.99)),

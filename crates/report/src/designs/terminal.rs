@@ -4,8 +4,8 @@ use ::tables::measure::{Findings, Measured};
 use probe::metrics::Unit;
 
 use super::{
-    Run, answers, cores, cost, lost, method, misses, not_offered, percentile, rate, remarks, shape,
-    shape_name, shapes, sharing, size,
+    Run, answers, clock, cores, cost, lost, method, misses, mixes_clocks, not_offered, percentile,
+    rate, remarks, shape, shape_name, shapes, sharing, size, wall_rate,
 };
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, printable};
@@ -107,6 +107,7 @@ fn by_size(measured: &[&Measured], shape_of: (u32, usize), layout: Layout) -> St
     }
     let mut out =
         layout.heading(&format!("Million operations per second, {}", shape_name(shape_of)));
+    let mixed = mixes_clocks(measured);
     for sizes in sizes.chunks(SIZES) {
         let mut columns = vec![
             Column::left("storage").indent(2),
@@ -114,11 +115,15 @@ fn by_size(measured: &[&Measured], shape_of: (u32, usize), layout: Layout) -> St
             Column::left("method"),
             Column::right("cores"),
         ];
+        if mixed {
+            columns.push(Column::left("clock"));
+        }
         columns.extend(sizes.iter().map(|&entries| Column::right(size(entries))));
         columns.push(Column::right("±").rank(1));
         let mut grid = Grid::new(columns);
         let key = |one: &Measured| {
-            (one.case.design.storage, sharing(&one.case), method(&one.case), one.case.cores)
+            let case = &one.case;
+            (case.design.storage, sharing(case), method(case), case.cores, clock(case))
         };
         for row in distinct(measured.iter().map(|one| key(one))) {
             let mut widest = None;
@@ -128,6 +133,9 @@ fn by_size(measured: &[&Measured], shape_of: (u32, usize), layout: Layout) -> St
                 Cell::new(row.2),
                 Cell::new(row.3.to_string()),
             ];
+            if mixed {
+                cells.push(Cell::new(row.4));
+            }
             let mut any = false;
             for &entries in sizes {
                 let one = measured
@@ -190,12 +198,20 @@ fn in_detail(
             size(entries),
             shape_name(shape_of)
         )));
-        let mut grid = Grid::new(vec![
+        let of_size: Vec<&Measured> =
+            measured.iter().copied().filter(|one| one.case.layout.size() == entries).collect();
+        let mixed = mixes_clocks(&of_size);
+        let mut columns = vec![
             Column::left("storage"),
             Column::left("sharing"),
             Column::left("method"),
             Column::right("on"),
             Column::right("rate"),
+        ];
+        if mixed {
+            columns.extend([Column::left("clock").rank(1), Column::right("wall")]);
+        }
+        columns.extend([
             Column::right("ns/op").rank(2),
             Column::right("p50"),
             Column::right("p99").rank(1),
@@ -203,7 +219,8 @@ fn in_detail(
             Column::right("misses").rank(5),
             Column::right("lost").rank(3),
         ]);
-        for one in measured.iter().filter(|one| one.case.layout.size() == entries) {
+        let mut grid = Grid::new(columns);
+        for one in of_size {
             let Some(rate) = rate(one) else { continue };
             let cost = cost(one).map_or_else(|| "–".to_owned(), |cost| nanoseconds(cost.mean));
             let misses = match misses(one) {
@@ -212,12 +229,18 @@ fn in_detail(
                 None => "–".to_owned(),
             };
             let paint = if one.broke_its_promise() { Paint::Bad } else { Paint::Plain };
-            grid.row(vec![
+            let mut cells = vec![
                 Cell::new(one.case.design.storage.to_string()),
                 Cell::new(sharing(&one.case)),
                 Cell::new(method(&one.case)),
                 Cell::new(one.case.cores.to_string()),
                 Cell::new(estimate(&rate, Unit::PerSecond)),
+            ];
+            if mixed {
+                let wall = wall_rate(one).map(|wall| figure(wall.mean, Unit::PerSecond));
+                cells.extend([Cell::new(clock(&one.case)), Cell::new(wall.unwrap_or_default())]);
+            }
+            cells.extend([
                 Cell::new(cost),
                 Cell::new(percentile(one.single.at(0.5))),
                 Cell::new(percentile(one.single.at(0.99))),
@@ -225,6 +248,7 @@ fn in_detail(
                 Cell::new(misses),
                 Cell::painted(lost(one), paint),
             ]);
+            grid.row(cells);
         }
         out.push_str(&grid.render(layout));
     }

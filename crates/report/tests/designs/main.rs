@@ -13,7 +13,7 @@ use tables::machine::{Cache, Latency, cores};
 use tables::measure::{
     Clock, CounterError, Findings, Machine, Plan, Selection, Settings, run as measure,
 };
-use tables::{EntryLock, Pages, Synchronisation};
+use tables::{EntryLock, Pages, Synchronisation, UpdateMethod};
 
 /// The paper's comparison in short turns: the forms are tested, not the figures.
 fn findings() -> Findings {
@@ -139,6 +139,53 @@ fn the_table_fits_and_says_how_it_was_measured() {
         }
         assert!(!text.contains("PARTIAL") && !text.contains("LOST"), "{text}");
     }
+}
+
+/// A waiting method beside one that works: both have a rate by the same clock.
+#[test]
+fn methods_on_different_clocks_are_compared_by_one() {
+    let mut findings = findings();
+    for one in &mut findings.measured {
+        for turn in &mut one.turns {
+            (turn.rate_by_processor, turn.rate_by_wall) = (7e6, 3e6);
+        }
+    }
+    let text = with(&findings, |run| table(run, Layout { width: 100, colour: false }));
+    let detail = text.split("2⁸ entries").nth(1).expect("the largest size in detail");
+    let row = |method: &str, clock: &str| {
+        let words = |line: &&str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.contains(&method) && words.contains(&clock)
+        };
+        detail.lines().find(words).unwrap_or_else(|| panic!("no {method}, {clock} in\n{text}"))
+    };
+    let (pointer, digest) = (row("pointer", "cpu"), row("digest", "wall"));
+    assert!(pointer.contains("7.00 ±") && pointer.contains("3.00 M/s"), "{pointer}");
+    assert!(!digest.contains("7.00") && digest.matches("3.00").count() == 2, "{digest}");
+    let page = with(&findings, document);
+    let methods = page.split("Update methods (Table 1").nth(1).expect("Table 1");
+    let methods = methods.split("</table>").next().expect("a table");
+    assert!(methods.contains("wall clock") && methods.contains("pointer"), "{methods}");
+    assert!(methods.contains("3.00 ±") && !methods.contains("7.00"), "{methods}");
+    findings.measured.retain(|one| !one.case.waits());
+    let text = with(&findings, |run| table(run, Layout { width: 100, colour: false }));
+    assert!(!text.contains("  clock  "), "one clock needs no column:\n{text}");
+}
+
+#[test]
+fn updates_that_digests_lose_are_explained() {
+    let mut findings = findings();
+    let set = |findings: &mut Findings, lost| {
+        for one in &mut findings.measured {
+            if one.case.design.update == UpdateMethod::Digest {
+                one.lost = Some(lost);
+            }
+        }
+        with(findings, |run| table(run, Layout { width: 100, colour: false }))
+    };
+    assert!(set(&mut findings, 5).contains("Digest loses updates also on one core"));
+    assert!(!set(&mut findings, 0).contains("Digest loses"));
+    assert!(with(&findings, document).contains("Digest promises nothing, also on one core"));
 }
 
 #[test]

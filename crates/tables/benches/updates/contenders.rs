@@ -1,44 +1,115 @@
 //! Tables and maps that do the same.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tables::{
-    ActionId, Design, EntryLock, Hit, Layout, Storage, Synchronisation, Table, Tick, Worker,
+    ActionId, Design, EntryLock, Hit, KeyHash, Layout, Storage, Synchronisation, Table, Tick,
+    Worker,
 };
 
-/// A filled table with keys from 0 and values equal to keys.
+use super::footprint::Footprint;
+
+/// A table with one entry for each number below its size, the key scattered, the value equal to the key.
 pub(crate) trait Contender {
     fn name(&self) -> &str;
+    /// What it promises to threads that use it at once.
+    fn guarantee(&self) -> Guarantee;
+    fn side(&self) -> Side {
+        Side::Other
+    }
     /// Flips the value of each key by `mask`; the sum of the old values.
     fn update(&mut self, keys: &[u32], mask: u32) -> u64;
 }
 
-pub(crate) fn all(size: u32) -> Vec<Box<dyn Contender>> {
-    let mut contenders: Vec<Box<dyn Contender>> = Vec::new();
-    contenders.push(Box::new(Ours::new(Design::sharded(1), size, 256)));
-    contenders.push(Box::new(Ours::new(Design::sharded(1), size, 32).announcing()));
-    for storage in [Storage::Inline, Storage::Static, Storage::Dynamic, Storage::Original] {
-        contenders.push(Box::new(Ours::new(Design { storage, ..Design::sharded(1) }, size, 32)));
-        let locked = Design::shared(storage);
-        contenders.push(Box::new(Ours::new(
-            Design { entry_lock: EntryLock::None, ..locked },
-            size,
-            32,
-        )));
-        contenders.push(Box::new(Ours::new(locked, size, 32)));
+/// Whose a contender is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// A design of this crate, called with as many keys at once as DPDK's bulk lookup.
+    OursInBulk,
+    /// A design of this crate that is told more keys ahead.
+    OursAhead,
+    /// Of another maker.
+    Other,
+}
+
+/// What threads may do at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guarantee {
+    /// One thread at a time.
+    Alone,
+    /// Any number that update entries, while others are added; of two updates at once one may be lost.
+    Shared,
+    /// The same, and none is lost.
+    Lossless,
+}
+
+impl Guarantee {
+    pub(crate) const ALL: [Self; 3] = [Self::Alone, Self::Shared, Self::Lossless];
+}
+
+impl fmt::Display for Guarantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Alone => "one thread",
+            Self::Shared => "shared",
+            Self::Lossless => "shared, none lost",
+        })
     }
-    contenders.push(Box::new(Hashbrown((0..size).map(|key| (key, key)).collect())));
-    let papaya = (0..size).map(|key| (key, AtomicU32::new(key)));
-    contenders.push(Box::new(Papaya(papaya.collect())));
-    contenders.push(Box::new(Dashmap((0..size).map(|key| (key, key)).collect())));
+}
+
+/// Entries that a table is made for: twice as many as it gets, so that nobody is measured at the brim.
+pub(crate) fn room(size: u32) -> usize {
+    2 * size as usize
+}
+
+/// The key of an entry: a permutation of 32-bit numbers (the finaliser of MurmurHash3), so that keys are spread as
+/// addresses and ports are, and no hash is helped by their order.
+pub(crate) fn scatter(number: u32) -> u32 {
+    let mut key = number;
+    key = (key ^ key >> 16).wrapping_mul(0x85eb_ca6b);
+    key = (key ^ key >> 13).wrapping_mul(0xc2b2_ae35);
+    key ^ key >> 16
+}
+
+/// Contenders with the memory that making each took.
+pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
+    let mut designs = vec![(Design::sharded(1), 256, false), (Design::sharded(1), 32, true)];
+    for storage in [Storage::Inline, Storage::Static, Storage::Dynamic, Storage::Original] {
+        let locked = Design::shared(storage);
+        designs.extend([
+            (Design { storage, ..Design::sharded(1) }, 32, false),
+            (Design { entry_lock: EntryLock::None, ..locked }, 32, false),
+            (locked, 32, false),
+        ]);
+    }
+    let keys = || (0..size).map(scatter);
+    let mut contenders = Vec::new();
+    let mut add = |make: &dyn Fn() -> Box<dyn Contender>| {
+        contenders.push(Footprint::of_making(make));
+    };
+    for (design, call, announce) in designs {
+        add(&|| Box::new(Ours::new(design, size, call, announce)));
+    }
+    add(&|| Box::new(Hashbrown::new(size, keys())));
+    add(&|| {
+        let map = papaya::HashMap::builder().capacity(room(size)).hasher(KeyHash).build();
+        keys().for_each(|key| _ = map.pin().insert(key, AtomicU32::new(key)));
+        Box::new(Papaya(map))
+    });
+    add(&|| {
+        let map = dashmap::DashMap::with_capacity_and_hasher(room(size), KeyHash);
+        keys().for_each(|key| _ = map.insert(key, key));
+        Box::new(Dashmap(map))
+    });
     contenders
 }
 
-/// A table with `size` entries, filled by the control plane.
+/// A table with `size` entries and room for twice as many, filled by the control plane.
 pub(crate) fn filled(design: Design, size: u32) -> Table {
-    let layout = Layout::new(32, 4, size as usize).expect("a layout of the benchmark");
+    let layout = Layout::new(32, 4, room(size)).expect("a layout of the benchmark");
     let table = Table::new(layout, design).expect("memory for the benchmark");
-    for key in 0..size {
+    for key in (0..size).map(scatter) {
         table
             .insert(&key.to_be_bytes(), ActionId(0), &key.to_le_bytes())
             .expect("room for the declared size");
@@ -48,6 +119,7 @@ pub(crate) fn filled(design: Design, size: u32) -> Table {
 
 struct Ours {
     name: String,
+    guarantee: Guarantee,
     worker: Worker,
     /// Keys of one call. Beyond 32, the table fetches ahead without a break.
     call: usize,
@@ -56,32 +128,32 @@ struct Ours {
 }
 
 impl Ours {
-    fn new(design: Design, size: u32, call: usize) -> Self {
+    fn new(design: Design, size: u32, call: usize, announce: bool) -> Self {
         let worker = filled(design, size).worker().expect("a first worker");
-        let lock = match (design.synchronisation, design.entry_lock) {
-            (Synchronisation::Sharded { .. }, _) => "sharded".to_owned(),
-            (synchronisation, lock) => format!("{synchronisation}, {lock}"),
+        let (sharing, guarantee) = match (design.synchronisation, design.entry_lock) {
+            (Synchronisation::Sharded { .. }, _) => ("sharded".to_owned(), Guarantee::Alone),
+            (synchronisation, EntryLock::None) => {
+                (format!("{synchronisation}, {}", EntryLock::None), Guarantee::Shared)
+            }
+            (synchronisation, lock) => (format!("{synchronisation}, {lock}"), Guarantee::Lossless),
         };
-        Self {
-            name: format!("{}, {lock}, bulk {call}", design.storage),
-            worker,
-            call,
-            announce: false,
-        }
-    }
-}
-
-impl Ours {
-    fn announcing(mut self) -> Self {
-        self.name.push_str(", next 32 prefetched");
-        self.announce = true;
-        self
+        let ahead = if announce { ", next 32 prefetched" } else { "" };
+        let name = format!("{}, {sharing}, bulk {call}{ahead}", design.storage);
+        Self { name, guarantee, worker, call, announce }
     }
 }
 
 impl Contender for Ours {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        self.guarantee
+    }
+
+    fn side(&self) -> Side {
+        if self.call == 32 && !self.announce { Side::OursInBulk } else { Side::OursAhead }
     }
 
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
@@ -131,11 +203,24 @@ pub(crate) fn flip(worker: &mut Worker, keys: &[u8], mask: u32) -> u64 {
     sum
 }
 
-pub(crate) struct Hashbrown(pub(crate) hashbrown::HashMap<u32, u32>);
+pub(crate) struct Hashbrown(hashbrown::HashMap<u32, u32, KeyHash>);
+
+impl Hashbrown {
+    /// With values equal to the keys, and room for twice `size`.
+    pub(crate) fn new(size: u32, keys: impl Iterator<Item = u32>) -> Self {
+        let mut map = hashbrown::HashMap::with_capacity_and_hasher(room(size), KeyHash);
+        map.extend(keys.map(|key| (key, key)));
+        Self(map)
+    }
+}
 
 impl Contender for Hashbrown {
     fn name(&self) -> &str {
         "hashbrown"
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Alone
     }
 
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
@@ -150,11 +235,15 @@ impl Contender for Hashbrown {
     }
 }
 
-struct Papaya(papaya::HashMap<u32, AtomicU32>);
+struct Papaya(papaya::HashMap<u32, AtomicU32, KeyHash>);
 
 impl Contender for Papaya {
     fn name(&self) -> &str {
         "papaya, atomic values"
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Shared
     }
 
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {
@@ -173,11 +262,15 @@ impl Contender for Papaya {
     }
 }
 
-struct Dashmap(dashmap::DashMap<u32, u32>);
+struct Dashmap(dashmap::DashMap<u32, u32, KeyHash>);
 
 impl Contender for Dashmap {
     fn name(&self) -> &str {
         "dashmap"
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Lossless
     }
 
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {

@@ -4,10 +4,12 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::contenders::Contender;
+use super::contenders::{Contender, Guarantee, room, scatter};
+use super::footprint::Footprint;
 
 unsafe extern "C" {
     fn shim_init() -> c_int;
+    fn shim_memory(table: *const c_void) -> usize;
     fn shim_new(size: u32, storage: c_int, lock_free: c_int) -> *mut c_void;
     fn shim_free(table: *mut c_void);
     fn shim_insert(table: *mut c_void, key: u32, value: u32) -> c_int;
@@ -19,9 +21,11 @@ struct RteHash {
     name: &'static str,
     table: *mut c_void,
     bulk: bool,
+    lock_free: bool,
 }
 
-pub(crate) fn all(size: u32) -> Vec<Box<dyn Contender>> {
+/// Contenders with the mapping that each lies in, which all of DPDK's memory shares.
+pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     static READY: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     // SAFETY: called once, before any other function of the shim, on the thread that uses it.
     if !READY.get_or_init(|| unsafe { shim_init() == 0 }) {
@@ -39,12 +43,12 @@ pub(crate) fn all(size: u32) -> Vec<Box<dyn Contender>> {
         .into_iter()
         .filter_map(|(name, storage, lock_free, bulk)| {
             // SAFETY: the environment is up; the result is checked for null.
-            let table = unsafe { shim_new(size, storage, lock_free) };
+            let table = unsafe { shim_new(room(size) as u32, storage, lock_free) };
             if table.is_null() {
                 eprintln!("SKIPPED: no {name} for {size} entries");
                 return None;
             }
-            for key in 0..size {
+            for key in (0..size).map(scatter) {
                 // SAFETY: the table is alive, and used by this thread alone.
                 if unsafe { shim_insert(table, key, key) } != 0 {
                     eprintln!("SKIPPED: {name} is full before {size} entries");
@@ -53,7 +57,10 @@ pub(crate) fn all(size: u32) -> Vec<Box<dyn Contender>> {
                     return None;
                 }
             }
-            Some(Box::new(RteHash { name, table, bulk }) as Box<dyn Contender>)
+            // SAFETY: the table is alive.
+            let memory = Footprint::of_mapping(unsafe { shim_memory(table) });
+            let contender = RteHash { name, table, bulk, lock_free: lock_free == 1 };
+            Some((Box::new(contender) as Box<dyn Contender>, memory))
         })
         .collect()
 }
@@ -61,6 +68,10 @@ pub(crate) fn all(size: u32) -> Vec<Box<dyn Contender>> {
 impl Contender for RteHash {
     fn name(&self) -> &str {
         self.name
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        if self.lock_free { Guarantee::Shared } else { Guarantee::Alone }
     }
 
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {

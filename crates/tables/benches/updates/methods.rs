@@ -18,12 +18,13 @@ pub(crate) fn compare(bits: u32, repetitions: usize) {
     );
     let one_replica = Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Static) };
     let double = |wait| Design::double_buffer(Storage::Static, wait);
-    report("pointer", repetitions, 1 << 20, &filled(one_replica, 1 << bits));
+    report("pointer", repetitions, bits, 1 << 20, &filled(one_replica, 1 << bits));
     let change = Design { update: UpdateMethod::Change, ..one_replica };
-    report("change, one replica", repetitions, 1 << 18, &filled(change, 1 << bits));
+    report("change, one replica", repetitions, bits, 1 << 18, &filled(change, 1 << bits));
     report(
         "change, double-buffer, quiescent",
         repetitions,
+        bits,
         1 << 16,
         &filled(double(Wait::Quiescent), 1 << bits),
     );
@@ -31,12 +32,14 @@ pub(crate) fn compare(bits: u32, repetitions: usize) {
     report(
         "change, double-buffer, wait of 0 us",
         repetitions,
+        bits,
         1 << 12,
         &filled(no_wait, 1 << bits),
     );
     report(
         "change, double-buffer, wait of 200 us",
         repetitions,
+        bits,
         1 << 10,
         &filled(double(Wait::PAPER), 1 << bits),
     );
@@ -64,11 +67,8 @@ fn wire(bits: u32, count: usize) -> Vec<[u8; 4]> {
     random_keys(bits, count, 3).into_iter().map(u32::to_be_bytes).collect()
 }
 
-fn report(name: &str, repetitions: usize, operations: usize, table: &Table) {
-    let keys: Vec<[u8; 4]> = {
-        let bits = table.layout().size().ilog2();
-        wire(bits, operations)
-    };
+fn report(name: &str, repetitions: usize, bits: u32, operations: usize, table: &Table) {
+    let keys = wire(bits, operations);
     let mut worker = table.worker().expect("a first worker");
     let mut run = || {
         let begin = Instant::now();

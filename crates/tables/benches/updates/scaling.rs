@@ -10,9 +10,9 @@ use std::thread;
 
 use tables::{Design, EntryLock, Storage, Synchronisation, Table, machine};
 
-use super::contenders::{Contender, Hashbrown, filled, flip};
+use super::contenders::{Contender, Hashbrown, filled, flip, scatter};
 use super::statistics::Estimate;
-use super::{MASK, OPERATIONS, random_keys};
+use super::{MASK, OPERATIONS, random_keys, random_numbers};
 
 /// Passes over the keys in one repetition, after one that warms the core's caches up.
 const PASSES: usize = 8;
@@ -37,7 +37,7 @@ pub(crate) fn scale(bits: u32, repetitions: usize, available: &[usize], wanted: 
     let together = size * cores.len() as u32;
     compare("control: arithmetic, no memory", repetitions, cores, &|_| Box::new(calculate));
     compare("control: hashbrown, a map for each core", repetitions, cores, &|core| {
-        let mut map = Hashbrown((0..size).map(|key| (key, key)).collect());
+        let mut map = Hashbrown::new(size, (0..size).map(scatter));
         let keys = random_keys(bits, OPERATIONS, core as u64 + 7);
         Box::new(move || {
             black_box(map.update(&keys, MASK));
@@ -140,9 +140,10 @@ fn own_keys(table: &Table, size: u32, cores: usize) -> Vec<Vec<[u8; 4]>> {
     (0..cores)
         .map(|core| {
             let pool: Vec<u32> = (0..size)
+                .map(scatter)
                 .filter(|key| !sharded || table.shard_of(&key.to_be_bytes()) == core)
                 .collect();
-            let draws = random_keys(32, OPERATIONS, core as u64 + 7);
+            let draws = random_numbers(32, OPERATIONS, core as u64 + 7);
             let pick = |draw: u32| pool[((u64::from(draw) * pool.len() as u64) >> 32) as usize];
             draws.into_iter().map(|draw| pick(draw).to_be_bytes()).collect()
         })

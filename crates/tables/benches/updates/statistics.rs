@@ -5,7 +5,7 @@ use std::fmt;
 /// A mean and half the width of its 95 % confidence interval (Student).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Estimate {
-    mean: f64,
+    pub(crate) mean: f64,
     half_width: f64,
     pub(crate) best: f64,
 }

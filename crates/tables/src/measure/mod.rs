@@ -157,9 +157,16 @@ pub struct Turn {
 impl Measured {
     /// Operations per second, one for each repetition, by the clock that fits the design (see [`Case::waits`]).
     pub fn rates(&self) -> Vec<f64> {
-        let wall = self.case.waits();
-        let rate = |turn: &Turn| if wall { turn.rate_by_wall } else { turn.rate_by_processor };
-        self.turns.iter().map(rate).collect()
+        if self.case.waits() {
+            return self.rates_by_wall();
+        }
+        self.turns.iter().map(|turn| turn.rate_by_processor).collect()
+    }
+
+    /// Operations per second of the wall clock, one for each repetition: what designs that wait and designs that do not
+    /// are compared by.
+    pub fn rates_by_wall(&self) -> Vec<f64> {
+        self.turns.iter().map(|turn| turn.rate_by_wall).collect()
     }
 
     /// Nanoseconds of one core for each operation, one for each repetition.
