@@ -23,6 +23,7 @@ pub mod bits;
 mod block;
 mod call_graph;
 mod expression;
+mod externs;
 mod json;
 mod object;
 mod stack;
@@ -39,11 +40,12 @@ pub use block::{
 pub use expression::{
     BinaryOperator, Expression, ExpressionKind, Place, Projection, UnaryOperator, Value,
 };
+pub use externs::{ExternFunction, ExternMethod, ExternType};
 pub use json::{DEPTH_LIMIT, ReadError, nesting};
 pub use object::{
     Action, ActionCall, ActionParameter, ActionReference, ActionScope, ConstructorArgument,
-    Direction, Entry, EntryUpdate, ExternInstance, Function, Key, MatchKind, Table,
-    TableImplementation, TableStorage, ValueSet, Variable,
+    Direction, Entry, EntryStore, EntryUpdate, ExternInstance, Function, IdleTimeout, Key,
+    MatchKind, Table, TableImplementation, TableStorage, ValueSet, Variable,
 };
 pub use stack::with_large_stack;
 pub use statement::{Argument, Block, ExternCallee, Statement, StatementKind, SwitchCase};
@@ -141,7 +143,7 @@ pub struct Program {
 
 impl Program {
     /// The current [`Program::version`].
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// A program of nothing, to be filled.
     pub fn empty(architecture: Architecture) -> Self {
@@ -184,20 +186,10 @@ impl Architecture {
     /// Whether an extern of this name, as far as the built-in architectures have one, can be this architecture's: a
     /// program for v1model may declare a `Register` of its own, one for PSA a `register`.
     #[must_use]
-    pub fn may_have_extern(&self, name: &str) -> bool {
-        const OF_V1MODEL: [&str; 8] = [
-            "Checksum16",
-            "action_profile",
-            "action_selector",
-            "counter",
-            "direct_counter",
-            "direct_meter",
-            "meter",
-            "register",
-        ];
+    pub fn may_have_extern(&self, extern_type: &ExternType) -> bool {
         match self {
-            Self::V1model => OF_V1MODEL.contains(&name),
-            Self::Psa | Self::Pna => !OF_V1MODEL.contains(&name),
+            Self::V1model => extern_type.is_of_v1model(),
+            Self::Psa | Self::Pna => !extern_type.is_of_v1model(),
             Self::Other(_) => true,
         }
     }

@@ -1,8 +1,8 @@
 //! What the control plane sees: tables, actions, extern instances, value sets; and variables.
 
 use super::{
-    ActionId, Annotation, Block, ControlId, Expression, ExternId, KeySet, Location, Parameter,
-    TableId, TypeId, UserTypeId, Value, VariableId,
+    ActionId, Annotation, Block, ControlId, Expression, ExternId, ExternType, KeySet, Location,
+    Parameter, TableId, TypeId, UserTypeId, Value, VariableId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -138,9 +138,8 @@ pub struct Table {
     pub implementation: Option<TableImplementation>,
     /// Direct counters and meters.
     pub direct_externs: Vec<ExternId>,
-    /// Entries time out: `support_timeout`, `psa_idle_timeout`, `pna_idle_timeout`, as the member's
-    /// name (`NOTIFY_CONTROL`, `AUTO_DELETE`); `None` without.
-    pub idle_timeout: Option<String>,
+    /// Entries time out: `support_timeout`, `psa_idle_timeout`, `pna_idle_timeout`; `None` without.
+    pub idle_timeout: Option<IdleTimeout>,
     /// PNA: the default action may add the entry that was missing.
     pub add_on_miss: bool,
     /// `@tableconfig` of seed 001, or the seed's defaults.
@@ -268,18 +267,60 @@ pub enum TableImplementation {
 }
 
 /// How the entries of a table are kept (seed 001, section 6; `@tableconfig`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableStorage {
-    /// `store`: `static` or `dynamic`, if the program says.
-    pub store: Option<String>,
+    /// `store`, if the program says.
+    pub store: Option<EntryStore>,
     /// `impl`: how packets may write entries.
     pub update: EntryUpdate,
     /// `synced`: a lock per entry around one action.
     pub synchronised: bool,
 }
 
+/// Where the entries of a table lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryStore {
+    /// In one array.
+    Static,
+    /// Each by itself, behind a pointer.
+    Dynamic,
+}
+
+impl EntryStore {
+    /// As `@tableconfig` has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Static => "static",
+            Self::Dynamic => "dynamic",
+        }
+    }
+}
+
+/// What becomes of an entry that no packet hits for its time-out. In JSON as PSA and PNA call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum IdleTimeout {
+    /// The control plane is told.
+    NotifyControl,
+    /// It is removed.
+    AutoDelete,
+}
+
+impl IdleTimeout {
+    /// As PSA and PNA call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotifyControl => "NOTIFY_CONTROL",
+            Self::AutoDelete => "AUTO_DELETE",
+        }
+    }
+}
+
 /// How many replicas a table has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryUpdate {
     /// `t4p4s`: two replicas; no references.
@@ -295,7 +336,7 @@ pub struct ExternInstance {
     /// Name for the control plane.
     pub name: String,
     /// Declared type, such as `register` or `Counter`.
-    pub extern_type: String,
+    pub extern_type: ExternType,
     /// Its type arguments.
     pub type_arguments: Vec<TypeId>,
     /// What those were declared as, position by position.

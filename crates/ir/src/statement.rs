@@ -1,8 +1,8 @@
 //! Statements: everything that has an effect.
 
 use super::{
-    ActionId, ControlId, Expression, ExternId, FunctionId, Location, ParserId, Place, TableId,
-    TypeId, Value,
+    ActionId, ControlId, Expression, ExternFunction, ExternId, ExternMethod, FunctionId, Location,
+    ParserId, Place, TableId, TypeId, Value,
 };
 use serde::{Deserialize, Serialize};
 
@@ -202,6 +202,8 @@ pub enum Argument {
     },
     /// An extern instance.
     Extern(ExternId),
+    /// The action that `add_entry` of PNA names.
+    Action(ActionId),
     /// An optional parameter without argument, or `_` for an out parameter.
     Absent,
 }
@@ -211,12 +213,12 @@ pub enum Argument {
 #[serde(rename_all = "snake_case")]
 pub enum ExternCallee {
     /// A function, such as `mark_to_drop`.
-    Function(String),
+    Function(ExternFunction),
     /// A method, such as `read` of a `register`.
     Method {
         /// The instance.
         instance: ExternId,
         /// Its method.
-        method: String,
+        method: ExternMethod,
     },
 }

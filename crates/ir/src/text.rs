@@ -9,7 +9,7 @@ use std::fmt::{self, Write as _};
 
 use super::{
     ActionCall, ActionId, ActionScope, Annotation, AnnotationBody, AnnotationValue, Architecture,
-    Argument, BinaryOperator, Block, CompositeKind, Control, EntryUpdate, Expression,
+    Argument, BinaryOperator, Block, CompositeKind, Control, EntryStore, EntryUpdate, Expression,
     ExpressionKind, ExternCallee, KeySet, Package, PackageValue, Parameter, Parser, Place, Program,
     Projection, Statement, StatementKind, Table, TableImplementation, Target, Transition, Type,
     TypeId, UnaryOperator, UserTypeId, UserTypeKind, Value, VariableId,
@@ -377,8 +377,8 @@ impl<'p> Printer<'p> {
             for id in &table.direct_externs {
                 line!(printer, "direct {}", printer.extern_name(*id));
             }
-            if let Some(timeout) = &table.idle_timeout {
-                line!(printer, "idle_timeout = {timeout}");
+            if let Some(timeout) = table.idle_timeout {
+                line!(printer, "idle_timeout = {}", timeout.name());
             }
             if table.add_on_miss {
                 printer.line("add_on_miss");
@@ -390,7 +390,7 @@ impl<'p> Printer<'p> {
                 line!(
                     printer,
                     "storage {} {}{}",
-                    table.storage.store.as_deref().unwrap_or("any"),
+                    table.storage.store.map_or("any", EntryStore::name),
                     match table.storage.update {
                         EntryUpdate::DoubleBuffered => "double_buffered",
                         EntryUpdate::InPlace => "in_place",
@@ -609,7 +609,7 @@ impl<'p> Printer<'p> {
             }
             StatementKind::CallExtern { callee, type_arguments, arguments, result } => {
                 let name = match callee {
-                    ExternCallee::Function(name) => name.clone(),
+                    ExternCallee::Function(function) => function.to_string(),
                     ExternCallee::Method { instance, method } => {
                         format!("{}.{method}", self.extern_name(*instance))
                     }
@@ -667,6 +667,7 @@ impl<'p> Printer<'p> {
                     format!("inout {} from {}", self.place(place), self.expression(value))
                 }
                 Argument::Extern(id) => self.extern_name(*id),
+                Argument::Action(id) => self.action_name(*id),
                 Argument::Absent => "_".to_owned(),
             })
             .collect();

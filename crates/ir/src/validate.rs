@@ -495,6 +495,9 @@ impl<'p> Validator<'p> {
                         Argument::Extern(id) => {
                             self.demand(id.index() < program.externs.len(), "no such extern")?;
                         }
+                        Argument::Action(id) => {
+                            self.demand(id.index() < program.actions.len(), "no such action")?;
+                        }
                         Argument::Absent => {}
                     }
                 }

@@ -11,13 +11,14 @@ mod methods;
 mod pna;
 pub(crate) mod v1model;
 
-use crate::error::{LoadError, RunError};
-use crate::layout::Layout;
+use crate::error::LoadError;
+use crate::layout::{Layout, Member};
 use crate::machine::{Machine, Stop, damaged};
 use crate::table::{CounterValue, Profile};
 use crate::value::Value;
+use hash::Algorithm;
 use ir::bits::Bits;
-use ir::{Architecture, Argument, ExternCallee, ExternId, ExternInstance, Location, TypeId};
+use ir::{Argument, ExternCallee, ExternId, ExternInstance, ExternType, Location, TypeId};
 use meter::Meter;
 use std::collections::BTreeMap;
 
@@ -46,10 +47,10 @@ pub(crate) enum ExternState {
     },
     Profile(Profile),
     Hash {
-        algorithm: String,
+        algorithm: Algorithm,
     },
     Checksum {
-        algorithm: String,
+        algorithm: Algorithm,
     },
     InternetChecksum,
     Random {
@@ -105,34 +106,34 @@ impl ExternState {
         let constructed = Constructed::new(layout, instance);
         let name = instance.name.clone();
         let size = constructed.numbers.first().copied().unwrap_or(0);
-        Ok(match instance.extern_type.as_str() {
-            "counter" | "Counter" => {
+        Ok(match instance.extern_type {
+            ExternType::V1Counter | ExternType::Counter => {
                 Self::Counter(Counters { name, size, values: BTreeMap::new() })
             }
-            "meter" | "Meter" => Self::Meter(Meters {
+            ExternType::V1Meter | ExternType::Meter => Self::Meter(Meters {
                 name,
                 size,
                 counts_packets: constructed.counts_packets(),
                 meters: BTreeMap::new(),
             }),
-            "register" | "Register" => {
+            ExternType::V1Register | ExternType::Register => {
                 let element = instance.type_arguments.first().copied();
                 let element = element.ok_or(LoadError::Malformed("type of a register"))?;
                 let initial = constructed.initial_value(layout, instance, element);
                 let initial = initial.ok_or(LoadError::Malformed("type of a register"))?;
                 Self::Register(Registers { name, size, initial, values: BTreeMap::new() })
             }
-            "direct_counter" | "DirectCounter" => Self::DirectCounter,
-            "direct_meter" | "DirectMeter" => {
+            ExternType::V1DirectCounter | ExternType::DirectCounter => Self::DirectCounter,
+            ExternType::V1DirectMeter | ExternType::DirectMeter => {
                 Self::DirectMeter { counts_packets: constructed.counts_packets() }
             }
-            "action_profile" | "ActionProfile" => {
+            ExternType::V1ActionProfile | ExternType::ActionProfile => {
                 Self::Profile(Profile { name, size, ..Profile::default() })
             }
-            "action_selector" | "ActionSelector" => Self::Profile(Profile {
+            ExternType::V1ActionSelector | ExternType::ActionSelector => Self::Profile(Profile {
                 name,
                 size,
-                algorithm: Some(constructed.member().unwrap_or_else(|| "crc32".to_owned())),
+                algorithm: Some(constructed.algorithm().unwrap_or(Algorithm::Crc32)),
                 output_width: constructed
                     .numbers
                     .get(1)
@@ -140,19 +141,19 @@ impl ExternState {
                     .unwrap_or(0),
                 ..Profile::default()
             }),
-            "Hash" => Self::Hash { algorithm: constructed.member().unwrap_or_default() },
-            "Checksum" => Self::Checksum { algorithm: constructed.member().unwrap_or_default() },
+            ExternType::Hash => Self::Hash { algorithm: constructed.hash_algorithm() },
+            ExternType::Checksum => Self::Checksum { algorithm: constructed.hash_algorithm() },
             // v1model's, from the days before `verify_checksum`.
-            "Checksum16" => Self::Checksum { algorithm: "csum16".to_owned() },
-            "InternetChecksum" => Self::InternetChecksum,
-            "Random" => {
+            ExternType::V1Checksum16 => Self::Checksum { algorithm: Algorithm::OnesComplement16 },
+            ExternType::InternetChecksum => Self::InternetChecksum,
+            ExternType::Random => {
                 let mut ends = constructed.values.iter().cloned();
                 let (Some(least), Some(most)) = (ends.next(), ends.next()) else {
                     return Err(LoadError::Malformed("range of a random number"));
                 };
                 Self::Random { least, most }
             }
-            "Digest" => Self::Digest,
+            ExternType::Digest => Self::Digest,
             _ => Self::Other,
         })
     }
@@ -182,8 +183,12 @@ impl Constructed {
         constructed
     }
 
-    fn member(&self) -> Option<String> {
-        self.members.first().cloned()
+    fn algorithm(&self) -> Option<Algorithm> {
+        self.members.first().map(|member| Algorithm::named(member))
+    }
+
+    fn hash_algorithm(&self) -> Algorithm {
+        self.algorithm().unwrap_or(Algorithm::Unknown(String::new()))
     }
 
     fn counts_packets(&self) -> bool {
@@ -261,8 +266,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The member that argument `position` names.
-    pub(crate) fn input_member(&self, call: &Call<'_>, position: usize) -> Result<String, Stop> {
+    /// What the member stands for that argument `position` names.
+    pub(crate) fn input_member(&self, call: &Call<'_>, position: usize) -> Result<&Member, Stop> {
         let type_id = match call.arguments.get(position) {
             Some(Argument::In(expression)) => Some(expression.type_id),
             Some(Argument::InOut(place) | Argument::Out(place)) => self.place_type(place),
@@ -270,8 +275,8 @@ impl Machine<'_> {
             _ => None,
         };
         let value = self.input(call, position)?;
-        let member = type_id.and_then(|type_id| self.layout.enum_member(type_id, &value));
-        member.map(str::to_owned).ok_or_else(|| damaged("enumeration argument of an extern"))
+        let member = type_id.and_then(|type_id| self.layout.member(type_id, &value));
+        member.ok_or_else(|| damaged("enumeration argument of an extern"))
     }
 
     /// Writes an `out` or `inout` argument in the type of its place.
@@ -306,7 +311,7 @@ impl Machine<'_> {
                 }
             }
             ExpressionKind::Read(place)
-                if self.layout.program.architecture == Architecture::V1model
+                if self.layout.dialect.hashes_valid_headers_only()
                     && self.is_in_invalid_header(&self.resolve(place)?) => {}
             _ => {
                 let value = self.evaluate(expression)?;
@@ -353,13 +358,12 @@ impl Machine<'_> {
         Ok(data)
     }
 
-    /// The hash of data by the algorithm of this name.
-    pub(crate) fn hash(&mut self, algorithm: &str, data: &[u8]) -> Result<u64, Stop> {
-        if algorithm.eq_ignore_ascii_case("random") {
+    /// The hash of data.
+    pub(crate) fn hash(&mut self, algorithm: &Algorithm, data: &[u8]) -> Result<u64, Stop> {
+        if *algorithm == Algorithm::Random {
             return Ok(self.state.random_number(0, u64::MAX));
         }
-        let hash = self.state.hash(algorithm, data);
-        hash.ok_or_else(|| RunError::UnknownAlgorithm(algorithm.to_owned()).into())
+        self.state.hashes.hash(algorithm, data).ok_or_else(|| algorithm.not_run().into())
     }
 
     pub(crate) fn extern_state(&mut self, id: ExternId) -> Result<&mut ExternState, Stop> {

@@ -3,12 +3,19 @@
 //! Everything that is looked up by an id of the program goes through here or through `get`, so an
 //! IR file that was edited by hand makes an error, not a panic.
 
+mod names;
+
+use names::Names;
+pub(crate) use names::{CoreError, Member, MetadataField, PacketPath};
+
+use crate::dialect::Dialect;
 use crate::error::LoadError;
+use crate::machine::Stop;
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{
-    self, Argument, Composite, CompositeKind, ExternCallee, ExternId, Place, Program, Statement,
-    StatementKind, Type, TypeId,
+    self, ActionId, Argument, Composite, CompositeKind, ExternCallee, ExternFunction, ExternId,
+    ExternMethod, ExternType, Place, Program, Statement, StatementKind, Type, TypeId, VariableId,
 };
 use num_bigint::BigInt;
 use std::collections::HashMap;
@@ -27,6 +34,12 @@ pub(crate) struct Layout {
     initials: Vec<Value>,
     /// Where BMv2's direct meters leave their colours.
     meter_results: HashMap<ExternId, Place>,
+    pub(crate) dialect: Dialect,
+    pub(crate) names: Names,
+    /// What the older form of v1model's `mark_to_drop` marks.
+    standard_metadata: Vec<VariableId>,
+    /// Where the values for the parameters of an added entry's action lie in the struct that `add_entry` is given.
+    added_arguments: HashMap<(TypeId, ActionId), Vec<usize>>,
 }
 
 impl Layout {
@@ -48,7 +61,16 @@ impl Layout {
             return Err(LoadError::TooLarge { values: total, most: MAXIMUM_CELLS });
         }
         let meter_results = meter_results(&program);
-        let mut layout = Self { program, types, initials: Vec::new(), meter_results };
+        let mut layout = Self {
+            dialect: Dialect::of(&program.architecture),
+            names: Names::new(&program),
+            standard_metadata: standard_metadata(&program),
+            added_arguments: added_arguments(&program),
+            types,
+            initials: Vec::new(),
+            meter_results,
+            program,
+        };
         let initials = (0..layout.types.len())
             .map(|position| layout.build(TypeId(position as u32)))
             .collect::<Option<Vec<_>>>();
@@ -127,32 +149,56 @@ impl Layout {
         })
     }
 
-    /// A field of a struct or header by name.
+    /// Variables with v1model's standard metadata.
+    pub(crate) fn standard_metadata(&self) -> &[VariableId] {
+        &self.standard_metadata
+    }
+
+    /// Positions in a struct of type `given` of the values for the control-plane parameters of an action that
+    /// `add_entry` names.
+    pub(crate) fn added_arguments(&self, given: TypeId, action: ActionId) -> Option<&[usize]> {
+        self.added_arguments.get(&(given, action)).map(Vec::as_slice)
+    }
+
+    /// A field of a struct or header.
     pub(crate) fn field<'v>(
         &self,
         value: &'v Value,
         type_id: TypeId,
-        name: &str,
+        field: MetadataField,
     ) -> Option<&'v Value> {
-        let position = self.field_position(type_id, name)?;
+        let position = self.names.slot(type_id, field)?;
         match value {
             Value::Struct(fields) | Value::Header { fields, .. } => fields.get(position),
             _ => None,
         }
     }
 
-    /// Sets a field of a struct by name, in the field's type; nothing happens if there is none.
-    pub(crate) fn set_field(&self, value: &mut Value, type_id: TypeId, name: &str, number: u128) {
-        let Some(position) = self.field_position(type_id, name) else { return };
+    /// The number in a field of a struct; zero if there is none.
+    pub(crate) fn field_number(
+        &self,
+        value: &Value,
+        type_id: TypeId,
+        field: MetadataField,
+    ) -> u128 {
+        let pattern = self.field(value, type_id, field).and_then(Value::to_pattern);
+        pattern.and_then(|bits| bits.to_u128()).unwrap_or(0)
+    }
+
+    /// Sets a field of a struct, in the field's type; nothing happens if there is none.
+    pub(crate) fn set_field(
+        &self,
+        value: &mut Value,
+        type_id: TypeId,
+        field: MetadataField,
+        number: u128,
+    ) {
+        let Some(position) = self.names.slot(type_id, field) else { return };
         if let Value::Struct(fields) | Value::Header { fields, .. } = value
             && let Some(field) = fields.get_mut(position)
         {
             *field = Value::from_pattern(field, &Bits::unsigned(128, number));
         }
-    }
-
-    fn field_position(&self, type_id: TypeId, name: &str) -> Option<usize> {
-        self.composite(type_id)?.fields.iter().position(|field| field.name == name)
     }
 
     /// The member of an enumeration that a value of it names.
@@ -164,17 +210,17 @@ impl Layout {
         members.get(*position as usize).map(String::as_str)
     }
 
-    /// The position of a member in the enumeration called `name`.
-    pub(crate) fn enum_position(&self, name: &str, member: &str) -> Option<u32> {
-        let enumeration = self.program.types.enums.iter().find(|known| known.name == name)?;
-        let position = enumeration.members.iter().position(|known| known == member)?;
-        u32::try_from(position).ok()
+    /// What the member of an enumeration stands for that a value of it names.
+    pub(crate) fn member(&self, type_id: TypeId, value: &Value) -> Option<&Member> {
+        match (self.get(type_id)?, value) {
+            (Type::Enum(id), Value::Enum(position)) => self.names.member(id, *position),
+            _ => None,
+        }
     }
 
-    /// The position of an error; of `NoError` if the program does not know it.
-    pub(crate) fn error(&self, name: &str) -> u32 {
-        let position = self.program.errors.iter().position(|known| known == name).unwrap_or(0);
-        u32::try_from(position).unwrap_or(0)
+    /// Rejects with an error of the language's own.
+    pub(crate) fn reject(&self, error: CoreError) -> Stop {
+        Stop::Reject(self.names.error(error))
     }
 
     /// A value as people read it: with the names of fields, errors and members.
@@ -226,9 +272,11 @@ fn meter_results(program: &Program) -> HashMap<ExternId, Place> {
             && let ExternCallee::Method { instance, method } = callee
             && let Some(meter) = program.externs.get(instance.index())
         {
-            let place = match (meter.extern_type.as_str(), method.as_str(), arguments.first()) {
-                ("direct_meter", "read", Some(Argument::Out(place))) => Some(place),
-                ("DirectMeter", "execute", _) => result.as_ref(),
+            let place = match (&meter.extern_type, method, arguments.first()) {
+                (ExternType::V1DirectMeter, ExternMethod::Read, Some(Argument::Out(place))) => {
+                    Some(place)
+                }
+                (ExternType::DirectMeter, ExternMethod::Execute, _) => result.as_ref(),
                 _ => None,
             };
             if let Some(place) = place {
@@ -237,6 +285,54 @@ fn meter_results(program: &Program) -> HashMap<ExternId, Place> {
         }
     });
     results
+}
+
+fn standard_metadata(program: &Program) -> Vec<VariableId> {
+    let is_standard = |variable: &ir::Variable| {
+        let composite = match program.types.find(variable.type_id) {
+            Some(Type::Composite(id)) => program.types.composites.get(id.index()),
+            _ => None,
+        };
+        composite.is_some_and(|composite| composite.name == "standard_metadata_t")
+    };
+    let variables = program.variables.iter().enumerate();
+    variables
+        .filter(|(_, variable)| is_standard(variable))
+        .map(|(position, _)| VariableId(position as u32))
+        .collect()
+}
+
+/// By the names of parameters and fields; a tuple gives them in order.
+fn added_arguments(program: &Program) -> HashMap<(TypeId, ActionId), Vec<usize>> {
+    let mut positions = HashMap::new();
+    each_statement(program, &mut |statement| {
+        let StatementKind::CallExtern { callee, arguments, .. } = &statement.kind else { return };
+        if !matches!(
+            callee,
+            ExternCallee::Function(ExternFunction::AddEntry | ExternFunction::AddEntryIf)
+        ) {
+            return;
+        }
+        let named = arguments.iter().position(|argument| matches!(argument, Argument::Action(_)));
+        let Some((position, Argument::Action(action_id))) =
+            named.and_then(|position| Some((position, arguments.get(position)?)))
+        else {
+            return;
+        };
+        let Some(Argument::In(given)) = arguments.get(position + 1) else { return };
+        let Some(action) = program.actions.get(action_id.index()) else { return };
+        let fields = match program.types.find(given.type_id) {
+            Some(Type::Composite(id)) => program.types.composites.get(id.index()),
+            _ => None,
+        };
+        let fields = fields.map_or(&[][..], |composite| &composite.fields);
+        let parameters = action.control_plane_parameters().enumerate();
+        let places = parameters.map(|(position, parameter)| {
+            fields.iter().position(|field| field.name == parameter.name).unwrap_or(position)
+        });
+        positions.insert((given.type_id, *action_id), places.collect());
+    });
+    positions
 }
 
 /// Calls `visit` with every statement of a program, those inside others too.

@@ -10,6 +10,7 @@
 
 mod architecture;
 mod control;
+mod dialect;
 mod error;
 mod externs;
 mod layout;
@@ -22,6 +23,7 @@ mod trace;
 mod value;
 
 pub use architecture::Output;
+pub use dialect::Dialect;
 pub use error::{ControlError, LoadError, RunError};
 pub use externs::hash::{CrcParameters, internet_checksum};
 pub use externs::meter::{Color, MeterConfig};

@@ -11,6 +11,7 @@ mod parse;
 mod place;
 mod statement;
 
+use crate::dialect::Dialect;
 use crate::error::RunError;
 use crate::layout::Layout;
 use crate::state::State;
@@ -244,7 +245,7 @@ impl<'p> Machine<'p> {
     /// A checksum begins anew in each parser and control (PSA specification, section 7.7). psa_switch makes
     /// one object for all packets.
     fn clear_checksums(&mut self) {
-        if !self.state.follows_psa_switch {
+        if self.layout.dialect != Dialect::PsaSwitch {
             self.state.checksums.clear();
         }
     }
@@ -254,7 +255,7 @@ impl<'p> Machine<'p> {
             let value = match parameter.direction {
                 Direction::In | Direction::InOut => argument.clone(),
                 // As in psa_switch, where the caller says what an `out` parameter holds at first.
-                Direction::Out if self.state.follows_psa_switch => argument.clone(),
+                Direction::Out if self.layout.dialect == Dialect::PsaSwitch => argument.clone(),
                 Direction::Out => self.initial(parameter.type_id)?,
             };
             self.set_variable(parameter.variable, value)?;

@@ -1,12 +1,13 @@
 //! What a switch remembers from packet to packet.
 
+use crate::dialect::Dialect;
 use crate::error::LoadError;
-use crate::externs::hash::{self, CustomCrcs};
+use crate::externs::hash::HashSettings;
 use crate::externs::{ChecksumState, ExternState};
 use crate::layout::Layout;
 use crate::table::{FieldMatch, TableState};
 use crate::value::Value;
-use ir::{Architecture, ExternId, TypeId};
+use ir::{ExternId, TypeId};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -62,9 +63,7 @@ pub(crate) struct State {
     pub(crate) checksums: HashMap<ExternId, ChecksumState>,
     /// By value set and member: one match per field.
     pub(crate) value_sets: Vec<Vec<Vec<FieldMatch>>>,
-    pub(crate) custom_crcs: CustomCrcs,
-    /// Four zeros at first, as in DPDK (`lib/pipeline/rte_swx_pipeline.c`, `rss_runtime_default`).
-    pub(crate) toeplitz_key: Vec<u8>,
+    pub(crate) hashes: HashSettings,
     pub(crate) digests: Vec<Digest>,
     pub(crate) expire_profiles: BTreeMap<u64, Duration>,
     pub(crate) ports_down: BTreeSet<u32>,
@@ -75,12 +74,6 @@ pub(crate) struct State {
     pub(crate) flow_ids: u32,
     /// v1model: queues of each port.
     pub(crate) priority_queues: u32,
-    /// PSA: see [`crate::Switch::follow_psa_switch`].
-    pub(crate) follows_psa_switch: bool,
-    /// v1model, and PSA as in psa_switch: direct counters count and direct meters run on each hit, whether
-    /// the action calls them or not; tables with an action profile have no default action; a selector
-    /// takes the whole hash.
-    pub(crate) counts_every_hit: bool,
     random: ChaCha8Rng,
 }
 
@@ -106,23 +99,20 @@ impl State {
             externs,
             checksums: HashMap::new(),
             value_sets: vec![Vec::new(); program.value_sets.len()],
-            custom_crcs: CustomCrcs::default(),
-            toeplitz_key: vec![0; 4],
+            hashes: HashSettings::default(),
             digests: Vec::new(),
             expire_profiles: BTreeMap::new(),
             ports_down: BTreeSet::new(),
             host_ports: BTreeSet::new(),
             multicast_groups: BTreeMap::new(),
-            clone_sessions: match program.architecture {
-                Architecture::Psa => {
+            clone_sessions: match layout.dialect {
+                Dialect::Psa => {
                     BTreeMap::from([(PSA_CLONE_SESSION_TO_CPU, Self::clone_session_to_cpu())])
                 }
                 _ => BTreeMap::new(),
             },
             flow_ids: 0,
             priority_queues: 1,
-            follows_psa_switch: false,
-            counts_every_hit: program.architecture == Architecture::V1model,
             random: ChaCha8Rng::seed_from_u64(seed),
         })
     }
@@ -131,14 +121,6 @@ impl State {
     pub(crate) fn clone_session_to_cpu() -> CloneSession {
         let replicas = vec![Replica { port: PSA_PORT_CPU, instance: 0 }];
         CloneSession { replicas, ..CloneSession::default() }
-    }
-
-    /// The hash of data by the algorithm of this name; `None` if there is none.
-    pub(crate) fn hash(&self, algorithm: &str, data: &[u8]) -> Option<u64> {
-        if algorithm.eq_ignore_ascii_case("toeplitz") {
-            return Some(u64::from(hash::toeplitz(&self.toeplitz_key, data)));
-        }
-        hash::hash(algorithm, &self.custom_crcs, data)
     }
 
     /// A number between both, ends included; `low` if the range is empty.

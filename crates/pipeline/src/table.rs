@@ -16,7 +16,7 @@ use crate::error::ControlError;
 use crate::externs::meter::{Meter, MeterConfig};
 use crate::layout::Layout;
 use ir::bits::Bits;
-use ir::{self, Architecture, ExternId, MatchKind, TableId};
+use ir::{self, ExternId, ExternType, IdleTimeout, MatchKind, TableId};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -132,7 +132,7 @@ pub(crate) struct TableState {
     /// The program's default action does not run in BMv2: for tables with an action profile p4c's back end for
     /// BMv2 leaves it out, with a warning (`backends/bmv2/common/control.h`).
     pub(crate) default_is_left_out: bool,
-    is_of_bmv2: bool,
+    is_of_switches: bool,
     /// Runs for an entry whose group has no member that can be used.
     pub(crate) empty_group_action: Option<ActionCall>,
     pub(crate) ageing: Ageing,
@@ -174,22 +174,23 @@ impl TableState {
         });
         let indexed =
             keys.iter().all(|key| matches!(key.kind, MatchKind::Exact | MatchKind::Selector));
-        let ageing = match table.idle_timeout.as_deref() {
-            None | Some("NO_TIMEOUT" | "false") => Ageing::None,
-            Some("AUTO_DELETE") => Ageing::Delete,
-            Some(_) => Ageing::Notify,
+        let ageing = match table.idle_timeout {
+            None => Ageing::None,
+            Some(IdleTimeout::AutoDelete) => Ageing::Delete,
+            Some(IdleTimeout::NotifyControl) => Ageing::Notify,
         };
         let direct_shape = table
             .direct_externs
             .iter()
             .map(|id| {
-                let kind = layout.program.externs.get(id.index())?.extern_type.to_ascii_lowercase();
-                let direct = if kind.contains("counter") {
-                    Direct::Counter(CounterValue::default())
-                } else if kind.contains("meter") {
-                    Direct::Meter(Meter::default())
-                } else {
-                    Direct::Other
+                let direct = match layout.program.externs.get(id.index())?.extern_type {
+                    ExternType::V1DirectCounter | ExternType::DirectCounter => {
+                        Direct::Counter(CounterValue::default())
+                    }
+                    ExternType::V1DirectMeter | ExternType::DirectMeter => {
+                        Direct::Meter(Meter::default())
+                    }
+                    _ => Direct::Other,
                 };
                 Some((*id, direct))
             })
@@ -201,10 +202,7 @@ impl TableState {
             indexed,
             initial_default: default_action.clone(),
             default_is_left_out: table.implementation.is_some(),
-            is_of_bmv2: matches!(
-                layout.program.architecture,
-                Architecture::V1model | Architecture::Psa
-            ),
+            is_of_switches: layout.dialect.is_of_switches(),
             empty_group_action,
             default_action,
             ageing,
@@ -416,7 +414,7 @@ impl TableState {
 
     fn best(&self, keys: &[Bits]) -> Option<EntryHandle> {
         // BMv2 finds an entry without key in a table without key.
-        if self.keys.is_empty() && !self.is_of_bmv2 {
+        if self.keys.is_empty() && !self.is_of_switches {
             return None;
         }
         if self.indexed {

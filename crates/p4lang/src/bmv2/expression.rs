@@ -296,7 +296,10 @@ impl Loader<'_> {
                 let variable = self.variable("tmp", type_id);
                 let index = self.truncated(&index, 32)?;
                 self.push(StatementKind::CallExtern {
-                    callee: ExternCallee::Method { instance: register, method: "read".to_owned() },
+                    callee: ExternCallee::Method {
+                        instance: register,
+                        method: ir::ExternMethod::Read,
+                    },
                     type_arguments: Vec::new(),
                     arguments: vec![
                         ir::Argument::Out(Place::variable(variable)),

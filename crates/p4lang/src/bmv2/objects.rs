@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::json::SourceInfo;
 use super::{DirectMeter, Loader, Outcome};
 use ir::bits::Bits;
-use ir::{ConstructorArgument, ExternId, ExternInstance, Type, TypeId, Value};
+use ir::{ConstructorArgument, ExternId, ExternInstance, ExternType, Type, TypeId, Value};
 
 /// Members of v1model's `HashAlgorithm`.
 pub(super) const HASH_ALGORITHMS: [&str; 8] =
@@ -22,9 +22,9 @@ impl Loader<'_> {
             self.part = format!("counter `{}`", counter.name);
             let kind = argument("type", counter_type, Value::Enum(2));
             let (extern_type, arguments) = if counter.is_direct {
-                ("direct_counter", vec![kind])
+                (ExternType::V1DirectCounter, vec![kind])
             } else {
-                ("counter", vec![self.size(counter.size), kind])
+                (ExternType::V1Counter, vec![self.size(counter.size), kind])
             };
             let id = self.object(
                 &counter.name,
@@ -46,9 +46,9 @@ impl Loader<'_> {
             };
             let kind = argument("type", meter_type, Value::Enum(member));
             let (extern_type, arguments) = if meter.is_direct {
-                ("direct_meter", vec![kind])
+                (ExternType::V1DirectMeter, vec![kind])
             } else {
-                ("meter", vec![self.size(meter.size), kind])
+                (ExternType::V1Meter, vec![self.size(meter.size), kind])
             };
             let id = self.object(
                 &meter.name,
@@ -71,7 +71,7 @@ impl Loader<'_> {
             let size = self.size(register.size);
             self.object(
                 &register.name,
-                "register",
+                ExternType::V1Register,
                 vec![element],
                 vec![size],
                 register.source_info.as_ref(),
@@ -100,14 +100,14 @@ impl Loader<'_> {
             self.part = format!("action profile `{}`", profile.name);
             let size = self.size(profile.max_size);
             let (extern_type, arguments) = match &profile.selector {
-                None => ("action_profile", vec![size]),
+                None => (ExternType::V1ActionProfile, vec![size]),
                 Some(selector) => {
                     let algorithm = self.hash_algorithm(&selector.algo)?;
                     let algorithm = argument("algorithm", self.hash_algorithm, algorithm);
                     let width = self.bit_type(32);
                     let output =
                         argument("outputWidth", width, Value::Bits(Bits::unsigned(32, 32)));
-                    ("action_selector", vec![algorithm, size, output])
+                    (ExternType::V1ActionSelector, vec![algorithm, size, output])
                 }
             };
             let id = self.object(
@@ -160,7 +160,7 @@ impl Loader<'_> {
     fn object(
         &mut self,
         name: &str,
-        extern_type: &str,
+        extern_type: ExternType,
         type_arguments: Vec<TypeId>,
         arguments: Vec<ConstructorArgument>,
         source: Option<&SourceInfo>,
@@ -170,7 +170,7 @@ impl Loader<'_> {
         let type_argument_user_types = vec![None; type_arguments.len()];
         self.program.externs.push(ExternInstance {
             name: name.to_owned(),
-            extern_type: extern_type.to_owned(),
+            extern_type,
             type_arguments,
             type_argument_user_types,
             arguments,

@@ -354,7 +354,7 @@ impl Loader<'_> {
         };
         let type_arguments = vec![data.type_id, target_type];
         self.push(StatementKind::CallExtern {
-            callee: ir::ExternCallee::Function(name.to_owned()),
+            callee: ir::ExternCallee::Function(ir::ExternFunction::named(name)),
             type_arguments,
             arguments: vec![
                 Argument::In(condition),

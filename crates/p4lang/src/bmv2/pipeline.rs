@@ -335,7 +335,7 @@ impl Loader<'_> {
             size: table.max_size,
             implementation,
             direct_externs,
-            idle_timeout: table.support_timeout.then(|| "NOTIFY_CONTROL".to_owned()),
+            idle_timeout: table.support_timeout.then_some(ir::IdleTimeout::NotifyControl),
             add_on_miss: false,
             empty_group_action: None,
             storage: TableStorage::default(),
@@ -356,7 +356,7 @@ impl Loader<'_> {
             return self.fail(format!("there is no field `{header}.{field}`"));
         };
         let kind = StatementKind::CallExtern {
-            callee: ExternCallee::Method { instance, method: "read".to_owned() },
+            callee: ExternCallee::Method { instance, method: ir::ExternMethod::Read },
             type_arguments: Vec::new(),
             arguments: vec![Argument::Out(target.place)],
             result: None,

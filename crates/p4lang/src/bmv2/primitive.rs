@@ -225,7 +225,7 @@ impl Loader<'_> {
         arguments: Vec<Argument>,
     ) {
         self.push(StatementKind::CallExtern {
-            callee: ExternCallee::Function(name.to_owned()),
+            callee: ExternCallee::Function(ir::ExternFunction::named(name)),
             type_arguments,
             arguments,
             result: None,
@@ -239,7 +239,7 @@ impl Loader<'_> {
             return self.fail(format!("there is no object `{name}`"));
         };
         self.push(StatementKind::CallExtern {
-            callee: ExternCallee::Method { instance, method: method.to_owned() },
+            callee: ExternCallee::Method { instance, method: ir::ExternMethod::named(method) },
             type_arguments: Vec::new(),
             arguments,
             result: None,

@@ -2,12 +2,13 @@
 //! `@tableconfig` ask for tables whose entries packets may write.
 
 use super::checker::Checker;
-use super::{TableConfiguration, TableFacts, TableImplementation, TableStore, Type};
+use super::{TableFacts, Type};
 use crate::ast::{
     Annotation, AnnotationBody, AnnotationToken, Declaration, DeclarationKind, Direction,
     Expression, Parameter,
 };
 use crate::diagnostic::Diagnostic;
+use ir::{EntryStore, EntryUpdate, TableStorage};
 
 /// Annotations that say all by their name.
 const WITHOUT_ARGUMENTS: &[&str] = &[
@@ -156,7 +157,7 @@ impl Checker<'_, '_> {
         &mut self,
         declaration: &Declaration,
         facts: &TableFacts,
-    ) -> Option<TableConfiguration> {
+    ) -> Option<TableStorage> {
         let annotation = declaration.annotation("tableconfig")?;
         let errors = self.diagnostics.error_count();
         let configuration = self.read_configuration(annotation);
@@ -171,12 +172,9 @@ impl Checker<'_, '_> {
         });
         if let Some(reference) = reference
             && readable
-            && configuration.implementation == TableImplementation::T4p4s
+            && configuration.update == EntryUpdate::DoubleBuffered
         {
-            let store = match configuration.store {
-                TableStore::Static => "static",
-                TableStore::Dynamic => "dynamic",
-            };
+            let store = configuration.store.map_or("dynamic", EntryStore::name);
             self.report(
                 Diagnostic::error(
                     "reference",
@@ -190,15 +188,20 @@ impl Checker<'_, '_> {
                 .secondary(reference.span, "this parameter refers to the entry")
                 .note(format!(
                     "write `@tableconfig(store=\"{store}\", impl=\"dpdk\", synced={})`",
-                    configuration.synced
+                    configuration.synchronised
                 )),
             );
         }
         Some(configuration)
     }
 
-    fn read_configuration(&mut self, annotation: &Annotation) -> TableConfiguration {
-        let mut configuration = TableConfiguration::default();
+    fn read_configuration(&mut self, annotation: &Annotation) -> TableStorage {
+        // What the seed has where nothing is written.
+        let mut configuration = TableStorage {
+            store: Some(EntryStore::Dynamic),
+            update: EntryUpdate::DoubleBuffered,
+            synchronised: false,
+        };
         let pairs: Vec<(String, String, crate::source::Span)> = match &annotation.body {
             AnnotationBody::Empty => Vec::new(),
             AnnotationBody::Unstructured(_) => annotation
@@ -234,23 +237,23 @@ impl Checker<'_, '_> {
         for (key, value, span) in pairs {
             let expected = match (key.as_str(), value.as_str()) {
                 ("store", "static") => {
-                    configuration.store = TableStore::Static;
+                    configuration.store = Some(EntryStore::Static);
                     continue;
                 }
                 ("store", "dynamic") => {
-                    configuration.store = TableStore::Dynamic;
+                    configuration.store = Some(EntryStore::Dynamic);
                     continue;
                 }
                 ("impl", "dpdk") => {
-                    configuration.implementation = TableImplementation::Dpdk;
+                    configuration.update = EntryUpdate::InPlace;
                     continue;
                 }
                 ("impl", "t4p4s") => {
-                    configuration.implementation = TableImplementation::T4p4s;
+                    configuration.update = EntryUpdate::DoubleBuffered;
                     continue;
                 }
                 ("synced", "true" | "false") => {
-                    configuration.synced = value == "true";
+                    configuration.synchronised = value == "true";
                     continue;
                 }
                 ("store", _) => "`store` is \"static\" or \"dynamic\"",

@@ -175,7 +175,7 @@ pub struct TableFacts {
     /// `size`, if its value does not depend on constructor parameters.
     pub size: Option<u64>,
     /// `@tableconfig` of in-table state, if written.
-    pub configuration: Option<TableConfiguration>,
+    pub configuration: Option<ir::TableStorage>,
 }
 
 /// A key element.
@@ -218,43 +218,4 @@ pub struct EntryFacts {
     pub action: ActionCallFacts,
     /// The priority that was written.
     pub priority: Option<u32>,
-}
-
-/// `@tableconfig(store=..., impl=..., synced=...)`: how a table whose entries packets may write is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TableConfiguration {
-    /// Where entries lie.
-    pub store: TableStore,
-    /// How they are updated.
-    pub implementation: TableImplementation,
-    /// Whether an entry is locked while an action runs on it.
-    pub synced: bool,
-}
-
-impl Default for TableConfiguration {
-    fn default() -> Self {
-        Self {
-            store: TableStore::Dynamic,
-            implementation: TableImplementation::T4p4s,
-            synced: false,
-        }
-    }
-}
-
-/// Where the entries of a table lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TableStore {
-    /// In one array.
-    Static,
-    /// Each by itself, behind a pointer.
-    Dynamic,
-}
-
-/// How a table is updated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TableImplementation {
-    /// One replica, readers without locks: the only one that `@__ref` works with.
-    Dpdk,
-    /// Two replicas: write to the passive one and swap.
-    T4p4s,
 }

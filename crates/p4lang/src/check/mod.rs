@@ -53,7 +53,7 @@ use std::sync::Arc;
 pub use constant::Constant;
 pub use facts::{
     ActionCallFacts, ActionFacts, BoundArgument, Builtin, Call, Callee, EntryFacts, Instance,
-    KeyFacts, Resolution, TableConfiguration, TableFacts, TableImplementation, TableStore,
+    KeyFacts, Resolution, TableFacts,
 };
 pub use index::{Index, Node};
 pub use types::{Bindings, Named, Type};

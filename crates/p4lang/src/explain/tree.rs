@@ -227,11 +227,11 @@ fn table(program: &Program, table: &Table, parts: &Excerpts<'_>) -> Branch {
         None => {}
     }
     for id in &table.direct_externs {
-        let kind = program.externs.get(id.index()).map_or("?", |e| &e.extern_type);
+        let kind = program.externs.get(id.index()).map_or("?", |e| e.extern_type.name());
         children.push(Branch::new(format!("{kind} {}", instance_name(program, *id))));
     }
     if let Some(timeout) = &table.idle_timeout {
-        children.push(Branch::new(format!("idle timeout {timeout}")));
+        children.push(Branch::new(format!("idle timeout {}", timeout.name())));
     }
     if table.add_on_miss {
         children.push(Branch::new("packets add entries on a miss"));

@@ -370,7 +370,7 @@ impl<'a> Lowering<'a> {
             }
             return None;
         }
-        let callee = ir::ExternCallee::Function(name.to_owned());
+        let callee = ir::ExternCallee::Function(ir::ExternFunction::named(name));
         self.call_extern(span, callee, facts, arguments, wanted)
     }
 
@@ -430,7 +430,8 @@ impl<'a> Lowering<'a> {
             &node.prototype.parameters,
             true,
         );
-        let callee = ir::ExternCallee::Method { instance, method: node.name.text.to_string() };
+        let callee =
+            ir::ExternCallee::Method { instance, method: ir::ExternMethod::named(&node.name.text) };
         self.call_extern(span, callee, facts, arguments, wanted)
     }
 

@@ -186,7 +186,7 @@ impl<'a> Lowering<'a> {
             let Some(named) = ty.named() else { return };
             let name = self.checked.name(named.declaration).to_string();
             let known = self.program.externs.iter().position(|known| {
-                known.name == name && known.extern_type == name && known.location.is_none()
+                known.name == name && known.extern_type.name() == name && known.location.is_none()
             });
             let object = match known {
                 Some(position) => Entity::Extern(ir::ExternId(position as u32)),
@@ -383,7 +383,7 @@ impl<'a> Lowering<'a> {
                 let location = self.location(span);
                 self.program.externs.push(ir::ExternInstance {
                     name,
-                    extern_type: declaration.name.text.to_string(),
+                    extern_type: ir::ExternType::named(&declaration.name.text),
                     type_arguments,
                     type_argument_user_types,
                     arguments,
@@ -734,11 +734,11 @@ impl<'a> Lowering<'a> {
                 }
             }
             ExternRole::Implementation => {
-                let lower = instance.extern_type.to_lowercase();
-                let implementation = if lower.contains("selector") {
-                    ir::TableImplementation::ActionSelector(id)
-                } else {
-                    ir::TableImplementation::ActionProfile(id)
+                let implementation = match instance.extern_type {
+                    ir::ExternType::V1ActionSelector | ir::ExternType::ActionSelector => {
+                        ir::TableImplementation::ActionSelector(id)
+                    }
+                    _ => ir::TableImplementation::ActionProfile(id),
                 };
                 if let Some(table) = self.program.tables.get_mut(table.index()) {
                     table.implementation = Some(implementation);

@@ -11,6 +11,7 @@
 //! tables and actions that nothing applies are left out, as p4c does (`usage.rs`): P4Info depends
 //! on both.
 
+mod add_on_miss;
 mod annotation;
 mod call;
 mod constant;
@@ -42,6 +43,7 @@ pub fn lower(
     let mut lowering = Lowering::new(checked, sources);
     if let Some(main) = checked.main() {
         lowering.program(main);
+        add_on_miss::resolve_added_actions(&mut lowering.program);
     }
     let failed = !lowering.problems.is_empty();
     for problem in lowering.problems {

@@ -5,9 +5,7 @@ use super::{Entity, ExternRole, Lowering, NamelessExtern, names};
 use crate::ast::{
     self, BinaryOperator, DeclarationKind, ExpressionKind, TableProperty, TablePropertyKind,
 };
-use crate::check::{
-    ActionCallFacts, BoundArgument, Callee, Constant, TableFacts, TableStore, Type,
-};
+use crate::check::{ActionCallFacts, BoundArgument, Callee, Constant, TableFacts, Type};
 use ir::{self, KeySet, Value};
 
 impl<'a> Lowering<'a> {
@@ -46,7 +44,7 @@ impl<'a> Lowering<'a> {
             idle_timeout: None,
             add_on_miss: false,
             empty_group_action: None,
-            storage: storage(facts),
+            storage: facts.configuration.unwrap_or_default(),
             properties: Vec::new(),
             location,
             annotations,
@@ -430,17 +428,21 @@ impl<'a> Lowering<'a> {
             "size" => known.size = size,
             "support_timeout" => {
                 if constant == Constant::Bool(true) {
-                    known.idle_timeout = Some("NOTIFY_CONTROL".to_owned());
+                    known.idle_timeout = Some(ir::IdleTimeout::NotifyControl);
                 }
             }
             // Version 0.5 of PNA, and DPDK.
             "idle_timeout_with_auto_delete" => {
                 if constant == Constant::Bool(true) {
-                    known.idle_timeout = Some("AUTO_DELETE".to_owned());
+                    known.idle_timeout = Some(ir::IdleTimeout::AutoDelete);
                 }
             }
             "psa_idle_timeout" | "pna_idle_timeout" => {
-                known.idle_timeout = member.filter(|member| member != "NO_TIMEOUT");
+                known.idle_timeout = match member.as_deref() {
+                    None | Some("NO_TIMEOUT") => None,
+                    Some("AUTO_DELETE") => Some(ir::IdleTimeout::AutoDelete),
+                    Some(_) => Some(ir::IdleTimeout::NotifyControl),
+                };
             }
             "add_on_miss" => known.add_on_miss = constant == Constant::Bool(true),
             name => known.properties.push((name.to_owned(), as_value)),
@@ -518,22 +520,6 @@ impl<'a> Lowering<'a> {
         } else {
             self.problem(value.span, "an extern object is expected here");
         }
-    }
-}
-
-fn storage(facts: &TableFacts) -> ir::TableStorage {
-    let Some(configuration) = facts.configuration else { return ir::TableStorage::default() };
-    let store = match configuration.store {
-        TableStore::Static => "static",
-        TableStore::Dynamic => "dynamic",
-    };
-    ir::TableStorage {
-        store: Some(store.to_owned()),
-        update: match configuration.implementation {
-            crate::check::TableImplementation::Dpdk => ir::EntryUpdate::InPlace,
-            crate::check::TableImplementation::T4p4s => ir::EntryUpdate::DoubleBuffered,
-        },
-        synchronised: configuration.synced,
     }
 }
 

@@ -310,7 +310,7 @@ fn has_main(program: &Program) -> bool {
 /// p4c leaves an empty `type_info` behind whenever it looked for a type: for each extern object that has a name,
 /// whatever it is.
 fn has_type_info(program: &Program, reach: &Reach, info: &P4Info) -> bool {
-    program.externs.iter().any(|instance| instance.name != instance.extern_type)
+    program.externs.iter().any(|instance| instance.name != instance.extern_type.name())
         || !info.tables.is_empty()
         || info.actions.iter().any(|action| !action.params.is_empty())
         || info.controller_packet_metadata.iter().any(|header| !header.metadata.is_empty())

@@ -15,8 +15,8 @@ use super::reach::Reach;
 use super::symbols::{Kind, Symbols};
 use super::types::{TypeCollector, flatten};
 use ir::{
-    self, Annotation, CompositeKind, ExternInstance, MatchKind, Program, TableImplementation, Type,
-    UserTypeId, UserTypeKind, Value,
+    self, Annotation, CompositeKind, ExternInstance, ExternType, IdleTimeout, MatchKind, Program,
+    TableImplementation, Type, UserTypeId, UserTypeKind, Value,
 };
 
 /// `size` of tables that do not say.
@@ -62,8 +62,8 @@ impl<'p> Builder<'p> {
                 .map_or(0, |profile| self.symbols.id(Kind::ActionProfile, &profile.name))
         });
         let direct_resource_ids = self.direct_resources(source);
-        let timeout = match source.idle_timeout.as_deref() {
-            Some("NOTIFY_CONTROL") => table::IdleTimeoutBehavior::NotifyControl,
+        let timeout = match source.idle_timeout {
+            Some(IdleTimeout::NotifyControl) => table::IdleTimeoutBehavior::NotifyControl,
             _ => table::IdleTimeoutBehavior::NoTimeout,
         };
         let id = self.symbols.id(Kind::Table, name);
@@ -333,9 +333,9 @@ impl<'p> Builder<'p> {
         &mut self,
         instance: &ExternInstance,
     ) -> Option<p4runtime::proto::config::P4NamedType> {
-        let position = match instance.extern_type.as_str() {
-            "counter" | "meter" | "register" => return None,
-            "Meter" => 0,
+        let position = match instance.extern_type {
+            ExternType::V1Counter | ExternType::V1Meter | ExternType::V1Register => return None,
+            ExternType::Meter => 0,
             _ => 1,
         };
         let ty = *instance.type_arguments.get(position)?;
@@ -347,8 +347,10 @@ impl<'p> Builder<'p> {
     fn action_profile(&mut self, instance: &'p ExternInstance) {
         const OWN_FIELDS: [&str; 3] =
             ["max_group_size", "selector_size_semantics", "max_member_weight"];
-        let with_selector =
-            matches!(instance.extern_type.as_str(), "action_selector" | "ActionSelector");
+        let with_selector = matches!(
+            instance.extern_type,
+            ExternType::V1ActionSelector | ExternType::ActionSelector
+        );
         let number = |name: &str| {
             find(&instance.annotations, name)
                 .and_then(integer)
@@ -647,16 +649,17 @@ pub(super) fn role(program: &ir::Program, instance: &ExternInstance) -> Option<K
     if !super::architecture(program).may_have_extern(&instance.extern_type) {
         return None;
     }
-    Some(match instance.extern_type.as_str() {
-        "counter" | "Counter" => Kind::Counter,
-        "direct_counter" | "DirectCounter" => Kind::DirectCounter,
-        "meter" | "Meter" => Kind::Meter,
-        "direct_meter" | "DirectMeter" => Kind::DirectMeter,
-        "register" | "Register" => Kind::Register,
-        "action_profile" | "action_selector" | "ActionProfile" | "ActionSelector" => {
+    use ExternType as Of;
+    Some(match instance.extern_type {
+        Of::V1Counter | Of::Counter => Kind::Counter,
+        Of::V1DirectCounter | Of::DirectCounter => Kind::DirectCounter,
+        Of::V1Meter | Of::Meter => Kind::Meter,
+        Of::V1DirectMeter | Of::DirectMeter => Kind::DirectMeter,
+        Of::V1Register | Of::Register => Kind::Register,
+        Of::V1ActionProfile | Of::V1ActionSelector | Of::ActionProfile | Of::ActionSelector => {
             Kind::ActionProfile
         }
-        "Digest" => Kind::Digest,
+        Of::Digest => Kind::Digest,
         _ => return None,
     })
 }

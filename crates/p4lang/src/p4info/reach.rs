@@ -9,9 +9,9 @@
 use std::collections::BTreeSet;
 
 use ir::{
-    ActionId, ActionScope, Block, ControlId, ExternCallee, FunctionId, KeySet, Package,
-    PackageValue, Parser, Program, Statement, StatementKind, TableId, Target, Transition, TypeId,
-    ValueSetId,
+    ActionId, ActionScope, Block, ControlId, ExternCallee, ExternFunction, FunctionId, KeySet,
+    Package, PackageValue, Parser, Program, Statement, StatementKind, TableId, Target, Transition,
+    TypeId, ValueSetId,
 };
 
 /// What is reached, in order.
@@ -280,12 +280,12 @@ impl<'p> Walk<'p> {
                 StatementKind::CallAction { action, .. } => self.action(*action),
                 StatementKind::CallFunction { function, .. } => self.function(*function),
                 StatementKind::CallExtern {
-                    callee: ExternCallee::Function(name),
+                    callee: ExternCallee::Function(function),
                     type_arguments,
                     ..
                 } => {
                     self.calls_extern_functions = true;
-                    if name == "digest"
+                    if *function == ExternFunction::Digest
                         && let [data, ..] = type_arguments.as_slice()
                     {
                         self.digests.push(*data);

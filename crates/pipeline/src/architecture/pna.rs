@@ -6,7 +6,7 @@ use super::{
     Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
 };
 use crate::error::{LoadError, RunError};
-use crate::layout::Layout;
+use crate::layout::{Layout, MetadataField};
 use crate::machine::Machine;
 use crate::trace::Event;
 use crate::value::Value;
@@ -69,20 +69,19 @@ impl Blocks {
         machine.event(|_| Event::Pass { pipeline: "main", port, length, path });
         machine.begin_pass(length as u64)?;
         let from_host = machine.state.host_ports.contains(&port);
-        let direction = if from_host { "HOST_TO_NET" } else { "NET_TO_HOST" };
-        let direction = machine.layout.enum_position("PNA_Direction_t", direction).unwrap_or(0);
+        let direction = machine.layout.names.direction(from_host);
         let now = microseconds(machine);
 
         let describe = |machine: &Machine<'_>, type_id: Option<&TypeId>, error: u32| {
             let type_id = *type_id.ok_or(RunError::Malformed("parameters of a block"))?;
             let mut value = machine.initial(type_id)?;
             for (field, number) in [
-                ("direction", u128::from(direction)),
-                ("pass", u128::from(generation)),
-                ("recirculated", u128::from(generation > 0)),
-                ("input_port", u128::from(port)),
-                ("timestamp", now),
-                ("parser_error", u128::from(error)),
+                (MetadataField::Direction, u128::from(direction)),
+                (MetadataField::Pass, u128::from(generation)),
+                (MetadataField::Recirculated, u128::from(generation > 0)),
+                (MetadataField::InputPort, u128::from(port)),
+                (MetadataField::Timestamp, now),
+                (MetadataField::ParserError, u128::from(error)),
             ] {
                 machine.layout.set_field(&mut value, type_id, field, number);
             }

@@ -13,8 +13,9 @@ use super::{
     Bound, Output, PSA_PORT_RECIRCULATE, PassBudget, bound_control, bound_parser, drop_packet,
     microseconds, output,
 };
+use crate::dialect::Dialect;
 use crate::error::{LoadError, RunError};
-use crate::layout::Layout;
+use crate::layout::{Layout, MetadataField, PacketPath};
 use crate::machine::Machine;
 use crate::state::{CloneSession, Replica};
 use crate::trace::Event;
@@ -43,7 +44,7 @@ enum Pass {
 struct Ingress {
     packet: Vec<u8>,
     port: u32,
-    path: &'static str,
+    path: PacketPath,
     resubmitted: Value,
     recirculated: Value,
     /// Bytes for counters and meters.
@@ -54,7 +55,7 @@ struct Ingress {
 struct Egress {
     packet: Vec<u8>,
     port: u32,
-    path: &'static str,
+    path: PacketPath,
     instance: u16,
     class_of_service: u128,
     /// User-defined metadata at first.
@@ -96,7 +97,7 @@ impl Blocks {
         let first = Ingress {
             packet: packet.to_vec(),
             port,
-            path: "NORMAL",
+            path: PacketPath::Normal,
             resubmitted: initial(machine, parser, 3)?,
             recirculated: initial(machine, parser, 4)?,
             counted_length: packet.len() as u64,
@@ -128,18 +129,18 @@ impl Blocks {
     ) -> Result<(), RunError> {
         let Ingress { packet, port, path, counted_length, generation, .. } = pass;
         let length = packet.len();
-        machine.event(|_| Event::Pass { pipeline: "ingress", port, length, path });
+        machine.event(|_| Event::Pass { pipeline: "ingress", port, length, path: path.name() });
         machine.begin_pass(counted_length)?;
         let Pipeline { parser, control, deparser } = &self.ingress;
         let layout = machine.layout;
-        let follows = machine.state.follows_psa_switch;
+        let follows = machine.layout.dialect == Dialect::PsaSwitch;
         let mut shared = Shared::default();
         // psa_switch forgets the port of a resubmitted packet.
-        let shown_port = if follows && path == "RESUBMIT" { 0 } else { u128::from(port) };
-        let path = path_number(layout, path);
+        let shown_port = if follows && path == PacketPath::Resubmit { 0 } else { u128::from(port) };
+        let path = u128::from(layout.names.packet_path(path));
 
         let mut input = Fields::new(machine, &parser.types, 2)?;
-        input.set("ingress_port", shown_port).set("packet_path", path);
+        input.set(MetadataField::IngressPort, shown_port).set(MetadataField::PacketPath, path);
         let headers = initial(machine, &parser.types, 0)?;
         let metadata = initial(machine, &parser.types, 1)?;
         machine.load_packet(packet.clone());
@@ -152,12 +153,12 @@ impl Blocks {
 
         let mut input = Fields::new(machine, &control.types, 2)?;
         input
-            .set("ingress_port", shown_port)
-            .set("packet_path", path)
-            .set("ingress_timestamp", microseconds(machine))
-            .set("parser_error", u128::from(outcome.error));
+            .set(MetadataField::IngressPort, shown_port)
+            .set(MetadataField::PacketPath, path)
+            .set(MetadataField::IngressTimestamp, microseconds(machine))
+            .set(MetadataField::ParserError, u128::from(outcome.error));
         let mut output = Fields::new(machine, &control.types, 3)?;
-        output.set("drop", 1);
+        output.set(MetadataField::Drop, 1);
         let type_id = output.type_id;
         let mut arguments = [headers, metadata, input.value, output.value];
         machine.run_control(control.id, &mut arguments)?;
@@ -165,11 +166,14 @@ impl Blocks {
             shared.take(machine, &arguments, &control.types, &[1])?;
         }
         let [headers, metadata, _, decisions] = arguments;
-        let number = |field: &str| number(layout, &decisions, type_id, field);
-        let (dropped, resubmit) = (number("drop") != 0, number("resubmit") != 0);
-        let (clone, session) = (number("clone") != 0, number("clone_session_id") as u32);
-        let class_of_service = number("class_of_service");
-        let (group, destination) = (number("multicast_group"), number("egress_port"));
+        let number = |field| layout.field_number(&decisions, type_id, field);
+        let (dropped, resubmit) =
+            (number(MetadataField::Drop) != 0, number(MetadataField::Resubmit) != 0);
+        let (clone, session) =
+            (number(MetadataField::Clone) != 0, number(MetadataField::CloneSessionId) as u32);
+        let class_of_service = number(MetadataField::ClassOfService);
+        let (group, destination) =
+            (number(MetadataField::MulticastGroup), number(MetadataField::EgressPort));
 
         let mut arguments = [
             initial(machine, &deparser.types, 0)?,
@@ -196,7 +200,8 @@ impl Blocks {
             let mut copy = packet.clone();
             copy.truncate(most(config.packet_length));
             for replica in replicas(machine, &config) {
-                let mut pass = self.egress_pass(machine, copy.clone(), "CLONE_I2E", generation)?;
+                let mut pass =
+                    self.egress_pass(machine, copy.clone(), PacketPath::CloneI2e, generation)?;
                 pass.port = replica.port;
                 pass.instance = replica.instance;
                 pass.class_of_service = u128::from(config.class_of_service);
@@ -219,7 +224,7 @@ impl Blocks {
             queue.push_back(Pass::Ingress(Ingress {
                 packet,
                 port,
-                path: "RESUBMIT",
+                path: PacketPath::Resubmit,
                 resubmitted: if follows { cleared } else { resubmit_meta },
                 recirculated: initial(machine, &parser.types, 4)?,
                 counted_length,
@@ -236,7 +241,7 @@ impl Blocks {
         if replicas.is_empty() {
             drop_packet(machine, "the multicast group has no members");
         }
-        let path = if multicast { "NORMAL_MULTICAST" } else { "NORMAL_UNICAST" };
+        let path = if multicast { PacketPath::NormalMulticast } else { PacketPath::NormalUnicast };
         let shared = shared.without_headers();
         let stays = control.types.get(1) == self.egress.parser.types.get(1);
         for replica in replicas {
@@ -262,7 +267,7 @@ impl Blocks {
         &self,
         machine: &Machine<'_>,
         packet: Vec<u8>,
-        path: &'static str,
+        path: PacketPath,
         generation: u32,
     ) -> Result<Egress, RunError> {
         let types = &self.egress.parser.types;
@@ -291,15 +296,15 @@ impl Blocks {
     ) -> Result<(), RunError> {
         let Egress { packet, port, path, shared, counted_length, generation, .. } = pass;
         let length = packet.len();
-        machine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
+        machine.event(|_| Event::Pass { pipeline: "egress", port, length, path: path.name() });
         machine.begin_pass(counted_length)?;
         let Pipeline { parser, control, deparser } = &self.egress;
         let layout = machine.layout;
-        let follows = machine.state.follows_psa_switch;
-        let path = path_number(layout, path);
+        let follows = machine.layout.dialect == Dialect::PsaSwitch;
+        let path = u128::from(layout.names.packet_path(path));
 
         let mut input = Fields::new(machine, &parser.types, 2)?;
-        input.set("egress_port", u128::from(port)).set("packet_path", path);
+        input.set(MetadataField::EgressPort, u128::from(port)).set(MetadataField::PacketPath, path);
         let headers = initial(machine, &parser.types, 0)?;
         let metadata = pass.metadata;
         machine.load_packet(packet);
@@ -312,23 +317,24 @@ impl Blocks {
 
         let mut input = Fields::new(machine, &control.types, 2)?;
         input
-            .set("class_of_service", pass.class_of_service)
-            .set("egress_port", u128::from(port))
-            .set("packet_path", path)
-            .set("instance", u128::from(pass.instance))
-            .set("egress_timestamp", microseconds(machine))
-            .set("parser_error", u128::from(outcome.error));
+            .set(MetadataField::ClassOfService, pass.class_of_service)
+            .set(MetadataField::EgressPort, u128::from(port))
+            .set(MetadataField::PacketPath, path)
+            .set(MetadataField::Instance, u128::from(pass.instance))
+            .set(MetadataField::EgressTimestamp, microseconds(machine))
+            .set(MetadataField::ParserError, u128::from(outcome.error));
         let decisions = Fields::new(machine, &control.types, 3)?;
         let type_id = decisions.type_id;
         let mut arguments = [headers, metadata, input.value, decisions.value];
         machine.run_control(control.id, &mut arguments)?;
         let [headers, metadata, _, decisions] = arguments;
-        let number = |field: &str| number(layout, &decisions, type_id, field);
-        let (dropped, clone) = (number("drop") != 0, number("clone") != 0);
-        let session = number("clone_session_id") as u32;
+        let number = |field| layout.field_number(&decisions, type_id, field);
+        let (dropped, clone) =
+            (number(MetadataField::Drop) != 0, number(MetadataField::Clone) != 0);
+        let session = number(MetadataField::CloneSessionId) as u32;
 
         let mut input = Fields::new(machine, &deparser.types, 5)?;
-        input.set("egress_port", u128::from(port));
+        input.set(MetadataField::EgressPort, u128::from(port));
         let mut arguments = [
             initial(machine, &deparser.types, 0)?,
             initial(machine, &deparser.types, 1)?,
@@ -347,7 +353,8 @@ impl Blocks {
             let mut copy = modified.clone();
             copy.truncate(most(config.packet_length));
             for replica in replicas(machine, &config) {
-                let mut pass = self.egress_pass(machine, copy.clone(), "CLONE_E2E", generation)?;
+                let mut pass =
+                    self.egress_pass(machine, copy.clone(), PacketPath::CloneE2e, generation)?;
                 pass.port = replica.port;
                 pass.instance = replica.instance;
                 pass.class_of_service = u128::from(config.class_of_service);
@@ -369,7 +376,7 @@ impl Blocks {
                 counted_length: if follows { counted_length } else { modified.len() as u64 },
                 packet: modified,
                 port,
-                path: "RECIRCULATE",
+                path: PacketPath::Recirculate,
                 resubmitted: initial(machine, &self.ingress.parser.types, 3)?,
                 recirculated: if follows { cleared } else { recirculated_meta },
                 generation: generation + 1,
@@ -409,7 +416,7 @@ impl<'l> Fields<'l> {
         Ok(Self { layout: machine.layout, type_id, value: machine.initial(type_id)? })
     }
 
-    fn set(&mut self, field: &str, number: u128) -> &mut Self {
+    fn set(&mut self, field: MetadataField, number: u128) -> &mut Self {
         self.layout.set_field(&mut self.value, self.type_id, field, number);
         self
     }
@@ -417,15 +424,6 @@ impl<'l> Fields<'l> {
 
 fn initial(machine: &Machine<'_>, types: &[TypeId], position: usize) -> Result<Value, RunError> {
     machine.initial(*types.get(position).ok_or(RunError::Malformed("parameters of a block"))?)
-}
-
-fn number(layout: &Layout, value: &Value, type_id: TypeId, field: &str) -> u128 {
-    let field = layout.field(value, type_id, field).and_then(Value::to_pattern);
-    field.and_then(|bits| bits.to_u128()).unwrap_or(0)
-}
-
-fn path_number(layout: &Layout, path: &str) -> u128 {
-    u128::from(layout.enum_position("PSA_PacketPath_t", path).unwrap_or(0))
 }
 
 fn most(packet_length: Option<u64>) -> usize {

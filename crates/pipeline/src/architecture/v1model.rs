@@ -16,7 +16,7 @@ use super::{
 };
 use crate::error::{LoadError, RunError};
 use crate::externs::v1model::DROP_PORT;
-use crate::layout::Layout;
+use crate::layout::{Layout, MetadataField};
 use crate::machine::{Effects, Machine, Preserved};
 use crate::trace::Event;
 use crate::value::Value;
@@ -108,8 +108,8 @@ impl Blocks {
     ) -> Result<Vec<Output>, RunError> {
         let metadata = machine.initial(self.type_of(1)?)?;
         let mut standard = machine.initial(self.type_of(2)?)?;
-        self.set(machine, &mut standard, "ingress_port", u128::from(port))?;
-        self.set(machine, &mut standard, "instance_type", NORMAL)?;
+        self.set(machine, &mut standard, MetadataField::IngressPort, u128::from(port))?;
+        self.set(machine, &mut standard, MetadataField::InstanceType, NORMAL)?;
         let first = Ingress {
             packet: packet.to_vec(),
             port,
@@ -140,7 +140,7 @@ impl Blocks {
         &self,
         machine: &Machine<'_>,
         standard: &mut Value,
-        field: &str,
+        field: MetadataField,
         number: u128,
     ) -> Result<(), RunError> {
         machine.layout.set_field(standard, self.type_of(2)?, field, number);
@@ -151,10 +151,9 @@ impl Blocks {
         &self,
         machine: &Machine<'_>,
         standard: &Value,
-        field: &str,
+        field: MetadataField,
     ) -> Result<u128, RunError> {
-        let value = machine.layout.field(standard, self.type_of(2)?, field);
-        Ok(value.and_then(Value::to_pattern).and_then(|bits| bits.to_u128()).unwrap_or(0))
+        Ok(machine.layout.field_number(standard, self.type_of(2)?, field))
     }
 
     fn ingress(
@@ -167,10 +166,10 @@ impl Blocks {
         let length = packet.len() as u64;
         machine.event(|_| Event::Pass { pipeline: "ingress", port, length: packet.len(), path });
         machine.begin_pass(length)?;
-        self.set(machine, &mut standard, "packet_length", u128::from(length))?;
+        self.set(machine, &mut standard, MetadataField::PacketLength, u128::from(length))?;
         if generation == 0 {
             let now = microseconds(machine);
-            self.set(machine, &mut standard, "ingress_global_timestamp", now)?;
+            self.set(machine, &mut standard, MetadataField::IngressGlobalTimestamp, now)?;
         }
 
         let mut arguments = self.parse(machine, packet.clone(), metadata, standard)?;
@@ -197,11 +196,11 @@ impl Blocks {
             return Ok(());
         }
 
-        let group = self.number(machine, &standard, "mcast_grp")?;
-        let destination = self.number(machine, &standard, "egress_spec")?;
+        let group = self.number(machine, &standard, MetadataField::McastGrp)?;
+        let destination = self.number(machine, &standard, MetadataField::EgressSpec)?;
         let multicast = group != 0;
         let instance_type = if multicast { REPLICATED } else { NORMAL };
-        self.set(machine, &mut standard, "instance_type", instance_type)?;
+        self.set(machine, &mut standard, MetadataField::InstanceType, instance_type)?;
         let passing = Egress {
             port: destination as u32,
             headers,
@@ -241,12 +240,12 @@ impl Blocks {
         let mut arguments = [headers, metadata, standard];
         let outcome = machine.run_parser(self.parser.id, &mut arguments)?;
         let [headers, metadata, mut standard] = arguments;
-        self.set(machine, &mut standard, "parser_error", u128::from(outcome.error))?;
+        self.set(machine, &mut standard, MetadataField::ParserError, u128::from(outcome.error))?;
 
         let mut verified = [headers, metadata];
         machine.run_control(self.verify, &mut verified)?;
         let failed = u128::from(machine.effects.checksum_error);
-        self.set(machine, &mut standard, "checksum_error", failed)?;
+        self.set(machine, &mut standard, MetadataField::ChecksumError, failed)?;
         let [headers, metadata] = verified;
         Ok([headers, metadata, standard])
     }
@@ -265,7 +264,7 @@ impl Blocks {
         }
         machine.event(|_| Event::Copy { kind: "clone from ingress to egress" });
         let mut standard = machine.initial(self.type_of(2)?)?;
-        self.set(machine, &mut standard, "ingress_port", u128::from(copy.port))?;
+        self.set(machine, &mut standard, MetadataField::IngressPort, u128::from(copy.port))?;
         let fresh = machine.initial(self.type_of(1)?)?;
         let [headers, _, _] = self.parse(machine, packet.to_vec(), fresh, standard)?;
         machine.effects = Effects::default();
@@ -310,7 +309,7 @@ impl Blocks {
             let mut copy = passing.copied();
             copy.port = replica.port;
             let instance = u128::from(replica.instance);
-            self.set(machine, &mut copy.standard, "egress_rid", instance)?;
+            self.set(machine, &mut copy.standard, MetadataField::EgressRid, instance)?;
             self.enqueue(machine, copy, queue)?;
         }
         Ok(())
@@ -331,7 +330,7 @@ impl Blocks {
             let mut copy = passing.copied();
             copy.port = replica.port;
             let instance = u128::from(replica.instance);
-            self.set(machine, &mut copy.standard, "egress_rid", instance)?;
+            self.set(machine, &mut copy.standard, MetadataField::EgressRid, instance)?;
             self.enqueue(machine, copy, queue)?;
         }
         Ok(())
@@ -343,15 +342,15 @@ impl Blocks {
         mut passing: Egress,
         queue: &mut VecDeque<Pass>,
     ) -> Result<(), RunError> {
-        passing.priority = self.number(machine, &passing.standard, "priority")?;
+        passing.priority = self.number(machine, &passing.standard, MetadataField::Priority)?;
         if passing.priority >= u128::from(machine.state.priority_queues) {
             drop_packet(machine, "the port has no queue of this priority");
             return Ok(());
         }
         let now = microseconds(machine);
-        self.set(machine, &mut passing.standard, "enq_timestamp", now)?;
+        self.set(machine, &mut passing.standard, MetadataField::EnqTimestamp, now)?;
         let depth = depth(queue, passing.port, passing.priority);
-        self.set(machine, &mut passing.standard, "enq_qdepth", depth)?;
+        self.set(machine, &mut passing.standard, MetadataField::EnqQdepth, depth)?;
         queue.push_back(Pass::Egress(Box::new(passing)));
         Ok(())
     }
@@ -368,12 +367,17 @@ impl Blocks {
         machine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
         machine.begin_pass(pass.received_length)?;
         let now = microseconds(machine);
-        self.set(machine, &mut standard, "egress_global_timestamp", now)?;
-        self.set(machine, &mut standard, "deq_timedelta", 0)?;
-        self.set(machine, &mut standard, "deq_qdepth", depth(queue, port, pass.priority))?;
-        self.set(machine, &mut standard, "egress_port", u128::from(port))?;
-        self.set(machine, &mut standard, "egress_spec", 0)?;
-        self.set(machine, &mut standard, "packet_length", u128::from(pass.length))?;
+        self.set(machine, &mut standard, MetadataField::EgressGlobalTimestamp, now)?;
+        self.set(machine, &mut standard, MetadataField::DeqTimedelta, 0)?;
+        self.set(
+            machine,
+            &mut standard,
+            MetadataField::DeqQdepth,
+            depth(queue, port, pass.priority),
+        )?;
+        self.set(machine, &mut standard, MetadataField::EgressPort, u128::from(port))?;
+        self.set(machine, &mut standard, MetadataField::EgressSpec, 0)?;
+        self.set(machine, &mut standard, MetadataField::PacketLength, u128::from(pass.length))?;
 
         // The payload is what checksums over it and the deparser see.
         machine.load_packet(payload.clone());
@@ -407,7 +411,7 @@ impl Blocks {
             };
             self.clone_to(machine, copy, session, queue)?;
         }
-        if self.number(machine, &standard, "egress_spec")? == DROP_PORT {
+        if self.number(machine, &standard, MetadataField::EgressSpec)? == DROP_PORT {
             drop_packet(machine, "at the end of egress");
             return Ok(());
         }
@@ -466,7 +470,7 @@ impl Blocks {
                 }
             }
         }
-        self.set(machine, &mut standard, "instance_type", instance_type)?;
+        self.set(machine, &mut standard, MetadataField::InstanceType, instance_type)?;
         Ok((metadata, standard))
     }
 }

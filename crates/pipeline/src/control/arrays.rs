@@ -236,17 +236,17 @@ impl Switch {
 
     /// Sets what `crc16_custom` computes.
     pub fn set_crc16(&mut self, parameters: CrcParameters) {
-        self.state.custom_crcs.crc16 = parameters;
+        self.state.hashes.custom_crcs.crc16 = parameters;
     }
 
     /// Sets the key of Toeplitz hashes (PNA on DPDK); all zeros at first, so that every hash is zero.
     pub fn set_toeplitz_key(&mut self, key: Vec<u8>) {
-        self.state.toeplitz_key = key;
+        self.state.hashes.toeplitz_key = key;
     }
 
     /// Sets what `crc32_custom` computes.
     pub fn set_crc32(&mut self, parameters: CrcParameters) {
-        self.state.custom_crcs.crc32 = parameters;
+        self.state.hashes.custom_crcs.crc32 = parameters;
     }
 }
 

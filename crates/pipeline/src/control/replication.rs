@@ -1,6 +1,7 @@
 //! Multicast groups, clone sessions, value sets and ports.
 
 use super::{Done, unknown};
+use crate::dialect::Dialect;
 use crate::error::ControlError;
 use crate::state::{CloneSession, PSA_CLONE_SESSION_TO_CPU, Replica, State};
 use crate::switch::Switch;
@@ -63,9 +64,8 @@ impl Switch {
     /// * a `select` that nothing fits ends the parser without an error;
     /// * no clone session is there at first, not even `PSA_CLONE_SESSION_TO_CPU`.
     pub fn follow_psa_switch(&mut self, follow: bool) {
-        self.state.follows_psa_switch = follow;
         if self.program().architecture == Architecture::Psa {
-            self.state.counts_every_hit = follow;
+            self.layout.dialect = if follow { Dialect::PsaSwitch } else { Dialect::Psa };
             let to_cpu = State::clone_session_to_cpu();
             let sessions = &mut self.state.clone_sessions;
             let known = sessions.get(&PSA_CLONE_SESSION_TO_CPU);

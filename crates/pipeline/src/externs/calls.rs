@@ -2,59 +2,18 @@
 
 use super::Call;
 use crate::error::RunError;
+use crate::layout::MetadataField;
 use crate::machine::{Machine, Stop};
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
-use ir::{Argument, ExternCallee, Program};
+use ir::{Argument, ExternCallee, ExternFunction, Program};
 use num_bigint::BigInt;
-
-/// Functions that [`Machine::call_extern`] knows.
-const FUNCTIONS: &[&str] = &[
-    "add_entry",
-    "add_entry_if",
-    "allocate_flow_id",
-    "assert",
-    "assume",
-    "clone",
-    "clone3",
-    "clone_preserving_field_list",
-    "digest",
-    "drop_packet",
-    "hash",
-    "is_host_port",
-    "is_net_port",
-    "log_msg",
-    "mark_to_drop",
-    "mirror_packet",
-    "psa_clone_e2e",
-    "psa_clone_i2e",
-    "psa_normal",
-    "psa_recirculate",
-    "psa_resubmit",
-    "random",
-    "recirculate",
-    "recirculate_preserving_field_list",
-    "restart_expire_timer",
-    "resubmit",
-    "resubmit_preserving_field_list",
-    "SelectByDirection",
-    "send_to_port",
-    "set_entry_expire_time",
-    "set_entry_expire_time_if",
-    "static_assert",
-    "truncate",
-    "update_checksum",
-    "update_checksum_with_payload",
-    "update_expire_info",
-    "verify_checksum",
-    "verify_checksum_with_payload",
-];
 
 /// Whether a call of this function, or of a method of this type, can be run.
 pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
     match callee {
-        ExternCallee::Function(name) => FUNCTIONS.contains(&name.as_str()),
+        ExternCallee::Function(function) => !matches!(function, ExternFunction::Other(_)),
         ExternCallee::Method { instance, method } => {
             program.externs.get(instance.index()).is_some_and(|instance| {
                 program.architecture.may_have_extern(&instance.extern_type)
@@ -67,7 +26,7 @@ pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
 /// The name that people know a callee by.
 pub(crate) fn name(program: &Program, callee: &ExternCallee) -> String {
     match callee {
-        ExternCallee::Function(name) => name.clone(),
+        ExternCallee::Function(function) => function.to_string(),
         ExternCallee::Method { instance, method } => {
             let instance = program.externs.get(instance.index());
             format!("{}.{method}", instance.map_or("?", |instance| instance.name.as_str()))
@@ -88,6 +47,10 @@ impl Machine<'_> {
                         let value = machine.evaluate(expression).ok()?;
                         Some(machine.layout.render(&value, expression.type_id))
                     }
+                    Argument::Action(id) => {
+                        let action = machine.layout.program.actions.get(id.index())?;
+                        Some(format!("{:?}", action.name))
+                    }
                     _ => None,
                 })
                 .collect(),
@@ -98,33 +61,38 @@ impl Machine<'_> {
         }
     }
 
-    fn call_function(&mut self, call: &Call<'_>, function: &str) -> Result<Option<Value>, Stop> {
+    fn call_function(
+        &mut self,
+        call: &Call<'_>,
+        function: &ExternFunction,
+    ) -> Result<Option<Value>, Stop> {
+        use ExternFunction as Of;
         match function {
-            "assert" | "assume" => {
+            Of::Assert | Of::Assume => {
                 if !self.input_bool(call, 0)? {
                     let place = self.at(call.location);
-                    let function = function.to_owned();
+                    let function = function.to_string();
                     return Err(RunError::Assertion { place, function }.into());
                 }
                 Ok(None)
             }
-            "static_assert" => Ok(Some(Value::Bool(true))),
-            "log_msg" => {
+            Of::StaticAssert => Ok(Some(Value::Bool(true))),
+            Of::LogMsg => {
                 let data = self.optional_input(call, 1)?;
                 if let Value::String(message) = self.input(call, 0)? {
                     self.event(|_| Event::Log { text: filled_in(&message, data.as_ref()) });
                 }
                 Ok(None)
             }
-            "random" => {
+            Of::Random => {
                 // The low 64 bits, as `modify_field_rng_uniform` takes them.
                 let (low, high) = (self.input_low_bits(call, 1)?, self.input_low_bits(call, 2)?);
                 let number = self.state.random_number(low, high);
                 self.output(call, 0, Value::Bits(Bits::unsigned(64, u128::from(number))))?;
                 Ok(None)
             }
-            "hash" => {
-                let algorithm = self.input_member(call, 1)?;
+            Of::Hash => {
+                let algorithm = self.input_member(call, 1)?.algorithm.clone();
                 let data = self.input_data(call, 3)?;
                 let hash = self.hash(&algorithm, &data)?;
                 // In 64 bits, wrapping (`modify_field_with_hash_based_offset`).
@@ -133,8 +101,11 @@ impl Machine<'_> {
                 self.output(call, 0, Value::Bits(Bits::unsigned(64, u128::from(sum))))?;
                 Ok(None)
             }
-            "psa_clone_i2e" | "psa_clone_e2e" | "psa_resubmit" | "psa_recirculate"
-            | "psa_normal" => self.psa_path(call, function).map(Some),
+            Of::PsaCloneI2e
+            | Of::PsaCloneE2e
+            | Of::PsaResubmit
+            | Of::PsaRecirculate
+            | Of::PsaNormal => self.psa_path(call, function).map(Some),
             _ => match self.call_v1model(call, function)? {
                 true => Ok(None),
                 false => self.call_pna(call, function),
@@ -143,28 +114,30 @@ impl Machine<'_> {
     }
 
     /// Which packet path the metadata of a PSA deparser asks for (PSA specification, section 6).
-    fn psa_path(&self, call: &Call<'_>, function: &str) -> Result<Value, Stop> {
-        let flag = |position: usize, name: &str| {
+    fn psa_path(&self, call: &Call<'_>, function: &ExternFunction) -> Result<Value, Stop> {
+        let flag = |position: usize, field: MetadataField| {
             let Some(Argument::In(expression)) = call.arguments.get(position) else {
                 return Ok::<_, Stop>(false);
             };
             let value = self.evaluate(expression)?;
-            let field = self.layout.field(&value, expression.type_id, name);
+            let field = self.layout.field(&value, expression.type_id, field);
             Ok(matches!(field, Some(Value::Bool(true))))
         };
-        let dropped = flag(0, "drop")?;
+        let dropped = flag(0, MetadataField::Drop)?;
         Ok(Value::Bool(match function {
-            "psa_clone_i2e" | "psa_clone_e2e" => flag(0, "clone")?,
-            "psa_resubmit" => !dropped && flag(0, "resubmit")?,
-            "psa_normal" => !dropped && !flag(0, "resubmit")?,
+            ExternFunction::PsaCloneI2e | ExternFunction::PsaCloneE2e => {
+                flag(0, MetadataField::Clone)?
+            }
+            ExternFunction::PsaResubmit => !dropped && flag(0, MetadataField::Resubmit)?,
+            ExternFunction::PsaNormal => !dropped && !flag(0, MetadataField::Resubmit)?,
             _ => {
                 let Some(Argument::In(expression)) = call.arguments.get(1) else {
                     return Ok(Value::Bool(false));
                 };
                 let value = self.evaluate(expression)?;
-                let port = self.layout.field(&value, expression.type_id, "egress_port");
-                let port = port.and_then(Value::to_pattern).and_then(|port| port.to_u64());
-                !dropped && port == Some(crate::architecture::PSA_PORT_RECIRCULATE)
+                let port = MetadataField::EgressPort;
+                let port = self.layout.field_number(&value, expression.type_id, port);
+                !dropped && port == u128::from(crate::architecture::PSA_PORT_RECIRCULATE)
             }
         }))
     }

@@ -1,8 +1,10 @@
-//! Hash algorithms of the architectures, by the names that their enumerations give them.
+//! Hash algorithms of the architectures.
 //!
 //! CRCs follow the parameter model of Williams, "A painless guide to CRC error detection
 //! algorithms" (1993): polynomial, initial value, reflection of input and output, final exclusive
 //! or. The parameters of `crc16` are those of ARC, of `crc32` those of ISO-HDLC, as in BMv2.
+
+use crate::error::RunError;
 
 /// Parameters of a CRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,24 +82,89 @@ impl Default for CustomCrcs {
     }
 }
 
-/// The hash of `data` by the algorithm with this name; `None` if there is no such algorithm.
-/// `random` is not a function of its data and is left to the caller.
-pub(crate) fn hash(algorithm: &str, custom: &CustomCrcs, data: &[u8]) -> Option<u64> {
-    Some(match algorithm.to_ascii_lowercase().as_str() {
-        "crc16" => CrcParameters::CRC16.checksum(data),
-        "crc32" | "target_default" => CrcParameters::CRC32.checksum(data),
-        "crc16_custom" => custom.crc16.checksum(data),
-        "crc32_custom" => custom.crc32.checksum(data),
-        "csum16" | "ones_complement16" => u64::from(internet_checksum(data)),
-        "xor16" => u64::from(xor16(data)),
-        "identity" => identity(data),
-        _ => return None,
-    })
+/// A hash algorithm of `HashAlgorithm`, `PSA_HashAlgorithm_t` or `PNA_HashAlgorithm_t`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    Crc16,
+    Crc32,
+    Crc16Custom,
+    Crc32Custom,
+    /// The Internet checksum.
+    OnesComplement16,
+    Xor16,
+    Identity,
+    /// As `crc32` here.
+    TargetDefault,
+    Toeplitz,
+    /// Not a function of its data.
+    Random,
+    /// One that cannot be run.
+    Unknown(String),
+}
+
+impl Algorithm {
+    /// The architectures spell them with small or with capital letters.
+    pub(crate) fn named(name: &str) -> Self {
+        match name.to_ascii_lowercase().as_str() {
+            "crc16" => Self::Crc16,
+            "crc32" => Self::Crc32,
+            "crc16_custom" => Self::Crc16Custom,
+            "crc32_custom" => Self::Crc32Custom,
+            "csum16" | "ones_complement16" => Self::OnesComplement16,
+            "xor16" => Self::Xor16,
+            "identity" => Self::Identity,
+            "target_default" => Self::TargetDefault,
+            "toeplitz" => Self::Toeplitz,
+            "random" => Self::Random,
+            _ => Self::Unknown(name.to_owned()),
+        }
+    }
+}
+
+impl Algorithm {
+    /// That nothing here computes it.
+    pub(crate) fn not_run(&self) -> RunError {
+        RunError::UnknownAlgorithm(match self {
+            Self::Unknown(name) => name.clone(),
+            other => format!("{other:?}").to_ascii_lowercase(),
+        })
+    }
+}
+
+/// What hashes depend on beside their data.
+#[derive(Clone, Debug)]
+pub(crate) struct HashSettings {
+    pub(crate) custom_crcs: CustomCrcs,
+    /// Four zeros at first, as in DPDK (`lib/pipeline/rte_swx_pipeline.c`, `rss_runtime_default`).
+    pub(crate) toeplitz_key: Vec<u8>,
+}
+
+impl Default for HashSettings {
+    fn default() -> Self {
+        Self { custom_crcs: CustomCrcs::default(), toeplitz_key: vec![0; 4] }
+    }
+}
+
+impl HashSettings {
+    /// The hash of `data`; `None` for what is not a function of it, or not known.
+    pub(crate) fn hash(&self, algorithm: &Algorithm, data: &[u8]) -> Option<u64> {
+        Some(match algorithm {
+            Algorithm::Crc16 => CrcParameters::CRC16.checksum(data),
+            Algorithm::Crc32 | Algorithm::TargetDefault => CrcParameters::CRC32.checksum(data),
+            Algorithm::Crc16Custom => self.custom_crcs.crc16.checksum(data),
+            Algorithm::Crc32Custom => self.custom_crcs.crc32.checksum(data),
+            Algorithm::OnesComplement16 => u64::from(internet_checksum(data)),
+            Algorithm::Xor16 => u64::from(xor16(data)),
+            Algorithm::Identity => identity(data),
+            Algorithm::Toeplitz => u64::from(toeplitz(&self.toeplitz_key, data)),
+            Algorithm::Random | Algorithm::Unknown(_) => return None,
+        })
+    }
 }
 
 /// The Toeplitz hash of receive-side scaling: for each bit of the data that is one, 32 bits of the key from its
 /// position on, which comes again when it ends. An empty key is one of zeros.
-pub(crate) fn toeplitz(key: &[u8], data: &[u8]) -> u32 {
+fn toeplitz(key: &[u8], data: &[u8]) -> u32 {
     let window = |first: usize| {
         let bytes = key.iter().cycle().skip(first % key.len().max(1)).take(5);
         bytes.fold(0_u64, |window, byte| window << 8 | u64::from(*byte))
@@ -160,7 +227,8 @@ mod tests {
     const CHECK: &[u8] = b"123456789";
 
     fn named(algorithm: &str, data: &[u8]) -> u64 {
-        hash(algorithm, &CustomCrcs::default(), data).expect("known algorithm")
+        let known = Algorithm::named(algorithm);
+        HashSettings::default().hash(&known, data).expect("known algorithm")
     }
 
     /// Check values of the catalogue of parametrised CRC algorithms (Cook).
@@ -225,6 +293,6 @@ mod tests {
         assert_eq!(named("xor16", &[0x12, 0x34, 0x56]), 0x1234 ^ 0x5600);
         assert_eq!(named("identity", &[1, 2, 3]), 0x01_0203);
         assert_eq!(named("identity", &[1, 2, 3, 4, 5, 6, 7, 8, 9]), 0x0102_0304_0506_0708);
-        assert_eq!(hash("md5", &CustomCrcs::default(), CHECK), None);
+        assert_eq!(HashSettings::default().hash(&Algorithm::named("md5"), CHECK), None);
     }
 }

@@ -1,36 +1,44 @@
 //! Methods of extern instances.
 
 use super::calls::within;
-use super::hash::{ones_complement_difference, ones_complement_sum};
+use super::hash::{Algorithm, ones_complement_difference, ones_complement_sum};
 use super::meter::Color;
 use super::{Call, ChecksumState, ExternState};
+use crate::dialect::Dialect;
 use crate::error::RunError;
 use crate::machine::{Machine, Stop, damaged};
 use crate::state::Digest;
 use crate::table::EntryHandle;
 use crate::value::Value;
 use ir::bits::Bits;
-use ir::{Argument, ExternId, Table};
+use ir::{Argument, ExternId, ExternMethod, ExternType, Table};
 
 /// Whether a method of an extern type can be run.
-pub(super) fn known(extern_type: &str, method: &str) -> bool {
+pub(super) fn known(extern_type: &ExternType, method: &ExternMethod) -> bool {
+    use ExternMethod as Method;
+    use ExternType as Of;
     matches!(
         (extern_type, method),
-        ("counter" | "Counter" | "direct_counter" | "DirectCounter", "count")
-            | ("register" | "Register", "read" | "write")
-            | ("meter", "execute_meter")
-            | ("direct_meter", "read")
-            | ("Meter" | "DirectMeter", "execute" | "dpdk_execute")
-            | ("Hash", "get_hash")
-            | ("Checksum", "clear" | "update" | "get")
-            | ("Checksum16", "get")
+        (Of::V1Counter | Of::Counter | Of::V1DirectCounter | Of::DirectCounter, Method::Count)
+            | (Of::V1Register | Of::Register, Method::Read | Method::Write)
+            | (Of::V1Meter, Method::ExecuteMeter)
+            | (Of::V1DirectMeter, Method::Read)
+            | (Of::Meter | Of::DirectMeter, Method::Execute | Method::DpdkExecute)
+            | (Of::Hash, Method::GetHash)
+            | (Of::Checksum, Method::Clear | Method::Update | Method::Get)
+            | (Of::V1Checksum16, Method::Get)
             | (
-                "InternetChecksum",
-                "clear" | "add" | "subtract" | "get" | "get_state" | "set_state"
+                Of::InternetChecksum,
+                Method::Clear
+                    | Method::Add
+                    | Method::Subtract
+                    | Method::Get
+                    | Method::GetState
+                    | Method::SetState
             )
-            | ("Random", "read")
-            | ("Digest", "pack")
-            | ("ipsec_accelerator" | "crypto_accelerator" | "tc_skb_metadata", _)
+            | (Of::Random, Method::Read)
+            | (Of::Digest, Method::Pack)
+            | (Of::IpsecAccelerator | Of::CryptoAccelerator | Of::TcSkbMetadata, _)
     )
 }
 
@@ -39,28 +47,32 @@ impl Machine<'_> {
         &mut self,
         call: &Call<'_>,
         id: ExternId,
-        method: &str,
+        method: &ExternMethod,
     ) -> Result<Option<Value>, Stop> {
+        use ExternMethod as Method;
+        use ExternType as Of;
         let instance = self.layout.program.externs.get(id.index());
         let instance = instance.ok_or_else(|| damaged("extern instance"))?;
-        match (instance.extern_type.as_str(), method) {
-            ("counter" | "Counter", "count") => self.count(call, id).map(|()| None),
-            ("direct_counter" | "DirectCounter", "count") => {
+        match (&instance.extern_type, method) {
+            (Of::V1Counter | Of::Counter, Method::Count) => self.count(call, id).map(|()| None),
+            (Of::V1DirectCounter | Of::DirectCounter, Method::Count) => {
                 self.count_direct(call, id).map(|()| None)
             }
-            ("register", "read") => {
+            (Of::V1Register, Method::Read) => {
                 let index = self.input_number(call, 1)?;
                 if let Some(value) = self.register(id, index)? {
                     self.output(call, 0, value)?;
                 }
                 Ok(None)
             }
-            ("Register", "read") => {
+            (Of::Register, Method::Read) => {
                 let index = self.input_number(call, 0)?;
                 self.register(id, index)
             }
-            ("register" | "Register", "write") => self.write_register(call, id).map(|()| None),
-            ("meter", "execute_meter") => {
+            (Of::V1Register | Of::Register, Method::Write) => {
+                self.write_register(call, id).map(|()| None)
+            }
+            (Of::V1Meter, Method::ExecuteMeter) => {
                 let index = self.input_number(call, 0)?;
                 if let Some(color) =
                     self.execute_meter(id, index, Color::Green, self.received_length)?
@@ -69,43 +81,43 @@ impl Machine<'_> {
                 }
                 Ok(None)
             }
-            ("direct_meter", "read") => {
+            (Of::V1DirectMeter, Method::Read) => {
                 if let Some(color) = self.execute_direct(id, Color::Green, self.received_length)? {
                     self.output(call, 0, color_number(color))?;
                 }
                 Ok(None)
             }
-            ("Meter", _) => {
+            (Of::Meter, _) => {
                 let index = self.input_number(call, 0)?;
                 let (before, length) = self.color_and_length(call, 1, method)?;
                 let color = self.execute_meter(id, index, before, length)?.unwrap_or(before);
                 Ok(Some(self.color_member(color)))
             }
-            ("DirectMeter", _) => {
+            (Of::DirectMeter, _) => {
                 let (before, length) = self.color_and_length(call, 0, method)?;
                 let color = self.execute_direct(id, before, length)?;
-                if self.state.follows_psa_switch {
+                if self.layout.dialect == Dialect::PsaSwitch {
                     // BMv2's number, and nothing without a hit (`MatchTableAbstract::apply_action`).
                     return Ok(color.map(|color| Value::Enum(color as u32)));
                 }
                 Ok(Some(self.color_member(color.unwrap_or(before))))
             }
-            ("Hash", "get_hash") => self.get_hash(call, id).map(Some),
-            ("Checksum16", "get") => {
+            (Of::Hash, Method::GetHash) => self.get_hash(call, id).map(Some),
+            (Of::V1Checksum16, Method::Get) => {
                 let data = self.input_data(call, 0)?;
-                let hash = self.hash("csum16", &data)?;
+                let hash = self.hash(&Algorithm::OnesComplement16, &data)?;
                 Ok(Some(Value::Bits(Bits::unsigned(64, u128::from(hash)))))
             }
-            ("Checksum", _) => self.checksum(call, id, method),
-            ("InternetChecksum", _) => self.internet_checksum(call, id, method),
-            ("Random", "read") => self.random(id).map(Some),
-            ("ipsec_accelerator" | "crypto_accelerator", _) => self.accelerator(call, method),
+            (Of::Checksum, _) => self.checksum(call, id, method),
+            (Of::InternetChecksum, _) => self.internet_checksum(call, id, method),
+            (Of::Random, Method::Read) => self.random(id).map(Some),
+            (Of::IpsecAccelerator | Of::CryptoAccelerator, _) => self.accelerator(call, method),
             // There is no kernel: its metadata are zero, and what they are set to has no effect.
-            ("tc_skb_metadata", _) if method.starts_with("get_") => {
+            (Of::TcSkbMetadata, _) if call.result.is_some() => {
                 Ok(Some(Value::Bits(Bits::zero(64, false))))
             }
-            ("tc_skb_metadata", _) => Ok(None),
-            ("Digest", "pack") => {
+            (Of::TcSkbMetadata, _) => Ok(None),
+            (Of::Digest, Method::Pack) => {
                 let type_id = match call.arguments.first() {
                     Some(Argument::In(expression)) => expression.type_id,
                     _ => return Err(damaged("argument of an extern")),
@@ -145,7 +157,7 @@ impl Machine<'_> {
 
     /// In v1model every hit was counted already.
     fn count_direct(&mut self, call: &Call<'_>, id: ExternId) -> Result<(), Stop> {
-        if self.state.counts_every_hit {
+        if self.layout.dialect.is_bmv2() {
             return Ok(());
         }
         let bytes = self.counted_bytes(call, 0)?;
@@ -163,7 +175,7 @@ impl Machine<'_> {
     fn entry_of(&self, id: ExternId) -> Option<(usize, EntryHandle)> {
         let table = self.layout.program.externs.get(id.index())?.table?;
         let lookup = self.lookups.iter().rev().find(|lookup| lookup.table == table)?;
-        let of_default = !self.state.counts_every_hit;
+        let of_default = !self.layout.dialect.is_bmv2();
         let entry = lookup.entry.or(of_default.then_some(EntryHandle::DEFAULT))?;
         Some((table.index(), entry))
     }
@@ -244,7 +256,7 @@ impl Machine<'_> {
         let size = if counts_packets { 1 } else { length };
         let state = self.state.tables.get_mut(table);
         let Some(meter) = state.and_then(|table| table.meter(handle, id)) else { return Ok(None) };
-        if !self.state.counts_every_hit {
+        if !self.layout.dialect.is_bmv2() {
             return Ok(Some(meter.execute(size, before, now)));
         }
         let known = self
@@ -270,10 +282,10 @@ impl Machine<'_> {
         &self,
         call: &Call<'_>,
         first: usize,
-        method: &str,
+        method: &ExternMethod,
     ) -> Result<(Color, u64), Stop> {
         let given = call.arguments.len();
-        if method != "dpdk_execute" {
+        if *method != ExternMethod::DpdkExecute {
             return Ok((self.color_before(call, first)?, self.received_length));
         }
         let with_color = given > first + 1;
@@ -285,24 +297,12 @@ impl Machine<'_> {
     fn color_before(&self, call: &Call<'_>, position: usize) -> Result<Color, Stop> {
         match call.arguments.get(position) {
             None | Some(Argument::Absent) => Ok(Color::Green),
-            Some(_) => Ok(match self.input_member(call, position)?.as_str() {
-                "RED" => Color::Red,
-                "YELLOW" => Color::Yellow,
-                _ => Color::Green,
-            }),
+            Some(_) => Ok(self.input_member(call, position)?.color),
         }
     }
 
     fn color_member(&self, color: Color) -> Value {
-        let member = match color {
-            Color::Green => "GREEN",
-            Color::Yellow => "YELLOW",
-            Color::Red => "RED",
-        };
-        let position = ["PSA_MeterColor_t", "PNA_MeterColor_t"]
-            .iter()
-            .find_map(|name| self.layout.enum_position(name, member));
-        Value::Enum(position.unwrap_or(0))
+        Value::Enum(self.layout.names.color(color))
     }
 
     fn get_hash(&mut self, call: &Call<'_>, id: ExternId) -> Result<Value, Stop> {
@@ -324,13 +324,13 @@ impl Machine<'_> {
         &mut self,
         call: &Call<'_>,
         id: ExternId,
-        method: &str,
+        method: &ExternMethod,
     ) -> Result<Option<Value>, Stop> {
         let ExternState::Checksum { algorithm } = self.extern_state(id)? else {
             return Err(damaged("checksum"));
         };
         let algorithm = algorithm.clone();
-        if self.state.follows_psa_switch {
+        if self.layout.dialect == Dialect::PsaSwitch {
             return self.checksum_of_psa_switch(call, id, method, &algorithm);
         }
         let start = ChecksumState::Data { bytes: Vec::new(), used: 8 };
@@ -340,8 +340,8 @@ impl Machine<'_> {
         };
         let mut result = None;
         match method {
-            "clear" => (bytes, used) = (Vec::new(), 8),
-            "update" => {
+            ExternMethod::Clear => (bytes, used) = (Vec::new(), 8),
+            ExternMethod::Update => {
                 if let Some(Argument::In(expression)) = call.arguments.first() {
                     self.append_data(expression, &mut bytes, &mut used)?;
                 }
@@ -360,22 +360,28 @@ impl Machine<'_> {
         &mut self,
         call: &Call<'_>,
         id: ExternId,
-        method: &str,
-        algorithm: &str,
+        method: &ExternMethod,
+        algorithm: &Algorithm,
     ) -> Result<Option<Value>, Stop> {
         match method {
-            "clear" => {
+            ExternMethod::Clear => {
                 self.state.checksums.remove(&id);
             }
-            "update" => {
+            ExternMethod::Update => {
                 let data = self.input_data_to_the_right(call, 0)?;
                 let first = data.iter().position(|byte| *byte != 0).unwrap_or(data.len());
                 let bytes = data.get(first..).unwrap_or_default().to_vec();
                 self.state.checksums.insert(id, ChecksumState::Data { bytes, used: 8 });
             }
             _ => {
-                let has_it = ["crc16", "crc16_custom", "crc32", "crc32_custom", "identity"];
-                let has_it = has_it.iter().any(|name| algorithm.eq_ignore_ascii_case(name));
+                let has_it = matches!(
+                    algorithm,
+                    Algorithm::Crc16
+                        | Algorithm::Crc16Custom
+                        | Algorithm::Crc32
+                        | Algorithm::Crc32Custom
+                        | Algorithm::Identity
+                );
                 let hash = match self.state.checksums.get(&id) {
                     Some(ChecksumState::Data { bytes, .. }) if has_it => {
                         let bytes = bytes.clone();
@@ -394,7 +400,7 @@ impl Machine<'_> {
         &mut self,
         call: &Call<'_>,
         id: ExternId,
-        method: &str,
+        method: &ExternMethod,
     ) -> Result<Option<Value>, Stop> {
         let sum = match self.state.checksums.get(&id) {
             Some(ChecksumState::Sum(sum)) => *sum,
@@ -402,19 +408,20 @@ impl Machine<'_> {
         };
         let word = |word: u16| Some(Value::Bits(Bits::unsigned(16, u128::from(word))));
         let sum = match method {
-            "clear" => 0,
-            "add" => ones_complement_sum(sum, &self.input_data(call, 0)?),
-            "subtract" => {
+            ExternMethod::Clear => 0,
+            ExternMethod::Add => ones_complement_sum(sum, &self.input_data(call, 0)?),
+            ExternMethod::Subtract => {
                 let data = self.input_data(call, 0)?;
                 // psa_switch stops at the words that are left when all that is left is zero
                 // (`psa_internet_checksum.cpp`), and a zero that is not taken out of zero stays zero.
                 let words = data.len() / 2;
                 let zero = data.chunks_exact(2).take_while(|word| *word == [0, 0]).count();
-                let skipped = if self.state.follows_psa_switch { zero.min(words) } else { 0 };
+                let skipped =
+                    if self.layout.dialect == Dialect::PsaSwitch { zero.min(words) } else { 0 };
                 ones_complement_difference(sum, data.get(2 * skipped..).unwrap_or_default())
             }
-            "set_state" => self.input_number(call, 0)? as u16,
-            "get_state" => return Ok(word(sum)),
+            ExternMethod::SetState => self.input_number(call, 0)? as u16,
+            ExternMethod::GetState => return Ok(word(sum)),
             _ => return Ok(word(!sum)),
         };
         self.state.checksums.insert(id, ChecksumState::Sum(sum));
@@ -424,20 +431,24 @@ impl Machine<'_> {
     /// Inline accelerators (PNA specification, section 6.2; DPDK's `ipsec_accelerator`). Nothing is encrypted
     /// or decrypted here: a packet passes one as it is, which the trace tells, and when it comes back by
     /// recirculation, the result is an error.
-    fn accelerator(&mut self, call: &Call<'_>, method: &str) -> Result<Option<Value>, Stop> {
+    fn accelerator(
+        &mut self,
+        call: &Call<'_>,
+        method: &ExternMethod,
+    ) -> Result<Option<Value>, Stop> {
         let came_back = self.from_accelerator;
         match method {
-            "enable" | "enable_encrypt" | "enable_decrypt" => self.effects.accelerator = true,
-            "disable" => self.effects.accelerator = false,
-            "from_ipsec" => {
+            ExternMethod::Enable | ExternMethod::EnableEncrypt | ExternMethod::EnableDecrypt => {
+                self.effects.accelerator = true;
+            }
+            ExternMethod::Disable => self.effects.accelerator = false,
+            ExternMethod::FromIpsec => {
                 let status = u128::from(came_back);
                 self.output(call, 0, Value::Bits(Bits::unsigned(32, status)))?;
                 return Ok(Some(Value::Bool(came_back)));
             }
-            "get_results" => {
-                let result = if came_back { "HW_ERROR" } else { "SUCCESS" };
-                let member = self.layout.enum_position("crypto_results_e", result).unwrap_or(0);
-                return Ok(Some(Value::Enum(member)));
+            ExternMethod::GetResults => {
+                return Ok(Some(Value::Enum(self.layout.names.crypto_result(!came_back))));
             }
             _ => {}
         }

@@ -6,7 +6,7 @@ use crate::table::{ActionCall, Ageing, EntryAction, FieldMatch, TableEntry};
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
-use ir::{Action, Argument, Type};
+use ir::{ActionId, Argument, ExternFunction, Type};
 
 /// `ADD_ENTRY_SUCCESS` and `ADD_ENTRY_NOT_DONE`.
 const ADD_ENTRY_SUCCESS: u128 = 0;
@@ -16,55 +16,56 @@ impl Machine<'_> {
     pub(super) fn call_pna(
         &mut self,
         call: &Call<'_>,
-        function: &str,
+        function: &ExternFunction,
     ) -> Result<Option<Value>, Stop> {
+        use ExternFunction as Of;
         match function {
-            "drop_packet" => self.effects.destination = None,
-            "send_to_port" => self.effects.destination = Some(self.input_number(call, 0)? as u32),
-            "mirror_packet" => {
+            Of::DropPacket => self.effects.destination = None,
+            Of::SendToPort => self.effects.destination = Some(self.input_number(call, 0)? as u32),
+            Of::MirrorPacket => {
                 let slot = self.input_number(call, 0)? as u32;
                 let session = self.input_number(call, 1)? as u32;
                 self.effects.mirrors.retain(|(known, _)| *known != slot);
                 self.effects.mirrors.push((slot, session));
             }
-            "SelectByDirection" => {
+            Of::SelectByDirection => {
                 // A direction before version 0.7, then whether the port is of the network.
                 let from_network = match self.input(call, 0)? {
                     Value::Bool(is_network_port) => is_network_port,
-                    _ => self.input_member(call, 0)? == "NET_TO_HOST",
+                    _ => self.input_member(call, 0)?.is_from_network,
                 };
                 return self.input(call, if from_network { 1 } else { 2 }).map(Some);
             }
-            "is_host_port" | "is_net_port" => {
+            Of::IsHostPort | Of::IsNetPort => {
                 let port = self.input_number(call, 0)? as u32;
                 let is_host = self.state.host_ports.contains(&port);
-                return Ok(Some(Value::Bool(is_host == (function == "is_host_port"))));
+                return Ok(Some(Value::Bool(is_host == (*function == Of::IsHostPort))));
             }
-            "allocate_flow_id" => {
+            Of::AllocateFlowId => {
                 self.state.flow_ids = self.state.flow_ids.wrapping_add(1);
                 let id = u128::from(self.state.flow_ids);
                 return Ok(Some(Value::Bits(Bits::unsigned(32, id))));
             }
-            "add_entry" => {
+            Of::AddEntry => {
                 let added = self.add_entry(call, 0)?;
                 return Ok(Some(self.add_entry_status(call, added)));
             }
-            "add_entry_if" => {
+            Of::AddEntryIf => {
                 let added = self.input_bool(call, 0)? && self.add_entry(call, 1)?;
                 return Ok(Some(self.add_entry_status(call, added)));
             }
-            "set_entry_expire_time" => {
+            Of::SetEntryExpireTime => {
                 let profile = self.input_number(call, 0)?;
                 self.restart_timer(Some(profile));
             }
-            "set_entry_expire_time_if" => {
+            Of::SetEntryExpireTimeIf => {
                 if self.input_bool(call, 0)? {
                     let profile = self.input_number(call, 1)?;
                     self.restart_timer(Some(profile));
                 }
             }
-            "restart_expire_timer" => self.restart_timer(None),
-            "update_expire_info" => {
+            Of::RestartExpireTimer => self.restart_timer(None),
+            Of::UpdateExpireInfo => {
                 if self.input_bool(call, 0)? {
                     let profile = self.input_number(call, 2)?;
                     let new_time = self.input_bool(call, 1)?;
@@ -105,7 +106,7 @@ impl Machine<'_> {
     /// no such action. The name of the action is argument `first`.
     fn add_entry(&mut self, call: &Call<'_>, first: usize) -> Result<bool, Stop> {
         let layout = self.layout;
-        let Value::String(wanted) = self.input(call, first)? else {
+        let Some(Argument::Action(action_id)) = call.arguments.get(first) else {
             return Err(damaged("name of an action"));
         };
         let Some(lookup) = self.lookups.last() else { return Ok(false) };
@@ -114,15 +115,10 @@ impl Machine<'_> {
         if !table.add_on_miss || !missed {
             return Ok(false);
         }
-        let named = |action: &Action| {
-            action.name == wanted || action.name.rsplit('.').next() == Some(wanted.as_str())
-        };
-        let found = table.actions.iter().find_map(|reference| {
-            let action = layout.program.actions.get(reference.action.index())?;
-            named(action).then_some((reference.action, action))
-        });
-        let Some((action_id, action)) = found else { return Ok(false) };
-        let Some(arguments) = self.entry_arguments(call, first + 1, action)? else {
+        if !table.actions.iter().any(|reference| reference.action == *action_id) {
+            return Ok(false);
+        }
+        let Some(arguments) = self.entry_arguments(call, first + 1, *action_id)? else {
             return Ok(false);
         };
         let profile =
@@ -134,7 +130,7 @@ impl Machine<'_> {
         let entry = TableEntry {
             matches: keys.into_iter().map(FieldMatch::Exact).collect(),
             priority: 0,
-            action: EntryAction::Action(ActionCall { action: action_id, arguments }),
+            action: EntryAction::Action(ActionCall { action: *action_id, arguments }),
             idle_timeout: profile.and_then(|id| self.state.expire_profiles.get(&id).copied()),
         };
         let now = self.now;
@@ -146,28 +142,23 @@ impl Machine<'_> {
         Ok(added)
     }
 
-    /// The values of the new entry, by the names of the action's parameters.
+    /// The values of the new entry, one for each parameter of its action.
     fn entry_arguments(
         &self,
         call: &Call<'_>,
         position: usize,
-        action: &Action,
+        action: ActionId,
     ) -> Result<Option<Vec<Value>>, Stop> {
         let Some(Argument::In(parameters)) = call.arguments.get(position) else {
             return Err(damaged("parameters of an action"));
         };
         let values = self.evaluate(parameters)?;
-        let wanted = action.control_plane_parameters();
         let fields = match &values {
-            Value::Struct(fields) => fields.as_slice(),
+            Value::Struct(fields) | Value::Header { fields, .. } => fields.as_slice(),
             _ => &[],
         };
-        Ok(wanted
-            .enumerate()
-            .map(|(position, parameter)| {
-                let named = self.layout.field(&values, parameters.type_id, &parameter.name);
-                named.or_else(|| fields.get(position)).cloned()
-            })
-            .collect())
+        let positions = self.layout.added_arguments(parameters.type_id, action);
+        let positions = positions.ok_or_else(|| damaged("parameters of an action"))?;
+        Ok(positions.iter().map(|position| fields.get(*position).cloned()).collect())
     }
 }

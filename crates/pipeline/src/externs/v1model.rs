@@ -2,11 +2,12 @@
 
 use super::Call;
 use crate::error::RunError;
+use crate::layout::MetadataField;
 use crate::machine::{Machine, Preserved, Stop};
 use crate::state::Digest;
 use crate::value::Value;
 use ir::bits::Bits;
-use ir::{Argument, Expression, ExpressionKind, Place, VariableId};
+use ir::{Argument, Expression, ExpressionKind, ExternFunction, Place};
 
 /// The port that drops (`--drop-port` of simple_switch).
 pub(crate) const DROP_PORT: u128 = 511;
@@ -16,37 +17,42 @@ const SESSION_BITS: u64 = 0x7fff;
 
 impl Machine<'_> {
     /// Whether the function is one of these.
-    pub(super) fn call_v1model(&mut self, call: &Call<'_>, function: &str) -> Result<bool, Stop> {
+    pub(super) fn call_v1model(
+        &mut self,
+        call: &Call<'_>,
+        function: &ExternFunction,
+    ) -> Result<bool, Stop> {
+        use ExternFunction as Of;
         match function {
-            "mark_to_drop" => self.mark_to_drop(call)?,
-            "clone" => self.effects.clone = Some((self.session(call)?, Preserved::Nothing)),
-            "clone_preserving_field_list" => {
+            Of::MarkToDrop => self.mark_to_drop(call)?,
+            Of::Clone => self.effects.clone = Some((self.session(call)?, Preserved::Nothing)),
+            Of::ClonePreservingFieldList => {
                 let preserved = self.field_list(call, 2)?;
                 self.effects.clone = Some((self.session(call)?, preserved));
             }
             // Before there were field lists, the data to keep were an argument.
-            "clone3" => self.effects.clone = Some((self.session(call)?, data_places(call, 2))),
-            "resubmit_preserving_field_list" => {
+            Of::Clone3 => self.effects.clone = Some((self.session(call)?, data_places(call, 2))),
+            Of::ResubmitPreservingFieldList => {
                 self.effects.resubmit = Some(self.field_list(call, 0)?);
             }
-            "resubmit" => self.effects.resubmit = Some(data_places(call, 0)),
-            "recirculate_preserving_field_list" => {
+            Of::Resubmit => self.effects.resubmit = Some(data_places(call, 0)),
+            Of::RecirculatePreservingFieldList => {
                 self.effects.recirculate = Some(self.field_list(call, 0)?);
             }
-            "recirculate" => self.effects.recirculate = Some(data_places(call, 0)),
-            "truncate" => {
+            Of::Recirculate => self.effects.recirculate = Some(data_places(call, 0)),
+            Of::Truncate => {
                 let length = self.input_number(call, 0)?;
                 let before = self.effects.truncate.unwrap_or(u64::MAX);
                 self.effects.truncate = Some(before.min(length));
             }
-            "digest" => {
+            Of::Digest => {
                 let Some(Argument::In(data)) = call.arguments.get(1) else {
                     return Err(crate::machine::damaged("argument of digest"));
                 };
                 self.effects.digest = Some((self.input_number(call, 0)?, data.clone()));
             }
-            "verify_checksum" | "verify_checksum_with_payload" => {
-                let payload = function.ends_with("payload");
+            Of::VerifyChecksum | Of::VerifyChecksumWithPayload => {
+                let payload = *function == Of::VerifyChecksumWithPayload;
                 if let Some(computed) = self.checksum_of(call, payload)? {
                     // As numbers: a checksum that is wider than its field is never right.
                     let found = self.input(call, 2)?.to_pattern();
@@ -55,8 +61,8 @@ impl Machine<'_> {
                     }
                 }
             }
-            "update_checksum" | "update_checksum_with_payload" => {
-                let payload = function.ends_with("payload");
+            Of::UpdateChecksum | Of::UpdateChecksumWithPayload => {
+                let payload = *function == Of::UpdateChecksumWithPayload;
                 if let Some(computed) = self.checksum_of(call, payload)? {
                     let computed = Bits::unsigned(64, u128::from(computed));
                     self.output(call, 2, Value::Bits(computed))?;
@@ -88,13 +94,8 @@ impl Machine<'_> {
             }
             // The older form means the packet's metadata, wherever it was handed down to.
             _ => {
-                let variables = &self.layout.program.variables;
-                let positions = variables.iter().enumerate().filter(|(_, variable)| {
-                    let composite = self.layout.composite(variable.type_id);
-                    composite.is_some_and(|composite| composite.name == "standard_metadata_t")
-                });
-                for (position, _) in positions {
-                    self.mark_place(&Place::variable(VariableId(position as u32)))?;
+                for variable in self.layout.standard_metadata() {
+                    self.mark_place(&Place::variable(*variable))?;
                 }
                 Ok(())
             }
@@ -105,8 +106,8 @@ impl Machine<'_> {
         let Some(type_id) = self.place_type(place) else { return Ok(()) };
         let place = self.resolve(place)?;
         let Some(mut metadata) = self.peek(&place).cloned() else { return Ok(()) };
-        self.layout.set_field(&mut metadata, type_id, "egress_spec", DROP_PORT);
-        self.layout.set_field(&mut metadata, type_id, "mcast_grp", 0);
+        self.layout.set_field(&mut metadata, type_id, MetadataField::EgressSpec, DROP_PORT);
+        self.layout.set_field(&mut metadata, type_id, MetadataField::McastGrp, 0);
         self.write(&place, metadata)
     }
 
@@ -143,14 +144,14 @@ impl Machine<'_> {
         if payload {
             data.extend_from_slice(self.payload());
         }
-        let algorithm = self.input_member(call, 3)?;
+        let algorithm = self.input_member(call, 3)?.algorithm.clone();
         self.hash(&algorithm, &data).map(Some)
     }
 
     /// A function that no architecture here has.
-    pub(super) fn unknown(&self, call: &Call<'_>, function: &str) -> Stop {
+    pub(super) fn unknown(&self, call: &Call<'_>, function: &ExternFunction) -> Stop {
         let place = self.at(call.location);
-        RunError::UnknownExtern { place, name: function.to_owned() }.into()
+        RunError::UnknownExtern { place, name: function.to_string() }.into()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::statement::Formal;
 use super::{Flow, Lookup, Machine, Stop, damaged};
 use crate::externs::ExternState;
+use crate::externs::hash::Algorithm;
 use crate::table::{ActionCall, Direct, EntryAction, EntryHandle, choose};
 use crate::trace::Event;
 use crate::value::Value;
@@ -60,13 +61,13 @@ impl Machine<'_> {
         self.lookups.push(Lookup { table: id, keys, entry: found, colors: Vec::new() });
         if let Some(handle) = found {
             self.count_hit(table, id, handle);
-            if self.state.counts_every_hit {
+            if self.layout.dialect.is_bmv2() {
                 self.execute_direct_meters(table)?;
             }
         } else {
             self.event(|_| Event::Miss { table: table.name.clone() });
         }
-        let is_bmv2 = self.state.counts_every_hit;
+        let is_bmv2 = self.layout.dialect.is_bmv2();
         let chosen = match found {
             Some(handle) => match self.entry_action(table, id, handle)? {
                 Some(found) => Some(found),
@@ -132,7 +133,7 @@ impl Machine<'_> {
     /// Idle timer, counters and the trace of a hit.
     fn count_hit(&mut self, table: &Table, id: TableId, handle: EntryHandle) {
         let (now, length) = (self.now, self.received_length);
-        let counts_every_hit = self.state.counts_every_hit;
+        let counts_every_hit = self.layout.dialect.is_bmv2();
         let Some(state) = self.state.tables.get_mut(id.index()) else { return };
         let restarts = state.ageing == crate::table::Ageing::Notify;
         let Some(stored) = state.get_mut(handle) else { return };
@@ -225,7 +226,7 @@ impl Machine<'_> {
         let mut used = 8;
         for (key, value) in table.keys.iter().zip(&lookup.keys) {
             // BMv2 leaves fields of invalid headers out (`calculations.cpp`).
-            let left_out = self.state.counts_every_hit
+            let left_out = self.layout.dialect.is_bmv2()
                 && match &key.expression.kind {
                     ExpressionKind::Read(place) => self.is_in_invalid_header(&self.resolve(place)?),
                     _ => false,
@@ -238,16 +239,13 @@ impl Machine<'_> {
             Some(ExternState::Profile(profile)) => Some(profile),
             _ => None,
         });
-        let algorithm = profile.and_then(|profile| profile.algorithm.as_deref());
-        let algorithm = algorithm.unwrap_or("crc32");
-        let hash = self
-            .state
-            .hash(algorithm, &data)
-            .ok_or_else(|| crate::error::RunError::UnknownAlgorithm(algorithm.to_owned()))?;
+        let algorithm = profile.and_then(|profile| profile.algorithm.as_ref());
+        let algorithm = algorithm.unwrap_or(&Algorithm::Crc32);
+        let hash = self.state.hashes.hash(algorithm, &data).ok_or_else(|| algorithm.not_run())?;
         let width = profile.map_or(0, |profile| profile.output_width);
         // p4c hands no width to BMv2 (`ExternConverter_action_selector` of `simpleSwitch.cpp` and
         // `psaSwitch.cpp`).
-        let narrows = !self.state.counts_every_hit && (1..64).contains(&width);
+        let narrows = !self.layout.dialect.is_bmv2() && (1..64).contains(&width);
         Ok(if narrows { hash & ((1 << width) - 1) } else { hash })
     }
 

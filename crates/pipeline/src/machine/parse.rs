@@ -1,13 +1,12 @@
 //! Parsers: states, `select`, and what they do with the packet (P4_16 specification, section 13).
 
 use super::{Flow, MAXIMUM_STATES, Machine, Stop, damaged};
+use crate::layout::CoreError;
 use crate::table::FieldMatch;
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
-use ir::{
-    Architecture, Expression, KeySet, Parser, Place, SelectCase, Target, Transition, Type, TypeId,
-};
+use ir::{Expression, KeySet, Parser, Place, SelectCase, Target, Transition, Type, TypeId};
 
 impl Machine<'_> {
     /// Runs the states of a parser whose parameters are set.
@@ -29,11 +28,11 @@ impl Machine<'_> {
             };
             match target {
                 Target::Accept => return Ok(Flow::Next),
-                Target::Reject => return Err(Stop::Reject(self.layout.error("NoError"))),
+                Target::Reject => return Err(self.layout.reject(CoreError::NoError)),
                 Target::State(next) => state_id = next,
             }
         }
-        Err(Stop::Reject(self.layout.error("ParserTimeout")))
+        Err(self.layout.reject(CoreError::ParserTimeout))
     }
 
     fn select(&mut self, subjects: &[Expression], cases: &[SelectCase]) -> Result<Target, Stop> {
@@ -47,13 +46,8 @@ impl Machine<'_> {
         // p4c's back ends for BMv2 make no state for this, and a parser without a next state ends without error
         // (`backends/bmv2/simple_switch/midend.cpp` and that of psa_switch lack `HandleNoMatch`;
         // `src/bm_sim/parser.cpp`, `find_next_state`).
-        let is_of_bmv2 = match self.layout.program.architecture {
-            Architecture::V1model => true,
-            Architecture::Psa => self.state.follows_psa_switch,
-            _ => false,
-        };
-        let error = if is_of_bmv2 { "NoError" } else { "NoMatch" };
-        Err(Stop::Reject(self.layout.error(error)))
+        let is_bmv2 = self.layout.dialect.is_bmv2();
+        Err(self.layout.reject(if is_bmv2 { CoreError::NoError } else { CoreError::NoMatch }))
     }
 
     fn case_matches(
@@ -137,12 +131,12 @@ impl Machine<'_> {
             Some(width) => Some(super::place::number(&self.evaluate(width)?)),
         };
         if varbits.is_some_and(|width| width % 8 != 0) {
-            return Err(Stop::Reject(self.layout.error("ParserInvalidArgument")));
+            return Err(self.layout.reject(CoreError::ParserInvalidArgument));
         }
         let mut cursor = self.cursor;
         let value = self.read_packet(header_type, &mut cursor, varbits.unwrap_or(0))?;
         if varbits.is_some_and(|width| width > self.largest_varbit(header_type)) {
-            return Err(Stop::Reject(self.layout.error("HeaderTooShort")));
+            return Err(self.layout.reject(CoreError::HeaderTooShort));
         }
         self.cursor = cursor;
         self.event(|machine| Event::Extract {
@@ -184,7 +178,7 @@ impl Machine<'_> {
     fn read_packet(&self, type_id: TypeId, cursor: &mut u64, varbits: u64) -> Result<Value, Stop> {
         let take = |cursor: &mut u64, width: u32, signed: bool| {
             let bits = Bits::read_packet(&self.packet, *cursor, width, signed);
-            let bits = bits.ok_or_else(|| Stop::Reject(self.layout.error("PacketTooShort")))?;
+            let bits = bits.ok_or_else(|| self.layout.reject(CoreError::PacketTooShort))?;
             *cursor += u64::from(width);
             Ok::<_, Stop>(bits)
         };
@@ -237,15 +231,14 @@ impl Machine<'_> {
     pub(super) fn advance(&mut self, bits: &Expression) -> Result<(), Stop> {
         let bits = super::place::number(&self.evaluate(bits)?);
         // BMv2 moves by whole bytes; P4 leaves that to the target.
-        let by_bytes =
-            matches!(self.layout.program.architecture, Architecture::V1model | Architecture::Psa);
+        let by_bytes = self.layout.dialect.is_of_switches();
         if by_bytes && !bits.is_multiple_of(8) {
-            return Err(Stop::Reject(self.layout.error("ParserInvalidArgument")));
+            return Err(self.layout.reject(CoreError::ParserInvalidArgument));
         }
         let end = self.cursor.checked_add(bits);
         match end.filter(|end| *end <= self.packet.len() as u64 * 8) {
             Some(end) => self.cursor = end,
-            None => return Err(Stop::Reject(self.layout.error("PacketTooShort"))),
+            None => return Err(self.layout.reject(CoreError::PacketTooShort)),
         }
         Ok(())
     }

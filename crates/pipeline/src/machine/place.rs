@@ -2,6 +2,7 @@
 
 use super::{Machine, Stop, damaged};
 use crate::error::RunError;
+use crate::layout::CoreError;
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -52,7 +53,7 @@ impl Machine<'_> {
                     match index.filter(|index| *index < elements.len()) {
                         Some(index) => Step::Element(index),
                         None if self.in_parser => {
-                            return Err(Stop::Reject(self.layout.error("StackOutOfBounds")));
+                            return Err(self.layout.reject(CoreError::StackOutOfBounds));
                         }
                         None => {
                             resolved.outside = true;

@@ -287,7 +287,9 @@ impl Machine<'_> {
                     outputs.push((formal.variable, self.resolve(place)?));
                     self.initial(formal.type_id)?
                 }
-                Argument::Extern(_) | Argument::Absent => self.initial(formal.type_id)?,
+                Argument::Extern(_) | Argument::Action(_) | Argument::Absent => {
+                    self.initial(formal.type_id)?
+                }
             };
             let value = if formal.direction == Direction::Out {
                 self.initial(formal.type_id)?

@@ -86,7 +86,7 @@ pub(super) fn instance(
         .externs
         .iter()
         .enumerate()
-        .filter(|(_, instance)| types.contains(&instance.extern_type.as_str()))
+        .filter(|(_, instance)| types.contains(&instance.extern_type.name()))
         .map(|(position, instance)| (position, instance.name.as_str()))
         .collect();
     let position = find(kind, instances.iter().map(|(_, name)| *name), name)?;

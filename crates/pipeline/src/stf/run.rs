@@ -12,7 +12,7 @@ use crate::{
     CloneSession, ControlError, EntryAction, EntryHandle, Event, FieldMatch, Group, GroupMember,
     Replica, Switch, TableEntry, Trace,
 };
-use ir::{Architecture, ExternId, TableId, TableImplementation};
+use ir::{Architecture, ExternId, ExternType, TableId, TableImplementation};
 
 /// How a script is run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -152,7 +152,10 @@ impl<'s> Runner<'s> {
     fn note_accelerators(&mut self, script: &Script) {
         let first = script.statements.first().map_or(1, |statement| statement.line);
         for instance in &self.switch.program().externs {
-            if matches!(instance.extern_type.as_str(), "ipsec_accelerator" | "crypto_accelerator") {
+            if matches!(
+                instance.extern_type,
+                ExternType::IpsecAccelerator | ExternType::CryptoAccelerator
+            ) {
                 let text = format!("packets pass the accelerator {} as they are", instance.name);
                 self.report.notes.push((first, text));
             }

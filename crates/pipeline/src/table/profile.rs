@@ -3,6 +3,7 @@
 
 use super::ActionCall;
 use crate::error::ControlError;
+use crate::externs::hash::Algorithm;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A group of an action selector.
@@ -30,7 +31,7 @@ pub struct GroupMember {
 pub(crate) struct Profile {
     pub(crate) name: String,
     /// Hash algorithm of a selector.
-    pub(crate) algorithm: Option<String>,
+    pub(crate) algorithm: Option<Algorithm>,
     /// Low bits of the hash that count; zero for all.
     pub(crate) output_width: u32,
     pub(crate) size: u64,

@@ -1,0 +1,218 @@
+//! Names that the architectures give to metadata, errors and members of enumerations, sought once when a program is
+//! loaded. While packets run, they are positions.
+
+use ir::{Program, Type, TypeId};
+
+use crate::externs::hash::Algorithm;
+use crate::externs::meter::Color;
+
+macro_rules! known {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $name {
+            $($variant,)*
+        }
+
+        impl $name {
+            const NAMES: &[&str] = &[$($text,)*];
+        }
+    };
+}
+
+known! {
+    /// A field of metadata that a target reads or writes.
+    MetadataField {
+        ChecksumError = "checksum_error",
+        ClassOfService = "class_of_service",
+        Clone = "clone",
+        CloneSessionId = "clone_session_id",
+        DeqQdepth = "deq_qdepth",
+        DeqTimedelta = "deq_timedelta",
+        Direction = "direction",
+        Drop = "drop",
+        EgressGlobalTimestamp = "egress_global_timestamp",
+        EgressPort = "egress_port",
+        EgressRid = "egress_rid",
+        EgressSpec = "egress_spec",
+        EgressTimestamp = "egress_timestamp",
+        EnqQdepth = "enq_qdepth",
+        EnqTimestamp = "enq_timestamp",
+        IngressGlobalTimestamp = "ingress_global_timestamp",
+        IngressPort = "ingress_port",
+        IngressTimestamp = "ingress_timestamp",
+        InputPort = "input_port",
+        Instance = "instance",
+        InstanceType = "instance_type",
+        McastGrp = "mcast_grp",
+        MulticastGroup = "multicast_group",
+        PacketLength = "packet_length",
+        PacketPath = "packet_path",
+        ParserError = "parser_error",
+        Pass = "pass",
+        Priority = "priority",
+        Recirculated = "recirculated",
+        Resubmit = "resubmit",
+        Timestamp = "timestamp",
+    }
+}
+
+known! {
+    /// `PSA_PacketPath_t`.
+    PacketPath {
+        Normal = "NORMAL",
+        NormalUnicast = "NORMAL_UNICAST",
+        NormalMulticast = "NORMAL_MULTICAST",
+        CloneI2e = "CLONE_I2E",
+        CloneE2e = "CLONE_E2E",
+        Resubmit = "RESUBMIT",
+        Recirculate = "RECIRCULATE",
+    }
+}
+
+known! {
+    /// Errors that parsers make by themselves (P4_16 specification, section 12.8).
+    CoreError {
+        NoError = "NoError",
+        PacketTooShort = "PacketTooShort",
+        NoMatch = "NoMatch",
+        StackOutOfBounds = "StackOutOfBounds",
+        HeaderTooShort = "HeaderTooShort",
+        ParserTimeout = "ParserTimeout",
+        ParserInvalidArgument = "ParserInvalidArgument",
+    }
+}
+
+impl PacketPath {
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.get(self as usize).copied().unwrap_or("")
+    }
+}
+
+/// What a member of an enumeration stands for, whatever enumeration it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    /// If it is a hash algorithm's name.
+    pub(crate) algorithm: Algorithm,
+    /// If it is a colour's.
+    pub(crate) color: Color,
+    /// `NET_TO_HOST`.
+    pub(crate) is_from_network: bool,
+}
+
+impl Member {
+    fn new(name: &str) -> Self {
+        Self {
+            algorithm: Algorithm::named(name),
+            color: match name {
+                "RED" => Color::Red,
+                "YELLOW" => Color::Yellow,
+                _ => Color::Green,
+            },
+            is_from_network: name == "NET_TO_HOST",
+        }
+    }
+}
+
+/// Position of each [`MetadataField`] in a type.
+type Slots = [Option<u32>; MetadataField::NAMES.len()];
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Names {
+    /// By type; `None` for types without any such field.
+    slots: Vec<Option<Box<Slots>>>,
+    errors: [u32; CoreError::NAMES.len()],
+    /// By enumeration.
+    members: Vec<Vec<Member>>,
+    packet_paths: [u32; PacketPath::NAMES.len()],
+    /// Members of PSA's or PNA's enumeration of colours: green, yellow, red.
+    colors: [u32; 3],
+    host_to_net: u32,
+    net_to_host: u32,
+    crypto_success: u32,
+    crypto_failure: u32,
+}
+
+impl Names {
+    pub(crate) fn new(program: &Program) -> Self {
+        let enums = &program.types.enums;
+        let member = |of: &[&str], member: &str| {
+            let known = enums.iter().find(|known| of.contains(&known.name.as_str()));
+            let position = known.and_then(|known| known.members.iter().position(|m| m == member));
+            position.and_then(|position| u32::try_from(position).ok()).unwrap_or(0)
+        };
+        let error = |name: &str| {
+            let position = program.errors.iter().position(|known| known == name).unwrap_or(0);
+            u32::try_from(position).unwrap_or(0)
+        };
+        let colors = ["PSA_MeterColor_t", "PNA_MeterColor_t"];
+        Self {
+            slots: program.types.iter().map(|(_, ty)| slots(program, ty)).collect(),
+            errors: std::array::from_fn(|n| CoreError::NAMES.get(n).map_or(0, |name| error(name))),
+            members: enums
+                .iter()
+                .map(|known| known.members.iter().map(|name| Member::new(name)).collect())
+                .collect(),
+            packet_paths: std::array::from_fn(|n| {
+                PacketPath::NAMES.get(n).map_or(0, |name| member(&["PSA_PacketPath_t"], name))
+            }),
+            colors: ["GREEN", "YELLOW", "RED"].map(|name| member(&colors, name)),
+            host_to_net: member(&["PNA_Direction_t"], "HOST_TO_NET"),
+            net_to_host: member(&["PNA_Direction_t"], "NET_TO_HOST"),
+            crypto_success: member(&["crypto_results_e"], "SUCCESS"),
+            crypto_failure: member(&["crypto_results_e"], "HW_ERROR"),
+        }
+    }
+
+    /// Where a type has a field; `None` if it has none of this name.
+    pub(crate) fn slot(&self, type_id: TypeId, field: MetadataField) -> Option<usize> {
+        let slots = self.slots.get(type_id.index())?.as_ref()?;
+        slots.get(field as usize).copied().flatten().map(|position| position as usize)
+    }
+
+    /// The number of an error; that of `NoError` if the program does not know it.
+    pub(crate) fn error(&self, error: CoreError) -> u32 {
+        self.errors.get(error as usize).copied().unwrap_or(0)
+    }
+
+    /// What a member of an enumeration stands for.
+    pub(crate) fn member(&self, enumeration: ir::EnumId, position: u32) -> Option<&Member> {
+        self.members.get(enumeration.index())?.get(position as usize)
+    }
+
+    pub(crate) fn packet_path(&self, path: PacketPath) -> u32 {
+        self.packet_paths.get(path as usize).copied().unwrap_or(0)
+    }
+
+    /// The member of PSA's or PNA's enumeration of colours.
+    pub(crate) fn color(&self, color: Color) -> u32 {
+        let [green, yellow, red] = self.colors;
+        match color {
+            Color::Green => green,
+            Color::Yellow => yellow,
+            Color::Red => red,
+        }
+    }
+
+    /// `PNA_Direction_t`.
+    pub(crate) fn direction(&self, from_host: bool) -> u32 {
+        if from_host { self.host_to_net } else { self.net_to_host }
+    }
+
+    /// `crypto_results_e` of DPDK's crypto accelerator.
+    pub(crate) fn crypto_result(&self, succeeded: bool) -> u32 {
+        if succeeded { self.crypto_success } else { self.crypto_failure }
+    }
+}
+
+fn slots(program: &Program, ty: Type) -> Option<Box<Slots>> {
+    let Type::Composite(id) = ty else { return None };
+    let fields = &program.types.composites.get(id.index())?.fields;
+    let mut slots: Slots = [None; MetadataField::NAMES.len()];
+    for (slot, name) in slots.iter_mut().zip(MetadataField::NAMES) {
+        let position = fields.iter().position(|field| field.name == **name);
+        *slot = position.and_then(|position| u32::try_from(position).ok());
+    }
+    slots.iter().any(Option::is_some).then(|| Box::new(slots))
+}
