@@ -7,6 +7,7 @@
 //!
 //! Time is in [`Nanos`] since the Unix epoch, read from a clock that never goes back.
 
+mod answer;
 mod config;
 mod digest;
 mod entities;
@@ -20,12 +21,12 @@ use std::{mem, sync::Arc};
 use prost_types::Any;
 use tonic::{Code, Status};
 
-use self::{config::Loaded, digest::Digests, role::RoleAccess};
 pub use self::{
-    entities::ReadOutcome,
+    answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadStep},
     pipeline::{Pipeline, PipelineRegistry},
     role::{PacketFilter, RoleConfigError},
 };
+use self::{config::Loaded, digest::Digests, role::RoleAccess};
 use crate::{
     arbitration::{Arbitration, ElectionMemory, Notification, PrimaryChange, RoleKey, StreamId},
     packet_io::{ByteString, MissingMetadata},
@@ -130,6 +131,8 @@ pub struct Device {
     /// Loaded by VERIFY_AND_SAVE and not committed yet.
     saved: Option<Loaded>,
     digests: Digests,
+    /// Held by the answers to Reads that are being given as well.
+    reads: Arc<()>,
 }
 
 impl Device {
@@ -145,6 +148,7 @@ impl Device {
             committed: None,
             saved: None,
             digests: Digests::default(),
+            reads: Arc::default(),
         }
     }
 

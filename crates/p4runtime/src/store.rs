@@ -30,6 +30,7 @@ mod cells;
 mod change;
 mod matching;
 mod profile;
+mod reading;
 mod replication;
 mod state;
 mod table;
@@ -38,9 +39,11 @@ mod table_read;
 mod tests;
 mod value_set;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use self::change::Change;
+pub use self::reading::Reading;
 use self::state::State;
 use crate::p4info::{DigestId, ExternId, Schema};
 use crate::proto::v1;
@@ -70,13 +73,14 @@ impl Nanos {
 #[derive(Debug)]
 pub struct Store {
     schema: Arc<Schema>,
-    state: State,
+    /// Shared with the reads that are being answered.
+    state: Arc<State>,
 }
 
 impl Store {
     /// An empty store: every table has its default entry and nothing else.
     pub fn new(schema: Arc<Schema>) -> Self {
-        Self { schema, state: State::default() }
+        Self { schema, state: Arc::default() }
     }
 
     /// The pipeline that the entities belong to.
@@ -87,7 +91,7 @@ impl Store {
     /// Applies one update, or refuses it and changes nothing.
     pub fn write(&mut self, update: &v1::Update, now: Nanos) -> Result<(), EntityError> {
         let change = self.plan(update, now)?;
-        self.state.apply(&self.schema, change);
+        Arc::make_mut(&mut self.state).apply(&self.schema, change);
         Ok(())
     }
 
@@ -125,12 +129,17 @@ impl Store {
         now: Nanos,
     ) -> Result<(), EntityError> {
         let change = table::plan_initial(&self.schema, &self.state, entry, now)?;
-        self.state.apply(&self.schema, change);
+        Arc::make_mut(&mut self.state).apply(&self.schema, change);
         Ok(())
     }
 
-    /// Calls `visit` with every entity that `request` selects, in an order that depends on the
-    /// content of the store alone.
+    /// Reads what the requests select, piece by piece, in an order that depends on the content of
+    /// the store alone. What is written from now on is not seen.
+    pub fn reading(&self, requests: Vec<v1::Entity>, now: Nanos) -> Reading {
+        Reading::new(Arc::clone(&self.schema), Arc::clone(&self.state), requests, now)
+    }
+
+    /// Calls `visit` with every entity that `request` selects; see [`Store::reading`].
     ///
     /// An error comes before any entity.
     pub fn read(
@@ -139,74 +148,27 @@ impl Store {
         now: Nanos,
         visit: &mut dyn FnMut(v1::Entity),
     ) -> Result<(), EntityError> {
-        use v1::entity::Entity;
+        let mut reading = self.reading(vec![request.clone()], now);
+        let _ = reading.advance(&mut |found| {
+            found.into_iter().for_each(&mut *visit);
+            ControlFlow::Continue(())
+        });
+        reading.take_outcomes().into_iter().collect()
+    }
 
-        let (schema, state) = (&*self.schema, &self.state);
-        // Entities come out of the parts without their envelope.
-        let mut wrap = |entity| visit(v1::Entity { entity: Some(entity) });
-        match &request.entity {
-            None => Err(unset_entity()),
-            Some(Entity::ExternEntry(request)) => read_extern(schema, request),
-            Some(Entity::TableEntry(request)) => {
-                table_read::entries(schema, state, request, now, &mut |entry| {
-                    wrap(Entity::TableEntry(entry))
-                })
-            }
-            Some(Entity::DirectCounterEntry(request)) => {
-                table_read::direct_counters(schema, state, request, &mut |entry| {
-                    wrap(Entity::DirectCounterEntry(entry));
-                })
-            }
-            Some(Entity::DirectMeterEntry(request)) => {
-                table_read::direct_meters(schema, state, request, &mut |entry| {
-                    wrap(Entity::DirectMeterEntry(entry));
-                })
-            }
-            Some(Entity::ActionProfileMember(request)) => {
-                profile::read_members(schema, state, request, &mut |member| {
-                    wrap(Entity::ActionProfileMember(member));
-                })
-            }
-            Some(Entity::ActionProfileGroup(request)) => {
-                profile::read_groups(schema, state, request, &mut |group| {
-                    wrap(Entity::ActionProfileGroup(group));
-                })
-            }
-            Some(Entity::CounterEntry(request)) => {
-                cells::read_counters(schema, state, request, &mut |entry| {
-                    wrap(Entity::CounterEntry(entry))
-                })
-            }
-            Some(Entity::MeterEntry(request)) => {
-                cells::read_meters(schema, state, request, &mut |entry| {
-                    wrap(Entity::MeterEntry(entry))
-                })
-            }
-            Some(Entity::RegisterEntry(request)) => {
-                cells::read_registers(schema, state, request, &mut |entry| {
-                    wrap(Entity::RegisterEntry(entry))
-                })
-            }
-            Some(Entity::PacketReplicationEngineEntry(request)) => {
-                replication::read(state, request, &mut |entry| {
-                    wrap(Entity::PacketReplicationEngineEntry(entry));
-                })
-            }
-            Some(Entity::ValueSetEntry(request)) => {
-                value_set::read(schema, state, request, &mut |entry| {
-                    wrap(Entity::ValueSetEntry(entry))
-                })
-            }
-            Some(Entity::DigestEntry(request)) => {
-                read_digests(schema, state, request, &mut |entry| wrap(Entity::DigestEntry(entry)))
-            }
-        }
+    /// Calls `visit` with the cells of counters, meters and registers that were written, as a
+    /// MODIFY restores them. What an array was set to as a whole comes first and has no index.
+    pub(crate) fn written_cells(&self, visit: &mut dyn FnMut(v1::Entity)) {
+        cells::written(&self.state, &mut |entity| visit(v1::Entity { entity: Some(entity) }));
     }
 
     /// The table entries whose idle timeout has passed since they were hit, or since they were
     /// last returned from here, as an `IdleTimeoutNotification` carries them.
     pub fn expire(&mut self, now: Nanos) -> Vec<v1::TableEntry> {
-        self.state.expire(now)
+        if self.state.next_expiry().is_none_or(|expiry| expiry > now) {
+            return Vec::new();
+        }
+        Arc::make_mut(&mut self.state).expire(now)
     }
 
     /// No entry expires before this time: when to call [`Self::expire`] next. `None` if no entry
@@ -224,7 +186,7 @@ impl Store {
         now: Nanos,
     ) -> Result<(), EntityError> {
         let change = table::plan_hit(&self.schema, &self.state, key, bytes, now)?;
-        self.state.apply(&self.schema, change);
+        Arc::make_mut(&mut self.state).apply(&self.schema, change);
         Ok(())
     }
 
@@ -236,10 +198,12 @@ impl Store {
         let mut inverses = Vec::with_capacity(updates.len());
         for (position, update) in updates.iter().enumerate() {
             match self.plan(update, now) {
-                Ok(change) => inverses.push(self.state.apply(&self.schema, change)),
+                Ok(change) => {
+                    inverses.push(Arc::make_mut(&mut self.state).apply(&self.schema, change))
+                }
                 Err(error) => {
                     for inverse in inverses.into_iter().rev() {
-                        self.state.apply(&self.schema, inverse);
+                        Arc::make_mut(&mut self.state).apply(&self.schema, inverse);
                     }
                     let aborted = EntityError::new(
                         Code::Aborted,
@@ -257,7 +221,7 @@ impl Store {
     fn plan(&self, update: &v1::Update, now: Nanos) -> Result<Change, EntityError> {
         use v1::entity::Entity;
 
-        let (schema, state) = (&*self.schema, &self.state);
+        let (schema, state) = (&*self.schema, &*self.state);
         let kind = match update.r#type() {
             UpdateType::Unspecified => {
                 return Err(EntityError::invalid("the type of the update is unset"));
@@ -396,22 +360,4 @@ fn plan_digest(
         )));
     }
     Ok(Change::Digest { id, value: Some(entry.config) })
-}
-
-fn read_digests(
-    schema: &Schema,
-    state: &State,
-    request: &v1::DigestEntry,
-    visit: &mut dyn FnMut(v1::DigestEntry),
-) -> Result<(), EntityError> {
-    let wanted = DigestId(request.digest_id);
-    if wanted.0 != 0 && schema.digests().get(wanted).is_none() {
-        return Err(EntityError::invalid(format!("P4Info has no digest {wanted}")));
-    }
-    for (id, config) in &state.digests {
-        if wanted.0 == 0 || wanted == *id {
-            visit(v1::DigestEntry { digest_id: id.0, config: *config });
-        }
-    }
-    Ok(())
 }

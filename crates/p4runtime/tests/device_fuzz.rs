@@ -256,12 +256,11 @@ impl Outside {
             entities: vec![v1::Entity { entity: Some(Entity::TableEntry(entry(1))) }],
         };
         let Some(request) = self.random.damaged(&request) else { return };
-        match self.device.read(&request, Nanos(self.now)) {
-            Ok(outcome) => {
-                assert_eq!(outcome.outcomes.len(), request.entities.len());
-                assert!(
-                    !outcome.responses.is_empty() || outcome.outcomes.iter().any(Result::is_err)
-                );
+        match self.device.read(request.clone(), Nanos(self.now)) {
+            Ok(answer) => {
+                let (messages, outcomes) = answer.into_whole();
+                assert_eq!(outcomes.len(), request.entities.len());
+                assert!(!messages.is_empty() || outcomes.iter().any(Result::is_err));
             }
             Err(error) if request.device_id != DEVICE => assert_eq!(error.code(), Code::NotFound),
             Err(error) => assert_eq!(error.code(), Code::FailedPrecondition),
@@ -317,8 +316,8 @@ impl Outside {
             entities: vec![v1::Entity { entity: Some(Entity::TableEntry(wildcard)) }],
             ..v1::ReadRequest::default()
         };
-        let outcome = self.device.read(&request, Nanos(self.now)).ok()?;
-        Some(outcome.responses.into_iter().flat_map(|response| response.entities).collect())
+        let (messages, _) = self.device.read(request, Nanos(self.now)).ok()?.into_whole();
+        Some(messages.into_iter().flat_map(|message| message.entities).collect())
     }
 
     /// Does what the owner of the transport owes.

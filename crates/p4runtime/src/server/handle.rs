@@ -20,7 +20,7 @@ use crate::{
     http2::When,
     outbox::Outbox,
     proto::v1,
-    session::{Device, Effect, PacketFilter, Pipeline, ReadOutcome},
+    session::{Device, Effect, PacketFilter, Pipeline, ReadAnswer},
     status::EntityError,
     store::Nanos,
 };
@@ -385,7 +385,7 @@ impl DeviceHandle {
         crate::status::batch_status(&outcomes).map_err(|status| crate::status::to_grpc(&status))
     }
 
-    pub(super) fn read(&self, request: &v1::ReadRequest) -> Result<ReadOutcome, Status> {
+    pub(super) fn read(&self, request: v1::ReadRequest) -> Result<ReadAnswer, Status> {
         let session = self.session();
         let outcome = session.device.read(request, clock::now());
         outcome.map_err(|error| Status::new(error.code(), error.message()))

@@ -1,7 +1,6 @@
 //! The RPCs of P4Runtime, each a few lines around the state machine.
 
 use std::{
-    collections::VecDeque,
     pin::Pin,
     sync::{
         Arc,
@@ -31,7 +30,7 @@ use crate::{
     http2::Link,
     outbox::Outbox,
     proto::v1,
-    session::{Device, ReadOutcome},
+    session::{Device, ReadAnswer, ReadStep},
     status,
     unary::{Method, Streaming},
 };
@@ -86,8 +85,8 @@ impl Service {
                 let mut grpc =
                     Grpc::new(ProstCodec::default()).max_decoding_message_size(self.request_limit);
                 let read = Streaming(move |request: v1::ReadRequest| {
-                    let outcome = devices.find(request.device_id)?.read(&request)?;
-                    Ok(ReadStream::new(outcome))
+                    let answer = devices.find(request.device_id)?.read(request)?;
+                    Ok(ReadStream { answer: Some(answer) })
                 });
                 Box::pin(async move { Ok(grpc.server_streaming(read, request).await) })
             }
@@ -126,26 +125,27 @@ fn no_compression() -> Status {
 /// The answer to a Read request on its way.
 #[derive(Debug)]
 struct ReadStream {
-    responses: VecDeque<v1::ReadResponse>,
-    status: Option<Status>,
-}
-
-impl ReadStream {
-    fn new(outcome: ReadOutcome) -> Self {
-        let status = status::batch_status(&outcome.outcomes).err();
-        Self {
-            responses: outcome.responses.into(),
-            status: status.map(|status| status::to_grpc(&status)),
-        }
-    }
+    /// `None` after the end.
+    answer: Option<ReadAnswer>,
 }
 
 impl Stream for ReadStream {
     type Item = Result<v1::ReadResponse, Status>;
 
-    fn poll_next(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        let response = this.responses.pop_front().map(Ok);
-        Poll::Ready(response.or_else(|| this.status.take().map(Err)))
+        let Some(answer) = &mut this.answer else { return Poll::Ready(None) };
+        match answer.step() {
+            ReadStep::Message(message) => Poll::Ready(Some(Ok(message))),
+            ReadStep::Busy => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            ReadStep::End(outcomes) => {
+                this.answer = None;
+                let status = status::batch_status(&outcomes).err();
+                Poll::Ready(status.map(|status| Err(status::to_grpc(&status))))
+            }
+        }
     }
 }

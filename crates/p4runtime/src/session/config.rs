@@ -15,7 +15,7 @@ use tonic::Code;
 use super::{Device, Effect, Pipeline, Reconcile, no_pipeline};
 use crate::{
     arbitration::RoleKey,
-    p4info::{DigestId, Schema},
+    p4info::DigestId,
     proto::v1::{
         self, entity::Entity as Kind, forwarding_pipeline_config::Cookie,
         get_forwarding_pipeline_config_request::ResponseType,
@@ -210,28 +210,35 @@ fn reconcile(
         Reconcile::Drop => Ok(()),
     };
     let fresh = Store::new(Arc::clone(from.schema()));
-    for (update_type, request) in everything(from.schema()) {
+    for (update_type, request) in everything() {
         // What a store holds that nobody wrote to: default entries, counters at zero.
         let mut untouched = HashSet::new();
         let mut written = Vec::new();
         let read = fresh
             .read(&request, now, &mut |found| {
-                untouched.insert(without_index(found).encode_to_vec());
+                untouched.insert(found.encode_to_vec());
             })
             .and_then(|()| {
                 from.read(&request, now, &mut |found| {
-                    if !untouched.contains(&without_index(found.clone()).encode_to_vec()) {
+                    if !untouched.contains(&found.encode_to_vec()) {
                         written.push(found);
                     }
                 })
             });
-        // An array that is too large to be read as a whole cannot be carried over either.
         read.or_else(refuse)?;
         for update in written.into_iter().flat_map(|entity| restoring(update_type, entity)) {
             to.write(&update, now).or_else(refuse)?;
         }
     }
-    Ok(())
+    // Of arrays, which may have any number of cells, only what was written is looked at.
+    let mut refused = Ok(());
+    from.written_cells(&mut |entity| {
+        let update = v1::Update { r#type: UpdateType::Modify as i32, entity: Some(entity) };
+        if refused.is_ok() {
+            refused = to.write(&update, now).or_else(refuse);
+        }
+    });
+    refused
 }
 
 /// The updates that restore an entity: of a constant entry only the direct resources, since
@@ -264,19 +271,9 @@ fn restoring(update_type: UpdateType, entity: v1::Entity) -> Vec<v1::Update> {
     }
 }
 
-/// Makes the untouched cells of an array equal to each other, so that one stands for all.
-fn without_index(mut entity: v1::Entity) -> v1::Entity {
-    match &mut entity.entity {
-        Some(Kind::MeterEntry(entry)) => entry.index = None,
-        Some(Kind::CounterEntry(entry)) => entry.index = None,
-        Some(Kind::RegisterEntry(entry)) => entry.index = None,
-        _ => {}
-    }
-    entity
-}
-
-/// A wildcard read for every kind of entity, and the update that restores what it finds.
-fn everything(schema: &Schema) -> Vec<(UpdateType, v1::Entity)> {
+/// A wildcard read for every kind of entity but arrays, and the update that restores what it
+/// finds.
+fn everything() -> Vec<(UpdateType, v1::Entity)> {
     let replication = |r#type| {
         let entry = v1::PacketReplicationEngineEntry { r#type: Some(r#type) };
         Kind::PacketReplicationEngineEntry(entry)
@@ -298,18 +295,7 @@ fn everything(schema: &Schema) -> Vec<(UpdateType, v1::Entity)> {
         Kind::TableEntry(entries),
         Kind::DigestEntry(v1::DigestEntry::default()),
     ];
-    let mut modified =
-        vec![Kind::TableEntry(defaults), Kind::ValueSetEntry(v1::ValueSetEntry::default())];
-    // One by one, so that one array which is too large does not stand in the way of the others.
-    modified.extend(schema.meters().iter().map(|meter| {
-        Kind::MeterEntry(v1::MeterEntry { meter_id: meter.id.0, ..Default::default() })
-    }));
-    modified.extend(schema.counters().iter().map(|counter| {
-        Kind::CounterEntry(v1::CounterEntry { counter_id: counter.id.0, ..Default::default() })
-    }));
-    modified.extend(schema.registers().iter().map(|register| {
-        Kind::RegisterEntry(v1::RegisterEntry { register_id: register.id.0, ..Default::default() })
-    }));
+    let modified = [Kind::TableEntry(defaults), Kind::ValueSetEntry(v1::ValueSetEntry::default())];
     let inserted = inserted.into_iter().map(|kind| (UpdateType::Insert, kind));
     let modified = modified.into_iter().map(|kind| (UpdateType::Modify, kind));
     let entity = |(update, kind)| (update, v1::Entity { entity: Some(kind) });

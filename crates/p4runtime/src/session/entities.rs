@@ -1,29 +1,14 @@
-//! Write and Read: who may, on which forwarding state, and in which portions the answer goes out.
+//! Write and Read: who may, and on which forwarding state.
 
-use prost::Message as _;
 use tonic::Code;
 
-use super::{Device, config::Loaded, no_pipeline, role::RoleAccess};
+use super::{Device, ReadAnswer, config::Loaded, no_pipeline, role::RoleAccess};
 use crate::{
     arbitration::RoleKey,
     proto::v1::{self, write_request::Atomicity},
     status::EntityError,
     store::Nanos,
 };
-
-/// A `ReadResponse` is closed once it is this large: well below the 4 MB that gRPC clients take
-/// by default, large enough that a big table is few messages.
-const READ_RESPONSE_BYTES: usize = 256 * 1024;
-
-/// The answer to a Read request.
-#[derive(Debug, Default)]
-pub struct ReadOutcome {
-    /// The messages to stream: at least one, if perhaps without entities, unless a request failed.
-    pub responses: Vec<v1::ReadResponse>,
-    /// One outcome for each entity of the request; the status that ends the stream follows from
-    /// them by [`crate::status::batch_status`].
-    pub outcomes: Vec<Result<(), EntityError>>,
-}
 
 impl Device {
     /// Carries out a Write request and returns the outcome of each update.
@@ -61,34 +46,19 @@ impl Device {
         Ok(outcomes)
     }
 
-    /// Answers a Read request, which needs neither a stream nor an election id.
+    /// Answers a Read request, which needs neither a stream nor an election id. What is written
+    /// from now on is not part of the answer.
     ///
     /// # Errors
     ///
-    /// When nothing was read: wrong device, no pipeline.
-    pub fn read(&self, request: &v1::ReadRequest, now: Nanos) -> Result<ReadOutcome, EntityError> {
+    /// When nothing was read: wrong device, no pipeline, or too many large answers that are still
+    /// being taken.
+    pub fn read(&self, request: v1::ReadRequest, now: Nanos) -> Result<ReadAnswer, EntityError> {
         self.check_device(request.device_id)?;
         let loaded = self.current().ok_or_else(no_pipeline)?;
-        let access = self.access(&RoleKey::new(&request.role, 0));
-
-        let mut outcome = ReadOutcome::default();
-        let mut portion = Portion::default();
-        for entity in &request.entities {
-            let mut visit = |found: v1::Entity| {
-                if access.is_none_or(|access| access.covers(&found)) {
-                    portion.push(found, &mut outcome.responses);
-                }
-            };
-            let result = loaded.store.read(entity, now, &mut visit);
-            outcome.outcomes.push(result);
-        }
-        portion.close(&mut outcome.responses);
-        // BMv2 answers every Read with a message. Clients made for it (the P4Runtime tests of
-        // OpenConfig among them) receive once and take the end of the stream for an error.
-        if outcome.responses.is_empty() && outcome.outcomes.iter().all(Result::is_ok) {
-            outcome.responses.push(v1::ReadResponse::default());
-        }
-        Ok(outcome)
+        let access = self.access(&RoleKey::new(&request.role, 0)).cloned();
+        let reading = loaded.store.reading(request.entities, now);
+        ReadAnswer::begin(reading, access, &self.reads)
     }
 
     pub(super) fn check_device(&self, device_id: u64) -> Result<(), EntityError> {
@@ -142,28 +112,4 @@ fn write_narrowed(
         )),
     };
     updates.iter().map(outcome).collect()
-}
-
-/// The message that is being filled.
-#[derive(Default)]
-struct Portion {
-    entities: Vec<v1::Entity>,
-    bytes: usize,
-}
-
-impl Portion {
-    fn push(&mut self, entity: v1::Entity, responses: &mut Vec<v1::ReadResponse>) {
-        self.bytes += entity.encoded_len();
-        self.entities.push(entity);
-        if self.bytes >= READ_RESPONSE_BYTES {
-            self.close(responses);
-        }
-    }
-
-    fn close(&mut self, responses: &mut Vec<v1::ReadResponse>) {
-        let Self { entities, .. } = std::mem::take(self);
-        if !entities.is_empty() {
-            responses.push(v1::ReadResponse { entities });
-        }
-    }
 }

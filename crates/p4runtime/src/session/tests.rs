@@ -29,6 +29,9 @@ const COUNTER: u32 = 0x1200_0001;
 const DIGEST: u32 = 0x1700_0001;
 const T0: Nanos = Nanos(1_000_000_000);
 
+/// The messages of an answer, and the outcome of each entity of the request.
+type Answered = (Vec<v1::ReadResponse>, Vec<Result<(), EntityError>>);
+
 const P4INFO: &str = r#"
     pkg_info { arch: "v1model" }
     tables {
@@ -213,13 +216,17 @@ impl Switch {
 
     fn read(&self, role: &str, entities: Vec<v1::Entity>) -> Result<Vec<v1::Entity>, Code> {
         let request = v1::ReadRequest { device_id: DEVICE, role: role.to_owned(), entities };
-        let outcome = self.device.read(&request, T0).map_err(|error| error.code())?;
-        for result in &outcome.outcomes {
+        let (responses, outcomes) = self.answer(request).map_err(|error| error.code())?;
+        for result in outcomes {
             if let Err(error) = result {
                 return Err(error.code());
             }
         }
-        Ok(outcome.responses.into_iter().flat_map(|response| response.entities).collect())
+        Ok(responses.into_iter().flat_map(|response| response.entities).collect())
+    }
+
+    fn answer(&self, request: v1::ReadRequest) -> Result<Answered, EntityError> {
+        Ok(self.device.read(request, T0)?.into_whole())
     }
 
     /// What was sent since the last look: stream and message.

@@ -4,12 +4,16 @@
 //! An array exists from the start with all cells in their initial state; only cells that were
 //! written take memory. A write without index sets all cells.
 
+use std::ops::ControlFlow;
+
 use super::change::{CellsChange, Change};
+use super::reading::{Place, Visit};
 use super::state::{Cells, State, decode, encode};
 use super::{MAX_WILDCARD_CELLS, modify_only};
 use crate::p4info::*;
 use crate::proto::config::meter_spec;
 use crate::proto::v1;
+use crate::proto::v1::entity::Entity;
 use crate::proto::v1::update::Type as UpdateType;
 use crate::status::EntityError;
 
@@ -129,79 +133,182 @@ pub(super) fn meter_counters() -> v1::MeterCounterData {
     v1::MeterCounterData { green: zero, yellow: zero, red: zero }
 }
 
-pub(super) fn read_counters(
-    schema: &Schema,
-    state: &State,
-    request: &v1::CounterEntry,
-    visit: &mut dyn FnMut(v1::CounterEntry),
-) -> Result<(), EntityError> {
-    let counters = select(schema.counters(), request.counter_id, |id| find_counter(schema, id))?;
-    let indices = select_indices(request.counter_id, request.index, &counters, |counter| Array {
-        name: &counter.name,
-        size: counter.size,
-    })?;
-    for counter in counters {
-        let cells = state.counters.get(&counter.id);
-        for_each_cell(cells, indices, counter.size, |index, data| {
-            visit(v1::CounterEntry {
-                counter_id: counter.id.0,
-                index: Some(index),
-                data: Some(data.copied().unwrap_or_default()),
-            });
-        });
-    }
-    Ok(())
+/// The cells that a request selects.
+#[derive(Debug)]
+pub(super) struct Selected {
+    kind: Kind,
+    /// The array with this identifier, or all of them for 0.
+    id: u32,
+    /// `None` for all of them.
+    index: Option<u64>,
 }
 
-pub(super) fn read_meters(
-    schema: &Schema,
-    state: &State,
-    request: &v1::MeterEntry,
-    visit: &mut dyn FnMut(v1::MeterEntry),
-) -> Result<(), EntityError> {
-    let meters = select(schema.meters(), request.meter_id, |id| find_meter(schema, id))?;
-    let indices = select_indices(request.meter_id, request.index, &meters, |meter| Array {
-        name: &meter.name,
-        size: meter.size,
-    })?;
-    let counter_data = request.counter_data.is_some().then(meter_counters);
-    for meter in meters {
-        let cells = state.meters.get(&meter.id);
-        for_each_cell(cells, indices, meter.size, |index, config| {
-            visit(v1::MeterEntry {
-                meter_id: meter.id.0,
-                index: Some(index),
-                config: config.copied().flatten(),
-                counter_data,
-            });
-        });
-    }
-    Ok(())
+#[derive(Debug)]
+enum Kind {
+    Counters,
+    Meters { counter_data: bool },
+    Registers,
 }
 
-pub(super) fn read_registers(
-    schema: &Schema,
-    state: &State,
-    request: &v1::RegisterEntry,
-    visit: &mut dyn FnMut(v1::RegisterEntry),
-) -> Result<(), EntityError> {
-    let registers =
-        select(schema.registers(), request.register_id, |id| find_register(schema, id))?;
-    let indices = select_indices(request.register_id, request.index, &registers, |register| {
-        Array { name: &register.name, size: register.size }
-    })?;
-    for register in registers {
-        let cells = state.registers.get(&register.id);
-        let initial = register.data.initial();
-        for_each_cell(cells, indices, register.size, |index, data| {
-            visit(v1::RegisterEntry {
-                register_id: register.id.0,
-                index: Some(index),
-                data: Some(data.map_or_else(|| initial.clone(), |data| decode(data))),
-            });
-        });
+impl Selected {
+    pub(super) fn counters(
+        schema: &Schema,
+        request: &v1::CounterEntry,
+    ) -> Result<Self, EntityError> {
+        let arrays = select(schema.counters(), request.counter_id, |id| find_counter(schema, id))?;
+        let index = select_indices(request.counter_id, request.index, &arrays, |counter| Array {
+            name: &counter.name,
+            size: counter.size,
+        })?;
+        Ok(Self { kind: Kind::Counters, id: request.counter_id, index })
     }
-    Ok(())
+
+    pub(super) fn meters(schema: &Schema, request: &v1::MeterEntry) -> Result<Self, EntityError> {
+        let arrays = select(schema.meters(), request.meter_id, |id| find_meter(schema, id))?;
+        let index = select_indices(request.meter_id, request.index, &arrays, |meter| Array {
+            name: &meter.name,
+            size: meter.size,
+        })?;
+        let kind = Kind::Meters { counter_data: request.counter_data.is_some() };
+        Ok(Self { kind, id: request.meter_id, index })
+    }
+
+    pub(super) fn registers(
+        schema: &Schema,
+        request: &v1::RegisterEntry,
+    ) -> Result<Self, EntityError> {
+        let arrays =
+            select(schema.registers(), request.register_id, |id| find_register(schema, id))?;
+        let index = select_indices(request.register_id, request.index, &arrays, |register| {
+            Array { name: &register.name, size: register.size }
+        })?;
+        Ok(Self { kind: Kind::Registers, id: request.register_id, index })
+    }
+
+    pub(super) fn visit(
+        &self,
+        schema: &Schema,
+        state: &State,
+        place: &mut Place,
+        visit: &mut Visit<'_>,
+    ) -> ControlFlow<()> {
+        match self.kind {
+            Kind::Counters => {
+                for counter in schema.counters().iter().filter(|one| self.selects(one.id.0)) {
+                    let cells = state.counters.get(&counter.id).map(|cells| &**cells);
+                    let object = (counter.id.0, counter.size);
+                    self.cells(object, cells, place, &mut |index, data| {
+                        visit(Some(counter_entry(counter.id, Some(index), data)))
+                    })?;
+                }
+            }
+            Kind::Meters { counter_data } => {
+                let counter_data = counter_data.then(meter_counters);
+                for meter in schema.meters().iter().filter(|one| self.selects(one.id.0)) {
+                    let cells = state.meters.get(&meter.id).map(|cells| &**cells);
+                    let object = (meter.id.0, meter.size);
+                    self.cells(object, cells, place, &mut |index, config| {
+                        visit(Some(meter_entry(meter.id, Some(index), config, counter_data)))
+                    })?;
+                }
+            }
+            Kind::Registers => {
+                for register in schema.registers().iter().filter(|one| self.selects(one.id.0)) {
+                    let cells = state.registers.get(&register.id).map(|cells| &**cells);
+                    let object = (register.id.0, register.size);
+                    let initial = register.data.initial();
+                    self.cells(object, cells, place, &mut |index, data| {
+                        let data = data.map_or_else(|| initial.clone(), |data| decode(data));
+                        visit(Some(register_entry(register.id, Some(index), data)))
+                    })?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn selects(&self, id: u32) -> bool {
+        self.id == 0 || self.id == id
+    }
+
+    /// Visits the selected cells of one array. Of an array without a size in P4Info, all cells
+    /// are those that were written.
+    fn cells<T>(
+        &self,
+        (object, size): (u32, Option<u64>),
+        cells: Option<&Cells<T>>,
+        place: &mut Place,
+        visit: &mut dyn FnMut(v1::Index, Option<&T>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if !place.enter(object) {
+            return ControlFlow::Continue(());
+        }
+        let from = place.number(object);
+        let mut visit = |index: u64| match i64::try_from(index) {
+            Ok(number) => {
+                visit(v1::Index { index: number }, cells.and_then(|cells| cells.get(index)))
+            }
+            Err(_) => ControlFlow::Continue(()),
+        };
+        let number = |index: u64| (index, index);
+        match (self.index, size) {
+            (Some(index), _) => {
+                place.walk(object, (from <= index).then_some((index, index)).into_iter(), visit)
+            }
+            (None, Some(size)) => place.walk(object, (from..size).map(number), visit),
+            (None, None) => {
+                let written = cells.into_iter().flat_map(|cells| cells.written(from));
+                place.walk(object, written.map(|(index, _)| number(index)), &mut visit)
+            }
+        }
+    }
+}
+
+/// Calls `visit` with what restores the cells that were written, and no others: what an array was
+/// set to as a whole, without an index, before the cells that differ from it.
+pub(super) fn written(state: &State, visit: &mut dyn FnMut(Entity)) {
+    let at = |index: u64| Some(v1::Index { index: i64::try_from(index).unwrap_or(i64::MAX) });
+    for (id, cells) in &state.meters {
+        cells.whole().into_iter().for_each(|data| visit(meter_entry(*id, None, Some(data), None)));
+        for (index, data) in cells.written(0) {
+            visit(meter_entry(*id, at(index), Some(data), None));
+        }
+    }
+    for (id, cells) in &state.counters {
+        cells.whole().into_iter().for_each(|data| visit(counter_entry(*id, None, Some(data))));
+        for (index, data) in cells.written(0) {
+            visit(counter_entry(*id, at(index), Some(data)));
+        }
+    }
+    for (id, cells) in &state.registers {
+        cells.whole().into_iter().for_each(|data| visit(register_entry(*id, None, decode(data))));
+        for (index, data) in cells.written(0) {
+            visit(register_entry(*id, at(index), decode(data)));
+        }
+    }
+}
+
+fn counter_entry(
+    id: CounterId,
+    index: Option<v1::Index>,
+    data: Option<&v1::CounterData>,
+) -> Entity {
+    let data = Some(data.copied().unwrap_or_default());
+    Entity::CounterEntry(v1::CounterEntry { counter_id: id.0, index, data })
+}
+
+fn meter_entry(
+    id: MeterId,
+    index: Option<v1::Index>,
+    config: Option<&Option<v1::MeterConfig>>,
+    counter_data: Option<v1::MeterCounterData>,
+) -> Entity {
+    let config = config.copied().flatten();
+    Entity::MeterEntry(v1::MeterEntry { meter_id: id.0, index, config, counter_data })
+}
+
+fn register_entry(id: RegisterId, index: Option<v1::Index>, data: v1::P4Data) -> Entity {
+    Entity::RegisterEntry(v1::RegisterEntry { register_id: id.0, index, data: Some(data) })
 }
 
 /// The array with this identifier, or all of them for 0.
@@ -246,25 +353,6 @@ fn select_indices<'a, T>(
         return Ok(None);
     };
     index(requested, array.size).map_err(|error| error.within(format_args!("'{}'", array.name)))
-}
-
-/// Calls `visit` with the selected cells. Of an array without a size in P4Info, all cells are
-/// those that were written.
-fn for_each_cell<T>(
-    cells: Option<&Cells<T>>,
-    index: Option<u64>,
-    size: Option<u64>,
-    mut visit: impl FnMut(v1::Index, Option<&T>),
-) {
-    let mut visit = |index: u64| {
-        let Ok(number) = i64::try_from(index) else { return };
-        visit(v1::Index { index: number }, cells.and_then(|cells| cells.get(index)));
-    };
-    match (index, size) {
-        (Some(index), _) => visit(index),
-        (None, Some(size)) => (0..size).for_each(visit),
-        (None, None) => cells.iter().flat_map(|cells| cells.written()).for_each(visit),
-    }
 }
 
 fn index(index: Option<v1::Index>, size: Option<u64>) -> Result<Option<u64>, EntityError> {

@@ -1,5 +1,7 @@
 //! Planned changes: validated, and cheap to apply and to undo.
 
+use std::sync::Arc;
+
 use super::state::{Cells, Entry, Key};
 use crate::p4info::*;
 use crate::proto::v1;
@@ -52,7 +54,7 @@ pub(super) enum Change {
     },
     ValueSet {
         id: ValueSetId,
-        value: Option<Box<[u8]>>,
+        value: Option<Arc<[u8]>>,
     },
     Digest {
         id: DigestId,

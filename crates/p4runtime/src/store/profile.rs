@@ -2,13 +2,16 @@
 //! "ActionProfileMember & ActionProfileGroup").
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use super::action::{self, Usage};
 use super::change::Change;
+use super::reading::{Place, Visit, numbers};
 use super::state::{OneShot, ProfileState, State, decode, encode};
 use crate::p4info::{ActionProfile, ActionProfileId, Schema, SizeSemantics, Table};
 use crate::proto::v1;
 use crate::proto::v1::action_profile_action_set::SizeSemantics as SetSizeSemantics;
+use crate::proto::v1::entity::Entity;
 use crate::proto::v1::update::Type as UpdateType;
 use crate::status::EntityError;
 
@@ -24,7 +27,7 @@ pub(super) fn plan_member(
     if id == 0 {
         return Err(EntityError::invalid(format!("{}: the id must not be 0", place())));
     }
-    let current = state.profiles.get(&profile.id);
+    let current = state.profiles.get(&profile.id).map(|current| &**current);
     let existing = current.and_then(|current| current.members.get(&id));
 
     if kind == UpdateType::Delete {
@@ -91,7 +94,7 @@ pub(super) fn plan_group(
     if id == 0 {
         return Err(EntityError::invalid(format!("{}: the id must not be 0", place())));
     }
-    let current = state.profiles.get(&profile.id);
+    let current = state.profiles.get(&profile.id).map(|current| &**current);
     let existing = current.and_then(|current| current.groups.get(&id));
 
     if kind == UpdateType::Delete {
@@ -205,7 +208,7 @@ pub(super) fn one_shot(
             profile.name
         )));
     }
-    let current = state.profiles.get(&profile.id);
+    let current = state.profiles.get(&profile.id).map(|current| &**current);
     if current.is_some_and(|current| !current.members.is_empty() || !current.groups.is_empty()) {
         return Err(EntityError::invalid(format!(
             "action selector '{}' is programmed with members and groups; it takes no action sets besides",
@@ -318,54 +321,83 @@ fn no_one_shots(
     Ok(())
 }
 
-pub(super) fn read_members(
-    schema: &Schema,
-    state: &State,
-    request: &v1::ActionProfileMember,
-    visit: &mut dyn FnMut(v1::ActionProfileMember),
-) -> Result<(), EntityError> {
-    for (profile, current) in selected(schema, state, request.action_profile_id)? {
-        for (id, member) in &current.members {
-            if request.member_id == 0 || request.member_id == *id {
-                visit(v1::ActionProfileMember {
-                    action_profile_id: profile.0,
-                    member_id: *id,
-                    action: Some(decode(&member.action)),
-                });
-            }
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn read_groups(
-    schema: &Schema,
-    state: &State,
-    request: &v1::ActionProfileGroup,
-    visit: &mut dyn FnMut(v1::ActionProfileGroup),
-) -> Result<(), EntityError> {
-    for (_, current) in selected(schema, state, request.action_profile_id)? {
-        for (id, group) in &current.groups {
-            if request.group_id == 0 || request.group_id == *id {
-                visit(decode(&group.group));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The profile with this identifier, or all of them for 0, as far as they hold anything.
-fn selected<'a>(
-    schema: &Schema,
-    state: &'a State,
+/// The members, or groups, that a request selects; an identifier 0 stands for all.
+#[derive(Debug)]
+pub(super) struct Selected {
+    kind: Kind,
+    profile: Option<ActionProfileId>,
     id: u32,
-) -> Result<impl Iterator<Item = (ActionProfileId, &'a ProfileState)>, EntityError> {
-    let wanted = match id {
-        0 => None,
-        id => Some(find(schema, id)?.id),
-    };
-    let all = state.profiles.iter().map(|(id, current)| (*id, current));
-    Ok(all.filter(move |(id, _)| wanted.is_none_or(|wanted| wanted == *id)))
+}
+
+#[derive(Debug)]
+enum Kind {
+    Members,
+    Groups,
+}
+
+impl Selected {
+    pub(super) fn members(
+        schema: &Schema,
+        request: &v1::ActionProfileMember,
+    ) -> Result<Self, EntityError> {
+        let profile = wanted(schema, request.action_profile_id)?;
+        Ok(Self { kind: Kind::Members, profile, id: request.member_id })
+    }
+
+    pub(super) fn groups(
+        schema: &Schema,
+        request: &v1::ActionProfileGroup,
+    ) -> Result<Self, EntityError> {
+        let profile = wanted(schema, request.action_profile_id)?;
+        Ok(Self { kind: Kind::Groups, profile, id: request.group_id })
+    }
+
+    pub(super) fn visit(
+        &self,
+        state: &State,
+        place: &mut Place,
+        visit: &mut Visit<'_>,
+    ) -> ControlFlow<()> {
+        let selected = state
+            .profiles
+            .iter()
+            .filter(|(id, _)| self.profile.is_none_or(|wanted| wanted == **id));
+        for (profile, current) in selected {
+            if !place.enter(profile.0) {
+                continue;
+            }
+            let ids = numbers(self.id, place.number(profile.0));
+            match self.kind {
+                Kind::Members => {
+                    let found = current.members.range(ids);
+                    let found = found.map(|(id, member)| (u64::from(*id), (id, member)));
+                    place.walk(profile.0, found, |(id, member)| {
+                        visit(Some(Entity::ActionProfileMember(v1::ActionProfileMember {
+                            action_profile_id: profile.0,
+                            member_id: *id,
+                            action: Some(decode(&member.action)),
+                        })))
+                    })?;
+                }
+                Kind::Groups => {
+                    let found = current.groups.range(ids);
+                    let found = found.map(|(id, group)| (u64::from(*id), group));
+                    place.walk(profile.0, found, |group| {
+                        visit(Some(Entity::ActionProfileGroup(decode(&group.group))))
+                    })?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The profile with this identifier, `None` for 0, which stands for all.
+fn wanted(schema: &Schema, id: u32) -> Result<Option<ActionProfileId>, EntityError> {
+    match id {
+        0 => Ok(None),
+        id => Ok(Some(find(schema, id)?.id)),
+    }
 }
 
 fn find(schema: &Schema, id: u32) -> Result<&ActionProfile, EntityError> {

@@ -8,12 +8,15 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
 
 use bytes::Bytes;
 
 use super::change::Change;
+use super::reading::{Place, Visit, numbers};
 use super::state::{State, decode, encode};
 use crate::proto::v1;
+use crate::proto::v1::entity::Entity;
 use crate::proto::v1::packet_replication_engine_entry::Type;
 use crate::proto::v1::replica::PortKind;
 use crate::proto::v1::update::Type as UpdateType;
@@ -153,27 +156,46 @@ fn port_of(replica: &v1::Replica) -> Cow<'_, [u8]> {
     }
 }
 
-pub(super) fn read(
-    state: &State,
-    request: &v1::PacketReplicationEngineEntry,
-    visit: &mut dyn FnMut(v1::PacketReplicationEngineEntry),
-) -> Result<(), EntityError> {
-    let (entities, id) = match &request.r#type {
-        None => return Err(unset()),
-        Some(Type::MulticastGroupEntry(group)) => {
-            (&state.multicast_groups, group.multicast_group_id)
+/// The groups or the sessions that a request selects; the identifier 0 stands for all.
+#[derive(Debug)]
+pub(super) struct Selected {
+    sessions: bool,
+    id: u32,
+}
+
+impl Selected {
+    pub(super) fn new(request: &v1::PacketReplicationEngineEntry) -> Result<Self, EntityError> {
+        match &request.r#type {
+            None => Err(unset()),
+            Some(Type::MulticastGroupEntry(group)) => {
+                Ok(Self { sessions: false, id: group.multicast_group_id })
+            }
+            Some(Type::CloneSessionEntry(session)) => {
+                Ok(Self { sessions: true, id: session.session_id })
+            }
         }
-        Some(Type::CloneSessionEntry(session)) => (&state.clone_sessions, session.session_id),
-    };
-    let all = id == 0;
-    for (_, entity) in entities.iter().filter(|(of, _)| all || **of == id) {
-        let found = match &request.r#type {
-            Some(Type::CloneSessionEntry(_)) => Type::CloneSessionEntry(decode(entity)),
-            _ => Type::MulticastGroupEntry(decode(entity)),
-        };
-        visit(v1::PacketReplicationEngineEntry { r#type: Some(found) });
     }
-    Ok(())
+
+    pub(super) fn visit(
+        &self,
+        state: &State,
+        place: &mut Place,
+        visit: &mut Visit<'_>,
+    ) -> ControlFlow<()> {
+        let entities = if self.sessions { &state.clone_sessions } else { &state.multicast_groups };
+        let found = entities
+            .range(numbers(self.id, place.number(0)))
+            .map(|(id, entity)| (u64::from(*id), entity));
+        place.walk(0, found, |entity| {
+            let found = if self.sessions {
+                Type::CloneSessionEntry(decode(entity))
+            } else {
+                Type::MulticastGroupEntry(decode(entity))
+            };
+            let entry = v1::PacketReplicationEngineEntry { r#type: Some(found) };
+            visit(Some(Entity::PacketReplicationEngineEntry(entry)))
+        })
+    }
 }
 
 fn unset() -> EntityError {

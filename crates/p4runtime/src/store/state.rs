@@ -1,6 +1,7 @@
 //! The state itself and the application of planned changes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::Nanos;
 use super::change::{CellsChange, Change};
@@ -8,21 +9,24 @@ use crate::p4info::*;
 use crate::proto::v1;
 
 /// All that a switch keeps. Maps are ordered, so that reads are deterministic.
-#[derive(Debug, Default)]
+///
+/// What may be large is shared: to clone the whole is how a Read keeps its view while it is being
+/// sent, and a write then copies the one object that it changes.
+#[derive(Debug, Clone, Default)]
 pub(super) struct State {
-    pub(super) tables: BTreeMap<TableId, TableState>,
-    pub(super) profiles: BTreeMap<ActionProfileId, ProfileState>,
+    pub(super) tables: BTreeMap<TableId, Arc<TableState>>,
+    pub(super) profiles: BTreeMap<ActionProfileId, Arc<ProfileState>>,
     /// By group; each an encoded `MulticastGroupEntry`.
-    pub(super) multicast_groups: BTreeMap<u32, Box<[u8]>>,
+    pub(super) multicast_groups: Arc<BTreeMap<u32, Box<[u8]>>>,
     /// By session; each an encoded `CloneSessionEntry`.
-    pub(super) clone_sessions: BTreeMap<u32, Box<[u8]>>,
-    pub(super) counters: BTreeMap<CounterId, Cells<v1::CounterData>>,
+    pub(super) clone_sessions: Arc<BTreeMap<u32, Box<[u8]>>>,
+    pub(super) counters: BTreeMap<CounterId, Arc<Cells<v1::CounterData>>>,
     /// `None` is the configuration that lets everything pass as green.
-    pub(super) meters: BTreeMap<MeterId, Cells<Option<v1::MeterConfig>>>,
+    pub(super) meters: BTreeMap<MeterId, Arc<Cells<Option<v1::MeterConfig>>>>,
     /// Each cell an encoded `P4Data`.
-    pub(super) registers: BTreeMap<RegisterId, Cells<Box<[u8]>>>,
+    pub(super) registers: BTreeMap<RegisterId, Arc<Cells<Box<[u8]>>>>,
     /// Those with members; each an encoded `ValueSetEntry`.
-    pub(super) value_sets: BTreeMap<ValueSetId, Box<[u8]>>,
+    pub(super) value_sets: BTreeMap<ValueSetId, Arc<[u8]>>,
     /// Those that are enabled.
     pub(super) digests: BTreeMap<DigestId, Option<v1::digest_entry::Config>>,
     /// No entry expires before this time; it may be too early, never too late.
@@ -30,7 +34,7 @@ pub(super) struct State {
 }
 
 /// The entries of one table.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct TableState {
     pub(super) entries: BTreeMap<Key, Entry>,
     /// `None` while the default entry is as the program has it.
@@ -130,7 +134,7 @@ pub(super) struct Direct {
 }
 
 /// Members and groups of one action profile, and who uses them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct ProfileState {
     pub(super) members: BTreeMap<u32, Member>,
     pub(super) groups: BTreeMap<u32, Group>,
@@ -188,9 +192,14 @@ impl<T> Cells<T> {
         self.cells.get(&index).or(self.all.as_ref())
     }
 
-    /// The indices of the cells that were written one by one.
-    pub(super) fn written(&self) -> impl Iterator<Item = u64> {
-        self.cells.keys().copied()
+    /// What the whole array was set to, if it was.
+    pub(super) fn whole(&self) -> Option<&T> {
+        self.all.as_ref()
+    }
+
+    /// The cells that were written one by one, from this index on.
+    pub(super) fn written(&self, from: u64) -> impl Iterator<Item = (u64, &T)> {
+        self.cells.range(from..).map(|(index, value)| (*index, value))
     }
 
     fn apply(&mut self, change: CellsChange<T>) -> CellsChange<T> {
@@ -217,19 +226,18 @@ impl State {
                 if let Some(entry) = &value {
                     self.refer(schema, table, &entry.target, 1);
                 }
-                let previous =
-                    replace(&mut self.tables.entry(table).or_default().entries, key.clone(), value);
+                let previous = replace(&mut self.table(table).entries, key.clone(), value);
                 if let Some(entry) = &previous {
                     self.refer(schema, table, &entry.target, -1);
                 }
                 Change::Entry { table, key, value: previous }
             }
             Change::DefaultEntry { table, value } => {
-                let default = &mut self.tables.entry(table).or_default().default;
+                let default = &mut self.table(table).default;
                 Change::DefaultEntry { table, value: std::mem::replace(default, value) }
             }
             Change::Member { profile, id, action } => {
-                let members = &mut self.profiles.entry(profile).or_default().members;
+                let members = &mut self.profile(profile).members;
                 let action = match (members.get_mut(&id), action) {
                     (Some(member), Some(action)) => {
                         Some(std::mem::replace(&mut member.action, action))
@@ -243,21 +251,26 @@ impl State {
                 Change::Member { profile, id, action }
             }
             Change::Group { profile, id, value } => self.apply_group(profile, id, value),
-            Change::MulticastGroup { id, value } => {
-                Change::MulticastGroup { id, value: replace(&mut self.multicast_groups, id, value) }
-            }
-            Change::CloneSession { id, value } => {
-                Change::CloneSession { id, value: replace(&mut self.clone_sessions, id, value) }
-            }
-            Change::Counter { id, cells } => {
-                Change::Counter { id, cells: self.counters.entry(id).or_default().apply(cells) }
-            }
-            Change::Meter { id, cells } => {
-                Change::Meter { id, cells: self.meters.entry(id).or_default().apply(cells) }
-            }
-            Change::Register { id, cells } => {
-                Change::Register { id, cells: self.registers.entry(id).or_default().apply(cells) }
-            }
+            Change::MulticastGroup { id, value } => Change::MulticastGroup {
+                id,
+                value: replace(Arc::make_mut(&mut self.multicast_groups), id, value),
+            },
+            Change::CloneSession { id, value } => Change::CloneSession {
+                id,
+                value: replace(Arc::make_mut(&mut self.clone_sessions), id, value),
+            },
+            Change::Counter { id, cells } => Change::Counter {
+                id,
+                cells: Arc::make_mut(self.counters.entry(id).or_default()).apply(cells),
+            },
+            Change::Meter { id, cells } => Change::Meter {
+                id,
+                cells: Arc::make_mut(self.meters.entry(id).or_default()).apply(cells),
+            },
+            Change::Register { id, cells } => Change::Register {
+                id,
+                cells: Arc::make_mut(self.registers.entry(id).or_default()).apply(cells),
+            },
             Change::ValueSet { id, value } => {
                 Change::ValueSet { id, value: replace(&mut self.value_sets, id, value) }
             }
@@ -275,7 +288,10 @@ impl State {
         let mut expired = Vec::new();
         let mut next: Option<Nanos> = None;
         for (id, table) in &mut self.tables {
-            for (key, entry) in &mut table.entries {
+            if !table.entries.values().any(|entry| entry.idle.is_some()) {
+                continue;
+            }
+            for (key, entry) in &mut Arc::make_mut(table).entries {
                 let Some(idle) = &mut entry.idle else { continue };
                 if idle.deadline().is_some_and(|deadline| deadline <= now) {
                     idle.quiet_since = now;
@@ -301,6 +317,14 @@ impl State {
         self.next_expiry
     }
 
+    fn table(&mut self, id: TableId) -> &mut TableState {
+        Arc::make_mut(self.tables.entry(id).or_default())
+    }
+
+    fn profile(&mut self, id: ActionProfileId) -> &mut ProfileState {
+        Arc::make_mut(self.profiles.entry(id).or_default())
+    }
+
     fn expect_expiry(&mut self, entry: Option<&Entry>) {
         let deadline = entry.and_then(|entry| entry.idle.as_ref()?.deadline());
         if let Some(deadline) = deadline {
@@ -312,7 +336,7 @@ impl State {
     fn refer(&mut self, schema: &Schema, table: TableId, target: &Target, by: i32) {
         let implementation = schema.tables().get(table).and_then(|table| table.implementation);
         let Some(Implementation::ActionProfile(id)) = implementation else { return };
-        let profile = self.profiles.entry(id).or_default();
+        let profile = self.profile(id);
         match target {
             Target::Nothing | Target::Action(_) => {}
             Target::Member(id) => {
@@ -343,7 +367,7 @@ impl State {
         id: u32,
         value: Option<(Box<[u8]>, u64)>,
     ) -> Change {
-        let state = self.profiles.entry(profile).or_default();
+        let state = self.profile(profile);
         let entries = state.groups.get(&id).map_or(0, |group| group.entries);
         let value = value.map(|(group, size)| Group { group, size, entries });
         if let Some(group) = &value {

@@ -285,7 +285,7 @@ impl Planner<'_> {
     }
 
     fn current(&self) -> Option<&TableState> {
-        self.state.tables.get(&self.table.id)
+        self.state.tables.get(&self.table.id).map(|current| &**current)
     }
 
     fn default(&self) -> Entry {
@@ -318,7 +318,7 @@ impl Planner<'_> {
                 "the table is implemented by an extern of the architecture, which is not supported",
             ));
         };
-        let current = self.state.profiles.get(&profile.id);
+        let current = self.state.profiles.get(&profile.id).map(|current| &**current);
         match &action.r#type {
             Some(ActionType::ActionProfileMemberId(id)) => {
                 let id = nonzero(*id, "member")?;

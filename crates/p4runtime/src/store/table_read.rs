@@ -1,134 +1,189 @@
 //! Reading table entries and their direct resources (specification 1.5, "Wildcard Reads" and
 //! "Direct Resources").
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use bytes::Bytes;
 
 use super::cells::meter_counters;
+use super::reading::{Place, Visit};
 use super::state::{Entry, Key, State, Target, decode};
 use super::table::{check_default_idle, check_default_key, find, initial_default};
 use super::{Nanos, matching};
-use crate::p4info::{ActionId, Schema, Table};
+use crate::p4info::{ActionId, Schema, Table, TableId};
 use crate::proto::v1;
+use crate::proto::v1::entity::Entity;
 use crate::proto::v1::table_action::Type as ActionType;
 use crate::status::EntityError;
 
-/// Calls `visit` with the entries that `request` selects.
-///
-/// A request for all tables (identifier 0) may also ask for default entries and select by
-/// priority and metadata, which has a meaning in every table; match fields and actions have not.
-pub(super) fn entries(
-    schema: &Schema,
-    state: &State,
-    request: &v1::TableEntry,
-    now: Nanos,
-    visit: &mut dyn FnMut(v1::TableEntry),
-) -> Result<(), EntityError> {
-    if request.table_id == 0 {
-        if !request.r#match.is_empty() || request.action.is_some() {
-            return Err(EntityError::invalid(
-                "match fields and actions cannot be selected without a table",
-            ));
-        }
-        check_default_idle(request)?;
-        let filter = Filter::by_metadata(request);
-        for table in schema.tables().iter() {
-            filter.select(state, table, |key, entry| {
-                visit(entry_read(table, key, entry, request, now))
-            });
-        }
-        return Ok(());
-    }
-    let table = find(schema, request.table_id)?;
-    let filter = Filter::new(schema, table, request)
-        .map_err(|error| error.within(format_args!("table '{}'", table.name)))?;
-    filter.select(state, table, |key, entry| visit(entry_read(table, key, entry, request, now)));
-    Ok(())
+/// The entries, or their direct resources, that a request selects.
+#[derive(Debug)]
+pub(super) struct Selected {
+    /// `None` for all of them.
+    table: Option<TableId>,
+    filter: Filter,
+    what: What,
+    /// Whether the request names an entry that has to be there.
+    must_find: bool,
 }
 
-/// Calls `visit` with the direct counters that `request` selects.
-pub(super) fn direct_counters(
-    schema: &Schema,
-    state: &State,
-    request: &v1::DirectCounterEntry,
-    visit: &mut dyn FnMut(v1::DirectCounterEntry),
-) -> Result<(), EntityError> {
-    let has_counter = |table: &Table| table.direct_counter.is_some();
-    direct(schema, state, request.table_entry.as_ref(), ("counter", has_counter), |key, entry| {
-        visit(v1::DirectCounterEntry {
-            table_entry: Some(key),
-            data: Some(entry.direct().counter),
+/// What is answered of an entry.
+#[derive(Debug)]
+enum What {
+    Entry(Shown),
+    Counter,
+    Meter { counter_data: bool },
+}
+
+/// Parts of an entry that are answered only when they are asked for.
+#[derive(Debug)]
+struct Shown {
+    meter_config: bool,
+    counter_data: bool,
+    meter_counter_data: bool,
+    time_since_last_hit: bool,
+}
+
+impl Selected {
+    /// Table entries.
+    ///
+    /// A request for all tables (identifier 0) may also ask for default entries and select by
+    /// priority and metadata, which has a meaning in every table; match fields and actions have
+    /// not.
+    pub(super) fn entries(schema: &Schema, request: &v1::TableEntry) -> Result<Self, EntityError> {
+        let what = What::Entry(Shown {
+            meter_config: request.meter_config.is_some(),
+            counter_data: request.counter_data.is_some(),
+            meter_counter_data: request.meter_counter_data.is_some(),
+            time_since_last_hit: request.time_since_last_hit.is_some(),
         });
-    })
-}
-
-/// Calls `visit` with the direct meters that `request` selects.
-pub(super) fn direct_meters(
-    schema: &Schema,
-    state: &State,
-    request: &v1::DirectMeterEntry,
-    visit: &mut dyn FnMut(v1::DirectMeterEntry),
-) -> Result<(), EntityError> {
-    let has_meter = |table: &Table| table.direct_meter.is_some();
-    let counter_data = request.counter_data.is_some().then(meter_counters);
-    direct(schema, state, request.table_entry.as_ref(), ("meter", has_meter), |key, entry| {
-        visit(v1::DirectMeterEntry {
-            table_entry: Some(key),
-            config: entry.direct().meter,
-            counter_data,
-        });
-    })
-}
-
-/// Calls `visit` with the keys and entries that a request for direct resources selects.
-fn direct(
-    schema: &Schema,
-    state: &State,
-    request: Option<&v1::TableEntry>,
-    (resource, has_resource): (&str, fn(&Table) -> bool),
-    mut visit: impl FnMut(v1::TableEntry, &Entry),
-) -> Result<(), EntityError> {
-    let everything = v1::TableEntry::default();
-    let request = request.unwrap_or(&everything);
-    if request.table_id == 0 {
-        let filter = Filter { default: request.is_default_action, ..Filter::default() };
-        for table in schema.tables().iter().filter(|table| has_resource(table)) {
-            filter.select(state, table, |key, entry| visit(key_read(table, key), entry));
+        if request.table_id == 0 {
+            if !request.r#match.is_empty() || request.action.is_some() {
+                return Err(EntityError::invalid(
+                    "match fields and actions cannot be selected without a table",
+                ));
+            }
+            check_default_idle(request)?;
+            let filter = Filter::by_metadata(request);
+            return Ok(Self { table: None, filter, what, must_find: false });
         }
-        return Ok(());
+        let table = find(schema, request.table_id)?;
+        let filter = Filter::new(schema, table, request)
+            .map_err(|error| error.within(format_args!("table '{}'", table.name)))?;
+        Ok(Self { table: Some(table.id), filter, what, must_find: false })
     }
-    let table = find(schema, request.table_id)?;
-    let place = || format!("table '{}'", table.name);
-    if !has_resource(table) {
-        return Err(EntityError::invalid(format!(
-            "{}: the table has no direct {resource}",
-            place()
-        )));
+
+    /// Direct counters.
+    pub(super) fn direct_counters(
+        schema: &Schema,
+        request: &v1::DirectCounterEntry,
+    ) -> Result<Self, EntityError> {
+        Self::direct(schema, request.table_entry.as_ref(), "counter", What::Counter)
     }
-    // Only the key selects; whatever else the entry carries is ignored.
-    let request = v1::TableEntry {
-        table_id: request.table_id,
-        r#match: request.r#match.clone(),
-        priority: request.priority,
-        is_default_action: request.is_default_action,
-        ..v1::TableEntry::default()
-    };
-    let filter = Filter::new(schema, table, &request).map_err(|error| error.within(place()))?;
-    let mut found = false;
-    filter.select(state, table, |key, entry| {
-        found = true;
-        visit(key_read(table, key), entry);
-    });
-    let one = !request.r#match.is_empty() || request.priority != 0;
-    if one && !found {
-        return Err(EntityError::not_found(format!("{}: there is no such entry", place())));
+
+    /// Direct meters.
+    pub(super) fn direct_meters(
+        schema: &Schema,
+        request: &v1::DirectMeterEntry,
+    ) -> Result<Self, EntityError> {
+        let what = What::Meter { counter_data: request.counter_data.is_some() };
+        Self::direct(schema, request.table_entry.as_ref(), "meter", what)
     }
-    Ok(())
+
+    fn direct(
+        schema: &Schema,
+        request: Option<&v1::TableEntry>,
+        resource: &str,
+        what: What,
+    ) -> Result<Self, EntityError> {
+        let everything = v1::TableEntry::default();
+        let request = request.unwrap_or(&everything);
+        if request.table_id == 0 {
+            let filter = Filter { default: request.is_default_action, ..Filter::default() };
+            return Ok(Self { table: None, filter, what, must_find: false });
+        }
+        let table = find(schema, request.table_id)?;
+        let place = || format!("table '{}'", table.name);
+        if !what.is_of(table) {
+            return Err(EntityError::invalid(format!(
+                "{}: the table has no direct {resource}",
+                place()
+            )));
+        }
+        // Only the key selects; whatever else the entry carries is ignored.
+        let request = v1::TableEntry {
+            table_id: request.table_id,
+            r#match: request.r#match.clone(),
+            priority: request.priority,
+            is_default_action: request.is_default_action,
+            ..v1::TableEntry::default()
+        };
+        let filter = Filter::new(schema, table, &request).map_err(|error| error.within(place()))?;
+        let must_find = !request.r#match.is_empty() || request.priority != 0;
+        Ok(Self { table: Some(table.id), filter, what, must_find })
+    }
+
+    pub(super) fn visit(
+        &self,
+        schema: &Schema,
+        state: &State,
+        now: Nanos,
+        place: &mut Place,
+        visit: &mut Visit<'_>,
+    ) -> ControlFlow<()> {
+        let selected = |table: &&Table| self.table.is_none_or(|id| id == table.id);
+        for table in schema.tables().iter().filter(selected).filter(|table| self.what.is_of(table))
+        {
+            self.filter.select(state, table, place, &mut |found| {
+                visit(found.map(|(key, entry)| self.what.read(table, key, entry, now)))
+            })?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The outcome when there was nothing to visit.
+    pub(super) fn nothing_found(&self, schema: &Schema) -> Result<(), EntityError> {
+        if !self.must_find {
+            return Ok(());
+        }
+        let error = EntityError::not_found("there is no such entry");
+        Err(match self.table.and_then(|table| schema.tables().get(table)) {
+            Some(table) => error.within(format_args!("table '{}'", table.name)),
+            None => error,
+        })
+    }
 }
+
+impl What {
+    fn is_of(&self, table: &Table) -> bool {
+        match self {
+            Self::Entry(_) => true,
+            Self::Counter => table.direct_counter.is_some(),
+            Self::Meter { .. } => table.direct_meter.is_some(),
+        }
+    }
+
+    fn read(&self, table: &Table, key: Option<&Key>, entry: &Entry, now: Nanos) -> Entity {
+        match self {
+            Self::Entry(shown) => Entity::TableEntry(entry_read(table, key, entry, shown, now)),
+            Self::Counter => Entity::DirectCounterEntry(v1::DirectCounterEntry {
+                table_entry: Some(key_read(table, key)),
+                data: Some(entry.direct().counter),
+            }),
+            Self::Meter { counter_data } => Entity::DirectMeterEntry(v1::DirectMeterEntry {
+                table_entry: Some(key_read(table, key)),
+                config: entry.direct().meter,
+                counter_data: counter_data.then(meter_counters),
+            }),
+        }
+    }
+}
+
+/// An entry and its key, `None` for the default entry.
+type Found<'a> = (Option<&'a Key>, &'a Entry);
 
 /// What a request selects in one table.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Filter {
     default: bool,
     /// From [`matching::key_prefix`].
@@ -171,7 +226,17 @@ impl Filter {
         Ok(filter)
     }
 
-    fn select(&self, state: &State, table: &Table, mut visit: impl FnMut(Option<&Key>, &Entry)) {
+    /// Calls `visit` with every entry that is looked at, `None` if it is not selected.
+    fn select(
+        &self,
+        state: &State,
+        table: &Table,
+        place: &mut Place,
+        visit: &mut dyn FnMut(Option<Found<'_>>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if !place.enter(table.id.0) {
+            return ControlFlow::Continue(());
+        }
         let current = state.tables.get(&table.id);
         if self.default {
             let initial;
@@ -182,22 +247,36 @@ impl Filter {
                     &initial
                 }
             };
-            if self.accepts(entry) {
-                visit(None, entry);
-            }
-            return;
+            place.pass(table.id.0);
+            return visit(self.accepts(entry).then_some((None, entry)));
         }
-        let Some(current) = current else { return };
-        let from = self.fields.as_ref().map_or(Bound::Unbounded, Bound::Included);
+        let Some(current) = current else { return ControlFlow::Continue(()) };
+        let from = match place.after_key() {
+            Some(key) => Bound::Excluded(key),
+            None => self.fields.as_ref().map_or(Bound::Unbounded, Bound::Included),
+        };
         let candidates =
             current.entries.range::<Key, _>((from, Bound::Unbounded)).take_while(|(key, _)| {
                 self.fields.as_ref().is_none_or(|fields| key.0.starts_with(&fields.0))
             });
+        let mut stopped = None;
         for (key, entry) in candidates {
             let fields = self.fields.as_ref().is_none_or(|fields| matching::is_prefix(fields, key));
             let priority = self.priority == 0 || key.decode().priority == self.priority;
-            if fields && priority && self.accepts(entry) {
-                visit(Some(key), entry);
+            let selected = fields && priority && self.accepts(entry);
+            if visit(selected.then_some((Some(key), entry))).is_break() {
+                stopped = Some(key);
+                break;
+            }
+        }
+        match stopped {
+            Some(key) => {
+                place.pass_key(key);
+                ControlFlow::Break(())
+            }
+            None => {
+                place.pass(table.id.0);
+                ControlFlow::Continue(())
             }
         }
     }
@@ -250,12 +329,12 @@ fn key_read(table: &Table, key: Option<&Key>) -> v1::TableEntry {
     }
 }
 
-/// An entry as a response to `request` carries it.
+/// An entry as a response carries it.
 fn entry_read(
     table: &Table,
     key: Option<&Key>,
     entry: &Entry,
-    request: &v1::TableEntry,
+    shown: &Shown,
     now: Nanos,
 ) -> v1::TableEntry {
     let direct = entry.direct();
@@ -266,21 +345,18 @@ fn entry_read(
         controller_metadata: entry.controller_metadata,
         metadata: Bytes::copy_from_slice(&entry.metadata),
         is_const: if key.is_some() { entry.is_const } else { table.default_is_const },
-        meter_config: request.meter_config.and(direct.meter),
-        counter_data: (request.counter_data.is_some() && has_counter).then_some(direct.counter),
-        meter_counter_data: (request.meter_counter_data.is_some() && has_meter)
-            .then(meter_counters),
+        meter_config: direct.meter.filter(|_| shown.meter_config),
+        counter_data: (shown.counter_data && has_counter).then_some(direct.counter),
+        meter_counter_data: (shown.meter_counter_data && has_meter).then(meter_counters),
         idle_timeout_ns: entry
             .idle
             .as_ref()
             .map_or(0, |idle| i64::try_from(idle.timeout_ns).unwrap_or(i64::MAX)),
-        time_since_last_hit: entry
-            .idle
-            .as_ref()
-            .filter(|_| request.time_since_last_hit.is_some())
-            .map(|idle| v1::table_entry::IdleTimeout {
+        time_since_last_hit: entry.idle.as_ref().filter(|_| shown.time_since_last_hit).map(
+            |idle| v1::table_entry::IdleTimeout {
                 elapsed_ns: i64::try_from(now.since(idle.last_hit)).unwrap_or(i64::MAX),
-            }),
+            },
+        ),
         ..key_read(table, key)
     }
 }

@@ -1,14 +1,17 @@
 //! Parser value sets (specification 1.5, "ValueSetEntry").
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use prost::Message as _;
 
 use super::change::Change;
+use super::reading::{Place, Visit};
 use super::state::{State, decode, encode};
 use super::{matching, modify_only};
 use crate::p4info::{Schema, ValueSet, ValueSetId};
 use crate::proto::v1;
+use crate::proto::v1::entity::Entity;
 use crate::proto::v1::update::Type as UpdateType;
 use crate::status::EntityError;
 
@@ -47,28 +50,40 @@ pub(super) fn plan(
         members.push(member);
     }
     let entry = v1::ValueSetEntry { value_set_id: entry.value_set_id, members };
-    Ok(Change::ValueSet { id: set.id, value: Some(encode(&entry)) })
+    Ok(Change::ValueSet { id: set.id, value: Some(encode(&entry).into()) })
 }
 
-/// A value set always exists; one that was not written has no members.
-pub(super) fn read(
-    schema: &Schema,
-    state: &State,
-    request: &v1::ValueSetEntry,
-    visit: &mut dyn FnMut(v1::ValueSetEntry),
-) -> Result<(), EntityError> {
-    let wanted = match request.value_set_id {
-        0 => None,
-        id => Some(find(schema, id)?.id),
-    };
-    for set in schema.value_sets().iter().filter(|set| wanted.is_none_or(|wanted| wanted == set.id))
-    {
-        visit(match state.value_sets.get(&set.id) {
-            Some(entry) => decode(entry),
-            None => v1::ValueSetEntry { value_set_id: set.id.0, members: Vec::new() },
-        });
+/// The value sets that a request selects, all of them for the identifier 0.
+#[derive(Debug)]
+pub(super) struct Selected(Option<ValueSetId>);
+
+impl Selected {
+    pub(super) fn new(schema: &Schema, request: &v1::ValueSetEntry) -> Result<Self, EntityError> {
+        match request.value_set_id {
+            0 => Ok(Self(None)),
+            id => Ok(Self(Some(find(schema, id)?.id))),
+        }
     }
-    Ok(())
+
+    /// A value set always exists; one that was not written has no members.
+    pub(super) fn visit(
+        &self,
+        schema: &Schema,
+        state: &State,
+        place: &mut Place,
+        visit: &mut Visit<'_>,
+    ) -> ControlFlow<()> {
+        for set in schema.value_sets().iter().filter(|set| self.0.is_none_or(|id| id == set.id)) {
+            if place.enter(set.id.0) {
+                place.pass(set.id.0);
+                visit(Some(Entity::ValueSetEntry(match state.value_sets.get(&set.id) {
+                    Some(entry) => decode(entry),
+                    None => v1::ValueSetEntry { value_set_id: set.id.0, members: Vec::new() },
+                })))?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 fn find(schema: &Schema, id: u32) -> Result<&ValueSet, EntityError> {

@@ -93,7 +93,7 @@ fn a_read_needs_a_device_and_a_pipeline_but_no_primary() {
     let switch = Switch::new(DeviceOptions::default());
     assert_eq!(switch.read("", vec![table(0)]), Err(Code::FailedPrecondition));
     let elsewhere = v1::ReadRequest { device_id: DEVICE + 1, ..Default::default() };
-    let error = switch.device.read(&elsewhere, T0).expect_err("no such device");
+    let error = switch.answer(elsewhere).expect_err("no such device");
     assert_eq!(error.code(), Code::NotFound);
 
     let mut switch = Switch::ready(DeviceOptions::default());
@@ -111,10 +111,10 @@ fn a_failed_request_of_a_batch_leaves_the_others_alone() {
         entities: vec![table(TABLE), v1::Entity::default(), table(TABLE)],
         ..Default::default()
     };
-    let outcome = switch.device.read(&request, T0).expect("read");
-    let failed: Vec<_> = outcome.outcomes.iter().map(Result::is_err).collect();
+    let (responses, outcomes) = switch.answer(request).expect("read");
+    let failed: Vec<_> = outcomes.iter().map(Result::is_err).collect();
     assert_eq!(failed, [false, true, false]);
-    let found: usize = outcome.responses.iter().map(|one| one.entities.len()).sum();
+    let found: usize = responses.iter().map(|one| one.entities.len()).sum();
     assert_eq!(found, 2);
 }
 
@@ -123,32 +123,77 @@ fn an_answer_without_entities_is_one_empty_message() {
     let switch = Switch::ready(DeviceOptions::default());
     let read = |entities| {
         let request = v1::ReadRequest { device_id: DEVICE, entities, ..Default::default() };
-        switch.device.read(&request, T0).expect("read").responses
+        switch.answer(request).expect("read").0
     };
     assert_eq!(read(vec![table(TABLE)]), [v1::ReadResponse::default()]);
     assert_eq!(read(Vec::new()), [v1::ReadResponse::default()]);
     assert_eq!(read(vec![v1::Entity::default()]), [], "the status says what is wrong");
 }
 
+/// An entry of the first table that carries metadata of this size.
+fn large(number: u32, bytes: usize) -> v1::Update {
+    let mut entity = host(TABLE, 0, 1);
+    if let Some(Kind::TableEntry(entry)) = &mut entity.entity {
+        let value = Bytes::copy_from_slice(&(number + 1).to_be_bytes());
+        let exact = v1::field_match::Exact { value };
+        entry.r#match[0].field_match_type = Some(v1::field_match::FieldMatchType::Exact(exact));
+        entry.metadata = vec![7; bytes].into();
+    }
+    insert(entity)
+}
+
+fn asking_for(entities: Vec<v1::Entity>) -> v1::ReadRequest {
+    v1::ReadRequest { device_id: DEVICE, entities, ..Default::default() }
+}
+
+#[test]
+fn an_answer_is_of_the_state_when_it_began() {
+    let mut switch = Switch::ready(DeviceOptions::default());
+    switch.write((0..10_000).map(|number| large(number, 100)).collect()).expect("written");
+    let before = switch.read("", vec![table(TABLE)]).expect("read");
+    let mut answer = switch.device.read(asking_for(vec![table(TABLE)]), T0).expect("read");
+    let ReadStep::Message(first) = answer.step() else { panic!("a full message") };
+    let last = before.last().expect("entries").clone();
+    let delete = v1::Update { r#type: UpdateType::Delete as i32, entity: Some(last.clone()) };
+    switch.write(vec![delete, large(10_000, 100)]).expect("written");
+    let (rest, _) = answer.into_whole();
+    let found: Vec<_> =
+        std::iter::once(first).chain(rest).flat_map(|message| message.entities).collect();
+    assert!(found == before, "in order, and each once");
+    let now = switch.read("", vec![table(TABLE)]).expect("read");
+    assert_eq!((now.len(), now.contains(&last)), (10_000, false));
+}
+
+#[test]
+fn a_read_is_limited_as_a_whole() {
+    let mut switch = Switch::ready(DeviceOptions::default());
+    switch.write((0..128).map(|number| large(number, 1 << 16)).collect()).expect("written");
+    let (mut received, mut answer) =
+        (0, switch.device.read(asking_for(vec![table(TABLE); 40]), T0).expect("read"));
+    let outcomes = loop {
+        match answer.step() {
+            ReadStep::Message(message) => received += prost::Message::encoded_len(&message) as u64,
+            ReadStep::Busy => {}
+            ReadStep::End(outcomes) => break outcomes,
+        }
+    };
+    assert!(received > MAX_READ_BYTES / 2 && received < MAX_READ_BYTES + (1 << 20), "{received}");
+    let refused = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+    let codes: Vec<_> = refused.map(EntityError::code).collect();
+    assert!(codes.len() < 10 && codes.len() > 5, "{codes:?}");
+    assert!(codes.iter().all(|code| *code == Code::ResourceExhausted), "{codes:?}");
+}
+
 #[test]
 fn a_large_answer_is_split() {
     let mut switch = Switch::ready(DeviceOptions::default());
-    let entry = |number: u32| {
-        let mut entity = host(TABLE, 0, 1);
-        if let Some(Kind::TableEntry(entry)) = &mut entity.entity {
-            let value = Bytes::copy_from_slice(&(number + 1).to_be_bytes());
-            let exact = v1::field_match::Exact { value };
-            entry.r#match[0].field_match_type = Some(v1::field_match::FieldMatchType::Exact(exact));
-            entry.metadata = vec![7; 100].into();
-        }
-        insert(entity)
-    };
+    let entry = |number| large(number, 100);
     let outcomes = switch.write((0..10_000).map(entry).collect()).expect("written");
     assert!(outcomes.iter().all(|code| *code == Code::Ok));
 
     let request =
         v1::ReadRequest { device_id: DEVICE, entities: vec![table(0)], ..Default::default() };
-    let responses = switch.device.read(&request, T0).expect("read").responses;
+    let responses = switch.answer(request).expect("read").0;
     let sizes: Vec<_> = responses.iter().map(prost::Message::encoded_len).collect();
     assert!(sizes.len() > 3 && sizes.iter().all(|size| *size < 512 * 1024), "{sizes:?}");
     assert!(responses[0].encoded_len() > 128 * 1024);
