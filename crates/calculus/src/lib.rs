@@ -120,6 +120,7 @@
 
 pub mod algebra;
 pub mod curve;
+mod excerpt;
 pub mod mppg;
 pub mod network;
 pub mod rational;

@@ -30,6 +30,7 @@ fn numbers_are_those_of_the_literature() {
     for (arguments, delay) in [
         (["-a", "sfa", "-m", "arbitrary", "--flow-of-interest", "lowest-priority"], "277/7"),
         (["-a", "sfa", "-m", "arbitrary", "--flow-of-interest", "interferes"], "302/7"),
+        // What the documentation says of DNC's GLOBAL_FIFO.
         (["-a", "sfa", "-m", "fifo", "--flow-of-interest", "interferes"], "9271/336"),
         (["-a", "sfa", "-m", "fifo", "--cross-traffic", "aggregate-pboo"], "379/14"),
         (["-a", "pmoo", "-m", "arbitrary", "--threads", "1"], "242/7"),

@@ -6,6 +6,7 @@ use super::segments;
 use super::syntax::{Comparison, Expression, Kind, Part, Statement};
 use super::{MppgError, Output, Value};
 use crate::curve::{Curve, Extended};
+use crate::excerpt::excerpt;
 use std::collections::BTreeMap;
 
 /// Variables, and the lines that gave them their values.
@@ -87,6 +88,7 @@ impl Session {
             match self.get(&name) {
                 Some(Value::Function(curve)) => functions.push((name, curve.clone())),
                 Some(Value::Number(_)) => {
+                    let name = excerpt(&name);
                     return Err((column, format!("`{name}` is a number: plots show functions")));
                 }
                 None => return Err((column, unknown(&name))),
@@ -177,13 +179,16 @@ impl Session {
     fn function(&self, name: &str) -> Result<&Curve, String> {
         match self.get(name) {
             Some(Value::Function(curve)) => Ok(curve),
-            Some(Value::Number(_)) => Err(format!("`{name}` is a number, not a function")),
+            Some(Value::Number(_)) => {
+                Err(format!("`{}` is a number, not a function", excerpt(name)))
+            }
             None => Err(unknown(name)),
         }
     }
 }
 
 fn unknown(name: &str) -> String {
+    let name = excerpt(name);
     format!("`{name}` is not known: assign it first with `{name} := ...`")
 }
 
@@ -219,8 +224,9 @@ fn compare(left: &Value, comparison: Comparison, right: &Value) -> Result<bool, 
         Comparison::NotEqual => Ok(a != b),
         Comparison::AtMost => at_most(&a, &b),
         Comparison::AtLeast => at_most(&b, &a),
-        Comparison::Less | Comparison::Greater => {
-            Err("functions are compared by `=`, `!=`, `<=` and `>=`".to_owned())
-        }
+        // The strict part of the order: all curves that start from 0 meet there, so that none would
+        // be below another if that had to hold at every time.
+        Comparison::Less => Ok(a != b && at_most(&a, &b)?),
+        Comparison::Greater => Ok(a != b && at_most(&b, &a)?),
     }
 }

@@ -1,6 +1,7 @@
 //! One line of a program to tokens with their columns.
 
 use super::MppgError;
+use crate::excerpt::excerpt;
 use crate::rational::Rational;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -16,9 +17,9 @@ pub(super) enum Token {
 impl Token {
     pub(super) fn describe(&self) -> String {
         match self {
-            Self::Number(number) => format!("`{number}`"),
-            Self::Name(name) => format!("`{name}`"),
-            Self::Text(text) => format!("\"{text}\""),
+            Self::Number(number) => format!("`{}`", excerpt(&number.to_string())),
+            Self::Name(name) => format!("`{}`", excerpt(name)),
+            Self::Text(text) => format!("\"{}\"", excerpt(text)),
             Self::Symbol(symbol) => format!("`{symbol}`"),
             Self::End => "the end of the line".to_owned(),
         }
@@ -34,14 +35,14 @@ const SYMBOLS: [&str; 29] = [
 /// The tokens of a line, each with its column from 1; the last is [`Token::End`].
 pub(super) fn tokens(line: &str, number: usize) -> Result<Vec<(Token, usize)>, MppgError> {
     let mut result = Vec::new();
-    let mut rest = line;
-    let column_of = |rest: &str| line.chars().count() - rest.chars().count() + 1;
+    // Columns count characters, and go along with what is read: a line may be long.
+    let (mut rest, mut column) = (line, 1);
     if rest.trim_start().starts_with('>') {
-        rest = "";
+        (rest, column) = ("", line.chars().count() + 1);
     }
     loop {
-        rest = rest.trim_start();
-        let column = column_of(rest);
+        let blanks = rest.len() - rest.trim_start().len();
+        rest = step(rest, blanks, &mut column);
         let Some(first) = rest.chars().next() else { break };
         if rest.starts_with("//") || first == '%' || first == '#' {
             break;
@@ -80,10 +81,16 @@ pub(super) fn tokens(line: &str, number: usize) -> Result<Vec<(Token, usize)>, M
             let message = format!("`{first}` has no meaning here");
             return Err(MppgError { line: number, column, message });
         };
-        rest = &rest[length..];
+        rest = step(rest, length, &mut column);
     }
-    result.push((Token::End, column_of(rest)));
+    result.push((Token::End, column));
     Ok(result)
+}
+
+/// What comes behind so many bytes, and its column.
+fn step<'a>(rest: &'a str, length: usize, column: &mut usize) -> &'a str {
+    *column += rest[..length].chars().count();
+    &rest[length..]
 }
 
 /// The line without the comment at its end.

@@ -38,7 +38,8 @@
 //! * Products bind tighter than sums, minima and maxima; all group from the left, so that
 //!   `f / 1/2` is `(f / 1) / 2` (as in Nancy-Playground, unlike the original).
 //! * `plot(f, g, xlim=[0, 10], main="title")` and `plotTikz` are handed out, not drawn;
-//!   `assert(a <= b)` knows `=`, `!=`, `<=`, `>=`, and `<`, `>` for numbers; `printExpression(f)`
+//!   `assert(a <= b)` knows `=`, `!=`, `<=`, `>=`, `<`, `>`, where a function is `<` another if it is
+//!   nowhere above and somewhere below it; `printExpression(f)`
 //!   gives what was assigned. Comments start with `//`, `%`, `#`, or, on a line of their own, `>`.
 
 mod evaluate;
@@ -120,15 +121,18 @@ pub fn run(program: &str) -> Result<Vec<Output>, MppgError> {
     let mut outputs = Vec::new();
     let mut lines = program.lines().enumerate().peekable();
     while let Some((index, line)) = lines.next() {
-        let mut statement = line.to_owned();
-        // Where in the statement each further line begins.
+        let (mut statement, mut last, mut length) = (String::new(), line, 0);
+        // Where in the statement each further line begins, in characters.
         let mut joints = Vec::new();
         while let Some((next, more)) = lines.next_if(|(_, more)| continues(more)) {
-            statement = lexer::without_comment(&statement).to_owned();
+            let before = lexer::without_comment(last);
+            statement.push_str(before);
             statement.push(' ');
-            joints.push((statement.chars().count(), next));
-            statement.push_str(more);
+            length += before.chars().count() + 1;
+            joints.push((length, next));
+            last = more;
         }
+        statement.push_str(last);
         session.begin_line(index);
         let output = session.execute(&statement).map_err(|mut error| {
             if let Some((start, line)) = joints.iter().rfind(|(start, _)| error.column > *start) {

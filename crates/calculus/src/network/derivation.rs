@@ -76,8 +76,8 @@ impl Derivation {
                         server(at),
                         describe::curve(arrival),
                         describe::curve(service),
-                        describe::extended(delay),
-                        describe::extended(backlog),
+                        describe::bound(delay),
+                        describe::bound(backlog),
                     ));
                 }
                 Step::LeftOver(left) if left.cross.is_empty() => lines.push(format!(
@@ -122,7 +122,7 @@ impl Derivation {
                     }
                     let all: Vec<String> = delays
                         .iter()
-                        .map(|(at, delay)| format!("{} {}", server(at), describe::extended(delay)))
+                        .map(|(at, delay)| format!("{} {}", server(at), describe::bound(delay)))
                         .collect();
                     lines.push(format!("delays by total flow analysis: {}", all.join(", ")));
                     let how = if *optimal {

@@ -26,6 +26,95 @@ pub fn number(value: &Rational) -> String {
     }
 }
 
+/// Which way a number that is not written out may be off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Round {
+    /// What is written is at least the number: for bounds from above.
+    Up,
+    /// What is written is at most the number: for what happened in runs.
+    Down,
+}
+
+/// A number with so many significant digits, exactly where these are enough. Computed in whole
+/// numbers: doubles are off by themselves, and a bound that is written below its value is none.
+#[must_use]
+pub fn rounded(value: &Rational, digits: u32, round: Round) -> String {
+    let digits = i64::from(digits.max(1));
+    if value.is_zero() {
+        return "0".to_owned();
+    }
+    let mut magnitude = magnitude(value);
+    let scaled = value * &power_of_ten(digits - 1 - magnitude);
+    let mut whole = match round {
+        Round::Up => scaled.ceil(),
+        Round::Down => scaled.floor(),
+    };
+    let exact = whole == scaled;
+    // 9.9999999 has become 10.
+    if whole.abs() >= power_of_ten(digits) {
+        magnitude += 1;
+        whole = whole / Rational::from(10);
+    }
+    let behind = digits - 1 - magnitude;
+    let text = if (-5..9).contains(&magnitude) {
+        match usize::try_from(behind) {
+            Ok(behind) => place_point(&whole.to_string(), behind),
+            Err(_) => (whole * power_of_ten(-behind)).to_string(),
+        }
+    } else {
+        let mantissa = place_point(&whole.to_string(), usize::try_from(digits - 1).unwrap_or(0));
+        let mantissa = if exact { without_zeros(&mantissa) } else { &mantissa };
+        return format!("{mantissa}e{magnitude}");
+    };
+    if exact { without_zeros(&text).to_owned() } else { text }
+}
+
+/// The exponent of the first digit: 0 from 1 to below 10.
+fn magnitude(value: &Rational) -> i64 {
+    let value = value.abs();
+    let text = value.to_string();
+    let (numerator, denominator) = text.split_once('/').unwrap_or((&text, "1"));
+    // Each is within a factor of ten below a power of ten, so that one step at most is missing.
+    let estimate = numerator.len() as i64 - denominator.len() as i64;
+    if value < power_of_ten(estimate) { estimate - 1 } else { estimate }
+}
+
+fn power_of_ten(exponent: i64) -> Rational {
+    let (mut power, mut square) = (Rational::ONE, Rational::from(10));
+    let mut left = exponent.unsigned_abs();
+    while left > 0 {
+        if left % 2 == 1 {
+            power = power * &square;
+        }
+        square = &square * &square;
+        left /= 2;
+    }
+    if exponent < 0 { power.reciprocal().unwrap_or(Rational::ZERO) } else { power }
+}
+
+/// A decimal fraction without the zeros at its end.
+fn without_zeros(text: &str) -> &str {
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => text,
+    }
+}
+
+/// A bound from above as people read it: as [`extended`], but never below the value.
+#[must_use]
+pub fn bound(value: &Extended) -> String {
+    match value {
+        Extended::Finite(value) => {
+            let text = number(value);
+            match text.starts_with('~') {
+                true => format!("~{}", rounded(value, DIGITS as u32, Round::Up)),
+                false => text,
+            }
+        }
+        infinite => extended(infinite),
+    }
+}
+
 /// The same, or "unbounded".
 #[must_use]
 pub fn extended(value: &Extended) -> String {
@@ -134,6 +223,48 @@ mod tests {
             assert_eq!(number(&value.parse().expect("a number")), expected);
         }
         assert_eq!(extended(&Extended::PositiveInfinity), "unbounded");
+    }
+
+    #[test]
+    fn no_rounded_number_says_more_than_is_true() {
+        for (value, up, down) in [
+            // What was printed as 0.0001227601: the double of the scaled value is not whole.
+            ("0.00012276", "0.00012276", "0.00012276"),
+            ("1/3", "0.3333334", "0.3333333"),
+            ("-1/3", "-0.3333333", "-0.3333334"),
+            ("99999999/10", "10000000", "9999999"),
+            ("9999999.9", "10000000", "9999999"),
+            ("123456789", "123456800", "123456700"),
+            ("1/700000", "1.428572e-6", "1.428571e-6"),
+            ("0.0000012276", "1.2276e-6", "1.2276e-6"),
+            ("10000000000000/3", "3.333334e12", "3.333333e12"),
+            ("2e15", "2e15", "2e15"),
+            ("0", "0", "0"),
+            ("10", "10", "10"),
+        ] {
+            let value: Rational = value.parse().expect("a number");
+            assert_eq!(rounded(&value, 7, Round::Up), up, "{value}");
+            assert_eq!(rounded(&value, 7, Round::Down), down, "{value}");
+        }
+        // Whatever the number: what is read back is on the right side, and close.
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..2_000 {
+            let mut next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                i64::try_from(state >> 20).unwrap_or(1).max(1)
+            };
+            let exponent = next() % 40 - 20;
+            let value = Rational::ratio(next(), next()) * power_of_ten(exponent);
+            let read = |round| -> Rational {
+                rounded(&value, 7, round).parse().expect("a number is written")
+            };
+            let (up, down) = (read(Round::Up), read(Round::Down));
+            assert!(down <= value && value <= up, "{down} {value} {up}");
+            assert!((up - down) * power_of_ten(6) <= value, "{value}");
+            let shown = bound(&Extended::Finite(value.clone()));
+            let shown: Rational = shown.trim_start_matches('~').parse().expect("a number");
+            assert!(shown >= value, "{shown} is below {value}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
+use crate::excerpt::excerpt;
 use crate::{Curve, Rational};
 
 /// A server, by its place in its network.
@@ -167,7 +168,7 @@ pub enum ModelError {
     #[error("the network has no {0}; give at least one")]
     Nothing(&'static str),
     /// Two servers, or two flows, have one name.
-    #[error("two {kind}s are named '{name}'; rename one")]
+    #[error("two {kind}s are named '{}'; rename one", excerpt(.name))]
     Duplicate {
         /// Server or flow.
         kind: &'static str,
@@ -175,7 +176,11 @@ pub enum ModelError {
         name: String,
     },
     /// A path names a server that is not there.
-    #[error("flow '{flow}' visits server '{server}', which is not in the network")]
+    #[error(
+        "flow '{}' visits server '{}', which is not in the network",
+        excerpt(.flow),
+        excerpt(.server)
+    )]
     MissingServer {
         /// The flow.
         flow: String,
@@ -183,12 +188,14 @@ pub enum ModelError {
         server: String,
     },
     /// A flow visits nothing.
-    #[error("flow '{0}' has an empty path; name the servers that it visits")]
+    #[error("flow '{}' has an empty path; name the servers that it visits", excerpt(.0))]
     EmptyPath(String),
     /// A flow comes back to a server.
     #[error(
-        "flow '{flow}' visits server '{server}' twice; a path visits each server once, so give the \
-         second pass a server of its own"
+        "flow '{}' visits server '{}' twice; a path visits each server once, so give the second \
+         pass a server of its own",
+        excerpt(.flow),
+        excerpt(.server)
     )]
     CyclicPath {
         /// The flow.
@@ -207,10 +214,10 @@ pub enum ModelError {
         fault: &'static str,
     },
     /// A packet size is negative.
-    #[error("the maximum packet size of flow '{0}' is negative")]
+    #[error("the maximum packet size of flow '{}' is negative", excerpt(.0))]
     Packet(String),
     /// A link connects servers that no flow visits one after the other.
-    #[error("the link from '{from}' to '{to}' is on no flow's path")]
+    #[error("the link from '{}' to '{}' is on no flow's path", excerpt(.from), excerpt(.to))]
     UnusedLink {
         /// From.
         from: String,
@@ -218,7 +225,11 @@ pub enum ModelError {
         to: String,
     },
     /// Two links connect the same servers.
-    #[error("there are two links from '{from}' to '{to}'; join them into one")]
+    #[error(
+        "there are two links from '{}' to '{}'; join them into one",
+        excerpt(.from),
+        excerpt(.to)
+    )]
     DoubleLink {
         /// From.
         from: String,
@@ -335,9 +346,11 @@ impl NetworkBuilder {
             if !turns.contains_key(&(link.from, link.to)) {
                 return Err(ModelError::UnusedLink { from, to });
             }
-            check_curve("shaping curve", &link.shaping, || {
-                format!("the link from '{from}' to '{to}'")
-            })?;
+            let owner = || format!("the link from '{}' to '{}'", excerpt(&from), excerpt(&to));
+            check_curve("shaping curve", &link.shaping, owner)?;
+            if let Some(server) = self.servers.get(link.from.index()) {
+                check_above("shaping curve", &link.shaping, server, owner)?;
+            }
             if links.insert((link.from, link.to), link.shaping).is_some() {
                 return Err(ModelError::DoubleLink { from, to });
             }
@@ -371,15 +384,34 @@ fn unique<'a>(
 }
 
 fn check_server(server: &Server) -> Result<(), ModelError> {
-    let owner = || format!("server '{}'", server.name);
+    let owner = || format!("server '{}'", excerpt(&server.name));
     check_curve("service curve", &server.service, owner)?;
     if let Some(curve) = &server.maximum_service {
         check_curve("maximum service curve", curve, owner)?;
+        check_above("maximum service curve", curve, server, owner)?;
     }
     if let Some(curve) = &server.shaping {
         check_curve("shaping curve", curve, owner)?;
+        check_above("shaping curve", curve, server, owner)?;
     }
     Ok(())
+}
+
+/// What limits the output must let through what the server promises: both cannot be true otherwise,
+/// and a bound that uses both would be too small.
+fn check_above(
+    curve: &'static str,
+    limit: &Curve,
+    server: &Server,
+    owner: impl Fn() -> String,
+) -> Result<(), ModelError> {
+    // Curves whose periods have no small common multiple cannot be compared; they are believed.
+    if server.service.is_at_most(limit).unwrap_or(true) {
+        return Ok(());
+    }
+    let fault = "is below its service curve somewhere: it cannot serve more than it lets out; lower \
+                 the service curve, or give what shapes a server of its own";
+    Err(ModelError::Curve { curve, owner: owner(), fault })
 }
 
 fn check_flow(flow: &Flow, servers: &[Server]) -> Result<(), ModelError> {
@@ -400,7 +432,7 @@ fn check_flow(flow: &Flow, servers: &[Server]) -> Result<(), ModelError> {
     if flow.maximum_packet.is_negative() {
         return Err(ModelError::Packet(flow.name.clone()));
     }
-    check_curve("arrival curve", &flow.arrival, || format!("flow '{}'", flow.name))
+    check_curve("arrival curve", &flow.arrival, || format!("flow '{}'", excerpt(&flow.name)))
 }
 
 fn check_curve(

@@ -1,6 +1,7 @@
 //! Text to rational and back, exactly: `67/100`, `0.67`, `6.7e-1` are one number.
 
 use super::{Rational, Repr};
+use crate::excerpt::excerpt;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Pow, Zero};
@@ -18,11 +19,12 @@ const LARGEST_EXPONENT: i32 = 4096;
 pub enum ParseRationalError {
     /// Not a number in one of the accepted forms.
     #[error(
-        "`{0}` is not a number: write a whole number, a decimal such as 0.67 or 1.5e-3, or a fraction such as 67/100"
+        "`{}` is not a number: write a whole number, a decimal such as 0.67 or 1.5e-3, or a fraction such as 67/100",
+        excerpt(.0)
     )]
     Malformed(String),
     /// The part after the slash is zero.
-    #[error("`{0}` divides by zero")]
+    #[error("`{}` divides by zero", excerpt(.0))]
     ZeroDenominator(String),
     /// The text or its exponent is beyond what is accepted.
     #[error(

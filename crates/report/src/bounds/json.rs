@@ -1,7 +1,8 @@
-//! `result.json` of bounds: every number exact, as text, and as the nearest double.
+//! `result.json` of bounds: every number exact, as text, and as a double: bounds
+//! rounded up, runs rounded down.
 
 use calculus::network::{Assessed, Source, describe};
-use calculus::{Curve, Extended};
+use calculus::{Curve, Extended, Rational};
 use serde_json::{Value, json};
 
 use super::Bounds;
@@ -22,8 +23,8 @@ pub fn to_json(bounds: &Bounds<'_>) -> String {
                 flow.path.iter().map(|id| network.server(*id).name.as_str()).collect();
             let run = row.first()?.run.as_ref().map(|run| {
                 json!({
-                    "delay": number(&Extended::from(&run.delay)),
-                    "backlog": number(&Extended::from(&run.backlog)),
+                    "delay": seen(&run.delay),
+                    "backlog": seen(&run.backlog),
                 })
             });
             Some(json!({
@@ -99,12 +100,17 @@ fn source(bounds: &Bounds<'_>, source: &Source) -> Value {
     })
 }
 
-/// Exact text, and the nearest double; no double if it is infinite.
+/// A bound: exact text, and the smallest double that is not below it; no double if it is infinite.
 fn number(value: &Extended) -> Value {
     json!({
         "exact": value.to_string(),
-        "value": value.finite().map(calculus::Rational::to_f64),
+        "value": value.finite().map(Rational::to_f64_up),
     })
+}
+
+/// What happened in a run: exact text, and the largest double that is not above it.
+fn seen(value: &Rational) -> Value {
+    json!({"exact": value.to_string(), "value": value.to_f64_down()})
 }
 
 /// A curve by name, and exactly in the language of min-plus programs.

@@ -42,7 +42,7 @@ pub fn curves(bounds: &Bounds<'_>, assessed: &Assessed) -> String {
         description: format!(
             "Cumulative data over time. The delay bound, {}, is the greatest horizontal distance \
              between arrivals and left-over service.",
-            describe::extended(&bounds.time(&bound.delay))
+            describe::bound(&bounds.time(&bound.delay))
         ),
         x: Axis::linear(format!("time in {}", bounds.time_unit.name), Unit::Index),
         y: Axis::linear(format!("data in {}", bounds.data_unit.name), Unit::Index),

@@ -1,6 +1,6 @@
 //! The table in the terminal.
 
-use calculus::network::describe::extended;
+use calculus::network::describe::{self, Round, extended, rounded};
 use calculus::network::{Analysis, FlowOfInterest, Source};
 use calculus::{Extended, Rational};
 
@@ -9,14 +9,7 @@ use crate::format::printable;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
 /// Digits of a figure that is not exact.
-const DIGITS: usize = 7;
-
-/// Which way a figure may be off.
-#[derive(Clone, Copy)]
-enum Round {
-    Up,
-    Down,
-}
+const DIGITS: u32 = 7;
 
 /// Flows and servers shown at most; the rest is in the JSON.
 const ROWS: usize = 200;
@@ -114,8 +107,9 @@ fn of_one(bounds: &Bounds<'_>) -> Grid {
             Some(value) => figure(bounds, &Extended::from(value), time, Round::Down),
             None => "-".to_owned(),
         };
-        let tight =
-            assessed.tightness().map_or_else(String::new, |t| format!("{:.0} %", 100.0 * t));
+        let tight = assessed
+            .tightness()
+            .map_or_else(String::new, |t| format!("{:.0} %", (100.0 * t).floor()));
         grid.row(vec![
             Cell::new(printable(&bounds.network.flow(bound.flow).name)),
             Cell::painted(
@@ -208,7 +202,7 @@ fn derivations(bounds: &Bounds<'_>, layout: Layout) -> String {
         for line in bound.delay_by.derivation.lines(bounds.network) {
             out.push_str(&layout.paragraph("  ", &printable(&line), Paint::Plain));
         }
-        let total = format!("delay {}", extended(&bound.delay));
+        let total = format!("delay {}", describe::bound(&bound.delay));
         out.push_str(&layout.paragraph("  ", &total, Paint::Plain));
         let output =
             format!("output arrivals {}", calculus::network::describe::curve(&bound.output));
@@ -255,23 +249,8 @@ fn figure(bounds: &Bounds<'_>, value: &Extended, time: bool, round: Round) -> St
     let value = if time { bounds.time(value) } else { bounds.data(value) };
     let Extended::Finite(exact) = &value else { return extended(&value) };
     let written = extended(&value);
-    if !written.starts_with('~') && written.len() <= DIGITS + 2 {
+    if !written.starts_with('~') && written.len() <= DIGITS as usize + 2 {
         return written;
     }
-    let double = match round {
-        Round::Up => exact.to_f64_up(),
-        Round::Down => exact.to_f64_down(),
-    };
-    let magnitude = double.abs().log10().floor();
-    let steps = 10_f64.powf(DIGITS as f64 - 1.0 - magnitude);
-    let rounded = match round {
-        Round::Up => (double * steps).ceil() / steps,
-        Round::Down => (double * steps).floor() / steps,
-    };
-    if (-5.0..9.0).contains(&magnitude) {
-        let decimals = (DIGITS as f64 - 1.0 - magnitude).max(0.0) as usize;
-        format!("{rounded:.decimals$}")
-    } else {
-        format!("{rounded:.*e}", DIGITS - 1)
-    }
+    rounded(exact, DIGITS, round)
 }

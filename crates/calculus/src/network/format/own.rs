@@ -6,6 +6,7 @@ use super::curves::{Bounds, curve};
 use super::quantity::{Dimension, Units, unit};
 use super::tree::{Fields, Node};
 use super::{FormatError, path};
+use crate::excerpt::excerpt;
 use crate::network::{
     Flow, Link, Multiplexing, Network, NetworkBuilder, Priority, Server, ServerId, Unit,
 };
@@ -66,7 +67,7 @@ fn units(fields: &Fields<'_>) -> Result<Units, FormatError> {
         let text = node.text()?;
         match unit(text, dimension) {
             Some(size) => Ok(Some(size)),
-            None => Err(node.fault(format!("'{text}' is no such unit"))),
+            None => Err(node.fault(format!("'{}' is no such unit", excerpt(text)))),
         }
     };
     let mut units = Units::default();
@@ -141,7 +142,7 @@ fn link(
         servers
             .get(text)
             .copied()
-            .ok_or_else(|| node.fault(format!("'{text}' is not the name of a server")))
+            .ok_or_else(|| node.fault(format!("'{}' is not the name of a server", excerpt(text))))
     };
     Ok(Link {
         from: server("from")?,

@@ -7,6 +7,7 @@ use crate::Rational;
 
 use super::FormatError;
 use super::tree::{Node, Tree};
+use crate::excerpt::excerpt;
 
 /// What a number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,19 +57,35 @@ impl Units {
     /// Reads a text.
     pub(crate) fn parse(&self, text: &str, dimension: Dimension) -> Result<Rational, String> {
         let text = text.trim();
+        if is_not_finite(text) {
+            let text = excerpt(text);
+            return Err(format!(
+                "'{text}' is not a finite number; give one such as 0.67 or 1.5e-3"
+            ));
+        }
         let (number, suffix) = split(text);
         let unit = match suffix {
             "" => self.of(dimension).clone(),
             suffix => unit(suffix, dimension).ok_or_else(|| {
-                format!("'{text}' has no unit of {}; {}", name(dimension), examples(dimension))
+                let (text, name) = (excerpt(text), name(dimension));
+                format!("'{text}' has no unit of {name}; {}", examples(dimension))
             })?,
         };
-        let number: Rational = number.parse().map_err(|error| format!("'{text}': {error}"))?;
+        let number: Rational =
+            number.parse().map_err(|error| format!("'{}': {error}", excerpt(text)))?;
         if number.is_negative() {
-            return Err(format!("'{text}' is negative"));
+            return Err(format!("'{}' is negative", excerpt(text)));
         }
         Ok(number * unit)
     }
+}
+
+/// Whether it is what programs write for numbers that are none or have no end, such as `nan`,
+/// `-inf` or `Infinity Mbps`.
+fn is_not_finite(text: &str) -> bool {
+    let word = text.trim_start_matches(['+', '-']);
+    let word = word.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    ["nan", "inf", "infinity", "infinite"].iter().any(|other| word.eq_ignore_ascii_case(other))
 }
 
 /// Where the number ends: at the first letter that is no exponent.

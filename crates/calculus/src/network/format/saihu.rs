@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use super::quantity::{Dimension, Units, unit};
 use super::tree::{Fields, Node};
 use super::{FormatError, path};
+use crate::excerpt::excerpt;
 use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit};
 use crate::{Curve, Rational};
 
@@ -83,7 +84,8 @@ fn units(fields: &Fields<'_>, outside: &Units) -> Result<Units, FormatError> {
     let of = |name: &str, dimension: Dimension, outside: &Rational| {
         let Some(node) = fields.get(name) else { return Ok(outside.clone()) };
         let text = node.text()?;
-        unit(text, dimension).ok_or_else(|| node.fault(format!("'{text}' is no such unit")))
+        unit(text, dimension)
+            .ok_or_else(|| node.fault(format!("'{}' is no such unit", excerpt(text))))
     };
     Ok(Units {
         time: of("time_unit", Dimension::Time, &outside.time)?,

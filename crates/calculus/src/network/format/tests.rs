@@ -248,3 +248,173 @@ fn faults_of_other_formats_name_their_place() {
     }
     insta::assert_snapshot!(said);
 }
+
+/// Many flows of one line, the last of which is wrong.
+fn many_in_json(flows: usize) -> String {
+    let flow = |f: usize| {
+        let rate = if f + 1 == flows { "[]".to_owned() } else { f.to_string() };
+        format!(r#"{{"name": "f{f}", "path": ["a"], "arrival": {{"rate": {rate}}}}}"#)
+    };
+    let flows: Vec<String> = (0..flows).map(flow).collect();
+    let server = r#"{"name": "a", "service": {"rate": 1e9}}"#;
+    format!("{{\"server\": [{server}],\n\"flow\": [\n{}]}}", flows.join(",\n"))
+}
+
+#[test]
+fn the_line_of_a_fault_is_found_in_large_files() {
+    // Each value has a line. Where finding one takes as long as the file is, this takes an hour.
+    let flows = 20_000;
+    let said = read(&many_in_json(flows), Format::Json).expect_err("a fault").to_string();
+    assert_eq!(
+        said,
+        format!(
+            "line {}: flow[{}].arrival.rate is a list; a number is needed",
+            flows + 2,
+            flows - 1
+        )
+    );
+    let mut toml = "[[server]]\nname = \"a\"\nservice = { rate = 1e9 }\n".to_owned();
+    for flow in 0..flows {
+        toml +=
+            &format!("[[flow]]\nname = \"f{flow}\"\npath = [\"a\"]\narrival = {{ rate = 1 }}\n");
+    }
+    toml += "[[flow]]\nname = \"last\"\npath = [\"a\"]\narrival = { rate = -1 }\n";
+    let said = read(&toml, Format::Toml).expect_err("a fault").to_string();
+    let line = 3 + 4 * flows + 4;
+    assert_eq!(said, format!("line {line}: flow[{flows}].arrival.rate '-1' is negative"));
+}
+
+const SERVER: &str = "[[server]]\nname = \"a\"\nservice = { rate = 3 }\n";
+
+fn fault(text: &str, format: Format) -> String {
+    read(text, format).expect_err("a fault").to_string()
+}
+
+#[test]
+fn a_field_of_json_that_is_there_twice_is_named() {
+    let text = "{\"server\": [{\"name\": \"a\",\n\"service\": {\"rate\": 1},\n\"service\": {\"rate\": 9}}]}";
+    assert_eq!(
+        fault(text, Format::Json),
+        "line 3: server[0].service is there twice, first in line 2"
+    );
+    let text = "{\"servers\": [], \"flows\": [],\n \"servers\": []}";
+    assert_eq!(fault(text, Format::Json), "line 2: servers is there twice, first in line 1");
+}
+
+#[test]
+fn numbers_that_are_none_are_named() {
+    for word in ["nan", "inf", "-inf", "+nan"] {
+        let text = format!(
+            "{SERVER}[[flow]]\nname = \"f\"\npath = [\"a\"]\narrival = {{ rate = {word} }}\n"
+        );
+        let said = fault(&text, Format::Toml);
+        let expected = format!("line 7: flow[0].arrival.rate '{word}' is not a finite number");
+        assert!(said.starts_with(&expected), "{said}");
+    }
+    for word in ["Infinity", "NaN Mbps", "-inf"] {
+        let text =
+            format!("{{\"server\": [{{\"name\": \"a\", \"service\": {{\"rate\": \"{word}\"}}}}]}}");
+        let said = fault(&text, Format::Json);
+        assert!(said.contains(&format!("'{word}' is not a finite number")), "{said}");
+    }
+    // Python writes these without quotes.
+    for word in ["NaN", "Infinity", "-Infinity"] {
+        let text =
+            format!("{{\"server\": [\n{{\"name\": \"a\", \"service\": {{\"rate\": {word}}}}}]}}");
+        let said = fault(&text, Format::Json);
+        let word = word.trim_start_matches('-');
+        assert!(said.starts_with(&format!("line 2: '{word}' is no number in JSON")), "{said}");
+    }
+}
+
+#[test]
+fn what_is_long_is_not_echoed() {
+    let long = "9".repeat(100_000);
+    let name = "x".repeat(100_000);
+    let flow = |name: &str, rate: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\npath = [\"a\", \"a\"]\narrival = {{ rate = \"{rate}\" }}\n"
+        )
+    };
+    for (text, format) in [
+        (format!("{SERVER}{}", flow("f", &long)), Format::Toml),
+        (format!("{SERVER}{}", flow("f", &format!("1{name}"))), Format::Toml),
+        (format!("{SERVER}{}", flow(&name, "1")), Format::Toml),
+        (format!("{SERVER}{name} = 1\n"), Format::Toml),
+        (format!("{SERVER}{name}\n"), Format::Toml),
+        (format!("time-unit = \"{name}\"\n{SERVER}"), Format::Toml),
+        (format!("{{\"{name}\": {{\"{name}\": 1}}}}"), Format::Json),
+        (
+            format!(
+                "{{\"servers\": [{{\"name\": \"{name}\", \"service_curve\": {{\"rates\": [{long}], \"latencies\": [1]}}}}], \"flows\": []}}"
+            ),
+            Format::Json,
+        ),
+        (
+            format!("<elements><network/><link from=\"{name}\" to=\"{name}\"/></elements>"),
+            Format::Xml,
+        ),
+        (format!("<{name} name=\"{name}\"/>"), Format::Xml),
+        (format!("<{name}></{name}{name}>"), Format::Xml),
+    ] {
+        let said = fault(&text, format);
+        assert!(said.len() < 1_000, "{} characters: {}", said.len(), &said[..300]);
+    }
+}
+
+#[test]
+fn brackets_without_end_are_refused() {
+    let brackets = 100_000;
+    for (text, format) in [
+        (format!("a = {}", "[".repeat(brackets)), Format::Toml),
+        (format!("a = {}{}", "[".repeat(brackets), "]".repeat(brackets)), Format::Toml),
+        (format!("{}a = 1", "{ b = ".repeat(brackets)), Format::Toml),
+        (format!("[{}]", vec!["a"; brackets].join(".")), Format::Toml),
+        (format!("{} = 1", vec!["a"; brackets].join(".")), Format::Toml),
+        ("[".repeat(brackets), Format::Json),
+        (format!("{{\"a\": {}{}}}", "[".repeat(brackets), "]".repeat(brackets)), Format::Json),
+        ("{\"a\":".repeat(brackets), Format::Json),
+        ("<a>".repeat(brackets), Format::Xml),
+    ] {
+        let said = fault(&text, format);
+        assert!(said.len() < 1_000, "{}", &said[..300]);
+    }
+}
+
+#[test]
+fn what_limits_a_server_lets_its_service_through() {
+    let with = |limit: &str| {
+        let server = format!(
+            "[[server]]\nname = \"a\"\nservice = {{ rate-latency = {{ rate = 3, latency = 1 }} }}\n{limit}\n"
+        );
+        let flow = "[[flow]]\nname = \"f\"\npath = [\"a\", \"b\"]\narrival = { rate = 1 }\n";
+        format!("{server}[[server]]\nname = \"b\"\nservice = {{ rate = 3 }}\n{flow}")
+    };
+    for limit in [
+        "shaping = { rate = 3 }",
+        "maximum-service = { rate = 3 }",
+        "shaping = { token-bucket = { burst = 1, rate = 3 } }",
+    ] {
+        read(&with(limit), Format::Toml).expect("a network");
+    }
+    // Below in the long run, and only for a while.
+    for (limit, curve) in [
+        ("shaping = { rate = 2 }", "shaping curve"),
+        (
+            "shaping = [{ rate = 9 }, { token-bucket = { burst = 0.1, rate = 2.9 } }]",
+            "shaping curve",
+        ),
+        ("shaping = { rate-latency = { rate = 3, latency = 2 } }", "shaping curve"),
+        ("maximum-service = { rate-latency = { rate = 9, latency = 2 } }", "maximum service curve"),
+    ] {
+        let said = fault(&with(limit), Format::Toml);
+        let expected = format!("the {curve} of server 'a' is below its service curve somewhere");
+        assert!(said.starts_with(&expected), "{limit}: {said}");
+    }
+    let link =
+        format!("{}[[link]]\nfrom = \"a\"\nto = \"b\"\nshaping = {{ rate = 2 }}\n", with(""));
+    assert!(
+        fault(&link, Format::Toml)
+            .starts_with("the shaping curve of the link from 'a' to 'b' is below")
+    );
+}

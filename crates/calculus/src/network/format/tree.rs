@@ -4,11 +4,14 @@
 //! stays as it was written until somebody knows its unit; see [`super::quantity`].
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::FormatError;
+use crate::excerpt::excerpt;
 
 /// Objects within objects, at most.
 const DEEPEST: usize = 64;
@@ -38,24 +41,31 @@ pub(crate) enum Tree {
 impl Node {
     /// Reads TOML.
     pub(crate) fn of_toml(text: &str) -> Result<Self, FormatError> {
-        let document = Document::parse(text.to_owned()).map_err(|error| {
-            let line = error.span().map_or(0, |span| line(text, span.start));
-            FormatError::Syntax { line, message: error.message().trim().replace('\n', "; ") }
+        let source = Source::new(text);
+        let document = Document::parse(text).map_err(|error| {
+            let line = error.span().map_or(0, |span| source.line(span.start));
+            let message = error.message().trim().replace('\n', "; ");
+            FormatError::Syntax { line, message: excerpt(&message).into_owned() }
         })?;
-        toml_table(text, document.as_table(), 1, String::new(), 0)
+        toml_table(&source, document.as_table(), 1, String::new(), 0)
     }
 
     /// Reads JSON.
     pub(crate) fn of_json(text: &str) -> Result<Self, FormatError> {
-        let raw: &RawValue = serde_json::from_str(text).map_err(|error| json_fault(&error))?;
-        json(text, raw, String::new(), 0)
+        let source = Source::new(text);
+        let raw: &RawValue =
+            serde_json::from_str(text).map_err(|error| json_fault(text, 0, &error))?;
+        json(&source, raw, String::new(), 0)
     }
 
     /// A fault at this place.
     pub(crate) fn fault(&self, message: impl Into<String>) -> FormatError {
         FormatError::Field {
             line: self.line,
-            path: if self.path.is_empty() { "the file".to_owned() } else { self.path.clone() },
+            path: match self.path.as_str() {
+                "" => "the file".to_owned(),
+                path => excerpt(path).into_owned(),
+            },
             message: message.into(),
         }
     }
@@ -150,9 +160,24 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn line(text: &str, offset: usize) -> usize {
-    let before = text.as_bytes().get(..offset).unwrap_or_default();
-    1 + before.iter().filter(|byte| **byte == b'\n').count()
+/// A text and where its lines begin: every value has a line, so that finding one must not depend
+/// on how long the text is.
+struct Source<'t> {
+    text: &'t str,
+    /// Where each line but the first begins.
+    starts: Vec<usize>,
+}
+
+impl<'t> Source<'t> {
+    fn new(text: &'t str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self { text, starts: ends.map(|(end, _)| end + 1).collect() }
+    }
+
+    /// The line, from 1, of a place in the text.
+    fn line(&self, offset: usize) -> usize {
+        1 + self.starts.partition_point(|start| *start <= offset)
+    }
 }
 
 fn join(path: &str, name: &str) -> String {
@@ -162,13 +187,13 @@ fn join(path: &str, name: &str) -> String {
 fn too_deep(path: &str) -> FormatError {
     FormatError::Field {
         line: 0,
-        path: path.to_owned(),
+        path: excerpt(path).into_owned(),
         message: format!("is nested more than {DEEPEST} levels deep"),
     }
 }
 
 fn toml_table(
-    text: &str,
+    source: &Source<'_>,
     table: &dyn TableLike,
     at: usize,
     path: String,
@@ -180,16 +205,16 @@ fn toml_table(
     let mut fields = BTreeMap::new();
     for (name, item) in table.iter() {
         let key_line =
-            table.key(name).and_then(|key| key.span()).map(|span| line(text, span.start));
-        let line = key_line.or_else(|| item.span().map(|span| line(text, span.start)));
-        let node = toml_item(text, item, line.unwrap_or(at), join(&path, name), depth + 1)?;
+            table.key(name).and_then(|key| key.span()).map(|span| source.line(span.start));
+        let line = key_line.or_else(|| item.span().map(|span| source.line(span.start)));
+        let node = toml_item(source, item, line.unwrap_or(at), join(&path, name), depth + 1)?;
         fields.insert(name.to_owned(), node);
     }
     Ok(Node { line: at, path, value: Tree::Object(fields) })
 }
 
 fn toml_item(
-    text: &str,
+    source: &Source<'_>,
     item: &Item,
     at: usize,
     path: String,
@@ -197,13 +222,13 @@ fn toml_item(
 ) -> Result<Node, FormatError> {
     match item {
         Item::None => Ok(Node { line: at, path, value: Tree::Nothing }),
-        Item::Value(value) => toml_value(text, value, at, path, depth),
-        Item::Table(table) => toml_table(text, table, at, path, depth),
+        Item::Value(value) => toml_value(source, value, at, path, depth),
+        Item::Table(table) => toml_table(source, table, at, path, depth),
         Item::ArrayOfTables(tables) => {
             let mut nodes = Vec::new();
             for (index, table) in tables.iter().enumerate() {
-                let at = table.span().map_or(at, |span| line(text, span.start));
-                nodes.push(toml_table(text, table, at, format!("{path}[{index}]"), depth + 1)?);
+                let at = table.span().map_or(at, |span| source.line(span.start));
+                nodes.push(toml_table(source, table, at, format!("{path}[{index}]"), depth + 1)?);
             }
             Ok(Node { line: at, path, value: Tree::Array(nodes) })
         }
@@ -211,7 +236,7 @@ fn toml_item(
 }
 
 fn toml_value(
-    text: &str,
+    source: &Source<'_>,
     value: &Value,
     at: usize,
     path: String,
@@ -220,11 +245,11 @@ fn toml_value(
     if depth > DEEPEST {
         return Err(too_deep(&path));
     }
-    let at = value.span().map_or(at, |span| line(text, span.start));
+    let at = value.span().map_or(at, |span| source.line(span.start));
     let value = match value {
         Value::String(text) => Tree::Text(text.value().clone()),
         Value::Integer(_) | Value::Float(_) => {
-            let raw = value.span().and_then(|span| text.get(span)).unwrap_or_default();
+            let raw = value.span().and_then(|span| source.text.get(span)).unwrap_or_default();
             Tree::Number(raw.trim().to_owned())
         }
         Value::Boolean(flag) => Tree::Flag(*flag.value()),
@@ -233,50 +258,95 @@ fn toml_value(
         Value::Array(array) => {
             let mut nodes = Vec::new();
             for (index, value) in array.iter().enumerate() {
-                nodes.push(toml_value(text, value, at, format!("{path}[{index}]"), depth + 1)?);
+                nodes.push(toml_value(source, value, at, format!("{path}[{index}]"), depth + 1)?);
             }
             Tree::Array(nodes)
         }
-        Value::InlineTable(table) => return toml_table(text, table, at, path, depth + 1),
+        Value::InlineTable(table) => return toml_table(source, table, at, path, depth + 1),
     };
     Ok(Node { line: at, path, value })
 }
 
-fn json_fault(error: &serde_json::Error) -> FormatError {
+/// What a part of a text that begins behind so many lines has for faults.
+fn json_fault(part: &str, lines: usize, error: &serde_json::Error) -> FormatError {
     let message = error.to_string();
-    let message = message.split(" at line ").next().unwrap_or_default().to_owned();
-    FormatError::Syntax { line: error.line(), message }
+    let mut message = message.split(" at line ").next().unwrap_or_default().to_owned();
+    let wrong = part.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let wrong = wrong.get(error.column().saturating_sub(1)..).unwrap_or_default();
+    // What other languages write for numbers that are none, or have no end.
+    let word = wrong.strip_prefix('-').unwrap_or(wrong);
+    if let Some(word) = ["NaN", "nan", "Infinity", "inf"].iter().find(|w| word.starts_with(**w)) {
+        message = format!("'{word}' is no number in JSON; all numbers here are finite");
+    }
+    FormatError::Syntax { line: lines + error.line(), message: excerpt(&message).into_owned() }
 }
 
-fn json(whole: &str, raw: &RawValue, path: String, depth: usize) -> Result<Node, FormatError> {
+/// The fields of an object in the order of the text, with those that are there twice.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+fn json(
+    source: &Source<'_>,
+    raw: &RawValue,
+    path: String,
+    depth: usize,
+) -> Result<Node, FormatError> {
     if depth > DEEPEST {
         return Err(too_deep(&path));
     }
     let text = raw.get();
     // The parts borrow from the whole, so their addresses say where they stand.
-    let offset = (text.as_ptr() as usize).checked_sub(whole.as_ptr() as usize);
-    let at = offset.filter(|offset| *offset <= whole.len()).map_or(0, |offset| line(whole, offset));
+    let offset = (text.as_ptr() as usize).checked_sub(source.text.as_ptr() as usize);
+    let offset = offset.filter(|offset| *offset <= source.text.len());
+    let at = offset.map_or(0, |offset| source.line(offset));
+    let fault = |error| json_fault(text, at.saturating_sub(1), &error);
     let value = match text.as_bytes().first() {
         Some(b'{') => {
-            let raws: BTreeMap<String, &RawValue> =
-                serde_json::from_str(text).map_err(|error| json_fault(&error))?;
+            let Members(members) = serde_json::from_str(text).map_err(fault)?;
             let mut fields = BTreeMap::new();
-            for (name, raw) in raws {
-                let node = json(whole, raw, join(&path, &name), depth + 1)?;
-                fields.insert(name, node);
+            for (name, raw) in members {
+                let node = json(source, raw, join(&path, &name), depth + 1)?;
+                match fields.entry(name) {
+                    Entry::Vacant(free) => free.insert(node),
+                    Entry::Occupied(first) => {
+                        let first: &Node = first.get();
+                        let line = first.line;
+                        return Err(node.fault(format!("is there twice, first in line {line}")));
+                    }
+                };
             }
             Tree::Object(fields)
         }
         Some(b'[') => {
-            let raws: Vec<&RawValue> =
-                serde_json::from_str(text).map_err(|error| json_fault(&error))?;
+            let raws: Vec<&RawValue> = serde_json::from_str(text).map_err(fault)?;
             let mut nodes = Vec::new();
             for (index, raw) in raws.into_iter().enumerate() {
-                nodes.push(json(whole, raw, format!("{path}[{index}]"), depth + 1)?);
+                nodes.push(json(source, raw, format!("{path}[{index}]"), depth + 1)?);
             }
             Tree::Array(nodes)
         }
-        Some(b'"') => Tree::Text(serde_json::from_str(text).map_err(|error| json_fault(&error))?),
+        Some(b'"') => Tree::Text(serde_json::from_str(text).map_err(fault)?),
         Some(b't') => Tree::Flag(true),
         Some(b'f') => Tree::Flag(false),
         Some(b'n') => Tree::Nothing,

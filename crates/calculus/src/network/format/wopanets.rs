@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use super::FormatError;
 use super::quantity::{Dimension, Units};
 use super::xml::Element;
+use crate::excerpt::excerpt;
 use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, ServerId, Unit};
 use crate::{Curve, Rational};
 
@@ -75,7 +76,8 @@ impl Reader<'_> {
         let mut servers = HashMap::<(&str, &str), Option<ServerId>>::new();
         for link in root.each("link") {
             let (from, to) = (link.need("from")?, link.need("to")?);
-            let missing = |name: &str| link.fault(format!("names '{name}', which is not there"));
+            let missing =
+                |name: &str| link.fault(format!("names '{}', which is not there", excerpt(name)));
             let node = *nodes.get(from).ok_or_else(|| missing(from))?;
             nodes.get(to).ok_or_else(|| missing(to))?;
             let port = link.get("fromPort").unwrap_or("o0");
@@ -151,6 +153,7 @@ impl Reader<'_> {
             ),
             "periodic" => Curve::staircase(packet.clone(), read("period", Dimension::Time)?),
             other => {
+                let other = excerpt(other);
                 let message = format!("has arrival-curve '{other}'; known: leaky-bucket, periodic");
                 return Err(element.fault(message));
             }
@@ -171,6 +174,7 @@ impl Reader<'_> {
             for step in target.each("path") {
                 let next = step.need("node")?;
                 let port = ports.get(&(at, next)).ok_or_else(|| {
+                    let (name, at, next) = (excerpt(name), excerpt(at), excerpt(next));
                     step.fault(format!("of flow '{name}' goes from '{at}' to '{next}': no link"))
                 })?;
                 path.extend(*port);

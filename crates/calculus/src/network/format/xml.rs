@@ -6,6 +6,7 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use super::FormatError;
+use crate::excerpt::excerpt;
 
 /// Elements within elements, at most.
 const DEEPEST: usize = 64;
@@ -32,7 +33,10 @@ impl Element {
                 line += passed.iter().filter(|byte| **byte == b'\n').count();
                 counted = at;
             }
-            let fault = |message: String| FormatError::Syntax { line, message };
+            let fault = |message: String| {
+                let message = excerpt(&message).into_owned();
+                FormatError::Syntax { line, message }
+            };
             let closed = match reader.read_event().map_err(|error| fault(error.to_string()))? {
                 Event::Start(start) => {
                     if open.len() >= DEEPEST {
@@ -60,7 +64,10 @@ impl Element {
         let name = start.local_name().as_ref().to_owned();
         let mut attributes = BTreeMap::new();
         for attribute in start.attributes() {
-            let fault = |message: String| FormatError::Syntax { line, message };
+            let fault = |message: String| {
+                let message = excerpt(&message).into_owned();
+                FormatError::Syntax { line, message }
+            };
             let attribute = attribute.map_err(|error| fault(error.to_string()))?;
             let value = attribute
                 .normalized_value(XmlVersion::Implicit1_0)
@@ -88,8 +95,8 @@ impl Element {
     /// A fault of this element.
     pub(super) fn fault(&self, message: impl Into<String>) -> FormatError {
         let path = match self.get("name") {
-            Some(name) => format!("<{}> '{name}'", self.name),
-            None => format!("<{}>", self.name),
+            Some(name) => format!("<{}> '{}'", excerpt(&self.name), excerpt(name)),
+            None => format!("<{}>", excerpt(&self.name)),
         };
         FormatError::Field { line: self.line, path, message: message.into() }
     }
