@@ -13,6 +13,7 @@ mod interrupt;
 mod probe;
 mod program;
 mod progress;
+mod report;
 mod stf;
 mod tables;
 
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let outcome = match matches.subcommand() {
         Some(("demo", arguments)) => demo::run(arguments),
         Some(("probe", arguments)) => probe::run(arguments),
+        Some(("report", arguments)) => report::run(arguments),
         Some(("controller", arguments)) => controller::run(arguments),
         Some(("bound", arguments)) => bound::run(arguments),
         Some(("compile", arguments)) => compile::run(arguments),
@@ -73,6 +75,7 @@ fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(demo::command())
         .subcommand(probe::arguments::command())
+        .subcommand(report::command())
         .subcommand(controller::command())
         .subcommand(bound::command())
         .subcommand(compile::command())

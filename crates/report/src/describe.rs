@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use probe::outcome::{Completion, Point, RunResult};
 
 use crate::format::{duration, plural, printable, setting};
+pub(crate) use crate::notes::notes;
 use probe::metrics::Unit;
 
 /// The name of a protocol as people write it.
@@ -134,30 +135,6 @@ pub(crate) fn why_zero(result: &RunResult) -> Vec<(String, Vec<String>)> {
         }
     }
     reasons.into_iter().collect()
-}
-
-/// Remarks of the run and of its trials, each once; those of trials say where if not everywhere.
-pub(crate) fn notes(result: &RunResult) -> Vec<String> {
-    let mut notes: Vec<String> = result.notes.iter().map(|note| printable(note)).collect();
-    let total: usize = result.points.iter().map(|p| p.trials.len()).sum();
-    let mut of_trials: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for at in &result.points {
-        for trial in &at.trials {
-            for note in &trial.notes {
-                let place = format!("{}, trial {}", point(at), trial.repetition);
-                of_trials.entry(note).or_default().push(place);
-            }
-        }
-    }
-    for (note, places) in of_trials {
-        let note = printable(note);
-        notes.push(match places.len() {
-            n if n == total => note,
-            1 => format!("{note} ({})", places[0]),
-            n => format!("{note} ({n} of {total} trials, first {})", places[0]),
-        });
-    }
-    notes
 }
 
 /// Values without repetition, in the order of their first appearance.

@@ -5,6 +5,7 @@
 //!   config.toml      the configuration as resolved
 //!   result.json      everything measured, see schemas/probe-result.v1.schema.json
 //!   report.html      the same to look at, opens offline
+//!   figures/         each of its figures as SVG and as PDF
 //!   summary.csv      a row per point: mean, 95 % confidence interval and n of each metric
 //!   per_second.csv   a row per point, trial and second: sent, received, rules
 //!   samples.csv      a row per point, trial and sample: outstanding, CPU, memory
@@ -22,6 +23,7 @@ use std::time::{Duration, SystemTime};
 
 use probe::outcome::{Point, RunResult};
 
+use crate::compare::Candidate;
 use crate::histogram_files::{write_distribution, write_interval_log};
 use crate::{csv, designs, html, json};
 
@@ -142,10 +144,53 @@ impl RunDirectory {
         for (name, write) in files {
             writing.file(self.path.join(name), Durability::Synced, |w| write(w, result));
         }
-        writing.file(self.path.join("report.html"), Durability::Synced, |w| {
-            w.write_all(html::document(result, &self.configuration).as_bytes())
-        });
+        self.page(&mut writing, &html::page(result, &self.configuration));
         writing.finish()
+    }
+
+    /// Writes the report of runs that were measured before: of one, or of several side by side,
+    /// whose figures then share their plots. `report.html` and its figures.
+    ///
+    /// # Errors
+    /// See [`WriteError`]. What could be written stays.
+    pub fn write_report(&self, runs: &[Candidate<'_>]) -> Result<Vec<PathBuf>, WriteError> {
+        let mut writing = Writing::default();
+        let page = match runs {
+            [run] => html::page(run.result, &self.configuration),
+            runs => html::overlay(runs),
+        };
+        self.page(&mut writing, &page);
+        writing.finish()
+    }
+
+    fn page(&self, writing: &mut Writing, page: &html::Page) {
+        writing.file(self.path.join("report.html"), Durability::Synced, |w| {
+            w.write_all(page.html.as_bytes())
+        });
+        let directory = self.path.join("figures");
+        if page.figures.is_empty() {
+            return;
+        }
+        if let Err(cause) = fs::create_dir_all(&directory) {
+            writing.failures.push(FileFailure { path: directory, cause });
+            return;
+        }
+        for (number, figure) in (1..).zip(&page.figures) {
+            let path = directory.join(figure.file_name(number));
+            match figure.drawing() {
+                Ok(drawing) => {
+                    writing.file(path.with_extension("svg"), Durability::Cached, |w| {
+                        w.write_all(drawing.svg().as_bytes())
+                    });
+                    writing.file(path.with_extension("pdf"), Durability::Cached, |w| {
+                        w.write_all(&drawing.pdf())
+                    });
+                }
+                Err(error) => {
+                    writing.failures.push(FileFailure { path, cause: io::Error::other(error) });
+                }
+            }
+        }
     }
 
     /// Writes a comparison of table designs: `result.json`, `report.html`, `cases.csv` and the raw histograms.

@@ -21,6 +21,7 @@ mod format;
 mod histogram_files;
 pub mod html;
 pub mod json;
+mod notes;
 mod plot;
 mod put;
 pub mod terminal;

@@ -23,6 +23,10 @@ const INTERRUPTED: u8 = 130;
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut resolved = arguments::resolve(matches)?;
+    // They are in the result too, but who moves over wants to know before an hour of measuring.
+    for note in &resolved.notes {
+        eprintln!("planimeter: {note}");
+    }
     if arguments::prints_configuration(matches) {
         print!("{}", resolved.to_toml());
         return Ok(ExitCode::SUCCESS);
@@ -48,9 +52,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         ];
         resolved = arguments::resolve_with(matches, &fixed)?;
     }
-    let notes = null.as_ref().and_then(|_| null::note(&resolved.config));
+    let mut notes = resolved.notes.clone();
+    notes.extend(null.as_ref().and_then(|_| null::note(&resolved.config)));
     let interrupt = interrupt::flag().map_err(Failure::run)?;
-    let result = measure(&resolved, notes.into_iter().collect(), interrupt.clone())?;
+    let result = measure(&resolved, notes, interrupt.clone())?;
     Ok(verdict(&result, interrupt.load(Ordering::Relaxed)))
 }
 

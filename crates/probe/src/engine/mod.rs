@@ -111,6 +111,9 @@ pub(crate) struct SwitchHandshake {
     pub(crate) stage: String,
     /// The last error, in words.
     pub(crate) error: Option<String>,
+    /// The pipeline that it has, in a few words that are the same for equal pipelines alone
+    /// (P4Runtime).
+    pub(crate) pipeline: Option<String>,
 }
 
 impl SwitchHandshake {

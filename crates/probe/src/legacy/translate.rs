@@ -239,7 +239,15 @@ impl Translator {
         let mut ports = self.number_from("switchConfig.portCountPerSwitch", 4, 1);
         let has_topology = self.flag("config.hasTopology", false);
         let mut links = 0;
-        if let Some((topology, survey, line)) = self.topology(has_topology) {
+        if let Some((topology, survey, line)) = self.topology(has_topology, count.value) {
+            if survey.left_out > 0 {
+                let text = format!(
+                    "{} links of switches beyond config.switchCount = {} are left out, as those \
+                     tools do",
+                    survey.left_out, count.value
+                );
+                self.note(line, &text);
+            }
             if let Some(nodes) = topology.nodes {
                 count = Given { value: nodes, line };
             }
@@ -285,7 +293,11 @@ impl Translator {
     }
 
     /// The topology, what it needs, and the line that asks for it.
-    fn topology(&mut self, has_topology: Given<bool>) -> Option<(Topology, Survey, usize)> {
+    fn topology(
+        &mut self,
+        has_topology: Given<bool>,
+        switch_count: u64,
+    ) -> Option<(Topology, Survey, usize)> {
         let has_graphml = self.flag("config.hasGraphml", false);
         let graphml = self.text("config.graphml", "");
         let (result, file, kind) = if has_graphml.value && !graphml.value.is_empty() {
@@ -293,7 +305,7 @@ impl Translator {
             (survey_graphml(&file), file, "graphml")
         } else if has_topology.value {
             let file = self.beside("topology.ini");
-            (survey_links(&file), file, "links")
+            (survey_links(&file, switch_count), file, "links")
         } else {
             return None;
         };

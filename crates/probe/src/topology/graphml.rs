@@ -40,6 +40,7 @@ pub fn survey(path: &Path) -> Result<Survey, TopologyError> {
         nodes: graph.nodes,
         links: links.len(),
         ports: degrees.into_iter().max().unwrap_or(0),
+        left_out: 0,
     })
 }
 

@@ -2,8 +2,8 @@
 //!
 //! One link per line, `switch:port==switch:port`. Switches and ports count from 1. A line that is
 //! empty or contains `#` is a comment: those tools take the mark anywhere in a line as such.
-//! Unlike them we refuse what they pass over or overwrite in silence, namely switches that do not
-//! exist and ports that are used twice.
+//! Like them we pass over links of switches that do not exist, but say so; unlike them we refuse
+//! ports that are used twice, which they overwrite in silence.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,16 +16,20 @@ pub(super) fn build(path: &Path, switch_count: u32, ports: u16) -> Result<Topolo
     parse(&text, path, switch_count, ports)
 }
 
-/// Reads a links file for its size alone.
+/// Reads a links file for its size alone, without the links of switches beyond `switch_count`.
 ///
 /// # Errors
 ///
 /// When the file cannot be read or a line is not a link.
-pub fn survey(path: &Path) -> Result<Survey, TopologyError> {
+pub fn survey(path: &Path, switch_count: u64) -> Result<Survey, TopologyError> {
     let text = read(path)?;
     let mut survey = Survey::default();
     for line in lines(&text, path) {
         let (_, ends) = line?;
+        if ends.iter().any(|(switch, _)| u64::from(switch.0) >= switch_count) {
+            survey.left_out += 1;
+            continue;
+        }
         survey.links += 1;
         for (switch, port) in ends {
             survey.nodes = survey.nodes.max(switch.0 as usize + 1);
@@ -47,16 +51,15 @@ fn parse(
 ) -> Result<Topology, TopologyError> {
     let mut topology = Topology::unwired(switch_count, ports);
     let mut used: HashMap<(SwitchIndex, Port), usize> = HashMap::new();
+    let mut left_out = 0usize;
     for line in lines(text, path) {
         let (number, [a, b]) = line?;
         let syntax = |reason| TopologyError::Syntax { path: path.to_owned(), line: number, reason };
+        if [a, b].iter().any(|(switch, _)| switch.0 >= switch_count) {
+            left_out += 1;
+            continue;
+        }
         for (switch, port) in [a, b] {
-            if switch.0 >= switch_count {
-                return Err(syntax(format!(
-                    "switch {} does not exist: switches.count is {switch_count}",
-                    u64::from(switch.0) + 1
-                )));
-            }
             if port.0 > ports {
                 return Err(syntax(format!(
                     "port {port} does not exist: switches.ports is {ports}"
@@ -70,6 +73,12 @@ fn parse(
             }
         }
         topology.connect(a, b);
+    }
+    if left_out > 0 {
+        topology.notes.push(format!(
+            "{}: {left_out} links of switches beyond the {switch_count} of this trial are left out.",
+            path.display()
+        ));
     }
     Ok(topology)
 }

@@ -47,6 +47,8 @@ pub struct Survey {
     pub links: usize,
     /// Ports that the most demanding switch needs for its links.
     pub ports: usize,
+    /// Links of switches that the run does not have; not counted above.
+    pub left_out: usize,
 }
 
 /// The links between the switches of a run.
@@ -67,7 +69,8 @@ impl Topology {
     /// * A leaf-spine makes the first switches spines, all others leaves.
     /// * A GraphML file must name at least `switch_count` nodes. The first ones, in the order of
     ///   the file, become the switches; edges to the others are left out, and a note says how many.
-    /// * A links file counts switches from 1; a switch beyond `switch_count` is an error.
+    /// * A links file counts switches from 1; links of a switch beyond `switch_count` are left out,
+    ///   and a note says how many.
     ///
     /// # Errors
     ///

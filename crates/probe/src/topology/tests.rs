@@ -137,7 +137,6 @@ fn a_links_file_is_refused_with_its_line() {
         ("\n0:1==2:1\n", "FILE:2: \"0:1\" is not switch:port with both counted from 1"),
         ("1:0==2:1\n", "FILE:1: \"1:0\" is not switch:port with both counted from 1"),
         ("1:1==2:x\n", "FILE:1: \"2:x\" is not switch:port with both counted from 1"),
-        ("1:1==4:1\n", "FILE:1: switch 4 does not exist: switches.count is 3"),
         ("1:5==2:1\n", "FILE:1: port 5 does not exist: switches.ports is 4"),
         ("1:1==2:1\n2:1==3:1\n", "FILE:2: port 1 of switch 2 is used already in line 1"),
         ("1:1==1:1\n", "FILE:1: port 1 of switch 1 is used already in line 1"),
@@ -156,8 +155,22 @@ fn a_links_file_that_is_absent_is_named() {
 #[test]
 fn a_survey_of_a_links_file_tells_what_it_needs() {
     let file = file("1:1==2:7\n3:2==1:2\n");
-    let survey = survey_links(file.path()).expect("read");
-    assert_eq!(survey, Survey { nodes: 3, links: 2, ports: 7 });
+    let survey = survey_links(file.path(), 100).expect("read");
+    assert_eq!(survey, Survey { nodes: 3, links: 2, ports: 7, left_out: 0 });
+}
+
+/// P4RCProbe's own files have links of switches that a smaller run lacks.
+#[test]
+fn links_of_switches_beyond_the_count_are_left_out_and_said() {
+    let text = "1:1==2:1\n2:2==3:1\n3:2==4:1\n4:9==5:9\n";
+    let file = file(text);
+    let topology =
+        Topology::build(&TopologySource::Links(file.path().to_owned()), 3, 4).expect("built");
+    assert_eq!(topology.link_count(), 2);
+    let note = "2 links of switches beyond the 3 of this trial are left out.";
+    assert_eq!(topology.notes(), [format!("{}: {note}", file.path().display())]);
+    let survey = survey_links(file.path(), 3).expect("read");
+    assert_eq!(survey, Survey { nodes: 3, links: 2, ports: 2, left_out: 2 });
 }
 
 /// The form of the files of the Internet Topology Zoo.
@@ -220,7 +233,10 @@ fn graphml_with_fewer_nodes_than_switches_is_refused() {
 #[test]
 fn a_survey_of_graphml_tells_what_it_needs() {
     let file = file(ZOO);
-    assert_eq!(survey_graphml(file.path()).expect("read"), Survey { nodes: 4, links: 4, ports: 3 });
+    assert_eq!(
+        survey_graphml(file.path()).expect("read"),
+        Survey { nodes: 4, links: 4, ports: 3, left_out: 0 }
+    );
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::TrialSetting;
 use super::verdict::{Evidence, LAG_LIMIT_NS, in_words, own_percentiles, verdict, why_zero};
+use super::{TrialSetting, remarks};
 use crate::config::{Config, Protocol};
 use crate::engine::recorder::{DETAIL_LIMIT, SwitchRecord};
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
@@ -140,7 +140,12 @@ pub(super) fn trial(
         probe_usage,
         verdict,
         handshake,
-        notes: notes(plan, &counts, held_back, &send_lag, &read_delay, &rtt_from_sent),
+        notes: [
+            remarks::of_handshakes(&handshakes),
+            remarks::of_answers(&counts),
+            notes(plan, &counts, held_back, &send_lag, &read_delay, &rtt_from_sent),
+        ]
+        .concat(),
         counts,
         histograms,
     }

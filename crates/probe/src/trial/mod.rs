@@ -5,6 +5,7 @@
 //! interrupt flag, so that a trial ends within a fraction of a second when told to.
 
 mod assemble;
+mod remarks;
 pub(crate) mod verdict;
 
 use std::io;

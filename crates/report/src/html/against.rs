@@ -9,7 +9,7 @@ use probe::outcome::{Estimate, Point, RunResult};
 
 use super::figure::{Data, Figure};
 use crate::estimates::metric;
-use crate::format::{estimate, figure};
+use crate::format::{estimate, figure, printable};
 use crate::plot::{Axis, Line, Mark, Plot, Point as Dot, Style};
 use crate::{describe, plot};
 
@@ -62,6 +62,7 @@ impl Against {
 
 /// Points that one line joins.
 struct Group<'a> {
+    /// With the mode if there are several, and with the run's name if the protocol is not enough.
     protocol: String,
     /// What they have in common beside the protocol.
     kept: String,
@@ -70,19 +71,54 @@ struct Group<'a> {
     points: Vec<(f64, &'a Point)>,
 }
 
-/// All plots for which there is data.
-pub(super) fn figures(result: &RunResult) -> Vec<Figure> {
+/// All plots for which there is data. `names` tell several results apart.
+pub(super) fn figures(results: &[&RunResult], names: &[&str]) -> Vec<Figure> {
+    let points = labelled(results, names);
+    let marks = |against| match results {
+        [result] => marks(result, against),
+        _ => Vec::new(),
+    };
     let mut figures = Vec::new();
     for against in [Against::Switches, Against::Offered] {
-        let groups = groups(&result.points, against);
+        let groups = groups(&points, against);
         for protocol in describe::distinct(groups.iter().map(|g| g.protocol.clone())) {
             let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.protocol == protocol).collect();
-            figures.push(packets(result, against, &own, &protocol));
+            figures.push(packets(marks(against), against, &own, &protocol));
         }
         let metrics = [&RTT_MEAN, &RTT_P99, &LOSS, &CPU];
-        figures.extend(metrics.map(|shown| one_metric(result, against, &groups, shown)));
+        figures.extend(metrics.map(|shown| one_metric(marks(against), against, &groups, shown)));
     }
     figures
+}
+
+/// Every point with the name of its kind: the protocol, the mode where there are several, and the
+/// name of the run where another run has the same point.
+fn labelled<'a>(results: &[&'a RunResult], names: &[&str]) -> Vec<(String, &'a Point)> {
+    let modes = describe::distinct(results.iter().flat_map(|r| &r.points).map(|p| &p.mode)).len();
+    let kind = |point: &Point| match modes {
+        0 | 1 => describe::protocol(&point.protocol),
+        _ => format!("{}, {}", describe::protocol(&point.protocol), describe::mode(&point.mode)),
+    };
+    let of = |result: &'a RunResult| {
+        result.points.iter().map(|point| (kind(point), describe::load(point), point.switches))
+    };
+    let mut labelled = Vec::new();
+    for (place, result) in results.iter().enumerate() {
+        let others = || results.iter().enumerate().filter(|(other, _)| *other != place);
+        for point in &result.points {
+            let kind = kind(point);
+            // Two runs with a point in common are different runs throughout that protocol.
+            let shares = others().any(|(_, other)| {
+                of(other).any(|theirs| theirs.0 == kind && of(result).any(|own| own == theirs))
+            });
+            let label = match names.get(place) {
+                Some(name) if shares => format!("{kind}, {}", printable(name)),
+                _ => kind,
+            };
+            labelled.push((label, point));
+        }
+    }
+    labelled
 }
 
 /// What every plot of a sweep is made of.
@@ -138,19 +174,17 @@ const CPU: Shown = Shown {
 };
 
 /// Lines of at least two different horizontal values.
-fn groups(points: &[Point], against: Against) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    let several_modes = describe::distinct(points.iter().map(|p| &p.mode)).len() > 1;
-    for point in points {
+fn groups<'a>(points: &[(String, &'a Point)], against: Against) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for (protocol, point) in points {
         let Some(x) = against.of(point) else { continue };
-        let mut protocol = describe::protocol(&point.protocol);
-        if several_modes {
-            protocol = format!("{protocol}, {}", describe::mode(&point.mode));
-        }
         let kept = against.kept(point);
-        match groups.iter_mut().find(|g| g.protocol == protocol && g.kept == kept) {
-            Some(group) => group.points.push((x, point)),
-            None => groups.push(Group { protocol, kept, hue: 0, points: vec![(x, point)] }),
+        match groups.iter_mut().find(|g| g.protocol == *protocol && g.kept == kept) {
+            Some(group) => group.points.push((x, *point)),
+            None => {
+                let (protocol, points) = (protocol.clone(), vec![(x, *point)]);
+                groups.push(Group { protocol, kept, hue: 0, points });
+            }
         }
     }
     for group in &mut groups {
@@ -165,7 +199,7 @@ fn groups(points: &[Point], against: Against) -> Vec<Group<'_>> {
 }
 
 /// Packets sent and received.
-fn packets(result: &RunResult, against: Against, groups: &[&Group<'_>], protocol: &str) -> Figure {
+fn packets(marks: Vec<Mark>, against: Against, groups: &[&Group<'_>], protocol: &str) -> Figure {
     let mut lines = Vec::new();
     let all = || groups.iter().flat_map(|g| g.points.iter());
     let xs = || all().map(|(x, _)| *x);
@@ -223,7 +257,7 @@ fn packets(result: &RunResult, against: Against, groups: &[&Group<'_>], protocol
             lines,
             areas: Vec::new(),
             span: None,
-            marks: marks(result, against),
+            marks,
             keys,
         },
         remark: MEANS.to_owned(),
@@ -242,7 +276,7 @@ fn describe_packets(groups: &[&Group<'_>]) -> String {
 }
 
 /// One metric, a line per group.
-fn one_metric(result: &RunResult, against: Against, groups: &[Group<'_>], shown: &Shown) -> Figure {
+fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &Shown) -> Figure {
     let protocols = describe::distinct(groups.iter().map(|g| g.protocol.as_str()));
     let all = || groups.iter().flat_map(|g| g.points.iter());
     let values = || all().filter_map(|(_, point)| metric(point, shown.name));
@@ -288,7 +322,7 @@ fn one_metric(result: &RunResult, against: Against, groups: &[Group<'_>], shown:
             lines,
             areas: Vec::new(),
             span: None,
-            marks: marks(result, against),
+            marks,
             keys,
         },
         remark: format!("{} {MEANS}", shown.remark),

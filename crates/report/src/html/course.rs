@@ -343,7 +343,7 @@ fn trial_curves(point: &Point, kind: Kind, hue: usize) -> Vec<Line> {
 }
 
 /// One line over all trials.
-fn pooled(point: &Point, kind: Kind, name: &str, style: Style) -> Line {
+pub(super) fn pooled(point: &Point, kind: Kind, name: &str, style: Style) -> Line {
     let mut histograms = usable(point).map(|trial| histogram(kind, &trial.histograms));
     let mut pool = histograms.next().cloned().unwrap_or_else(|| Histograms::default().send_lag);
     pool.auto(true);

@@ -2,7 +2,7 @@
 
 use super::escape;
 use crate::format::{figure, mean_and_interval};
-use crate::plot::{Line, Plot};
+use crate::plot::{Drawing, DrawingError, Line, Plot};
 use crate::put::put;
 
 /// A figure of the report.
@@ -26,16 +26,61 @@ pub(crate) enum Data {
     Elsewhere,
 }
 
-/// Numbers figures through the page.
+/// Numbers figures through the page, and keeps what was drawn.
 #[derive(Default)]
-pub(crate) struct Numbering(usize);
+pub(crate) struct Numbering {
+    drawn: Vec<Drawn>,
+}
+
+/// A figure as it stands in the page.
+pub(crate) struct Drawn {
+    title: String,
+    svg: String,
+}
+
+impl Numbering {
+    /// The figures of the page, in order.
+    pub(crate) fn into_drawn(self) -> Vec<Drawn> {
+        self.drawn
+    }
+}
+
+impl Drawn {
+    /// A name for files of the figure with that number, without an extension.
+    pub(crate) fn file_name(&self, number: usize) -> String {
+        let letters = self.title.chars().map(|c| match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() => c,
+            _ => '-',
+        });
+        let words: String = letters.collect();
+        let words: Vec<&str> = words.split('-').filter(|word| !word.is_empty()).collect();
+        let mut name = format!("figure-{number:02}");
+        for word in words {
+            // Long titles say in their first words which figure it is.
+            if name.len() + word.len() > LONGEST_NAME {
+                break;
+            }
+            name.push('-');
+            name.push_str(word);
+        }
+        name
+    }
+
+    /// The figure as shapes, to be written to files.
+    pub(crate) fn drawing(&self) -> Result<Drawing, DrawingError> {
+        Drawing::read(&self.svg)
+    }
+}
+
+/// Characters of a file name, without its extension.
+const LONGEST_NAME: usize = 80;
 
 /// Figures side by side; those without data are left out. Nothing if none is left.
 pub(crate) fn row(figures: Vec<Figure>, numbering: &mut Numbering) -> String {
     let mut out = String::new();
     for figure in figures.into_iter().filter(|figure| !figure.plot.is_empty()) {
-        numbering.0 += 1;
-        let number = numbering.0;
+        let number = numbering.drawn.len() + 1;
+        let svg = figure.plot.svg(&format!("f{number}"));
         put!(
             out,
             "<figure id=\"figure-{number}\"><figcaption><b>Figure {number}.</b> {}",
@@ -44,7 +89,8 @@ pub(crate) fn row(figures: Vec<Figure>, numbering: &mut Numbering) -> String {
         if !figure.remark.is_empty() {
             put!(out, " <span class=\"remark\">{}</span>", escape(&figure.remark));
         }
-        put!(out, "</figcaption>\n{}", figure.plot.svg(&format!("f{number}")));
+        put!(out, "</figcaption>\n{svg}");
+        numbering.drawn.push(Drawn { title: figure.plot.title.clone(), svg });
         match figure.data {
             Data::Points => out.push_str(&points_table(&figure.plot, number)),
             Data::Extremes => out.push_str(&extremes_table(&figure.plot, number)),

@@ -12,6 +12,7 @@ mod escape;
 pub(crate) mod figure;
 mod headline;
 mod method;
+mod overlay;
 mod tables;
 
 use probe::outcome::{Point, RunResult};
@@ -20,7 +21,9 @@ use crate::format::capital;
 use crate::put::put;
 use crate::{describe, plot};
 pub(crate) use escape::escape;
-use figure::Numbering;
+use figure::{Drawn, Numbering};
+pub(crate) use overlay::page as overlay;
+use tables::Links;
 
 /// Points whose course is shown; a sweep of more leaves the rest to the CSV files.
 const POINTS_IN_DETAIL: usize = 60;
@@ -28,6 +31,17 @@ const POINTS_IN_DETAIL: usize = 60;
 /// The whole document. `configuration` is the configuration as resolved, in TOML.
 #[must_use]
 pub fn document(result: &RunResult, configuration: &str) -> String {
+    page(result, configuration).html
+}
+
+/// A document and the figures in it, by their numbers from 1 on.
+pub(crate) struct Page {
+    pub(crate) html: String,
+    pub(crate) figures: Vec<Drawn>,
+}
+
+/// As [`document`], with its figures.
+pub(crate) fn page(result: &RunResult, configuration: &str) -> Page {
     let mut numbering = Numbering::default();
     let title = capital(&describe::run(result));
     let mut out = head(&title);
@@ -42,16 +56,19 @@ pub fn document(result: &RunResult, configuration: &str) -> String {
             section(&mut out, "tables", "Tables", &tables);
         }
         points => {
-            let figures = figure::row(against::figures(result), &mut numbering);
+            let figures = figure::row(against::figures(&[result], &[]), &mut numbering);
             section(&mut out, "figures", "Figures", &figures);
-            section(&mut out, "tables", "Points", &tables::of_sweep(points));
+            section(&mut out, "tables", "Points", &tables::of_sweep(points, Links::ToPoints));
             section(&mut out, "points", "Single points", &single_points(points, &mut numbering));
         }
     }
     out.push_str(&method::of(result, configuration));
-    out.push_str("</main>\n</body>\n</html>\n");
-    out
+    out.push_str(END);
+    Page { html: out, figures: numbering.into_drawn() }
 }
+
+/// What closes a document.
+const END: &str = "</main>\n</body>\n</html>\n";
 
 /// Everything before the content: what a browser needs to know, and how things look.
 pub(crate) fn head(title: &str) -> String {

@@ -40,8 +40,17 @@ fn short(point: &Point, name: &str, unit: Unit) -> String {
     optional(metric(point, name).map(|estimate| estimate.mean), unit)
 }
 
+/// Whether points have a place of their own in the page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// Yes: their numbers lead there.
+    ToPoints,
+    /// No.
+    None,
+}
+
 /// One row per point, with the rows of a protocol together.
-pub(super) fn of_sweep(points: &[Point]) -> String {
+pub(super) fn of_sweep(points: &[Point], links: Links) -> String {
     let mut out = String::from(
         "<div class=\"wide\"><table class=\"points\"><caption>All points</caption><thead><tr>\
          <td></td><th scope=\"col\">switches</th><th scope=\"col\" class=\"text\">load</th>",
@@ -59,7 +68,7 @@ pub(super) fn of_sweep(points: &[Point]) -> String {
         put!(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"{all}\">{name}</th></tr>\n");
         let own = points.iter().enumerate().filter(|(_, point)| kind(point) == group);
         for (position, point) in own {
-            sweep_row(&mut out, position + 1, point);
+            sweep_row(&mut out, position + 1, point, links);
         }
         out.push_str("</tbody>\n");
     }
@@ -71,10 +80,14 @@ pub(super) fn of_sweep(points: &[Point]) -> String {
     out
 }
 
-fn sweep_row(out: &mut String, number: usize, point: &Point) {
+fn sweep_row(out: &mut String, number: usize, point: &Point, links: Links) {
     let switches = whole(u64::from(point.switches));
     let load = describe::load(point);
-    put!(out, "<tr><td><a href=\"#point-{number}\">{number}</a></td><td>{switches}</td>");
+    match links {
+        Links::ToPoints => put!(out, "<tr><td><a href=\"#point-{number}\">{number}</a></td>"),
+        Links::None => put!(out, "<tr><td>{number}</td>"),
+    }
+    put!(out, "<td>{switches}</td>");
     put!(out, "<td class=\"text\">{}</td>", escape(&load));
     for (_, cell) in COLUMNS {
         put!(out, "<td>{}</td>", escape(&cell(point)));

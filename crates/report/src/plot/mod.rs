@@ -6,12 +6,17 @@
 //! reader depends on hue; text that stays text; tool tips without scripts. What is left, ticks and
 //! paths, is little.
 
+mod drawing;
+mod file_svg;
+mod helvetica;
 mod markers;
 mod palette;
+mod pdf;
 mod render;
 mod scale;
 mod thin;
 
+pub(crate) use drawing::{Drawing, DrawingError};
 pub(crate) use palette::style_sheet;
 pub(crate) use render::spans_decades;
 pub(crate) use scale::{Axis, power_of_two};

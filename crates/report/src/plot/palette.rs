@@ -9,17 +9,17 @@
 use crate::put::put;
 
 /// The colours of one theme.
-struct Theme {
+pub(super) struct Theme {
     /// The page.
-    page: &'static str,
+    pub(super) page: &'static str,
     /// Panels on it.
     panel: &'static str,
     /// Text.
-    text: &'static str,
+    pub(super) text: &'static str,
     /// Secondary text: axes, captions.
-    muted: &'static str,
+    pub(super) muted: &'static str,
     /// Rules of tables, grid of plots. Carries no information.
-    line: &'static str,
+    pub(super) line: &'static str,
     /// Links.
     link: &'static str,
     /// Good, warning and bad: text on the panel.
@@ -27,13 +27,13 @@ struct Theme {
     /// Background of the same.
     status_page: [&'static str; 3],
     /// Lines of plots.
-    series: [&'static str; SERIES],
+    pub(super) series: [&'static str; SERIES],
 }
 
 /// Number of colours for lines.
 pub(super) const SERIES: usize = 8;
 
-const LIGHT: Theme = Theme {
+pub(super) const LIGHT: Theme = Theme {
     page: "#ffffff",
     panel: "#f6f7f9",
     text: "#1b1f24",

@@ -102,7 +102,8 @@ fn a_file_that_cannot_be_written_is_named_and_costs_no_other() {
     assert!(
         root.path().join("result.json").exists() && root.path().join("per_switch.csv").exists()
     );
-    assert_eq!(error.written.len(), 5);
+    let written = error.written.iter().filter(|path| path.parent() == Some(root.path()));
+    assert_eq!(written.count(), 5);
 }
 
 #[test]

@@ -223,3 +223,18 @@ fn a_thousand_switches_over_a_minute_stay_small() {
     let json = report::json::to_json(&result).expect("JSON");
     assert!(json.len() < 4_000_000, "{} bytes", json.len());
 }
+
+/// A wide table of data must not widen its figure over the neighbour: a grid column without a least
+/// width of 0 is as wide as what is in it, whatever that says about overflow.
+#[test]
+fn no_column_of_a_grid_of_figures_grows_with_its_content() {
+    let (_, html) = &PAGES[0];
+    let rule = |selector: &str| {
+        let rest = html.split(&format!("\n{selector}{{")).nth(1).expect("a rule");
+        rest.split('}').next().expect("its end").to_owned()
+    };
+    let figure = rule("figure");
+    assert!(figure.contains("grid-template-columns:minmax(0,1fr)"), "{figure}");
+    assert!(figure.contains("min-width:0"), "{figure}");
+    assert!(rule(".wide").contains("overflow-x:auto"));
+}

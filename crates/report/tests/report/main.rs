@@ -3,6 +3,7 @@
 mod compare;
 mod directory;
 mod html;
+mod overlay;
 mod schema;
 mod support;
 mod terminal;

@@ -5,6 +5,7 @@
 //! when the server encodes it into the buffer that goes to the socket.
 
 mod pacer;
+mod pipelines;
 mod thread;
 mod timer;
 

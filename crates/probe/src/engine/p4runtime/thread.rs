@@ -18,6 +18,7 @@ use p4runtime::session::Pipeline;
 use p4runtime::status::EntityError;
 use tokio::sync::Notify;
 
+use super::pipelines::Pipelines;
 use crate::config::{Matching, Mode};
 use crate::engine::recorder::{Recorder, RuleChange};
 use crate::engine::{Live, Orders, SwitchHandshake, TrialPlan};
@@ -37,13 +38,15 @@ pub(super) struct Shared {
     pub(super) plan: Arc<TrialPlan>,
     pub(super) orders: Arc<Orders>,
     pub(super) live: Arc<Live>,
+    pub(super) pipelines: Pipelines,
     /// All threads, from when they exist until they end.
     threads: RwLock<Vec<Arc<ThreadState>>>,
 }
 
 impl Shared {
     pub(super) fn new(plan: Arc<TrialPlan>, orders: Arc<Orders>, live: Arc<Live>) -> Self {
-        Self { plan, orders, live, threads: RwLock::default() }
+        let pipelines = Pipelines::default();
+        Self { plan, orders, live, pipelines, threads: RwLock::default() }
     }
 
     pub(super) fn set_threads(&self, threads: Vec<Arc<ThreadState>>) {
@@ -229,7 +232,15 @@ impl Observer {
 
     /// The device has a pipeline from the start.
     pub(super) fn preloaded(&self, pipeline: Arc<Pipeline>) {
-        self.update(|member| member.packet_out = Some(pipeline));
+        self.has(pipeline);
+    }
+
+    fn has(&self, pipeline: Arc<Pipeline>) {
+        let name = self.thread.shared.pipelines.name(&pipeline);
+        self.update(|member| {
+            member.packet_out = Some(pipeline);
+            member.handshake.pipeline = Some(name);
+        });
     }
 
     /// An answer to a packet-in of any switch arrived.
@@ -297,7 +308,7 @@ impl DeviceObserver for Observer {
     }
 
     fn pipeline_committed(&self, _device: &DeviceHandle, pipeline: &Arc<Pipeline>) {
-        self.update(|member| member.packet_out = Some(pipeline.clone()));
+        self.has(pipeline.clone());
     }
 
     fn written(

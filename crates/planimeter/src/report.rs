@@ -1,0 +1,105 @@
+//! `planimeter report`: runs that were measured before, in one report.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ::report::compare::{Candidate, compare};
+use ::report::{RunDirectory, json};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use probe::outcome::RunResult;
+
+use crate::failure::Failure;
+use crate::probe::layout;
+
+const LONG_ABOUT: &str = "\
+Draw the report of runs that `planimeter probe` left behind.
+
+Several runs share their plots: two protocols, two controllers or two versions of one, as lines in \
+the same figures. Runs that measured different points of the same protocol complete each other; \
+where they measured the same point, their names tell them apart. Every figure is also written as \
+SVG and as PDF, for papers.";
+
+const EXAMPLES: &str = "\
+Examples:
+  Both protocols in one plot:
+    planimeter report runs/p4runtime runs/openflow -o runs/both
+
+  A controller before and after a change:
+    planimeter report --name before --name after runs/20251121T090000Z-probe runs/20251122T090000Z-probe";
+
+/// The verb with its flags.
+pub(crate) fn command() -> Command {
+    Command::new("report")
+        .about("Draw runs that were measured before, several of them in the same plots")
+        .long_about(LONG_ABOUT)
+        .after_long_help(EXAMPLES)
+        .max_term_width(100)
+        .args([
+            Arg::new("runs")
+                .value_name("RUN")
+                .help("Run directory, or a result.json")
+                .required(true)
+                .num_args(1..)
+                .value_parser(value_parser!(PathBuf)),
+            Arg::new("name")
+                .long("name")
+                .value_name("NAME")
+                .help("How a run is called in the report; once for each, in their order [its directory]")
+                .action(ArgAction::Append),
+            Arg::new("output")
+                .long("output")
+                .short('o')
+                .value_name("DIRECTORY")
+                .help("Where the report goes [runs/<time>-report]")
+                .value_parser(value_parser!(PathBuf)),
+        ])
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let paths: Vec<&PathBuf> = matches.get_many("runs").unwrap_or_default().collect();
+    let given: Vec<&String> = matches.get_many("name").unwrap_or_default().collect();
+    if !given.is_empty() && given.len() != paths.len() {
+        return Err(Failure::input(format!(
+            "--name is given {} times for {} runs; give one for each, or none",
+            given.len(),
+            paths.len()
+        )));
+    }
+    let results = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    let names: Vec<String> = match given.is_empty() {
+        true => paths.iter().map(|path| name_of(path)).collect(),
+        false => given.into_iter().cloned().collect(),
+    };
+    let candidates: Vec<Candidate<'_>> =
+        names.iter().zip(&results).map(|(name, result)| Candidate { name, result }).collect();
+    let output: Option<&PathBuf> = matches.get_one("output");
+    let directory =
+        RunDirectory::create_for(output.map(PathBuf::as_path), "report").map_err(Failure::input)?;
+    if let [run] = candidates.as_slice() {
+        print!("{}", ::report::table(run.result, layout()));
+    } else {
+        print!("{}", compare(&candidates, layout()));
+    }
+    directory.write_report(&candidates).map_err(Failure::run)?;
+    println!("Report: {}", directory.path().join("report.html").display());
+    println!("Figures: {}", directory.path().join("figures").display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The result at a path: a file, or the directory that it is in.
+fn read(path: &Path) -> Result<RunResult, Failure> {
+    let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
+    let text = std::fs::read_to_string(&file)
+        .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
+    json::from_json(&text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+}
+
+/// The directory of a run.
+fn name_of(path: &Path) -> String {
+    let directory = if path.is_file() { path.parent().unwrap_or(path) } else { path };
+    let absolute = directory.canonicalize();
+    let directory = absolute.as_deref().unwrap_or(directory);
+    directory
+        .file_name()
+        .map_or_else(|| directory.display().to_string(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,81 @@
+//! Names for the pipelines that switches were given, so that a reader sees where they differ.
+//!
+//! A controller may leave some switches with another pipeline than the others: ONOS, for one, keeps
+//! the pipeconf of a device that it knows from an earlier run. Answers of such switches cannot be
+//! added up without a word.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use p4runtime::session::Pipeline;
+
+/// The pipelines of a trial by the names that they were given.
+#[derive(Debug, Default)]
+pub(super) struct Pipelines {
+    // Kept alive, so that no other pipeline takes the place in memory of one that was dropped.
+    known: Mutex<Vec<(Arc<Pipeline>, String)>>,
+}
+
+impl Pipelines {
+    /// A name that equal pipelines share and no other has. Those of one registry are equal if they
+    /// are the same.
+    pub(super) fn name(&self, pipeline: &Arc<Pipeline>) -> String {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, name)) = known.iter().find(|(known, _)| Arc::ptr_eq(known, pipeline)) {
+            return name.clone();
+        }
+        let base = describe(pipeline);
+        let taken = |name: &str| known.iter().any(|(_, known)| known == name);
+        let name = match taken(&base) {
+            false => base,
+            // Both say the same of themselves; what differs may be one action deep inside.
+            true => (2..)
+                .map(|number| format!("{base}, variant {number}"))
+                .find(|name| !taken(name))
+                .unwrap_or(base),
+        };
+        known.push((pipeline.clone(), name.clone()));
+        name
+    }
+}
+
+/// The pipeline in a few words.
+fn describe(pipeline: &Pipeline) -> String {
+    let p4info = pipeline.p4info();
+    let package = p4info.pkg_info.as_ref().map_or("", |package| package.name.as_str());
+    let first = p4info.tables.first().and_then(|table| table.preamble.as_ref());
+    let tables = p4info.tables.len();
+    let what = match (package, first) {
+        ("", Some(table)) if tables == 1 => format!("table {}", table.name),
+        ("", Some(table)) => format!("table {} and {} more", table.name, tables - 1),
+        ("", None) => "no tables".to_owned(),
+        (name, _) => format!("{name}, {tables} tables"),
+    };
+    format!("{what}, {} bytes of device configuration", pipeline.device_config().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use p4runtime::packet_io::ByteString;
+    use p4runtime::session::PipelineRegistry;
+
+    use super::*;
+
+    fn pipeline(registry: &PipelineRegistry, text: &str, config: &'static str) -> Arc<Pipeline> {
+        let p4info = p4runtime::p4info::text::parse(text).expect("a P4Info");
+        let config = Bytes::from_static(config.as_bytes());
+        registry.intern(p4info, &config, ByteString::Canonical).expect("a pipeline")
+    }
+
+    #[test]
+    fn equal_pipelines_share_a_name_and_others_do_not() {
+        let (names, registry) = (Pipelines::default(), PipelineRegistry::new());
+        let named = |text: &str, config| names.name(&pipeline(&registry, text, config));
+        let tunnel = "pkg_info { name: \"mytunnel\" }";
+        assert_eq!(named(tunnel, "{}"), "mytunnel, 0 tables, 2 bytes of device configuration");
+        assert_eq!(named("", ""), "no tables, 0 bytes of device configuration");
+        assert_eq!(named(tunnel, "{}"), "mytunnel, 0 tables, 2 bytes of device configuration");
+        let other = named(tunnel, "[]");
+        assert_eq!(other, "mytunnel, 0 tables, 2 bytes of device configuration, variant 2");
+    }
+}

@@ -1,0 +1,75 @@
+//! Remarks about what the controller did, beside those about how well it was measured.
+
+use std::collections::BTreeMap;
+
+use crate::engine::SwitchHandshake;
+use crate::outcome::Counts;
+
+/// What is odd about how switches were set up.
+pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
+    let mut pipelines: BTreeMap<&str, u32> = BTreeMap::new();
+    for name in handshakes.iter().filter_map(|handshake| handshake.pipeline.as_deref()) {
+        *pipelines.entry(name).or_default() += 1;
+    }
+    if pipelines.len() < 2 {
+        return Vec::new();
+    }
+    let each: Vec<String> =
+        pipelines.iter().map(|(name, count)| format!("{count} have {name}")).collect();
+    vec![format!(
+        "Switches do not all have the same pipeline, so that the figures are of no single one: {}. \
+         A controller may keep the pipeline of a device that it knows from before (ONOS does): make \
+         it forget them with --onos-forget, or start it anew with --between.",
+        each.join("; ")
+    )]
+}
+
+/// What is odd about the answers.
+pub(super) fn of_answers(counts: &Counts) -> Vec<String> {
+    let mut notes = Vec::new();
+    // A controller that sends a packet again now and then does not flood.
+    if counts.answered > 0 && counts.duplicated > counts.answered / 10 {
+        let each = (counts.answered + counts.duplicated) as f64 / counts.answered as f64;
+        notes.push(format!(
+            "The controller answered with several packet-outs for a packet-in, {each:.1} on average: \
+             it floods, for instance because it does not know the hosts, and what was measured is \
+             flooding. Only the first of them is the answer. In ONOS, reactive forwarding learns of \
+             hosts by the application org.onosproject.hostprovider."
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handshake(pipeline: Option<&str>) -> SwitchHandshake {
+        SwitchHandshake { pipeline: pipeline.map(str::to_owned), ..SwitchHandshake::default() }
+    }
+
+    #[test]
+    fn different_pipelines_are_said_with_their_switches() {
+        assert!(
+            of_handshakes(&[handshake(None), handshake(Some("a")), handshake(Some("a"))])
+                .is_empty()
+        );
+        let mut handshakes = vec![handshake(Some("new")); 40];
+        handshakes.extend(vec![handshake(Some("old")); 10]);
+        let notes = of_handshakes(&handshakes);
+        assert_eq!(notes.len(), 1);
+        assert!(notes[0].contains(": 40 have new; 10 have old. "), "{notes:?}");
+    }
+
+    #[test]
+    fn flooding_is_said_and_a_few_repetitions_are_not() {
+        let answers = |answered, duplicated| {
+            of_answers(&Counts { answered, duplicated, ..Counts::default() })
+        };
+        // What an ONOS without its host provider did: 2,000 packet-ins, 8,000 packet-outs.
+        let notes = answers(2_000, 6_000);
+        assert!(notes.len() == 1 && notes[0].contains("4.0 on average"), "{notes:?}");
+        assert!(answers(2_000, 200).is_empty());
+        assert!(answers(0, 0).is_empty());
+    }
+}

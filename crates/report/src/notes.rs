@@ -1,0 +1,163 @@
+//! Remarks of a run and of its trials, each once.
+//!
+//! Trials rarely agree to the digit, so that a sweep would show one remark dozens of times. Those
+//! that differ in numbers only are one, with the least and the greatest of each number.
+
+use probe::outcome::RunResult;
+
+use crate::describe;
+use crate::format::printable;
+
+/// Remarks of the run, then those of trials, which say where if not everywhere.
+pub(crate) fn notes(result: &RunResult) -> Vec<String> {
+    let mut of_run: Vec<Remark> = Vec::new();
+    for note in &result.notes {
+        add(&mut of_run, note, "");
+    }
+    let mut notes: Vec<String> = of_run.iter().map(Remark::text).collect();
+    let total: usize = result.points.iter().map(|p| p.trials.len()).sum();
+    let mut of_trials: Vec<Remark> = Vec::new();
+    for at in &result.points {
+        for trial in &at.trials {
+            let place = format!("{}, trial {}", describe::point(at), trial.repetition);
+            for note in &trial.notes {
+                add(&mut of_trials, note, &place);
+            }
+        }
+    }
+    of_trials.sort_by(|a, b| a.words.cmp(&b.words));
+    for remark in &of_trials {
+        let note = remark.text();
+        notes.push(match remark.count {
+            n if n >= total => note,
+            1 => format!("{note} ({})", remark.first),
+            n => format!("{note} ({n} of {total} trials, first {})", remark.first),
+        });
+    }
+    notes
+}
+
+/// Remarks that differ in numbers only.
+struct Remark {
+    /// What stands before, between and after the numbers: always one more than there are numbers.
+    words: Vec<String>,
+    /// The least and the greatest of each, as they were written.
+    numbers: Vec<(String, String)>,
+    count: usize,
+    /// Where the first of them comes from.
+    first: String,
+}
+
+impl Remark {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for (place, words) in self.words.iter().enumerate() {
+            text.push_str(words);
+            match self.numbers.get(place) {
+                Some((least, most)) if least == most => text.push_str(least),
+                Some((least, most)) => text.push_str(&format!("{least} to {most}")),
+                None => {}
+            }
+        }
+        printable(&text)
+    }
+}
+
+fn add(remarks: &mut Vec<Remark>, note: &str, place: &str) {
+    let (words, numbers) = parts(note);
+    if let Some(known) = remarks.iter_mut().find(|remark| remark.words == words) {
+        for ((least, most), number) in known.numbers.iter_mut().zip(numbers) {
+            if value(&number) < value(least) {
+                least.clone_from(&number);
+            }
+            if value(&number) > value(most) {
+                *most = number;
+            }
+        }
+        known.count += 1;
+    } else {
+        let numbers = numbers.into_iter().map(|number| (number.clone(), number)).collect();
+        remarks.push(Remark { words, numbers, count: 1, first: place.to_owned() });
+    }
+}
+
+/// The words around the numbers of a text, and the numbers.
+fn parts(text: &str) -> (Vec<String>, Vec<String>) {
+    let (mut words, mut numbers) = (vec![String::new()], Vec::new());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let after_letter = words.last().is_some_and(|word| word.ends_with(char::is_alphanumeric));
+        let length = if after_letter { 0 } else { number(rest) };
+        if length > 0 {
+            numbers.push(rest[..length].to_owned());
+            words.push(String::new());
+            rest = &rest[length..];
+            continue;
+        }
+        // Of an address or a version no part is a number.
+        let digits = rest.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+        let (word, after) = rest.split_at(digits.max(first.len_utf8()));
+        if let Some(last) = words.last_mut() {
+            last.push_str(word);
+        }
+        rest = after;
+    }
+    (words, numbers)
+}
+
+/// Length of the number that a text begins with: digits, with a fraction if more follow a point.
+/// What goes on with letters or a further point, such as an address or a version, is no number.
+fn number(text: &str) -> usize {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let whole = digits(text);
+    if whole == 0 {
+        return 0;
+    }
+    let fraction = text[whole..].strip_prefix('.').map_or(0, digits);
+    let length = if fraction > 0 { whole + 1 + fraction } else { whole };
+    let after = &text[length..];
+    let goes_on = after.starts_with(char::is_alphanumeric)
+        || after.strip_prefix('.').is_some_and(|after| digits(after) > 0);
+    if goes_on { 0 } else { length }
+}
+
+/// What is no number of a usual size is compared as nothing, and keeps its first form.
+fn value(number: &str) -> f64 {
+    number.parse().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(notes: &[&str]) -> Vec<String> {
+        let mut remarks = Vec::new();
+        for note in notes {
+            add(&mut remarks, note, "");
+        }
+        remarks.iter().map(Remark::text).collect()
+    }
+
+    #[test]
+    fn remarks_that_differ_in_numbers_are_one() {
+        let notes = [
+            "271 answers of 6000 came 1.25 s late.",
+            "9 answers of 6000 came 0.5 s late.",
+            "40 answers of 6000 came 11.0 s late.",
+        ];
+        assert_eq!(merged(&notes), ["9 to 271 answers of 6000 came 0.5 to 11.0 s late."]);
+    }
+
+    #[test]
+    fn other_words_other_addresses_and_names_stay_apart() {
+        let notes = ["s1 is late", "s2 is late", "10.0.0.1 is late", "10.0.0.2 is late", "7 rules"];
+        assert_eq!(merged(&notes), notes);
+    }
+
+    #[test]
+    fn a_text_is_its_parts() {
+        for text in ["", "12", "a 3.5.", "1.2.3 x9 007: 4%", "größe 5 µs", "9 9"] {
+            assert_eq!(merged(&[text]), [printable(text)], "{text}");
+        }
+    }
+}

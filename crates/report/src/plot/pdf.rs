@@ -1,0 +1,297 @@
+//! A drawing as a PDF of one page, for papers.
+//!
+//! Vectors and text, nothing else: a page with a content stream, Helvetica, which
+//! every reader has (PDF 1.7, ISO 32000-1, 9.6.2.2), and a graphics state for each
+//! opacity. Text is in WinAnsi; what that lacks becomes a question mark. Written here because
+//! crates that turn SVG into PDF bring a renderer, a font data base and a text shaper for what is a
+//! few operators.
+
+use std::fmt::Write as _;
+
+use super::drawing::{Drawing, Item, Look, PAGE, Segment, Text};
+use super::helvetica;
+
+/// Points for a pixel: 96 pixels are an inch, which is 72 points.
+const SCALE: f64 = 0.75;
+/// Share of the radius at which the control points of a quarter circle lie.
+const KAPPA: f64 = 0.552_284_749_8;
+
+impl Drawing {
+    /// The bytes of the file.
+    pub(crate) fn pdf(&self) -> Vec<u8> {
+        let mut content = Content::default();
+        // From the top down, as the drawing is.
+        let _ = writeln!(content.text, "{SCALE} 0 0 -{SCALE} 0 {:.2} cm", self.height * SCALE);
+        for item in &self.items {
+            match item {
+                Item::Path { segments, look } => content.path(segments, look),
+                Item::Text(text) => content.text(text),
+                Item::Clip([x, y, width, height]) => {
+                    let _ = writeln!(content.text, "q {x:.2} {y:.2} {width:.2} {height:.2} re W n");
+                }
+                Item::Unclip => content.text.push_str("Q\n"),
+            }
+        }
+        let states: String = content
+            .opacities
+            .iter()
+            .enumerate()
+            .map(|(number, (fill, stroke))| {
+                format!("/G{number} << /ca {fill:.2} /CA {stroke:.2} >> ")
+            })
+            .collect();
+        let objects = [
+            "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+            format!(
+                "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {:.2} {:.2}] /Contents 4 0 R \
+                 /Resources << /Font << /F 5 0 R >> /ExtGState << {states}>> >> >>",
+                self.width * SCALE,
+                self.height * SCALE
+            ),
+            format!("<< /Length {} >>\nstream\n{}endstream", content.text.len(), content.text),
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+                .to_owned(),
+            format!("<< /Title ({}) /Producer (Planimeter) >>", quoted(&self.title)),
+        ];
+        file(&objects)
+    }
+}
+
+/// Header, objects, their places, and where the root is (ISO 32000-1, 7.5).
+fn file(objects: &[String]) -> Vec<u8> {
+    let mut out = b"%PDF-1.7\n".to_vec();
+    let mut places = Vec::new();
+    for (number, object) in (1..).zip(objects) {
+        places.push(out.len());
+        out.extend(format!("{number} 0 obj\n{object}\nendobj\n").into_bytes());
+    }
+    let table = out.len();
+    let mut end = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
+    for place in places {
+        let _ = writeln!(end, "{place:010} 00000 n ");
+    }
+    let _ = write!(
+        end,
+        "trailer\n<< /Size {} /Root 1 0 R /Info {} 0 R >>\nstartxref\n{table}\n%%EOF\n",
+        objects.len() + 1,
+        objects.len()
+    );
+    out.extend(end.into_bytes());
+    out
+}
+
+/// The operators of a page.
+#[derive(Default)]
+struct Content {
+    /// Plain ASCII.
+    text: String,
+    /// Of fillings and of strokes.
+    opacities: Vec<(f64, f64)>,
+}
+
+impl Content {
+    fn path(&mut self, segments: &[Segment], look: &Look) {
+        if segments.is_empty() {
+            return;
+        }
+        self.text.push_str("q ");
+        if let Some(colour) = look.fill {
+            let _ = write!(self.text, "{} rg ", components(colour));
+        }
+        if let Some(colour) = look.stroke {
+            let _ = write!(self.text, "{} RG {} w ", components(colour), look.width);
+            self.text.push_str(if look.round_ends { "1 J " } else { "1 j " });
+        }
+        if !look.dash.is_empty() {
+            let lengths: Vec<String> = look.dash.iter().map(f64::to_string).collect();
+            let _ = write!(self.text, "[{}] 0 d ", lengths.join(" "));
+        }
+        if (look.fill_opacity, look.stroke_opacity) != (1.0, 1.0) {
+            let state = self.state(look.fill_opacity, look.stroke_opacity);
+            let _ = write!(self.text, "/G{state} gs ");
+        }
+        let mut at = (0.0, 0.0);
+        for segment in segments {
+            match *segment {
+                Segment::Move(x, y) => {
+                    let _ = write!(self.text, "{x:.2} {y:.2} m ");
+                    at = (x, y);
+                }
+                Segment::Line(x, y) => {
+                    let _ = write!(self.text, "{x:.2} {y:.2} l ");
+                    at = (x, y);
+                }
+                Segment::HalfCircle(x, y) => {
+                    self.half_circle(at, (x, y));
+                    at = (x, y);
+                }
+                Segment::Close => self.text.push_str("h "),
+            }
+        }
+        self.text.push_str(match (look.fill, look.stroke) {
+            (Some(_), Some(_)) => "B Q\n",
+            (Some(_), None) => "f Q\n",
+            (None, Some(_)) => "S Q\n",
+            (None, None) => "n Q\n",
+        });
+    }
+
+    /// Two quarters, anticlockwise to the eye.
+    fn half_circle(&mut self, from: (f64, f64), to: (f64, f64)) {
+        let centre = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
+        let out = (from.0 - centre.0, from.1 - centre.1);
+        // A quarter turn anticlockwise where y grows downwards.
+        let side = (out.1, -out.0);
+        let at = |along: f64, across: f64| {
+            (centre.0 + along * out.0 + across * side.0, centre.1 + along * out.1 + across * side.1)
+        };
+        let quarters = [
+            [at(1.0, KAPPA), at(KAPPA, 1.0), at(0.0, 1.0)],
+            [at(-KAPPA, 1.0), at(-1.0, KAPPA), to],
+        ];
+        for [a, b, end] in quarters {
+            let _ = write!(
+                self.text,
+                "{:.2} {:.2} {:.2} {:.2} {:.2} {:.2} c ",
+                a.0, a.1, b.0, b.1, end.0, end.1
+            );
+        }
+    }
+
+    fn text(&mut self, text: &Text) {
+        let before = helvetica::width(&text.text) * text.size * text.anchor;
+        let (x, y) = text.at;
+        // Upright again, since the page is turned over; or a quarter turn to the left.
+        let matrix = match text.upwards {
+            false => format!("1 0 0 -1 {:.2} {y:.2}", x - before),
+            true => format!("0 -1 -1 0 {x:.2} {:.2}", y + before),
+        };
+        let shown = quoted(&text.text);
+        let show = |operators: &str, out: &mut String| {
+            let _ =
+                writeln!(out, "q BT {operators} /F {} Tf {matrix} Tm ({shown}) Tj ET Q", text.size);
+        };
+        if text.rim {
+            let rim = format!("{} RG 4 w 1 j 1 Tr", components(PAGE));
+            show(&rim, &mut self.text);
+        }
+        show(&format!("{} rg 0 Tr", components(text.colour)), &mut self.text);
+    }
+
+    fn state(&mut self, fill: f64, stroke: f64) -> usize {
+        let known = self.opacities.iter().position(|known| *known == (fill, stroke));
+        known.unwrap_or_else(|| {
+            self.opacities.push((fill, stroke));
+            self.opacities.len() - 1
+        })
+    }
+}
+
+/// The three parts of `#rrggbb`, from 0 to 1.
+fn components(colour: &str) -> String {
+    let part = |from: usize| {
+        let digits = colour.get(from..from + 2).unwrap_or_default();
+        f64::from(u8::from_str_radix(digits, 16).unwrap_or_default()) / 255.0
+    };
+    format!("{:.3} {:.3} {:.3}", part(1), part(3), part(5))
+}
+
+/// Text as a string of the file, in ASCII.
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for letter in text.chars() {
+        match helvetica::win_ansi(letter).unwrap_or(b'?') {
+            byte @ (b'(' | b')' | b'\\') => {
+                out.push('\\');
+                out.push(char::from(byte));
+            }
+            byte @ b' '..=b'~' => out.push(char::from(byte)),
+            byte => {
+                let _ = write!(out, "\\{byte:03o}");
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawing() -> Drawing {
+        let look = Look {
+            stroke: Some("#ff0000"),
+            fill_opacity: 1.0,
+            stroke_opacity: 0.5,
+            width: 2.0,
+            ..Look::default()
+        };
+        let text = Text {
+            text: "5 µs (–)".to_owned(),
+            at: (10.0, 20.0),
+            anchor: 0.0,
+            upwards: false,
+            size: 12.0,
+            colour: "#000000",
+            rim: true,
+        };
+        Drawing {
+            width: 640.0,
+            height: 320.0,
+            title: "A (title)".to_owned(),
+            items: vec![
+                Item::Clip([0.0, 0.0, 5.0, 5.0]),
+                Item::Path {
+                    segments: vec![Segment::Move(1.0, 2.0), Segment::Line(3.0, 4.0)],
+                    look,
+                },
+                Item::Unclip,
+                Item::Text(text),
+            ],
+        }
+    }
+
+    /// Readers find objects by their places, and the content by its length.
+    #[test]
+    fn objects_are_where_the_file_says() {
+        let bytes = drawing().pdf();
+        let text = String::from_utf8(bytes).expect("ASCII");
+        let start: usize = text
+            .rsplit("startxref\n")
+            .next()
+            .and_then(|end| end.lines().next()?.parse().ok())
+            .expect("a place");
+        let rows: Vec<&str> = text[start..].lines().skip(3).take(6).collect();
+        for (number, row) in (1..).zip(rows) {
+            assert_eq!(row.len() + 1, 20, "{row}");
+            let place: usize = row[..10].parse().expect("a number");
+            assert!(text[place..].starts_with(&format!("{number} 0 obj\n")), "{number}");
+        }
+        let stream = text.split("\nstream\n").nth(1).expect("a stream");
+        let end = stream.find("endstream\n").expect("its end");
+        let length = format!("/Length {end} ");
+        assert!(text.contains(&length), "{length}");
+        assert!(text.contains("/MediaBox [0 0 480.00 240.00]"));
+    }
+
+    #[test]
+    fn shapes_and_text_are_drawn() {
+        let text = String::from_utf8(drawing().pdf()).expect("ASCII");
+        let line = "q 1.000 0.000 0.000 RG 2 w 1 j /G0 gs 1.00 2.00 m 3.00 4.00 l S Q\n";
+        assert!(text.contains(line), "{text}");
+        assert!(text.contains("/G0 << /ca 1.00 /CA 0.50 >>"));
+        assert_eq!(text.matches(r"(5 \265s \(\226\)) Tj").count(), 2, "rim and letters: {text}");
+    }
+
+    #[test]
+    fn a_circle_is_round() {
+        let mut content = Content::default();
+        content.half_circle((0.0, 0.0), (8.0, 0.0));
+        // Anticlockwise to the eye from the left: by way of the bottom.
+        assert_eq!(
+            content.text,
+            "0.00 2.21 1.79 4.00 4.00 4.00 c 6.21 4.00 8.00 2.21 8.00 0.00 c "
+        );
+    }
+}
