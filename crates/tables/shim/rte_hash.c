@@ -30,24 +30,43 @@ struct shim_table {
 	uint32_t size;
 };
 
-static int advise_huge(const struct rte_memseg_list *list, void *argument)
+#define HUGE_PAGE ((size_t)2 << 20)
+#define HEAP_BYTES ((size_t)8 << 30)
+
+/* Where tables lie: a heap of transparent huge pages, as the tables of this crate lie on. DPDK's own memory without
+ * reserved huge pages is shared memory, for which the kernel gives none. */
+static int heap;
+
+static int make_heap(void)
 {
-	(void)argument;
-	/* Refusal is no error: the pages are small ones then, as they were. */
-	madvise(list->base_va, list->len, MADV_HUGEPAGE);
-	return 0;
+	char *memory = mmap(NULL, HEAP_BYTES + HUGE_PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return -1;
+	memory = RTE_PTR_ALIGN(memory, HUGE_PAGE);
+	/* Refusal is no error: the pages are small ones then, and the benchmark says so. */
+	madvise(memory, HEAP_BYTES, MADV_HUGEPAGE);
+	if (rte_malloc_heap_create("tables") != 0 ||
+	    rte_malloc_heap_memory_add("tables", memory, HEAP_BYTES, NULL, 0, HUGE_PAGE) != 0)
+		return -1;
+	heap = rte_malloc_heap_get_socket("tables");
+	return heap < 0 ? -1 : 0;
 }
 
-/* 0 if the environment is up. Without reserved huge pages, memory is ordinary and transparent huge pages are asked
- * for, as the tables of this crate do. */
+/* 0 if the environment is up. */
 int shim_init(void)
 {
-	char *arguments[] = { "tables", "--no-huge", "--no-pci", "--no-shconf", "--no-telemetry", "-m", "4096",
+	char *arguments[] = { "tables", "--no-huge", "--no-pci", "--no-shconf", "--no-telemetry", "-m", "512",
 			      "-l", "0", "--log-level", "1", NULL };
 	if (rte_eal_init(11, arguments) < 0)
 		return -1;
-	rte_memseg_list_walk(advise_huge, NULL);
-	return 0;
+	return make_heap();
+}
+
+/* The heap for other tables of the benchmark. */
+int shim_heap(void)
+{
+	return heap;
 }
 
 struct shim_table *shim_new(uint32_t size, int storage, int lock_free)
@@ -60,7 +79,7 @@ struct shim_table *shim_new(uint32_t size, int storage, int lock_free)
 		.entries = size < 8 ? 8 : size,
 		.key_len = 4,
 		.hash_func = rte_hash_crc,
-		.socket_id = SOCKET_ID_ANY,
+		.socket_id = heap,
 		.extra_flag = lock_free ? RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF : 0,
 	};
 	struct shim_table *table = calloc(1, sizeof(*table));
@@ -74,9 +93,9 @@ struct shim_table *shim_new(uint32_t size, int storage, int lock_free)
 	}
 	table->size = rte_hash_max_key_id(table->hash) + 1;
 	if (storage == 2)
-		table->entries = rte_zmalloc(NULL, (size_t)table->size * 16, 64);
+		table->entries = rte_zmalloc_socket(NULL, (size_t)table->size * 16, 64, heap);
 	if (storage == 0)
-		table->pointers = rte_zmalloc(NULL, (size_t)table->size * sizeof(void *), 64);
+		table->pointers = rte_zmalloc_socket(NULL, (size_t)table->size * sizeof(void *), 64, heap);
 	return table;
 }
 
@@ -104,7 +123,7 @@ int shim_insert(struct shim_table *table, uint32_t key, uint32_t value)
 {
 	struct entry *entry;
 	if (table->storage == 1) {
-		entry = rte_zmalloc(NULL, 64, 64);
+		entry = rte_zmalloc_socket(NULL, 64, 64, heap);
 		if (entry == NULL || rte_hash_add_key_data(table->hash, &key, entry) < 0)
 			return -1;
 	} else {
@@ -112,7 +131,7 @@ int shim_insert(struct shim_table *table, uint32_t key, uint32_t value)
 		if (position < 0)
 			return -1;
 		if (table->storage == 0) {
-			entry = table->pointers[position] = rte_zmalloc(NULL, 64, 64);
+			entry = table->pointers[position] = rte_zmalloc_socket(NULL, 64, 64, heap);
 			if (entry == NULL)
 				return -1;
 		} else {

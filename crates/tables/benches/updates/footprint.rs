@@ -1,7 +1,50 @@
-//! Memory of the process, and how much of it lies on huge pages.
+//! Huge pages for all contenders, and how much of their memory really lies on them.
 
+#![allow(unsafe_code, reason = "an allocator")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt;
 use std::fs;
+
+use rustix::mm::{Advice, madvise};
+
+/// The system's allocator, which asks for huge pages under what is large, as our tables do by themselves: otherwise a
+/// comparison of maps is one of pages.
+pub(crate) struct HugePages;
+
+#[global_allocator]
+static ALLOCATOR: HugePages = HugePages;
+
+const HUGE_PAGE: usize = 2 << 20;
+
+impl HugePages {
+    /// Large blocks begin at a huge page.
+    fn placed(layout: Layout) -> Layout {
+        if layout.size() < HUGE_PAGE {
+            return layout;
+        }
+        layout.align_to(HUGE_PAGE).unwrap_or(layout)
+    }
+}
+
+// SAFETY: what the system's allocator does with a layout of the same size and at least the same alignment; the advice
+// changes no contents.
+unsafe impl GlobalAlloc for HugePages {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promised for a layout of this size.
+        let start = unsafe { System.alloc(Self::placed(layout)) };
+        if layout.size() >= HUGE_PAGE && !start.is_null() {
+            // SAFETY: the range was just allocated. A refusal leaves it as it is.
+            let _ = unsafe { madvise(start.cast(), layout.size(), Advice::LinuxHugepage) };
+        }
+        start
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        // SAFETY: allocated above with this layout.
+        unsafe { System.dealloc(start, Self::placed(layout)) };
+    }
+}
 
 /// Memory that is there, as the kernel counts it (`Rss` and `AnonHugePages` in `/proc/self/smaps`), in KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
