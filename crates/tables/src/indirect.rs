@@ -90,6 +90,8 @@ pub(crate) struct Indirect {
     kind: Kind,
     key_bytes: usize,
     form: Form,
+    /// Words behind the head of an entry.
+    tail_words: usize,
     size: usize,
     record_stride: usize,
     entry_stride: usize,
@@ -132,6 +134,7 @@ impl Indirect {
             kind,
             key_bytes,
             form: Form::new(parameter_bytes, locked),
+            tail_words: entry::tail_bytes(parameter_bytes, locked) / 8,
             size,
             record_stride,
             entry_stride,
@@ -220,22 +223,15 @@ impl Indirect {
     pub(crate) fn prefetch_entry(&self, record: u32) {
         let pointer = match (self.kind, &self.pointers) {
             (Kind::Dynamic, _) => self.record_word(record, 0),
-            (Kind::Original, Some(pointers)) => Self::word(pointers, record as usize * 8),
+            (Kind::Original, Some(pointers)) => pointers.word(record as usize * 8),
             _ => return,
         };
         prefetch(std::ptr::without_provenance(pointer.load(Ordering::Relaxed) as usize));
     }
 
     #[inline(always)]
-    fn word(region: &Region, offset: usize) -> &AtomicU64 {
-        // SAFETY: callers give a multiple of 8 inside the region; the memory is initialised, aligned, alive as long
-        // as the region, and reached only as such atomics.
-        unsafe { &*region.at(offset).cast::<AtomicU64>() }
-    }
-
-    #[inline(always)]
     fn record_word(&self, record: u32, word: usize) -> &AtomicU64 {
-        Self::word(&self.records, record as usize * self.record_stride + 8 * word)
+        self.records.word(record as usize * self.record_stride + 8 * word)
     }
 
     #[inline(always)]
@@ -269,49 +265,54 @@ impl Indirect {
         true
     }
 
-    /// The entry of a record in use.
+    /// The entry of a record.
+    ///
+    /// # Safety
+    /// [`Indirect::allocate`] was called for the record, and nobody frees its entry for as long as the result is used:
+    /// the caller found the record in the index and is pinned, or nobody else knows of the record yet.
     #[inline(always)]
-    fn entry(&self, record: u32) -> Entry<'_> {
+    unsafe fn entry(&self, record: u32) -> Entry<'_> {
         match self.kind {
             Kind::Beside => {
-                let tail = 1 + self.key_bytes.div_ceil(8);
-                // SAFETY: the record's stride covers the head word, the key and the tail words.
-                unsafe {
-                    Entry::new(
-                        self.record_word(record, 0),
-                        self.records.at(self.record_offset(record, tail)),
-                    )
-                }
+                let behind_key = 8 * (1 + self.key_bytes.div_ceil(8));
+                let tail = record as usize * self.record_stride + behind_key;
+                Entry::new(self.record_word(record, 0), self.tail(&self.records, tail))
             }
             Kind::Static => {
                 let index = self.record_word(record, 0).load(Ordering::Relaxed) as usize;
                 let entries = self.entries.as_ref().unwrap_or(&self.records);
                 let offset = index * self.entry_stride;
-                // SAFETY: the entry's stride, 16 at least, covers the head word and the tail words behind it.
-                unsafe { Entry::new(Self::word(entries, offset), entries.at(offset + 8)) }
+                Entry::new(entries.word(offset), self.tail(entries, offset + 8))
             }
-            Kind::Dynamic => self.allocated_entry(self.record_word(record, 0)),
+            // SAFETY: as promised to this function.
+            Kind::Dynamic => unsafe { self.allocated_entry(self.record_word(record, 0)) },
             Kind::Original => {
                 let index = self.record_word(record, 0).load(Ordering::Relaxed) as usize;
-                self.allocated_entry(Self::word(
-                    self.pointers.as_ref().unwrap_or(&self.records),
-                    index * 8,
-                ))
+                let pointers = self.pointers.as_ref().unwrap_or(&self.records);
+                // SAFETY: as promised to this function.
+                unsafe { self.allocated_entry(pointers.word(index * 8)) }
             }
         }
     }
 
-    fn record_offset(&self, record: u32, word: usize) -> usize {
-        record as usize * self.record_stride + 8 * word
+    /// The words behind an entry's head.
+    #[inline(always)]
+    fn tail<'a>(&self, region: &'a Region, offset: usize) -> &'a [AtomicU64] {
+        // Without a tail the offset may be that of the region's end.
+        if self.tail_words == 0 { &[] } else { region.words(offset, self.tail_words) }
     }
 
+    /// The entry that a pointer of this table leads to.
+    ///
+    /// # Safety
+    /// As for [`Indirect::entry`].
     #[inline(always)]
-    fn allocated_entry(&self, pointer: &AtomicU64) -> Entry<'_> {
+    unsafe fn allocated_entry(&self, pointer: &AtomicU64) -> Entry<'_> {
         let address = pointer.load(Ordering::Acquire) as usize;
         let head: *const AtomicU64 = std::ptr::with_exposed_provenance(address);
-        // SAFETY: the record is in use, so the pointer is that of an entry from `allocate`, zeroed there and freed
-        // only when no worker can see the record any more. The allocation covers head and tail.
-        unsafe { Entry::new(&*head, head.add(1).cast_mut().cast()) }
+        // SAFETY: by the promise, the pointer is that of an entry from `allocate`, zeroed there, that nobody frees. The
+        // allocation covers the head and as many words behind it.
+        unsafe { Entry::new(&*head, std::slice::from_raw_parts(head.add(1), self.tail_words)) }
     }
 
     fn allocation(&self) -> alloc::Layout {
@@ -340,7 +341,7 @@ impl Indirect {
         match &self.pointers {
             Some(pointers) => {
                 self.record_word(record, 0).store(u64::from(record), Ordering::Relaxed);
-                Self::word(pointers, record as usize * 8).store(address, Ordering::Release);
+                pointers.word(record as usize * 8).store(address, Ordering::Release);
             }
             None => self.record_word(record, 0).store(address, Ordering::Release),
         }
@@ -350,7 +351,7 @@ impl Indirect {
     /// Frees the entry of a record that nobody can see.
     fn free_entry(&self, supply: &mut Supply, record: u32) {
         let pointer = match (self.kind, &self.pointers) {
-            (Kind::Original, Some(pointers)) => Self::word(pointers, record as usize * 8),
+            (Kind::Original, Some(pointers)) => pointers.word(record as usize * 8),
             (Kind::Dynamic, _) => self.record_word(record, 0),
             _ => return,
         };
@@ -391,7 +392,8 @@ impl Indirect {
     ) -> Option<(Hit, Found<4>)> {
         loop {
             let (record, found) = self.find::<ALONE>(hash, key)?;
-            let entry = self.entry(record);
+            // SAFETY: just found, and the caller is pinned.
+            let entry = unsafe { self.entry(record) };
             let action = match self.form {
                 Form::Locked if !ALONE => entry.read_whole(parameters),
                 form => entry.read(form, parameters),
@@ -413,7 +415,8 @@ impl Indirect {
     ) -> Option<R> {
         if self.form == Form::Locked && !ALONE {
             let (record, _) = self.find::<ALONE>(hash, key)?;
-            let mut held = self.entry(record).lock();
+            // SAFETY: just found, and the caller is pinned.
+            let mut held = unsafe { self.entry(record) }.lock();
             let action = held.read(parameters);
             let (effect, result) = act(action, parameters, record);
             if let Effect::Store(action) = effect {
@@ -424,7 +427,8 @@ impl Indirect {
         let (hit, found) = self.read_found::<ALONE>(hash, key, parameters)?;
         let (effect, result) = act(hit.action, parameters, hit.position);
         if let Effect::Store(action) = effect {
-            let entry = self.entry(hit.position);
+            // SAFETY: just found, and the caller is pinned.
+            let entry = unsafe { self.entry(hit.position) };
             if ALONE || self.form == Form::Short {
                 entry.write(self.form, action, parameters);
             } else {
@@ -447,7 +451,8 @@ impl Indirect {
         let mut found = found;
         let mut spins = 0;
         loop {
-            let write = || self.entry(record).write(self.form, action, parameters);
+            // SAFETY: found by the caller or below, which is pinned.
+            let write = || unsafe { self.entry(record) }.write(self.form, action, parameters);
             if self.index.hold(&found, write).is_some() {
                 return;
             }
@@ -514,7 +519,8 @@ impl Indirect {
             return Err(Full::Full);
         }
         self.set_key(record, key);
-        self.entry(record).initialise(self.form, action, parameters);
+        // SAFETY: just allocated, and nobody knows of the record.
+        unsafe { self.entry(record) }.initialise(self.form, action, parameters);
         let verify = |other: &[u8; 4]| self.has_key(u32::from_ne_bytes(*other), key);
         let inserted =
             self.index.insert::<ALONE>(hash, &Self::tag(hash), 0, &record.to_ne_bytes(), verify);

@@ -92,31 +92,46 @@ impl Region {
         Some(Self { start, bytes, origin: Origin::Map { base, length }, pages })
     }
 
-    /// The address of the byte at `offset`, or of the end, where something of no bytes lies.
+    /// The address of the byte at `offset`. It is inside the region if the offset is; whoever goes to it sees to that.
     #[inline(always)]
     pub(crate) fn at(&self, offset: usize) -> *mut u8 {
-        debug_assert!(offset <= self.bytes);
-        // SAFETY: callers do not go beyond `bytes` (checked in debug builds), so the address is inside the allocation
-        // or just behind it.
-        unsafe { self.start.as_ptr().add(offset) }
+        self.start.as_ptr().wrapping_add(offset)
     }
 
     /// The word at `offset`, a multiple of 8 inside the region.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
-        assert!(
-            offset.is_multiple_of(8) && offset + 8 <= self.bytes,
-            "no word at {offset} of {}",
-            self.bytes
-        );
-        // SAFETY: inside the region, aligned and initialised; regions are reached by atomics only.
+        self.check(offset, 0);
+        // SAFETY: inside the region, as just checked, aligned and initialised; regions are reached by atomics only.
         unsafe { &*self.at(offset).cast::<AtomicU64>() }
     }
 
-    /// The line with this number.
+    /// As many words from `offset`, a multiple of 8, on.
     #[inline(always)]
-    pub(crate) fn line(&self, index: usize) -> Words<'_> {
-        debug_assert!((index + 1) * LINE <= self.bytes);
+    pub(crate) fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        self.check(offset, count);
+        // SAFETY: all of them are inside the region, as just checked, aligned and initialised; regions are reached by
+        // atomics only.
+        unsafe { std::slice::from_raw_parts(self.at(offset).cast::<AtomicU64>(), count) }
+    }
+
+    /// Ends the program rather than leave the region: at `offset` lie a word and as many as `count`.
+    #[inline(always)]
+    fn check(&self, offset: usize, count: usize) {
+        // A region is whole lines, so that a word which begins inside it ends there.
+        let inside = offset < self.bytes && count <= (self.bytes - offset) / 8;
+        if !inside || !offset.is_multiple_of(8) {
+            outside(offset, count, self.bytes);
+        }
+    }
+
+    /// The line with this number.
+    ///
+    /// # Safety
+    /// The region has more lines than `index`.
+    #[inline(always)]
+    pub(crate) unsafe fn line(&self, index: usize) -> Words<'_> {
+        debug_assert!(index < self.bytes / LINE);
         Words { start: self.at(index * LINE), region: PhantomData }
     }
 
@@ -142,20 +157,29 @@ impl<'a> Words<'a> {
         self.start
     }
 
+    /// The four bytes at `offset`, a multiple of 4 below the line's length; other offsets lead elsewhere in the line.
     #[inline(always)]
     pub(crate) fn word32(self, offset: usize) -> &'a AtomicU32 {
         debug_assert!(offset.is_multiple_of(4) && offset < LINE);
-        // SAFETY: callers give the offset of a 4-byte field (checked in debug builds): inside the line, which is alive
-        // for 'a, aligned, initialised, and reached only as this atomic.
-        unsafe { &*self.start.add(offset).cast::<AtomicU32>() }
+        // SAFETY: masked, the offset is a multiple of 4 inside the line, which is alive for 'a, aligned and initialised,
+        // and this place in it is reached only as this atomic.
+        unsafe { &*self.start.add(offset & (LINE - 4)).cast::<AtomicU32>() }
     }
 
+    /// As [`Words::word32`], eight bytes at a multiple of 8.
     #[inline(always)]
     pub(crate) fn word64(self, offset: usize) -> &'a AtomicU64 {
         debug_assert!(offset.is_multiple_of(8) && offset < LINE);
         // SAFETY: as above, for an 8-byte field.
-        unsafe { &*self.start.add(offset).cast::<AtomicU64>() }
+        unsafe { &*self.start.add(offset & (LINE - 8)).cast::<AtomicU64>() }
     }
+}
+
+/// Apart from where it is called, so that the check stays two comparisons.
+#[cold]
+#[inline(never)]
+fn outside(offset: usize, count: usize, bytes: usize) -> ! {
+    panic!("{count} words at {offset} are not in a region of {bytes} bytes");
 }
 
 impl Drop for Region {
@@ -200,6 +224,19 @@ mod tests {
                 assert_eq!(*region.at(bytes - 1), 0);
             }
         }
+    }
+
+    #[test]
+    fn words_outside_are_refused_and_not_reached() {
+        let region = Region::new(128).unwrap();
+        assert_eq!(region.words(0, 16).len(), 16);
+        assert_eq!(region.words(120, 1).len(), 1);
+        let outside = |offset, count| {
+            std::panic::catch_unwind(|| region.words(offset, count).len()).is_err()
+                && (count > 1 || std::panic::catch_unwind(|| region.word(offset)).is_err())
+        };
+        assert!(outside(128, 1) && outside(4, 1) && outside(usize::MAX - 7, 1) && outside(120, 2));
+        assert!(outside(8, usize::MAX));
     }
 
     #[test]

@@ -97,9 +97,12 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
     const ACTION_MASK: u64 = (1 << Self::ACTION_BITS) - 1;
     const VALUES: usize = values_offset(K, V, Self::SLOTS);
 
+    /// # Safety
+    /// The region has more lines than `index`.
     #[inline(always)]
-    pub(super) fn new(region: &'a Region, index: usize) -> Self {
-        Self { words: region.line(index) }
+    pub(super) unsafe fn new(region: &'a Region, index: usize) -> Self {
+        // SAFETY: as promised to this function.
+        Self { words: unsafe { region.line(index) } }
     }
 
     #[inline(always)]
@@ -333,7 +336,8 @@ mod tests {
     #[test]
     fn slots_do_not_touch_each_other() {
         let region = Region::new(LINE).unwrap();
-        let line = Line::<'_, 4, 4>::new(&region, 0);
+        // SAFETY: the region has one line.
+        let line = unsafe { Line::<'_, 4, 4>::new(&region, 0) };
         let mut held = line.lock();
         for slot in 0..7_u32 {
             line.set_key(slot as usize, &(slot + 10).to_be_bytes());
@@ -357,7 +361,8 @@ mod tests {
     #[test]
     fn a_change_moves_the_version_and_a_look_does_not() {
         let region = Region::new(LINE).unwrap();
-        let line = Line::<'_, 8, 8>::new(&region, 0);
+        // SAFETY: the region has one line.
+        let line = unsafe { Line::<'_, 8, 8>::new(&region, 0) };
         let before = line.begin();
         drop(line.lock());
         assert!(line.is_still(before));

@@ -100,9 +100,11 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         hash as usize & self.mask
     }
 
+    /// The bucket with this number, of which only the bits count that buckets have.
     #[inline(always)]
     fn line(&self, bucket: usize) -> Line<'_, K, V> {
-        Line::new(&self.region, bucket)
+        // SAFETY: the region has a line for each bucket, and there is one more than the mask.
+        unsafe { Line::new(&self.region, bucket & self.mask) }
     }
 
     /// Asks the cache for the bucket of `hash`.

@@ -5,7 +5,6 @@
 
 use crate::quiescence::relax;
 use crate::sync::{AtomicU64, Ordering, fence};
-use std::marker::PhantomData;
 
 /// What the words of an entry mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,41 +33,35 @@ pub(super) const fn tail_bytes(parameter_bytes: usize, locked: bool) -> usize {
     bytes.next_multiple_of(8)
 }
 
-/// An entry whose memory is alive and only reached by atomics for `'a`.
+/// An entry in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'a> {
     head: &'a AtomicU64,
-    tail: *const AtomicU64,
-    memory: PhantomData<&'a AtomicU64>,
+    tail: &'a [AtomicU64],
 }
 
 impl<'a> Entry<'a> {
-    /// # Safety
-    /// At `tail`, aligned to 8 bytes, lie as many initialised bytes as [`tail_bytes`] says for the parameters that
-    /// will be read or written, alive and reached only as atomic words for `'a`.
+    /// `tail` has as many words as [`tail_bytes`] says for the parameters that will be read or written; of longer
+    /// parameters the rest is left out.
     #[inline(always)]
-    pub(super) unsafe fn new(head: &'a AtomicU64, tail: *mut u8) -> Self {
-        Self { head, tail: tail.cast_const().cast(), memory: PhantomData }
-    }
-
-    #[inline(always)]
-    fn tail_word(self, index: usize) -> &'a AtomicU64 {
-        // SAFETY: `new` was promised memory for all words of the parameters, and `index` counts those.
-        unsafe { &*self.tail.add(index) }
+    pub(super) fn new(head: &'a AtomicU64, tail: &'a [AtomicU64]) -> Self {
+        Self { head, tail }
     }
 
     #[inline(always)]
     fn read_tail(self, bytes: &mut [u8]) {
-        for (index, chunk) in bytes.chunks_mut(8).enumerate() {
-            let word = self.tail_word(index).load(Ordering::Relaxed).to_ne_bytes();
+        debug_assert!(bytes.len() <= 8 * self.tail.len());
+        for (chunk, word) in bytes.chunks_mut(8).zip(self.tail) {
+            let word = word.load(Ordering::Relaxed).to_ne_bytes();
             chunk.copy_from_slice(&word[..chunk.len()]);
         }
     }
 
     #[inline(always)]
     fn write_tail(self, bytes: &[u8]) {
-        for (index, chunk) in bytes.chunks(8).enumerate() {
-            self.tail_word(index).store(super::padded(chunk), Ordering::Relaxed);
+        debug_assert!(bytes.len() <= 8 * self.tail.len());
+        for (chunk, word) in bytes.chunks(8).zip(self.tail) {
+            word.store(super::padded(chunk), Ordering::Relaxed);
         }
     }
 
