@@ -27,9 +27,11 @@
 //! How it works inside: [`Storage::Inline`] is an array of one-line buckets that hold keys and values; the paper's
 //! storages use the same buckets as an index. Readers check a bucket's or an entry's version instead of taking a
 //! lock. What a deletion unlinks is used again only when no worker can see it any more, which epochs tell. All shared
-//! memory is reached by atomics, so that no call, in whatever order, is a data race.
+//! memory is reached by atomics, so that no call, in whatever order, is a data race. Keys that are not matched exactly are
+//! found through trees whose nodes never change: a new way to an entry is published by one store.
 
 mod ageing;
+mod arena;
 #[allow(unsafe_code, reason = "fields of a cache line are reached through its address")]
 mod bucket;
 mod counter;
@@ -49,6 +51,8 @@ pub mod measure;
 mod memory;
 mod meter;
 mod model;
+mod packing;
+mod prefix_trie;
 mod quiescence;
 #[allow(unsafe_code, reason = "mapped memory, prefetch")]
 mod region;
@@ -56,6 +60,7 @@ mod selector;
 mod store;
 mod sync;
 mod table;
+mod ternary_tree;
 mod unit;
 mod worker;
 

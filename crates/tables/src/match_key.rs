@@ -1,9 +1,8 @@
-//! Keys of several fields, each matched in its own way, and the masks that they come down to.
+//! Keys of several fields, each matched in its own way, and what entries ask of them.
 //!
-//! A packet's key is its fields one behind the other, each most significant byte first and padded to whole bytes.
-//! Every match kind becomes values under masks: an exact field has a full mask, a longest-prefix field a prefix, an
-//! optional one a full mask or none; a range becomes the prefixes that cover it, at most `2w - 2` of them for `w` bits
-//! (Srinivasan et al. 1998), as in a TCAM.
+//! A packet's key is its fields one behind the other, each most significant byte first and padded to whole bytes. Every
+//! match kind but one becomes a value under a mask: an exact field has a full mask, a longest-prefix field a prefix, an
+//! optional one a full mask or none. A range is two bounds, with the bits that they share under the mask.
 
 use thiserror::Error;
 
@@ -52,105 +51,102 @@ pub enum FieldMatch {
     Any,
 }
 
-/// A value under a mask, over all fields.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub(crate) struct Masked {
+/// What an entry asks of a key.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Pattern {
+    /// Over all fields: the bits that must be as in `value`.
     pub(crate) mask: Vec<u8>,
     pub(crate) value: Vec<u8>,
+    /// Fields that must lie between bounds.
+    pub(crate) ranges: Vec<Bounds>,
+    /// The length of the prefix, if there is a longest-prefix field.
+    pub(crate) prefix: u32,
 }
 
-/// The most masked values that one entry may come down to.
-const MOST_PIECES: usize = 1024;
-
-/// The masked values of an entry, and its prefix length if it has a longest-prefix field.
-pub(crate) fn pieces(
-    fields: &[MatchField],
-    matches: &[FieldMatch],
-) -> Result<(Vec<Masked>, u32), MatchError> {
-    if fields.len() != matches.len() {
-        return Err(MatchError::Fields { given: matches.len(), expected: fields.len() });
-    }
-    let mut pieces = vec![Masked::default()];
-    let mut prefix = 0;
-    for (number, (field, wanted)) in fields.iter().zip(matches).enumerate() {
-        if let (MatchKind::Lpm, FieldMatch::Lpm(_, length)) = (field.kind, wanted) {
-            prefix = *length;
-        }
-        let options = field_pieces(number, field, wanted)?;
-        if pieces.len() * options.len() > MOST_PIECES {
-            return Err(MatchError::TooManyPieces { field: number });
-        }
-        pieces = pieces
-            .iter()
-            .flat_map(|piece| {
-                options.iter().map(|option| Masked {
-                    mask: [&piece.mask[..], &option.mask].concat(),
-                    value: [&piece.value[..], &option.value].concat(),
-                })
-            })
-            .collect();
-    }
-    Ok((pieces, prefix))
+/// A field from byte `at` on, between two bounds, both included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) at: usize,
+    pub(crate) low: Vec<u8>,
+    pub(crate) high: Vec<u8>,
 }
 
-fn field_pieces(
-    number: usize,
-    field: &MatchField,
-    wanted: &FieldMatch,
-) -> Result<Vec<Masked>, MatchError> {
-    let full = prefix_mask(field, field.bits);
-    let check = |value: &[u8]| {
-        if value.len() != field.bytes()
-            || value.iter().zip(&full).any(|(byte, mask)| byte & !mask != 0)
-        {
-            return Err(MatchError::Value { field: number, bits: field.bits });
+impl Pattern {
+    /// What an entry asks of keys with these fields.
+    pub(crate) fn new(fields: &[MatchField], matches: &[FieldMatch]) -> Result<Self, MatchError> {
+        if fields.len() != matches.len() {
+            return Err(MatchError::Fields { given: matches.len(), expected: fields.len() });
         }
-        Ok(())
-    };
-    let one = |mask: Vec<u8>, value: &[u8]| {
+        let mut pattern = Self::default();
+        for (number, (field, wanted)) in fields.iter().zip(matches).enumerate() {
+            pattern.add(number, field, wanted)?;
+        }
+        Ok(pattern)
+    }
+
+    fn add(
+        &mut self,
+        number: usize,
+        field: &MatchField,
+        wanted: &FieldMatch,
+    ) -> Result<(), MatchError> {
+        let full = prefix_mask(field, field.bits);
+        let check = |value: &[u8]| {
+            if value.len() != field.bytes()
+                || value.iter().zip(&full).any(|(byte, mask)| byte & !mask != 0)
+            {
+                return Err(MatchError::Value { field: number, bits: field.bits });
+            }
+            Ok(())
+        };
+        let (mask, value) = match (field.kind, wanted) {
+            (MatchKind::Exact | MatchKind::Optional, FieldMatch::Exact(value)) => {
+                check(value)?;
+                (full, value.clone())
+            }
+            (MatchKind::Lpm, FieldMatch::Lpm(value, length)) => {
+                check(value)?;
+                if *length > field.bits {
+                    return Err(MatchError::Prefix {
+                        field: number,
+                        length: *length,
+                        bits: field.bits,
+                    });
+                }
+                self.prefix = *length;
+                (prefix_mask(field, *length), value.clone())
+            }
+            (MatchKind::Ternary, FieldMatch::Ternary(value, mask)) => {
+                check(value)?;
+                check(mask)?;
+                (mask.clone(), value.clone())
+            }
+            (MatchKind::Range, FieldMatch::Range(low, high)) => {
+                check(low)?;
+                check(high)?;
+                if low > high {
+                    return Err(MatchError::EmptyRange { field: number });
+                }
+                let at = self.mask.len();
+                self.ranges.push(Bounds { at, low: low.clone(), high: high.clone() });
+                let mask = prefix_mask(field, shared_bits(field, low, high));
+                let value = low.iter().zip(&mask).map(|(byte, mask)| byte & mask).collect();
+                (mask, value)
+            }
+            (
+                MatchKind::Lpm | MatchKind::Ternary | MatchKind::Range | MatchKind::Optional,
+                FieldMatch::Any,
+            ) => (vec![0; field.bytes()], vec![0; field.bytes()]),
+            _ => return Err(MatchError::Kind { field: number, kind: field.kind }),
+        };
         // Bits that do not matter must be zero, or two entries could be equal and look different (P4Runtime 1.4,
         // Section 8.3).
         if value.iter().zip(&mask).any(|(byte, mask)| byte & !mask != 0) {
             return Err(MatchError::NotMasked { field: number });
         }
-        Ok(vec![Masked { mask, value: value.to_vec() }])
-    };
-    match (field.kind, wanted) {
-        (MatchKind::Exact | MatchKind::Optional, FieldMatch::Exact(value)) => {
-            check(value)?;
-            one(full, value)
-        }
-        (MatchKind::Lpm, FieldMatch::Lpm(value, length)) => {
-            check(value)?;
-            if *length > field.bits {
-                return Err(MatchError::Prefix {
-                    field: number,
-                    length: *length,
-                    bits: field.bits,
-                });
-            }
-            one(prefix_mask(field, *length), value)
-        }
-        (MatchKind::Ternary, FieldMatch::Ternary(value, mask)) => {
-            check(value)?;
-            check(mask)?;
-            one(mask.clone(), value)
-        }
-        (MatchKind::Range, FieldMatch::Range(low, high)) => {
-            check(low)?;
-            check(high)?;
-            if low > high {
-                return Err(MatchError::EmptyRange { field: number });
-            }
-            Ok(range_prefixes(field, low, high))
-        }
-        (MatchKind::Exact, FieldMatch::Any) => {
-            Err(MatchError::Kind { field: number, kind: field.kind })
-        }
-        (_, FieldMatch::Any) => {
-            Ok(vec![Masked { mask: vec![0; field.bytes()], value: vec![0; field.bytes()] }])
-        }
-        _ => Err(MatchError::Kind { field: number, kind: field.kind }),
+        self.mask.extend(mask);
+        self.value.extend(value);
+        Ok(())
     }
 }
 
@@ -166,48 +162,14 @@ fn prefix_mask(field: &MatchField, length: u32) -> Vec<u8> {
         .collect()
 }
 
-/// The prefixes that cover a range: from the low end, always the largest aligned block that fits.
-fn range_prefixes(field: &MatchField, low: &[u8], high: &[u8]) -> Vec<Masked> {
-    let mut pieces = Vec::new();
-    let mut at = low.to_vec();
-    loop {
-        // Free bits: as many trailing zeros as `at` has, but the block must end within the range.
-        let mut free = 0;
-        while free < field.bits {
-            let mut end = at.clone();
-            (0..=free).for_each(|bit| set_bit(&mut end, bit));
-            if bit(&at, free) || end.as_slice() > high {
-                break;
-            }
-            free += 1;
-        }
-        pieces.push(Masked { mask: prefix_mask(field, field.bits - free), value: at.clone() });
-        (0..free).for_each(|bit| set_bit(&mut at, bit));
-        if at.as_slice() >= high {
-            return pieces;
-        }
-        increment(&mut at);
-    }
-}
-
-/// A bit, counted from the least significant.
-fn bit(value: &[u8], index: u32) -> bool {
-    let byte = value.len() - 1 - index as usize / 8;
-    value[byte] & (1 << (index % 8)) != 0
-}
-
-fn set_bit(value: &mut [u8], index: u32) {
-    let byte = value.len() - 1 - index as usize / 8;
-    value[byte] |= 1 << (index % 8);
-}
-
-fn increment(value: &mut [u8]) {
-    for byte in value.iter_mut().rev() {
-        *byte = byte.wrapping_add(1);
-        if *byte != 0 {
-            return;
-        }
-    }
+/// How many first bits of a field two values have in common.
+fn shared_bits(field: &MatchField, one: &[u8], other: &[u8]) -> u32 {
+    let padding = field.bytes() as u32 * 8 - field.bits;
+    let differs = one.iter().zip(other).position(|(one, other)| one != other);
+    let shared = differs.map_or(8 * one.len() as u32, |byte| {
+        8 * byte as u32 + (one[byte] ^ other[byte]).leading_zeros()
+    });
+    shared - padding
 }
 
 /// Why an entry's match does not fit the table's key.
@@ -260,56 +222,25 @@ pub enum MatchError {
         /// The field, counted from 0.
         field: usize,
     },
-    /// Ranges that come down to too many masked values.
-    #[error(
-        "field {field}: the entry's ranges come down to more than {MOST_PIECES} masked values; split the entry"
-    )]
-    TooManyPieces {
-        /// The field, counted from 0, with which there are too many.
-        field: usize,
-    },
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn matches(piece: &Masked, key: &[u8]) -> bool {
-        piece
-            .mask
-            .iter()
-            .zip(key)
-            .zip(&piece.value)
-            .all(|((mask, byte), value)| byte & mask == *value)
-    }
-
     #[test]
-    fn every_range_of_six_bits_is_covered_exactly_and_with_few_prefixes() {
-        let field = MatchField { bits: 6, kind: MatchKind::Range };
-        for low in 0..64_u8 {
-            for high in low..64 {
-                let (pieces, _) =
-                    pieces(&[field], &[FieldMatch::Range(vec![low], vec![high])]).unwrap();
-                assert!(pieces.len() <= 10, "{low} to {high}: {}", pieces.len());
-                for key in 0..64 {
-                    let covered = pieces.iter().filter(|piece| matches(piece, &[key])).count();
-                    assert_eq!(
-                        covered,
-                        usize::from((low..=high).contains(&key)),
-                        "{low} to {high}: {key}"
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_range_to_the_end_of_whole_bytes_does_not_run_over() {
-        let field = MatchField { bits: 16, kind: MatchKind::Range };
-        let all = pieces(&[field], &[FieldMatch::Range(vec![0, 0], vec![255, 255])]).unwrap().0;
-        assert_eq!(all, [Masked { mask: vec![0, 0], value: vec![0, 0] }]);
-        let worst = pieces(&[field], &[FieldMatch::Range(vec![0, 1], vec![255, 254])]).unwrap().0;
-        assert_eq!(worst.len(), 30);
+    fn a_range_keeps_its_bounds_and_shares_what_they_share() {
+        let field = MatchField { bits: 12, kind: MatchKind::Range };
+        let of = |low: [u8; 2], high: [u8; 2]| {
+            let wanted = [FieldMatch::Range(low.to_vec(), high.to_vec())];
+            Pattern::new(&[field], &wanted).unwrap()
+        };
+        let pattern = of([0x0a, 0x10], [0x0a, 0x2f]);
+        assert_eq!((pattern.mask, pattern.value), (vec![0x0f, 0xc0], vec![0x0a, 0x00]));
+        let bounds = Bounds { at: 0, low: vec![0x0a, 0x10], high: vec![0x0a, 0x2f] };
+        assert_eq!(pattern.ranges, [bounds]);
+        assert_eq!(of([0, 0], [0x0f, 0xff]).mask, [0, 0]);
+        assert_eq!(of([1, 2], [1, 2]).mask, [0x0f, 0xff]);
     }
 
     #[test]
@@ -324,21 +255,17 @@ mod tests {
             FieldMatch::Lpm(vec![10, 0x80, 0, 0], 9),
             FieldMatch::Any,
         ];
-        let (pieces, prefix) = pieces(&fields, &wanted).unwrap();
-        assert_eq!(prefix, 9);
-        assert_eq!(
-            pieces,
-            [Masked {
-                mask: vec![1, 255, 255, 0x80, 0, 0, 0],
-                value: vec![1, 2, 10, 0x80, 0, 0, 0]
-            }]
-        );
+        let pattern = Pattern::new(&fields, &wanted).unwrap();
+        assert_eq!(pattern.prefix, 9);
+        assert_eq!(pattern.mask, [1, 255, 255, 0x80, 0, 0, 0]);
+        assert_eq!(pattern.value, [1, 2, 10, 0x80, 0, 0, 0]);
+        assert!(pattern.ranges.is_empty());
     }
 
     #[test]
     fn what_does_not_fit_is_an_error_that_names_the_field() {
         let lpm = [MatchField { bits: 12, kind: MatchKind::Lpm }];
-        let error = |wanted| pieces(&lpm, &[wanted]).unwrap_err();
+        let error = |wanted| Pattern::new(&lpm, &[wanted]).unwrap_err();
         assert_eq!(
             error(FieldMatch::Lpm(vec![0, 0], 13)),
             MatchError::Prefix { field: 0, length: 13, bits: 12 }
@@ -352,15 +279,10 @@ mod tests {
             error(FieldMatch::Exact(vec![0, 0])),
             MatchError::Kind { field: 0, kind: MatchKind::Lpm }
         );
-        assert_eq!(pieces(&lpm, &[]), Err(MatchError::Fields { given: 0, expected: 1 }));
-        let ranges = [MatchField { bits: 16, kind: MatchKind::Range }; 3];
-        let wide = || FieldMatch::Range(vec![0, 1], vec![255, 254]);
+        assert_eq!(Pattern::new(&lpm, &[]), Err(MatchError::Fields { given: 0, expected: 1 }));
+        let range = [MatchField { bits: 16, kind: MatchKind::Range }];
         assert_eq!(
-            pieces(&ranges, &[wide(), wide(), wide()]),
-            Err(MatchError::TooManyPieces { field: 2 })
-        );
-        assert_eq!(
-            pieces(&ranges[..1], &[FieldMatch::Range(vec![1, 0], vec![0, 255])]),
+            Pattern::new(&range, &[FieldMatch::Range(vec![1, 0], vec![0, 255])]),
             Err(MatchError::EmptyRange { field: 0 })
         );
     }

@@ -1,37 +1,32 @@
 //! Tables whose keys are not, or not only, matched exactly: longest prefix, ternary, range, optional, and mixtures.
 //!
-//! Tuple space search (Srinivasan, Suri and Varghese 1999): the entries' masks are few, so there is one exact-match
-//! table for each, from masked key to the number and priority of the best entry, and a lookup asks them in order of
-//! their highest priority until none left can do better. The entries themselves, number to action and parameters,
+//! Two structures find the number of the best entry: a [`PrefixTrie`] where no field needs a priority (exact fields then
+//! stand before the prefix), a [`TernaryTree`] where one does. The entries themselves, number to action and parameters,
 //! are a [`Table`] of whatever design; so what this crate says of designs, locks, counters and ages holds here too.
 //!
-//! Only the control plane adds entries (PNA 0.7 lets packets add to exact-match tables alone). Numbers are never used
-//! twice, and an entry goes only after it was unlinked and every batch that might have found it has ended. So a packet
-//! runs the best entry that was there at some moment of its lookup in each of the exact-match tables.
+//! Only the control plane adds entries (PNA 0.7 lets packets add to exact-match tables alone), one change at a time, and
+//! packets go on meanwhile. An entry goes, and its number is used again, only after it was unlinked and every batch that
+//! might have found it has ended. A packet runs the best entry that was there at one moment: an entry that is added
+//! before another is deleted leaves no gap between them.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 
-use crate::design::{Design, EntryLock, Placement, Storage, Synchronisation, UpdateMethod};
+use crate::arena::{Block, Writer};
+use crate::design::{Design, Placement, Synchronisation};
 use crate::entry::{ActionId, AddStatus, ExpiryProfile, Tick};
 use crate::layout::{Layout, LayoutError};
-use crate::match_key::{FieldMatch, Masked, MatchError, MatchField, MatchKind, pieces};
+use crate::match_key::{FieldMatch, MatchError, MatchField, MatchKind, Pattern};
+use crate::packing::{Packed, Packing};
+use crate::prefix_trie::{PrefixTrie, PrefixWriter};
 use crate::quiescence::{Domain, Pin, Seat};
 use crate::store::Hit;
 use crate::table::{Entry, EntryError, Options, Table, TableError, WorkerError};
+use crate::ternary_tree::{FieldRange, Rule, TernaryTree, key_words};
 use crate::worker::{Actions, BatchError, Miss, Worker};
-
-/// The number that no entry has.
-const NOTHING: u64 = u64::MAX;
-/// Entries that a mask's table has room for at first.
-const FIRST_SIZE: usize = 16;
-/// Bytes of number and priority.
-const FOUND: usize = 12;
 
 /// A table with fields matched in any way. Clones are the same table.
 #[derive(Clone)]
@@ -42,40 +37,46 @@ pub struct MatchTable {
 struct Inner {
     fields: Vec<MatchField>,
     key_bytes: usize,
+    /// By number plus one.
     entries: Table,
     /// Workers between finding an entry's number and the end of its action.
     domain: Domain,
-    tuples: Mutex<Tuples>,
-    /// Changes with `tuples`, so that workers see at a glance that theirs are old.
-    generation: AtomicU64,
+    search: Search,
     control: Mutex<Control>,
 }
 
-/// Highest priority first.
-type Tuples = Arc<[Arc<Tuple>]>;
-
-/// One mask and what is matched under it.
-struct Tuple {
-    mask: Vec<u8>,
-    map: Table,
-    /// No entry here has a higher priority.
-    highest: u32,
+/// What finds the best entry.
+enum Search {
+    Prefix { packing: Packing, trie: PrefixTrie },
+    Ternary(TernaryTree),
 }
 
 /// What the control plane knows beyond what packets need.
-#[derive(Default)]
 struct Control {
-    entries: HashMap<(Vec<FieldMatch>, u32), u64>,
-    numbers: HashMap<u64, Known>,
-    /// All entries that share a masked value, the one that counts last.
-    rivals: HashMap<Masked, BTreeSet<(u32, Reverse<u64>)>>,
-    next: u64,
+    numbers: HashMap<(Vec<FieldMatch>, u32), u32>,
+    entries: HashMap<u32, Known>,
+    /// Numbers below `next` that no entry has.
+    free: Vec<u32>,
+    next: u32,
+    /// Of entries with the same priority the one that came first wins.
+    order: u64,
+    writer: SearchWriter,
+}
+
+enum SearchWriter {
+    Prefix(PrefixWriter),
+    Ternary(Writer),
 }
 
 struct Known {
     key: (Vec<FieldMatch>, u32),
-    priority: u32,
-    pieces: Vec<Masked>,
+    link: Link,
+}
+
+/// How an entry is found.
+enum Link {
+    Prefix { key: Packed, length: u32 },
+    Rule(Rule),
 }
 
 impl MatchTable {
@@ -101,16 +102,31 @@ impl MatchTable {
             *placement = Placement::Replicated;
         }
         let entries =
-            Table::with_options(Layout::new(64, parameter_bytes, size)?, design, options)?;
+            Table::with_options(Layout::new(32, parameter_bytes, size)?, design, options)?;
+        let (search, writer) = if has_priorities(fields) {
+            let tree = TernaryTree::new(fields.iter().map(MatchField::bytes));
+            (Search::Ternary(tree), SearchWriter::Ternary(Writer::default()))
+        } else {
+            let packing = Packing::new(fields);
+            let (trie, writer) = PrefixTrie::new(packing.bits()).ok_or(MatchTableError::Memory)?;
+            (Search::Prefix { packing, trie }, SearchWriter::Prefix(writer))
+        };
+        let control = Control {
+            numbers: HashMap::new(),
+            entries: HashMap::new(),
+            free: Vec::new(),
+            next: 0,
+            order: 0,
+            writer,
+        };
         Ok(Self {
             inner: Arc::new(Inner {
                 fields: fields.to_vec(),
                 key_bytes,
                 entries,
                 domain: Domain::new(),
-                tuples: Mutex::new(Arc::from([])),
-                generation: AtomicU64::new(0),
-                control: Mutex::default(),
+                search,
+                control: Mutex::new(control),
             }),
         })
     }
@@ -125,6 +141,14 @@ impl MatchTable {
         &self.inner.entries
     }
 
+    /// Bytes that finding the best entry takes, beside the entries.
+    pub fn search_bytes(&self) -> usize {
+        match &self.inner.search {
+            Search::Prefix { trie, .. } => trie.bytes(),
+            Search::Ternary(tree) => tree.bytes(),
+        }
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.inner.control().entries.len()
@@ -137,8 +161,7 @@ impl MatchTable {
 
     /// Whether entries have a priority of their own, as P4Runtime asks where a field is ternary, range or optional.
     pub fn has_priorities(&self) -> bool {
-        let needs = |field: &MatchField| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm);
-        self.inner.fields.iter().any(needs)
+        has_priorities(&self.inner.fields)
     }
 
     /// Adds an entry. The priority is above 0 where the table has priorities, and 0 where not. Of entries with the
@@ -151,44 +174,31 @@ impl MatchTable {
         parameters: &[u8],
         ageing: Option<(ExpiryProfile, Tick)>,
     ) -> Result<(), MatchTableError> {
-        let (pieces, prefix) = pieces(&self.inner.fields, matches)?;
+        let pattern = Pattern::new(&self.inner.fields, matches)?;
         if self.has_priorities() != (priority > 0) {
             return Err(MatchTableError::Priority { priority });
         }
-        let effective = if self.has_priorities() { priority } else { prefix };
         let mut control = self.inner.control();
         let key = (matches.to_vec(), priority);
-        if control.entries.contains_key(&key) {
+        if control.numbers.contains_key(&key) {
             return Err(EntryError::Exists.into());
         }
-        let number = control.next;
+        let number = control.free.last().copied().unwrap_or(control.next);
         let (profile, now) =
             ageing.map_or((None, Tick::default()), |(profile, now)| (Some(profile), now));
-        self.inner.entries.insert_ageing(
-            &number.to_be_bytes(),
-            action,
-            parameters,
-            profile,
-            now,
-        )?;
-        control.next += 1;
-        control.entries.insert(key.clone(), number);
-        let mut failed = None;
-        for piece in &pieces {
-            let rivals = control.rivals.entry(piece.clone()).or_default();
-            rivals.insert((effective, Reverse(number)));
-            let best = rivals.last().copied();
-            if failed.is_none() {
-                failed = self.inner.link(piece, best).err();
-            }
+        self.inner.entries.insert_ageing(&name(number), action, parameters, profile, now)?;
+        control.order += 1;
+        let link = self.inner.link(&pattern, priority, control.order, number);
+        if !self.inner.find_by(&mut control.writer, &link, number) {
+            // No memory for the way to the entry, which nobody has found yet.
+            self.inner.entries.delete(&name(number))?;
+            return Err(MatchTableError::Memory);
         }
-        control.numbers.insert(number, Known { key, priority: effective, pieces });
-        if let Some(error) = failed {
-            // No memory for a mask's table: the entry goes again.
-            self.inner.forget(&mut control, number)?;
-            self.inner.entries.delete(&number.to_be_bytes())?;
-            return Err(error);
+        if control.free.pop().is_none() {
+            control.next += 1;
         }
+        control.numbers.insert(key.clone(), number);
+        control.entries.insert(number, Known { key, link });
         Ok(())
     }
 
@@ -202,40 +212,52 @@ impl MatchTable {
     ) -> Result<(), MatchTableError> {
         let control = self.inner.control();
         let number = control.number(matches, priority)?;
-        Ok(self.inner.entries.modify(&number.to_be_bytes(), action, parameters)?)
+        Ok(self.inner.entries.modify(&name(number), action, parameters)?)
     }
 
     /// Takes the entry with these matches and this priority out.
     pub fn delete(&self, matches: &[FieldMatch], priority: u32) -> Result<(), MatchTableError> {
         let mut control = self.inner.control();
         let number = control.number(matches, priority)?;
-        self.inner.forget(&mut control, number)?;
+        if !self.inner.forget(&mut control, number) {
+            return Err(MatchTableError::Memory);
+        }
         // Batches that have found the number end before the entry does.
         self.inner.domain.synchronise(None);
-        Ok(self.inner.entries.delete(&number.to_be_bytes())?)
+        control.free.push(number);
+        Ok(self.inner.entries.delete(&name(number))?)
     }
 
     /// The entry with these matches and this priority; its key is its number.
     pub fn read(&self, matches: &[FieldMatch], priority: u32) -> Option<Entry> {
         let control = self.inner.control();
         let number = control.number(matches, priority).ok()?;
-        self.inner.entries.read(&number.to_be_bytes())
+        self.inner.entries.read(&name(number))
     }
 
     /// Deletes the entries that have been idle for their time; their matches and priorities. A packet that finds one
     /// at that moment misses.
     pub fn expire(&self, now: Tick) -> Vec<(Vec<FieldMatch>, u32)> {
         let mut control = self.inner.control();
-        let mut expired = Vec::new();
+        let (mut expired, mut numbers) = (Vec::new(), Vec::new());
         for key in self.inner.entries.expire(now) {
-            let Ok(number) = <[u8; 8]>::try_from(&key[..]).map(u64::from_be_bytes) else {
+            let Some(number) =
+                key.first_chunk().and_then(|key| u32::from_be_bytes(*key).checked_sub(1))
+            else {
                 continue;
             };
-            if let Some(known) = control.numbers.get(&number) {
-                expired.push(known.key.clone());
-                // The links of an entry that is gone lead to a miss, so one that stayed does no harm.
-                let _ = self.inner.forget(&mut control, number);
+            let Some(key) = control.entries.get(&number).map(|known| known.key.clone()) else {
+                continue;
+            };
+            expired.push(key);
+            // A way that is left for lack of memory leads to a miss; its number is not used again.
+            if self.inner.forget(&mut control, number) {
+                numbers.push(number);
             }
+        }
+        if !numbers.is_empty() {
+            self.inner.domain.synchronise(None);
+            control.free.extend(numbers);
         }
         expired
     }
@@ -245,14 +267,7 @@ impl MatchTable {
         let entries = self.inner.entries.worker()?;
         let seat = self.inner.domain.join().ok_or(WorkerError::TooMany)?;
         let inner = Arc::clone(&self.inner);
-        Ok(MatchWorker {
-            inner,
-            seat,
-            entries,
-            generation: None,
-            tuples: Vec::new(),
-            found: Vec::new(),
-        })
+        Ok(MatchWorker { inner, seat, entries, scratch: Scratch::default() })
     }
 }
 
@@ -262,9 +277,18 @@ impl fmt::Debug for MatchTable {
     }
 }
 
+fn has_priorities(fields: &[MatchField]) -> bool {
+    fields.iter().any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm))
+}
+
+/// The key of an entry in the table of entries: zero is nobody's.
+fn name(number: u32) -> [u8; 4] {
+    (number + 1).to_be_bytes()
+}
+
 impl Control {
-    fn number(&self, matches: &[FieldMatch], priority: u32) -> Result<u64, EntryError> {
-        self.entries.get(&(matches.to_vec(), priority)).copied().ok_or(EntryError::NotFound)
+    fn number(&self, matches: &[FieldMatch], priority: u32) -> Result<u32, EntryError> {
+        self.numbers.get(&(matches.to_vec(), priority)).copied().ok_or(EntryError::NotFound)
     }
 }
 
@@ -274,102 +298,82 @@ impl Inner {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tuples(&self) -> Tuples {
-        Arc::clone(&self.tuples.lock().unwrap_or_else(PoisonError::into_inner))
+    /// How an entry with this pattern is found.
+    fn link(&self, pattern: &Pattern, priority: u32, order: u64, number: u32) -> Link {
+        match &self.search {
+            Search::Prefix { packing, .. } => Link::Prefix {
+                key: packing.pack(&pattern.value),
+                length: packing.prefix_bits(pattern.prefix),
+            },
+            Search::Ternary(_) => {
+                let words = |bytes: &[u8]| {
+                    let mut words = Vec::new();
+                    key_words(bytes, &mut words);
+                    words.pop();
+                    words
+                };
+                let ranges = pattern.ranges.iter();
+                let ranges = ranges.map(|range| FieldRange::new(range.at, &range.low, &range.high));
+                Link::Rule(Rule {
+                    number,
+                    priority,
+                    order,
+                    mask: words(&pattern.mask),
+                    value: words(&pattern.value),
+                    ranges: ranges.collect(),
+                })
+            }
+        }
     }
 
-    fn publish(&self, mut tuples: Vec<Arc<Tuple>>) {
-        tuples.sort_by_key(|tuple| Reverse(tuple.highest));
-        *self.tuples.lock().unwrap_or_else(PoisonError::into_inner) = tuples.into();
-        self.generation.fetch_add(1, Ordering::Release);
-    }
-
-    /// Lets a masked value lead to the best of its entries, or to none.
-    fn link(
-        &self,
-        piece: &Masked,
-        best: Option<(u32, Reverse<u64>)>,
-    ) -> Result<(), MatchTableError> {
-        let mut tuples = self.tuples().to_vec();
-        let place = tuples.iter().position(|tuple| tuple.mask == piece.mask);
-        let Some((priority, Reverse(number))) = best else {
-            if let Some(place) = place {
-                tuples[place].map.delete(&piece.value)?;
-            }
-            return Ok(());
-        };
-        let mut found = [0; FOUND];
-        found[..8].copy_from_slice(&number.to_le_bytes());
-        found[8..].copy_from_slice(&priority.to_le_bytes());
-        let place = match place {
-            Some(place) => place,
-            None => {
-                tuples.push(Arc::new(Tuple::new(piece.mask.clone(), FIRST_SIZE, priority)?));
-                tuples.len() - 1
-            }
-        };
-        let old = Arc::clone(&tuples[place]);
-        let mut new = None;
-        match old.map.insert(&piece.value, ActionId(0), &found) {
-            Err(EntryError::Exists) => old.map.modify(&piece.value, ActionId(0), &found)?,
-            Err(EntryError::Full { size }) => {
-                let larger = Tuple::new(old.mask.clone(), 2 * size, old.highest.max(priority))?;
-                for entry in old.map.entries() {
-                    larger.map.insert(&entry.key, entry.action, &entry.parameters)?;
-                }
-                larger.map.insert(&piece.value, ActionId(0), &found)?;
-                new = Some(larger);
-            }
-            other => other?,
-        }
-        if new.is_none() && priority > old.highest {
-            new = Some(Tuple { mask: old.mask.clone(), map: old.map.clone(), highest: priority });
-        }
-        if let Some(new) = new {
-            tuples[place] = Arc::new(new);
-        }
-        // Also when the tuple is new and nothing else happened.
-        if !self.tuples().iter().any(|tuple| Arc::ptr_eq(tuple, &tuples[place])) {
-            self.publish(tuples);
-        }
-        Ok(())
-    }
-
-    /// Unlinks an entry. Its number leads nowhere from now on, but batches under way may have found it before.
-    fn forget(&self, control: &mut Control, number: u64) -> Result<(), MatchTableError> {
-        let Some(known) = control.numbers.remove(&number) else { return Ok(()) };
-        control.entries.remove(&known.key);
-        for piece in &known.pieces {
-            let Some(rivals) = control.rivals.get_mut(piece) else { continue };
-            let was_best = rivals.last() == Some(&(known.priority, Reverse(number)));
-            rivals.remove(&(known.priority, Reverse(number)));
-            let best = rivals.last().copied();
-            if best.is_none() {
-                control.rivals.remove(piece);
-            }
-            if was_best {
-                match self.link(piece, best) {
-                    // It was never linked, for lack of memory.
-                    Err(MatchTableError::Entry(EntryError::NotFound)) => {}
-                    other => other?,
+    /// Lets packets find an entry. False where memory does not suffice.
+    fn find_by(&self, writer: &mut SearchWriter, link: &Link, number: u32) -> bool {
+        match (&self.search, writer, link) {
+            (
+                Search::Prefix { trie, .. },
+                SearchWriter::Prefix(writer),
+                Link::Prefix { key, length },
+            ) => {
+                let domain = &self.domain;
+                match key {
+                    Packed::Short(key) => trie.insert(writer, domain, *key, *length, number),
+                    Packed::Medium(key) => trie.insert(writer, domain, *key, *length, number),
+                    Packed::Long(key) => trie.insert(writer, domain, &key[..], *length, number),
                 }
             }
+            (Search::Ternary(tree), SearchWriter::Ternary(writer), Link::Rule(rule)) => {
+                tree.insert(writer, &self.domain, rule)
+            }
+            _ => false,
         }
-        Ok(())
     }
-}
 
-impl Tuple {
-    fn new(mask: Vec<u8>, size: usize, highest: u32) -> Result<Self, MatchTableError> {
-        let design = Design {
-            storage: Storage::Inline,
-            synchronisation: Synchronisation::Optimistic,
-            entry_lock: EntryLock::None,
-            update: UpdateMethod::Pointer,
+    /// Unlinks an entry. Its number leads nowhere from now on, but batches under way may have found it before. False
+    /// where memory does not suffice: then it is as it was.
+    fn forget(&self, control: &mut Control, number: u32) -> bool {
+        let Some(known) = control.entries.get(&number) else { return true };
+        let unlinked = match (&self.search, &mut control.writer, &known.link) {
+            (
+                Search::Prefix { trie, .. },
+                SearchWriter::Prefix(writer),
+                Link::Prefix { key, length },
+            ) => {
+                let domain = &self.domain;
+                match key {
+                    Packed::Short(key) => trie.remove(writer, domain, *key, *length),
+                    Packed::Medium(key) => trie.remove(writer, domain, *key, *length),
+                    Packed::Long(key) => trie.remove(writer, domain, &key[..], *length),
+                }
+            }
+            (Search::Ternary(tree), SearchWriter::Ternary(writer), Link::Rule(rule)) => {
+                tree.remove(writer, &self.domain, rule)
+            }
+            _ => false,
         };
-        let bits = (8 * mask.len()).try_into().unwrap_or(u32::MAX);
-        let map = Table::new(Layout::new(bits, FOUND, size)?, design)?;
-        Ok(Self { mask, map, highest })
+        if unlinked && let Some(known) = control.entries.remove(&number) {
+            control.numbers.remove(&known.key);
+        }
+        unlinked
     }
 }
 
@@ -378,10 +382,18 @@ pub struct MatchWorker {
     inner: Arc<Inner>,
     seat: Seat,
     entries: Worker,
-    generation: Option<u64>,
-    tuples: Vec<(Arc<Tuple>, Worker)>,
-    /// Number and priority of the best entry of each packet of a batch.
-    found: Vec<(u64, u32)>,
+    scratch: Scratch,
+}
+
+/// Memory of one thread's searches.
+#[derive(Default)]
+struct Scratch {
+    /// The name of the best entry of each packet, 0 for none.
+    found: Vec<u32>,
+    short: Vec<u64>,
+    medium: Vec<u128>,
+    bytes: Vec<u8>,
+    stack: Vec<Block>,
 }
 
 impl MatchWorker {
@@ -395,12 +407,28 @@ impl MatchWorker {
     ) -> Result<(), BatchError> {
         let width = self.inner.key_bytes;
         BatchError::check(keys, width)?;
-        self.refresh();
-        let Self { inner, seat, entries, tuples, found, .. } = self;
+        let Self { inner, seat, entries, scratch } = self;
         let _pin = Pin::new(&inner.domain, seat);
-        classify(tuples, keys, width, found)?;
-        let numbers: Vec<u8> = found.iter().flat_map(|(number, _)| number.to_be_bytes()).collect();
-        entries.apply_batch(&numbers, now, &mut Matched { keys, width, actions })
+        inner.search.find(keys, width, scratch);
+        let names: Vec<u8> = scratch.found.iter().flat_map(|name| name.to_be_bytes()).collect();
+        entries.apply_batch(&names, now, &mut Matched { keys, width, actions })
+    }
+
+    /// Finds the best entry of each packet without looking at the entries: the packet's index, and the entry's number.
+    /// By the time the number is used the entry may be another.
+    pub fn search_batch(
+        &mut self,
+        keys: &[u8],
+        visit: &mut impl FnMut(usize, Option<u32>),
+    ) -> Result<(), BatchError> {
+        let width = self.inner.key_bytes;
+        BatchError::check(keys, width)?;
+        let _pin = Pin::new(&self.inner.domain, &self.seat);
+        self.inner.search.find(keys, width, &mut self.scratch);
+        for (packet, name) in self.scratch.found.iter().enumerate() {
+            visit(packet, name.checked_sub(1));
+        }
+        Ok(())
     }
 
     /// Looks up one key and runs `look` on a copy of its entry.
@@ -409,71 +437,48 @@ impl MatchWorker {
         if key.len() != width {
             return None;
         }
-        self.refresh();
-        let Self { inner, seat, entries, tuples, found, .. } = self;
+        let Self { inner, seat, entries, scratch } = self;
         let _pin = Pin::new(&inner.domain, seat);
-        classify(tuples, key, width, found).ok()?;
-        entries.lookup(&found.first()?.0.to_be_bytes(), look)
-    }
-
-    /// Takes over the masks as they are now.
-    fn refresh(&mut self) {
-        let generation = self.inner.generation.load(Ordering::Acquire);
-        if self.generation == Some(generation) {
-            return;
-        }
-        // Old handles go first: each mask's table has a seat for each worker of the entries, and not two.
-        self.tuples.clear();
-        let tuples = self.inner.tuples();
-        for tuple in tuples.iter() {
-            match tuple.map.worker() {
-                Ok(worker) => self.tuples.push((Arc::clone(tuple), worker)),
-                // Somebody else is about to let go of the seat: all of this again with the next batch.
-                Err(_) => return,
-            }
-        }
-        self.generation = Some(generation);
+        inner.search.find(key, width, scratch);
+        entries.lookup(&scratch.found.first()?.to_be_bytes(), look)
     }
 }
 
-/// Finds the best entry for each key.
-fn classify(
-    tuples: &mut [(Arc<Tuple>, Worker)],
-    keys: &[u8],
-    width: usize,
-    found: &mut Vec<(u64, u32)>,
-) -> Result<(), BatchError> {
-    found.clear();
-    found.resize(keys.len() / width, (NOTHING, 0));
-    let mut masked = vec![0; keys.len()];
-    for (tuple, worker) in tuples {
-        // Priorities may be equal, and then the number decides, so only a higher one ends the search.
-        if found.iter().all(|&(number, priority)| number != NOTHING && priority > tuple.highest) {
-            break;
-        }
-        for (masked, key) in masked.chunks_exact_mut(width).zip(keys.chunks_exact(width)) {
-            for ((masked, key), mask) in masked.iter_mut().zip(key).zip(&tuple.mask) {
-                *masked = key & mask;
+impl Search {
+    /// The names of the best entries for these keys, each of `width` bytes, into `scratch.found`.
+    fn find(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
+        let Scratch { found, short, medium, bytes, stack } = scratch;
+        found.clear();
+        let packets = keys.chunks_exact(width);
+        match self {
+            Self::Prefix { packing, trie } => {
+                found.resize(packets.len(), 0);
+                match packing.bits() {
+                    ..=64 => {
+                        short.clear();
+                        packing.pack_short(keys, width, short);
+                        trie.find(short, found);
+                    }
+                    65..=128 => {
+                        medium.clear();
+                        medium.extend(packets.map(|key| packing.pack_medium(key)));
+                        trie.find(medium, found);
+                    }
+                    _ => {
+                        let length = packing.pack_long(packets, bytes);
+                        let keys: Vec<&[u8]> = bytes.chunks_exact(length).collect();
+                        trie.find(&keys, found);
+                    }
+                }
+            }
+            Self::Ternary(tree) => {
+                let now = tree.now();
+                for key in packets {
+                    key_words(key, short);
+                    found.push(tree.find(now, short, stack).map_or(0, |(.., number)| number + 1));
+                }
             }
         }
-        worker.lookup_batch(&masked, &mut |packet, hit| {
-            let Some(found) = hit.and(found.get_mut(packet)) else { return };
-            let Some(hit) = hit else { return };
-            let (number, priority) = parse(hit.parameters());
-            if found.0 == NOTHING || (priority, Reverse(number)) > (found.1, Reverse(found.0)) {
-                *found = (number, priority);
-            }
-        })?;
-    }
-    Ok(())
-}
-
-fn parse(parameters: &[u8]) -> (u64, u32) {
-    match (parameters.first_chunk::<8>(), parameters.last_chunk::<4>()) {
-        (Some(number), Some(priority)) => {
-            (u64::from_le_bytes(*number), u32::from_le_bytes(*priority))
-        }
-        _ => (NOTHING, 0),
     }
 }
 
@@ -518,6 +523,9 @@ pub enum MatchTableError {
     /// Its design or memory.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// The way to an entry.
+    #[error("no memory for finding the entry; make the table smaller")]
+    Memory,
     /// More than one longest-prefix field.
     #[error("a key has at most one lpm field; match the others as ternary")]
     TwoPrefixes,

@@ -177,15 +177,15 @@ pub(crate) fn relax(spins: &mut u32) {
     if spins.is_multiple_of(64) { yield_now() } else { spin_loop() }
 }
 
-/// What was unlinked and waits to be out of reach, oldest first.
+/// What was unlinked and waits to be out of reach, oldest first: numbers of records, or whatever names them.
 #[derive(Default)]
-pub(crate) struct Limbo {
-    waiting: std::collections::VecDeque<(u64, u32)>,
+pub(crate) struct Limbo<T = u32> {
+    waiting: std::collections::VecDeque<(u64, T)>,
 }
 
-impl Limbo {
+impl<T: Copy + PartialEq> Limbo<T> {
     /// Adds a record that was unlinked just now.
-    pub(crate) fn retire(&mut self, domain: &Domain, record: u32) {
+    pub(crate) fn retire(&mut self, domain: &Domain, record: T) {
         self.waiting.push_back((domain.now(), record));
     }
 
@@ -199,12 +199,12 @@ impl Limbo {
     }
 
     /// Whether this record waits.
-    pub(crate) fn holds(&self, record: u32) -> bool {
+    pub(crate) fn holds(&self, record: T) -> bool {
         self.waiting.iter().any(|&(_, waiting)| waiting == record)
     }
 
     /// Hands out what is out of reach at `epoch`.
-    pub(crate) fn collect(&mut self, epoch: u64, mut reuse: impl FnMut(u32)) {
+    pub(crate) fn collect(&mut self, epoch: u64, mut reuse: impl FnMut(T)) {
         while let Some(&(stamp, record)) = self.waiting.front()
             && Domain::is_past(stamp, epoch)
         {

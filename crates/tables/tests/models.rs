@@ -3,7 +3,7 @@
 //!     RUSTFLAGS="--cfg loom" cargo test -p tables --test models
 //!
 //! The files below are those of the crate, compiled against loom's atomics: bucket locks and versions, entry locks,
-//! quiescence, exclusive shards. Each promise comes with a model in which the protocol is left out, and there loom must
+//! quiescence, exclusive shards, trees that are replaced under their readers. Each promise comes with a model in which the protocol is left out, and there loom must
 //! find the failure: so the check can fail.
 
 #[cfg(not(loom))]
@@ -31,22 +31,39 @@ mod design {
 
 /// One line of memory in loom's words.
 #[cfg(loom)]
+#[allow(unsafe_code, reason = "the same signatures as in the crate")]
 mod region {
     use crate::sync::{AtomicU32, AtomicU64};
 
     pub(crate) const LINE: usize = 64;
 
+    /// Models have no cache.
+    pub(crate) fn prefetch(_: *const u8) {}
+
     pub(crate) struct Region {
-        words: [AtomicU64; LINE / 8],
-        halves: [AtomicU32; LINE / 4],
+        words: Vec<AtomicU64>,
+        halves: Vec<AtomicU32>,
     }
 
     impl Region {
-        pub(crate) fn new() -> Self {
-            Self { words: Default::default(), halves: Default::default() }
+        pub(crate) fn new(bytes: usize) -> Option<Self> {
+            Some(Self {
+                words: (0..bytes / 8).map(|_| AtomicU64::new(0)).collect(),
+                halves: (0..LINE / 4).map(|_| AtomicU32::new(0)).collect(),
+            })
         }
 
-        pub(crate) fn line(&self, index: usize) -> Words<'_> {
+        pub(crate) fn at(&self, offset: usize) -> *const u8 {
+            std::ptr::from_ref(&self.words[offset / 8]).cast()
+        }
+
+        pub(crate) fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
+            &self.words[offset / 8..offset / 8 + count]
+        }
+
+        /// # Safety
+        /// There is nothing to keep: a model has one line, and checks.
+        pub(crate) unsafe fn line(&self, index: usize) -> Words<'_> {
             assert_eq!(index, 0, "a model has one line");
             Words(self)
         }
@@ -70,6 +87,10 @@ mod region {
     }
 }
 
+#[cfg(loom)]
+#[path = "../src/arena.rs"]
+#[allow(dead_code, reason = "models use a part of each file")]
+mod arena;
 #[cfg(loom)]
 #[path = "../src/exclusive.rs"]
 #[allow(dead_code, reason = "models use a part of each file")]

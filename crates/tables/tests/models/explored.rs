@@ -7,9 +7,10 @@ use loom::thread;
 
 use super::entry::{Entry, Form};
 use super::line::Line;
+use crate::arena::{Arena, Root, Writer};
 use crate::exclusive::Exclusive;
 use crate::quiescence::Domain;
-use crate::region::Region;
+use crate::region::{LINE, Region};
 use crate::sync::{AtomicU64, Ordering};
 
 /// All interleavings with up to three preemptions, which is where such bugs are (Musuvathi and Qadeer 2007).
@@ -29,11 +30,17 @@ fn count(happens: impl Fn() -> bool + Send + Sync + 'static) -> usize {
     found.load(Std::Relaxed)
 }
 
+/// The bucket of a model.
+fn line(region: &Region) -> Line<'_, 8, 8> {
+    // SAFETY: a model has one line.
+    unsafe { Line::new(region, 0) }
+}
+
 /// A bucket whose key and value change together while another thread reads; whether it accepted a mixture.
 fn bucket_is_torn(checks: bool) -> bool {
-    let region = Arc::new(Region::new());
+    let region = Arc::new(Region::new(LINE).unwrap());
     let write = |region: &Region, number: u64| {
-        let line = Line::<'_, 8, 8>::new(region, 0);
+        let line = line(region);
         let mut held = line.lock();
         line.set_key(0, &number.to_ne_bytes());
         line.set_value(0, &number.to_ne_bytes());
@@ -44,7 +51,7 @@ fn bucket_is_torn(checks: bool) -> bool {
         let region = Arc::clone(&region);
         thread::spawn(move || write(&region, 2))
     };
-    let line = Line::<'_, 8, 8>::new(&region, 0);
+    let line = line(&region);
     let header = line.begin();
     let (key, value) = (line.key(0), line.value(0));
     let torn = (!checks || line.is_still(header)) && key != value;
@@ -65,9 +72,9 @@ fn a_reader_of_a_bucket_accepts_no_mixture() {
 #[test]
 fn a_bucket_lock_loses_no_update() {
     explore(|| {
-        let region = Arc::new(Region::new());
+        let region = Arc::new(Region::new(LINE).unwrap());
         let add = |region: &Region| {
-            let line = Line::<'_, 8, 8>::new(region, 0);
+            let line = line(region);
             let mut held = line.lock();
             let value = u64::from_ne_bytes(line.value(0)) + 1;
             line.set_value(0, &value.to_ne_bytes());
@@ -79,7 +86,7 @@ fn a_bucket_lock_loses_no_update() {
         };
         add(&region);
         other.join().unwrap();
-        assert_eq!(Line::<'_, 8, 8>::new(&region, 0).value(0), 2_u64.to_ne_bytes());
+        assert_eq!(line(&region).value(0), 2_u64.to_ne_bytes());
     });
 }
 
@@ -95,9 +102,7 @@ impl Memory {
     }
 
     fn entry(&self) -> Entry<'_> {
-        let tail = self.tail.as_ptr().cast_mut().cast();
-        // SAFETY: two words lie there, alive and initialised as long as `self`.
-        unsafe { Entry::new(&self.head, tail) }
+        Entry::new(&self.head, &self.tail)
     }
 }
 
@@ -267,5 +272,50 @@ fn a_shard_is_handed_over_whole() {
     assert!(
         count(|| shard_lost_an_update(false)) > 0,
         "without holding it an update must be seen to be lost"
+    );
+}
+
+/// A tree of one block is replaced twice while a packet reads it, so that the first block's memory is used for the third;
+/// whether the packet read a mixture. A writer that does not wait gives a block back while packets see it.
+fn reader_met_a_mixed_tree(waits: bool) -> bool {
+    let shared = Arc::new((Domain::new(), AtomicU64::new(0), Arena::new()));
+    let change = move |shared: &(Domain, AtomicU64, Arena), writer: &mut Writer, number: u64| {
+        let (domain, root, arena) = shared;
+        let root = Root::new(root);
+        let (_, old) = root.load();
+        let block = writer.make(arena, &[number, number]).unwrap();
+        root.store(0, block);
+        if waits {
+            writer.drop_block(old, 2);
+            writer.commit(domain);
+        } else {
+            writer.roll_back();
+        }
+    };
+    let mut writer = Writer::default();
+    change(&shared, &mut writer, 1);
+    let changes = {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || {
+            change(&shared, &mut writer, 2);
+            change(&shared, &mut writer, 3);
+        })
+    };
+    let (domain, root, arena) = &*shared;
+    let seat = domain.join().unwrap();
+    domain.pin(&seat);
+    let words = arena.words(Root::new(root).load().1);
+    let (first, second) = (words[0].load(Ordering::Relaxed), words[1].load(Ordering::Relaxed));
+    domain.unpin(&seat);
+    changes.join().unwrap();
+    first != second || !(1..=3).contains(&first)
+}
+
+#[test]
+fn a_packet_sees_a_tree_of_one_moment() {
+    assert_eq!(count(|| reader_met_a_mixed_tree(true)), 0);
+    assert!(
+        count(|| reader_met_a_mixed_tree(false)) > 0,
+        "where blocks are used again at once the reader must be seen to fail"
     );
 }

@@ -1,0 +1,180 @@
+//! Keys for a trie: exact fields first, then the field with the prefix, bit by bit without padding.
+
+use crate::match_key::{MatchField, MatchKind};
+
+/// Where the bits of a key come from.
+pub(crate) struct Packing {
+    /// In the order in which they are packed.
+    fields: Vec<Source>,
+    /// Bits before the prefix.
+    exact_bits: u32,
+    bits: u32,
+    /// Keys are packed as they are.
+    plain: bool,
+}
+
+struct Source {
+    at: usize,
+    bits: u32,
+}
+
+/// A packed key, its first bit the highest.
+pub(crate) enum Packed {
+    /// Up to 64 bits.
+    Short(u64),
+    /// Up to 128 bits.
+    Medium(u128),
+    /// More.
+    Long(Vec<u8>),
+}
+
+impl Packing {
+    /// For fields of which one at most has a prefix.
+    pub(crate) fn new(fields: &[MatchField]) -> Self {
+        let mut at = 0;
+        let mut sources: Vec<(bool, Source)> = Vec::new();
+        for field in fields {
+            sources.push((field.kind == MatchKind::Lpm, Source { at, bits: field.bits }));
+            at += field.bytes();
+        }
+        let in_order = sources.is_sorted_by_key(|(is_prefix, _)| *is_prefix);
+        // Stable: exact fields stay in order.
+        sources.sort_by_key(|(is_prefix, _)| *is_prefix);
+        let exact = sources.iter().filter(|(is_prefix, _)| !is_prefix);
+        Self {
+            exact_bits: exact.map(|(_, source)| source.bits).sum(),
+            bits: fields.iter().map(|field| field.bits).sum(),
+            plain: in_order && fields.iter().all(|field| field.bits.is_multiple_of(8)),
+            fields: sources.into_iter().map(|(_, source)| source).collect(),
+        }
+    }
+
+    /// Bits of a packed key.
+    pub(crate) fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Bits of a packed key that an entry fixes whose prefix has so many.
+    pub(crate) fn prefix_bits(&self, prefix: u32) -> u32 {
+        self.exact_bits + prefix
+    }
+
+    pub(crate) fn pack(&self, key: &[u8]) -> Packed {
+        match self.bits {
+            ..=64 => {
+                let mut keys = Vec::new();
+                self.pack_short(key, key.len(), &mut keys);
+                Packed::Short(keys.first().copied().unwrap_or(0))
+            }
+            65..=128 => Packed::Medium(self.pack_medium(key)),
+            _ => {
+                let mut bytes = Vec::new();
+                self.pack_long(std::iter::once(key), &mut bytes);
+                Packed::Long(bytes)
+            }
+        }
+    }
+
+    /// Keys of up to 64 bits that lie one behind the other, each of `width` bytes.
+    #[inline]
+    pub(crate) fn pack_short(&self, keys: &[u8], width: usize, packed: &mut Vec<u64>) {
+        if self.plain && width == 4 {
+            let (keys, _) = keys.as_chunks::<4>();
+            packed.extend(keys.iter().map(|key| u64::from(u32::from_be_bytes(*key)) << 32));
+            return;
+        }
+        packed.extend(keys.chunks_exact(width).map(|key| (self.pack_medium(key) >> 64) as u64));
+    }
+
+    /// A key of up to 128 bits.
+    #[inline]
+    pub(crate) fn pack_medium(&self, key: &[u8]) -> u128 {
+        if self.plain {
+            if let Some(key) = key.first_chunk::<16>() {
+                return u128::from_be_bytes(*key);
+            }
+            let mut bytes = [0; 16];
+            bytes[..key.len()].copy_from_slice(key);
+            return u128::from_be_bytes(bytes);
+        }
+        let mut packed = 0;
+        for (byte, bits) in self.parts(key) {
+            packed = packed << bits | u128::from(byte);
+        }
+        packed << (128 - self.bits)
+    }
+
+    /// Keys of any width, one behind the other; the bytes of each.
+    pub(crate) fn pack_long<'a>(
+        &self,
+        keys: impl Iterator<Item = &'a [u8]>,
+        packed: &mut Vec<u8>,
+    ) -> usize {
+        let length = self.bits.div_ceil(8) as usize;
+        packed.clear();
+        for key in keys {
+            if self.plain {
+                packed.extend_from_slice(key);
+                continue;
+            }
+            let (mut collected, mut count) = (0_u32, 0);
+            for (byte, bits) in self.parts(key) {
+                collected = collected << bits | u32::from(byte);
+                count += bits;
+                if count >= 8 {
+                    count -= 8;
+                    packed.push((collected >> count) as u8);
+                }
+            }
+            if count > 0 {
+                packed.push((collected << (8 - count)) as u8);
+            }
+        }
+        length
+    }
+
+    /// The bytes of a key in packed order, and how many bits of each count.
+    fn parts<'a>(&'a self, key: &'a [u8]) -> impl Iterator<Item = (u8, u32)> + 'a {
+        self.fields.iter().flat_map(move |field| {
+            let bytes = field.bits.div_ceil(8);
+            let first = field.bits - 8 * (bytes - 1);
+            (0..bytes).map(move |byte| {
+                let bits = if byte == 0 { first } else { 8 };
+                (key.get(field.at + byte as usize).copied().unwrap_or(0), bits)
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(bits: u32, kind: MatchKind) -> MatchField {
+        MatchField { bits, kind }
+    }
+
+    #[test]
+    fn the_prefix_comes_last_and_padding_goes() {
+        let packing = Packing::new(&[field(12, MatchKind::Lpm), field(4, MatchKind::Exact)]);
+        assert_eq!((packing.bits(), packing.prefix_bits(3)), (16, 7));
+        let Packed::Short(key) = packing.pack(&[0x0a, 0xbc, 0x05]) else {
+            panic!("16 bits are short")
+        };
+        assert_eq!(key >> 48, 0x5abc);
+    }
+
+    #[test]
+    fn keys_of_all_widths_are_packed_alike() {
+        let wide = Packing::new(&[field(121, MatchKind::Exact), field(17, MatchKind::Lpm)]);
+        let mut key = vec![0; 19];
+        (key[0], key[15], key[18]) = (1, 0x80, 1);
+        key[16] = 1;
+        let Packed::Long(bytes) = wide.pack(&key) else { panic!("138 bits are long") };
+        assert_eq!(bytes.len(), 18);
+        assert_eq!(bytes[0], 0x80, "the first of 121 bits");
+        let narrow = Packing::new(&[field(128, MatchKind::Lpm)]);
+        let Packed::Medium(key) = narrow.pack(&[7; 16]) else { panic!("128 bits are medium") };
+        assert_eq!(key, u128::from_be_bytes([7; 16]));
+    }
+}

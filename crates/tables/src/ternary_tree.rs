@@ -1,0 +1,560 @@
+//! The entry of highest priority among thousands, each with a mask and ranges of its own: a tree of cuts.
+//!
+//! A node divides its entries by a byte of the key or by a number in it, as decision trees for packet classification do
+//! (HyperCuts, Singh et al. 2003; HyperSplit, Qi et al. 2009), but copies no entry: those that fit no side, as their
+//! mask or range leaves it open, are in a child of their own, which each packet visits too (as in PartitionSort and
+//! CutSplit they are kept apart, and not spread). So the masks may be as many as the entries, and an entry is in one
+//! leaf. A leaf has few entries, which are compared with the key one after the other. Every node knows the highest
+//! priority below it, and packets leave out what cannot be better than what they have.
+//!
+//! Each insertion writes the nodes on its way anew ([`Arena`]) and one word that leads to the root; a packet that loads
+//! that word sees all entries of one moment. A part of the tree that has grown to twice what it was built for, or shrunk
+//! to a quarter, is built anew: in the mean that costs an insertion as much as the tree is deep.
+
+mod cut;
+mod rule;
+
+use crate::arena::{Arena, Block, Root, Writer, half, halves};
+use crate::quiescence::Domain;
+use crate::sync::{AtomicU64, Ordering};
+use cut::{Cut, Window, choose};
+pub(crate) use rule::{FieldRange, Rule};
+use rule::{RuleWords, matches};
+
+/// Entries of a leaf that is not divided.
+const LEAF: usize = 8;
+
+/// A key in words, most significant byte first, and a word of zeros behind.
+pub(crate) fn key_words(key: &[u8], words: &mut Vec<u64>) {
+    words.clear();
+    for chunk in key.chunks(8) {
+        let mut bytes = [0; 8];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        words.push(u64::from_be_bytes(bytes));
+    }
+    words.push(0);
+}
+
+/// `length` bytes, 8 at most, from byte `at` on, as a number.
+#[inline(always)]
+fn number_at(words: &[u64], at: usize, length: usize) -> u64 {
+    let word = |index: usize| words.get(index).copied().unwrap_or(0);
+    let shift = 8 * (at % 8) as u32;
+    let mut number = word(at / 8) << shift;
+    if shift > 0 {
+        number |= word(at / 8 + 1) >> (64 - shift);
+    }
+    number >> (64 - 8 * length as u32)
+}
+
+/// What packets see.
+pub(crate) struct TernaryTree {
+    root: AtomicU64,
+    arena: Arena,
+    /// Words of a key, without the zeros behind.
+    words: usize,
+    key_bytes: usize,
+    /// Numbers in the key that entries are divided by.
+    windows: Vec<Window>,
+}
+
+/// The best entry for a packet: its priority, the order in which it came, its number.
+pub(crate) type Best = Option<(u32, u64, u32)>;
+
+impl TernaryTree {
+    /// An empty tree for keys of fields with so many bytes.
+    pub(crate) fn new(fields: impl Iterator<Item = usize>) -> Self {
+        let mut windows = Vec::new();
+        let mut at = 0;
+        for bytes in fields {
+            for part in (0..bytes).step_by(8) {
+                windows.push(Window { at: at + part, length: (bytes - part).min(8) });
+            }
+            at += bytes;
+        }
+        Self {
+            root: AtomicU64::new(0),
+            arena: Arena::new(),
+            words: at.div_ceil(8),
+            key_bytes: at,
+            windows,
+        }
+    }
+
+    /// Bytes reserved.
+    pub(crate) fn bytes(&self) -> usize {
+        self.arena.bytes()
+    }
+
+    fn root(&self) -> Root<'_> {
+        Root::new(&self.root)
+    }
+
+    /// The tree as it is now, for [`TernaryTree::find`]. The caller is pinned until it has done with it.
+    #[inline]
+    pub(crate) fn now(&self) -> Block {
+        self.root().load().1
+    }
+
+    /// The best entry for a key in words. `stack` is scratch memory.
+    #[inline]
+    pub(crate) fn find(&self, tree: Block, key: &[u64], stack: &mut Vec<Block>) -> Best {
+        let mut best: Best = None;
+        stack.clear();
+        let mut next = tree;
+        loop {
+            if next.is_none() {
+                match stack.pop() {
+                    Some(block) => next = block,
+                    None => return best,
+                }
+                continue;
+            }
+            let words = self.arena.words(next);
+            let head = Head::of(words);
+            next = Block::NONE;
+            if best.is_some_and(|(priority, ..)| head.highest < priority) {
+                continue;
+            }
+            match head.kind {
+                Kind::Leaf => self.look(words, key, &mut best),
+                Kind::Byte => {
+                    let byte = number_at(key, head.at, 1) as usize;
+                    next = byte_child(words, byte);
+                    let open = Block::from_bits(half(words, BYTE_OPEN));
+                    if next.is_none() {
+                        next = open;
+                    } else if !open.is_none() {
+                        stack.push(open);
+                    }
+                }
+                Kind::Number => {
+                    let threshold = words.get(2).map_or(0, |word| word.load(Ordering::Relaxed));
+                    let side = usize::from(number_at(key, head.at, head.length) >= threshold);
+                    next = Block::from_bits(half(words, NUMBER_SIDES + side));
+                    let open = Block::from_bits(half(words, NUMBER_OPEN));
+                    if next.is_none() {
+                        next = open;
+                    } else if !open.is_none() {
+                        stack.push(open);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Compares the entries of a leaf, the best first, until one matches.
+    #[inline(always)]
+    fn look(&self, words: &[AtomicU64], key: &[u64], best: &mut Best) {
+        let end = words.get(1).map_or(0, |word| word.load(Ordering::Relaxed)) as usize;
+        let mut rules = words.get(2..end).unwrap_or_default();
+        while let Some((rule, rest)) = RuleWords::first(rules, self.words) {
+            rules = rest;
+            let (priority, order) = (rule.priority(), rule.order());
+            if best.is_some_and(|(other, first, _)| (other, !first) > (priority, !order)) {
+                return;
+            }
+            if matches(&rule, key) {
+                *best = Some((priority, order, rule.number()));
+                return;
+            }
+        }
+    }
+
+    /// Adds a rule. False where memory does not suffice; then nothing has changed.
+    pub(crate) fn insert(&self, writer: &mut Writer, domain: &Domain, rule: &Rule) -> bool {
+        let root = self.now();
+        let changed = self.with(writer, root, rule);
+        self.publish(writer, domain, changed)
+    }
+
+    /// Takes a rule out. False where memory does not suffice; then it is still there.
+    pub(crate) fn remove(&self, writer: &mut Writer, domain: &Domain, rule: &Rule) -> bool {
+        let root = self.now();
+        let changed = self.without(writer, root, rule);
+        self.publish(writer, domain, changed)
+    }
+
+    fn publish(&self, writer: &mut Writer, domain: &Domain, root: Option<Block>) -> bool {
+        match root {
+            Some(root) => {
+                self.root().store(0, root);
+                writer.commit(domain);
+                true
+            }
+            None => {
+                writer.roll_back();
+                false
+            }
+        }
+    }
+
+    /// The tree with one rule more.
+    fn with(&self, writer: &mut Writer, block: Block, rule: &Rule) -> Option<Block> {
+        let mut node = match self.draft(block) {
+            Draft::Leaf(mut rules) => {
+                writer.drop_block(block, self.leaf_words(&rules));
+                rules.push(rule.clone());
+                return self.build(writer, rules);
+            }
+            Draft::Inner(node) => node,
+        };
+        if node.count + 1 > 2 * node.built {
+            let mut rules = Vec::with_capacity(node.count as usize + 1);
+            self.take(writer, block, &mut rules);
+            rules.push(rule.clone());
+            return self.build(writer, rules);
+        }
+        let side = node.cut.side(rule);
+        let child = self.with(writer, node.child(side), rule)?;
+        writer.drop_block(block, node.encode().len());
+        node.set_child(side, child);
+        node.count += 1;
+        node.highest = node.highest.max(rule.priority);
+        writer.make(&self.arena, &node.encode())
+    }
+
+    /// The tree with one rule less.
+    fn without(&self, writer: &mut Writer, block: Block, rule: &Rule) -> Option<Block> {
+        let mut node = match self.draft(block) {
+            Draft::Leaf(mut rules) => {
+                writer.drop_block(block, self.leaf_words(&rules));
+                rules.retain(|other| other.number != rule.number);
+                return self.leaf(writer, rules);
+            }
+            Draft::Inner(node) => node,
+        };
+        if node.count as usize <= LEAF || 4 * node.count < node.built {
+            let mut rules = Vec::with_capacity(node.count as usize);
+            self.take(writer, block, &mut rules);
+            rules.retain(|other| other.number != rule.number);
+            return self.build(writer, rules);
+        }
+        let side = node.cut.side(rule);
+        let child = self.without(writer, node.child(side), rule)?;
+        writer.drop_block(block, node.encode().len());
+        node.set_child(side, child);
+        node.count -= 1;
+        if rule.priority == node.highest {
+            node.highest = node.children().map(|child| self.highest(child)).max().unwrap_or(0);
+        }
+        writer.make(&self.arena, &node.encode())
+    }
+
+    fn highest(&self, block: Block) -> u32 {
+        Head::of(self.arena.words(block)).highest
+    }
+
+    /// All rules below a block, which is not used any more.
+    fn take(&self, writer: &mut Writer, block: Block, rules: &mut Vec<Rule>) {
+        match self.draft(block) {
+            Draft::Leaf(own) => {
+                writer.drop_block(block, self.leaf_words(&own));
+                rules.extend(own);
+            }
+            Draft::Inner(node) => {
+                writer.drop_block(block, node.encode().len());
+                node.children().for_each(|child| self.take(writer, child, rules));
+            }
+        }
+    }
+
+    /// A tree of these rules.
+    fn build(&self, writer: &mut Writer, rules: Vec<Rule>) -> Option<Block> {
+        let cut = (rules.len() > LEAF).then(|| choose(&rules, self.key_bytes, &self.windows));
+        let Some(cut) = cut.flatten() else { return self.leaf(writer, rules) };
+        let count = rules.len() as u32;
+        let highest = rules.iter().map(|rule| rule.priority).max().unwrap_or(0);
+        let mut node =
+            Inner { cut, count, built: count, highest, sides: Vec::new(), open: Block::NONE };
+        let mut sorted: Vec<(Option<u64>, Rule)> =
+            rules.into_iter().map(|rule| (cut.side(&rule), rule)).collect();
+        sorted.sort_by_key(|(side, _)| *side);
+        let mut sorted = sorted.into_iter().peekable();
+        while let Some((side, rule)) = sorted.next() {
+            let mut group = vec![rule];
+            while let Some((_, rule)) = sorted.next_if(|(other, _)| *other == side) {
+                group.push(rule);
+            }
+            let child = self.build(writer, group)?;
+            node.set_child(side, child);
+        }
+        writer.make(&self.arena, &node.encode())
+    }
+
+    fn leaf(&self, writer: &mut Writer, mut rules: Vec<Rule>) -> Option<Block> {
+        if rules.is_empty() {
+            return Some(Block::NONE);
+        }
+        rules.sort_by_key(|rule| (!rule.priority, rule.order));
+        let mut words = vec![
+            Head { kind: Kind::Leaf, at: 0, length: 0, highest: rules[0].priority }.encode(),
+            self.leaf_words(&rules) as u64,
+        ];
+        rules.iter().for_each(|rule| rule.encode(&mut words));
+        writer.make(&self.arena, &words)
+    }
+
+    fn leaf_words(&self, rules: &[Rule]) -> usize {
+        2 + rules.iter().map(Rule::words).sum::<usize>()
+    }
+
+    /// A block as the writer changes it.
+    fn draft(&self, block: Block) -> Draft {
+        if block.is_none() {
+            return Draft::Leaf(Vec::new());
+        }
+        let words = self.arena.words(block);
+        let word = |at: usize| words.get(at).map_or(0, |word| word.load(Ordering::Relaxed));
+        let head = Head::of(words);
+        let (count, built) = (word(1) as u32, (word(1) >> 32) as u32);
+        let node = |cut, sides, open: usize| {
+            let open = Block::from_bits(half(words, open));
+            Draft::Inner(Inner { cut, count, built, highest: head.highest, sides, open })
+        };
+        match head.kind {
+            Kind::Leaf => {
+                let mut left = words.get(2..word(1) as usize).unwrap_or_default();
+                let mut rules = Vec::new();
+                while let Some((rule, rest)) = RuleWords::first(left, self.words) {
+                    left = rest;
+                    rules.push(rule.decode());
+                }
+                Draft::Leaf(rules)
+            }
+            Kind::Byte => {
+                let values = (0..256_u64)
+                    .filter(|value| word(2 + *value as usize / 64) >> (value % 64) & 1 == 1);
+                let sides = values
+                    .enumerate()
+                    .map(|(place, value)| {
+                        (value, Block::from_bits(half(words, BYTE_OPEN + 1 + place)))
+                    })
+                    .collect();
+                node(Cut::Byte { at: head.at }, sides, BYTE_OPEN)
+            }
+            Kind::Number => {
+                let side = |side: u64| {
+                    let block = Block::from_bits(half(words, NUMBER_SIDES + side as usize));
+                    (!block.is_none()).then_some((side, block))
+                };
+                let sides = (0..2).filter_map(side).collect();
+                let window = Window { at: head.at, length: head.length };
+                node(Cut::Number { window, threshold: word(2) }, sides, NUMBER_OPEN)
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Leaf,
+    Byte,
+    Number,
+}
+
+/// The first word of a block.
+struct Head {
+    kind: Kind,
+    /// The byte or number that divides the entries.
+    at: usize,
+    length: usize,
+    /// No entry below has a higher priority.
+    highest: u32,
+}
+
+impl Head {
+    #[inline(always)]
+    fn of(words: &[AtomicU64]) -> Self {
+        let word = words.first().map_or(0, |word| word.load(Ordering::Relaxed));
+        Self {
+            kind: match word & 0xff {
+                1 => Kind::Byte,
+                2 => Kind::Number,
+                _ => Kind::Leaf,
+            },
+            at: (word >> 8) as usize & 0xffff,
+            length: (word >> 24) as usize & 0xf,
+            highest: (word >> 32) as u32,
+        }
+    }
+
+    fn encode(&self) -> u64 {
+        self.kind as u64
+            | (self.at as u64) << 8
+            | (self.length as u64) << 24
+            | u64::from(self.highest) << 32
+    }
+}
+
+/// Halves of words: the open child of a byte's node, behind head, counts and four words of values; the children of the
+/// values follow.
+const BYTE_OPEN: usize = 12;
+/// The sides of a number's node, behind head, counts and threshold.
+const NUMBER_SIDES: usize = 6;
+const NUMBER_OPEN: usize = 8;
+
+#[inline(always)]
+fn byte_child(words: &[AtomicU64], byte: usize) -> Block {
+    let values = |at: usize| words.get(2 + at).map_or(0, |word| word.load(Ordering::Relaxed));
+    let (word, bit) = (byte / 64, byte % 64);
+    let own = values(word);
+    if own >> bit & 1 == 0 {
+        return Block::NONE;
+    }
+    let before: u32 = (0..word).map(|at| values(at).count_ones()).sum::<u32>()
+        + (own & ((1 << bit) - 1)).count_ones();
+    Block::from_bits(half(words, BYTE_OPEN + 1 + before as usize))
+}
+
+enum Draft {
+    Leaf(Vec<Rule>),
+    Inner(Inner),
+}
+
+/// A node as the writer changes it.
+struct Inner {
+    cut: Cut,
+    /// Rules below.
+    count: u32,
+    /// As many as there were when it was built.
+    built: u32,
+    highest: u32,
+    /// Children by side, in order.
+    sides: Vec<(u64, Block)>,
+    /// Of rules that the cut does not place.
+    open: Block,
+}
+
+impl Inner {
+    fn child(&self, side: Option<u64>) -> Block {
+        match side {
+            None => self.open,
+            Some(side) => self
+                .sides
+                .binary_search_by_key(&side, |(side, _)| *side)
+                .map_or(Block::NONE, |place| self.sides[place].1),
+        }
+    }
+
+    fn set_child(&mut self, side: Option<u64>, child: Block) {
+        let Some(side) = side else {
+            self.open = child;
+            return;
+        };
+        match self.sides.binary_search_by_key(&side, |(side, _)| *side) {
+            Ok(place) if child.is_none() => _ = self.sides.remove(place),
+            Ok(place) => self.sides[place].1 = child,
+            Err(_) if child.is_none() => {}
+            Err(place) => self.sides.insert(place, (side, child)),
+        }
+    }
+
+    fn children(&self) -> impl Iterator<Item = Block> {
+        let sides = self.sides.iter().map(|(_, child)| *child);
+        sides.chain([self.open]).filter(|child| !child.is_none())
+    }
+
+    fn encode(&self) -> Vec<u64> {
+        let counts = u64::from(self.count) | u64::from(self.built) << 32;
+        match self.cut {
+            Cut::Byte { at } => {
+                let head = Head { kind: Kind::Byte, at, length: 1, highest: self.highest };
+                let mut values = [0_u64; 4];
+                for (side, _) in &self.sides {
+                    values[*side as usize / 64] |= 1 << (side % 64);
+                }
+                let mut words = vec![head.encode(), counts];
+                words.extend(values);
+                let sides = self.sides.iter().map(|(_, child)| child.bits());
+                words.extend(halves(std::iter::once(self.open.bits()).chain(sides)));
+                words
+            }
+            Cut::Number { window, threshold } => {
+                let Window { at, length } = window;
+                let head = Head { kind: Kind::Number, at, length, highest: self.highest };
+                let side = |side| self.child(Some(side)).bits();
+                let children = [side(0), side(1), self.open.bits()];
+                let mut words = vec![head.encode(), counts, threshold];
+                words.extend(halves(children.into_iter()));
+                words
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// How deep a tree is, and how many rules its largest leaf has.
+    fn shape(tree: &TernaryTree, block: Block) -> (usize, usize) {
+        match tree.draft(block) {
+            Draft::Leaf(rules) => (1, rules.len()),
+            Draft::Inner(node) => node
+                .children()
+                .map(|child| shape(tree, child))
+                .fold((1, 0), |(depth, leaf), (other, rules)| {
+                    (depth.max(other + 1), leaf.max(rules))
+                }),
+        }
+    }
+
+    fn ports(number: u32, low: u16, high: u16) -> Rule {
+        let range = FieldRange::new(0, &low.to_be_bytes(), &high.to_be_bytes());
+        let order = number.into();
+        Rule { number, priority: 1, order, mask: vec![0], value: vec![0], ranges: vec![range] }
+    }
+
+    /// The worst order for a tree that is never built anew.
+    #[test]
+    fn ranges_in_ascending_order_do_not_make_a_list() {
+        let count = if cfg!(miri) { 100 } else { 4000 };
+        let tree = TernaryTree::new([2].into_iter());
+        let (mut writer, domain) = (Writer::default(), Domain::new());
+        let rules: Vec<Rule> =
+            (0..count).map(|at| ports(at, 16 * at as u16, 16 * at as u16 + 20)).collect();
+        for rule in &rules {
+            assert!(tree.insert(&mut writer, &domain, rule));
+        }
+        let (depth, leaf) = shape(&tree, tree.now());
+        assert!(depth <= 20 && leaf <= LEAF, "{depth} deep, {leaf} in a leaf");
+        for rule in &rules[8..] {
+            assert!(tree.remove(&mut writer, &domain, rule));
+        }
+        assert_eq!(shape(&tree, tree.now()), (1, 8), "what shrinks becomes a leaf again");
+    }
+
+    /// Hundreds of masks: a packet meets few rules, where a search by mask would probe hundreds of tables.
+    #[test]
+    fn hundreds_of_masks_are_divided() {
+        let tree = TernaryTree::new([4, 4].into_iter());
+        let (mut writer, domain) = (Writer::default(), Domain::new());
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        let prefix = |length: u64| (u64::MAX << 32 << (32 - length)) >> 32 & 0xffff_ffff;
+        let mut masks = std::collections::HashSet::new();
+        let count: u32 = if cfg!(miri) { 50 } else { 2000 };
+        for number in 0..count {
+            let mask = prefix(8 + next() % 25) << 32 | prefix(8 + next() % 25);
+            masks.insert(mask);
+            let rule = Rule {
+                number,
+                priority: 1 + number,
+                order: number.into(),
+                mask: vec![mask],
+                value: vec![next() & mask],
+                ranges: Vec::new(),
+            };
+            assert!(tree.insert(&mut writer, &domain, &rule));
+        }
+        let (depth, leaf) = shape(&tree, tree.now());
+        assert!(masks.len() > 300 || cfg!(miri), "{} masks", masks.len());
+        assert!(depth <= 10 && leaf <= LEAF, "{depth} deep, {leaf} in a leaf");
+    }
+}

@@ -1,0 +1,318 @@
+//! Hundreds and thousands of entries with masks, ranges and prefixes of their own, against a scan of all of them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use tables::{
+    ActionId, Design, EntryLock, FieldMatch, MatchField, MatchKind, MatchTable, MatchWorker,
+    Options, Storage, Tick,
+};
+
+/// A generator that needs no crate and repeats (Marsaglia 2003).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        (self.next() >> 16) % bound
+    }
+
+    fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+}
+
+/// A bit of a field's value, counted from its first.
+fn bit(field: &MatchField, value: &[u8], at: u32) -> bool {
+    let at = value.len() as u32 * 8 - field.bits + at;
+    value[at as usize / 8] >> (7 - at % 8) & 1 == 1
+}
+
+/// Does this entry match, read from the specification's words and not from masks.
+fn matches(field: &MatchField, wanted: &FieldMatch, value: &[u8]) -> bool {
+    match wanted {
+        FieldMatch::Exact(other) => value == other,
+        FieldMatch::Lpm(other, length) => {
+            (0..*length).all(|at| bit(field, value, at) == bit(field, other, at))
+        }
+        FieldMatch::Ternary(other, mask) => (0..field.bits)
+            .all(|at| !bit(field, mask, at) || bit(field, value, at) == bit(field, other, at)),
+        FieldMatch::Range(low, high) => &low[..] <= value && value <= &high[..],
+        FieldMatch::Any => true,
+    }
+}
+
+fn bytes(field: &MatchField) -> usize {
+    field.bits.div_ceil(8) as usize
+}
+
+/// Values that share long beginnings, as addresses of one network do.
+fn value(random: &mut Random, field: &MatchField) -> Vec<u8> {
+    let mut value: Vec<u8> = (0..bytes(field))
+        .map(|_| if random.one_in(2) { random.below(3) as u8 } else { random.next() as u8 })
+        .collect();
+    if !field.bits.is_multiple_of(8) {
+        value[0] &= (1 << (field.bits % 8)) - 1;
+    }
+    value
+}
+
+fn mask(field: &MatchField, length: u32) -> Vec<u8> {
+    let padding = 8 * bytes(field) as u32 - field.bits;
+    let ones = padding..padding + length;
+    let byte = |byte: u32| {
+        (0..8).fold(0, |mask, bit| mask << 1 | u8::from(ones.contains(&(8 * byte + bit))))
+    };
+    (0..bytes(field) as u32).map(byte).collect()
+}
+
+fn and(value: &[u8], mask: &[u8]) -> Vec<u8> {
+    value.iter().zip(mask).map(|(value, mask)| value & mask).collect()
+}
+
+fn wanted(random: &mut Random, field: &MatchField) -> FieldMatch {
+    let one = value(random, field);
+    let length = random.below(u64::from(field.bits) + 1) as u32;
+    match field.kind {
+        MatchKind::Exact => FieldMatch::Exact(one),
+        MatchKind::Optional if random.one_in(2) => FieldMatch::Any,
+        MatchKind::Optional => FieldMatch::Exact(one),
+        MatchKind::Lpm => FieldMatch::Lpm(and(&one, &mask(field, length)), length),
+        MatchKind::Ternary if random.one_in(8) => FieldMatch::Any,
+        MatchKind::Ternary => {
+            let mask = if random.one_in(4) { value(random, field) } else { mask(field, length) };
+            FieldMatch::Ternary(and(&one, &mask), mask)
+        }
+        MatchKind::Range => {
+            let other = if random.one_in(4) { one.clone() } else { value(random, field) };
+            FieldMatch::Range(one.clone().min(other.clone()), one.max(other))
+        }
+    }
+}
+
+/// A value that the entry matches, mostly.
+fn near(random: &mut Random, field: &MatchField, wanted: &FieldMatch) -> Vec<u8> {
+    let any = value(random, field);
+    if random.one_in(8) {
+        return any;
+    }
+    match wanted {
+        FieldMatch::Exact(other) => other.clone(),
+        FieldMatch::Lpm(other, length) => {
+            let mask = mask(field, *length);
+            any.iter()
+                .zip(&mask)
+                .zip(other)
+                .map(|((any, mask), other)| any & !mask | other)
+                .collect()
+        }
+        FieldMatch::Ternary(other, mask) => any
+            .iter()
+            .zip(mask)
+            .zip(other)
+            .map(|((any, mask), other)| any & !mask | other)
+            .collect(),
+        FieldMatch::Range(low, high) => {
+            if random.one_in(2) {
+                low.clone()
+            } else {
+                high.clone()
+            }
+        }
+        FieldMatch::Any => any,
+    }
+}
+
+struct Known {
+    matches: Vec<FieldMatch>,
+    priority: u32,
+    value: u32,
+}
+
+/// Entries come and go; now and then keys near them are looked up in the table and by a scan.
+fn run(fields: &[MatchField], entries: usize, steps: usize, seed: u64) {
+    let mut random = Random(seed | 1);
+    let design = Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Inline) };
+    let table = MatchTable::new(fields, 4, entries, design, &Options::default()).unwrap();
+    let mut worker = table.worker().unwrap();
+    // Oldest first.
+    let mut oracle: Vec<Known> = Vec::new();
+    for step in 0..steps {
+        let shrinks = step % (2 * entries) >= entries;
+        if !oracle.is_empty() && random.one_in(if shrinks { 2 } else { 5 }) {
+            let gone = oracle.remove(random.below(oracle.len() as u64) as usize);
+            table.delete(&gone.matches, gone.priority).unwrap();
+        } else if oracle.len() < entries {
+            let matches: Vec<_> = fields.iter().map(|field| wanted(&mut random, field)).collect();
+            let priority = if table.has_priorities() { 1 + random.below(50) as u32 } else { 0 };
+            let value = step as u32;
+            let inserted =
+                table.insert(&matches, priority, ActionId(0), &value.to_le_bytes(), None);
+            let exists =
+                oracle.iter().any(|other| other.matches == matches && other.priority == priority);
+            assert_eq!(inserted.is_err(), exists, "{inserted:?}");
+            if !exists {
+                oracle.push(Known { matches, priority, value });
+            }
+        }
+        if step % (steps / 20).max(1) == 0 || step + 1 == steps {
+            look(fields, &oracle, &mut worker, &mut random);
+        }
+    }
+    assert_eq!(table.len(), oracle.len());
+}
+
+fn look(fields: &[MatchField], oracle: &[Known], worker: &mut MatchWorker, random: &mut Random) {
+    let mut keys = Vec::new();
+    let mut expected = Vec::new();
+    for _ in 0..40 {
+        let key: Vec<Vec<u8>> = match oracle.get(random.below(oracle.len() as u64 + 1) as usize) {
+            Some(near_by) => fields
+                .iter()
+                .zip(&near_by.matches)
+                .map(|(field, wanted)| near(random, field, wanted))
+                .collect(),
+            None => fields.iter().map(|field| value(random, field)).collect(),
+        };
+        let hits = oracle.iter().filter(|entry| {
+            let of_field = |((field, wanted), value): ((&MatchField, &FieldMatch), &Vec<u8>)| {
+                matches(field, wanted, value)
+            };
+            fields.iter().zip(&entry.matches).zip(&key).all(of_field)
+        });
+        let rank = |entry: &&Known| {
+            let prefix = entry.matches.iter().find_map(|wanted| match wanted {
+                FieldMatch::Lpm(_, length) => Some(*length),
+                _ => None,
+            });
+            if entry.priority > 0 { entry.priority } else { prefix.unwrap_or(0) }
+        };
+        // `max_by_key` takes the last of equals; the oldest counts.
+        expected.push(hits.rev().max_by_key(rank).map(|entry| entry.value));
+        keys.extend(key.concat());
+    }
+    let mut seen = vec![None; expected.len()];
+    let mut act = |packet: usize, hit: &mut tables::Hit<'_>| {
+        seen[packet] = hit.parameters().first_chunk().map(|value| u32::from_le_bytes(*value));
+    };
+    worker.apply_batch(&keys, Tick(0), &mut act).unwrap();
+    assert_eq!(seen, expected);
+}
+
+fn field(bits: u32, kind: MatchKind) -> MatchField {
+    MatchField { bits, kind }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 1 } else { 3 },
+        rng_seed: RngSeed::Fixed(0x2c1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn the_longest_prefix_wins_at_every_width(seed in any::<u64>()) {
+        use MatchKind::{Exact, Lpm};
+        let (entries, steps) = if cfg!(miri) { (10, 20) } else { (200, 600) };
+        for fields in [
+            vec![field(1, Lpm)],
+            vec![field(9, Lpm)],
+            vec![field(32, Lpm)],
+            vec![field(33, Lpm)],
+            vec![field(48, Lpm), field(9, Exact)],
+            vec![field(128, Lpm)],
+            vec![field(12, Exact), field(128, Lpm)],
+            vec![field(300, Lpm)],
+            vec![field(32, Exact), field(7, Exact)],
+        ] {
+            run(&fields, entries, steps, seed);
+        }
+    }
+
+    #[test]
+    fn the_highest_priority_wins_among_many_masks_and_ranges(seed in any::<u64>()) {
+        use MatchKind::{Exact, Lpm, Optional, Range, Ternary};
+        let (entries, steps) = if cfg!(miri) { (12, 24) } else { (300, 900) };
+        for fields in [
+            vec![field(32, Ternary), field(32, Ternary), field(16, Range), field(16, Range), field(8, Optional)],
+            vec![field(128, Ternary), field(9, Exact)],
+            vec![field(16, Range)],
+            vec![field(72, Range), field(7, Ternary)],
+            vec![field(300, Ternary), field(20, Lpm), field(130, Range)],
+        ] {
+            run(&fields, entries, steps, seed);
+        }
+    }
+}
+
+/// Tells the other thread to end when dropped.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// One of two entries for a key is there at every moment, as each is added before the other is deleted; others around
+/// them come and go, so that what a worker reads is used again. No packet may miss.
+fn no_gap(fields: &[MatchField], ways: &[[FieldMatch; 2]], key: &[u8], priority: u32) {
+    let design = Design::shared(Storage::Inline);
+    let table = MatchTable::new(fields, 4, 1000, design, &Options::default()).unwrap();
+    let insert = |matches: &FieldMatch| {
+        table.insert(std::slice::from_ref(matches), priority, ActionId(0), &[], None).unwrap()
+    };
+    insert(&ways[0][0]);
+    let rounds = if cfg!(miri) { 20 } else { 2000 };
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Also when something below fails.
+        let _done = Done(&done);
+        scope.spawn(|| {
+            let mut worker = table.worker().unwrap();
+            let keys = key.repeat(4);
+            while !done.load(Ordering::SeqCst) {
+                let mut hits = 0;
+                let mut look =
+                    |_: usize, number: Option<u32>| hits += usize::from(number.is_some());
+                worker.search_batch(&keys, &mut look).unwrap();
+                assert_eq!(hits, 4, "a packet found no entry");
+                std::thread::yield_now();
+            }
+        });
+        for round in 0..rounds {
+            let [here, there] = &ways[round % ways.len()];
+            if round % ways.len() == 0 && round > 0 {
+                insert(&ways[0][0]);
+                table.delete(std::slice::from_ref(&ways[ways.len() - 1][1]), priority).unwrap();
+            }
+            insert(there);
+            table.delete(std::slice::from_ref(here), priority).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_route_that_is_replaced_leaves_no_gap() {
+    let route = |address: [u8; 4], length| FieldMatch::Lpm(address.to_vec(), length);
+    let (wide, close) = (route([10, 1, 0, 0], 20), route([10, 1, 2, 0], 26));
+    let ways = [[wide.clone(), close.clone()], [close, route([10, 0, 0, 0], 12)]];
+    no_gap(&[field(32, MatchKind::Lpm)], &ways, &[10, 1, 2, 3], 0);
+}
+
+#[test]
+fn a_rule_that_is_replaced_leaves_no_gap() {
+    let rule = |low: u16, high: u16| {
+        FieldMatch::Range(low.to_be_bytes().to_vec(), high.to_be_bytes().to_vec())
+    };
+    let ways = [[rule(1, 900), rule(500, 500)], [rule(500, 500), rule(3, 65_000)]];
+    no_gap(&[field(16, MatchKind::Range)], &ways, &500_u16.to_be_bytes(), 7);
+}
