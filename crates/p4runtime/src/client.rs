@@ -4,21 +4,22 @@
 //! side is the same queue as the server's: packet-outs that are sent together leave in one
 //! frame.
 
-mod connection;
 mod error;
 mod stream;
 
 use std::time::Duration;
 
-pub use packetio::tls::{ClientTls, TlsError};
+pub use grpc::client::ConnectError;
+use grpc::client::{DialOptions, Line};
+pub use grpc::tls::{ClientTls, TlsError};
 use prost_types::Any;
 
-use self::connection::Line;
 pub use self::{
-    error::{ArbitrationFailure, ConnectError, UpdateError, WriteError},
+    error::{ArbitrationFailure, UpdateError, WriteError},
     stream::{Standing, StreamReceiver, StreamSender},
 };
 use crate::{
+    STREAM_CHANNEL,
     arbitration::ElectionId,
     proto::v1::{
         self, forwarding_pipeline_config::Cookie,
@@ -83,7 +84,12 @@ impl Client {
         device_id: u64,
         options: &ClientOptions,
     ) -> Result<Self, ConnectError> {
-        let line = Line::connect(address, options).await?;
+        let dial = DialOptions {
+            tls: options.tls.clone(),
+            timeout: options.connect_timeout,
+            response_limit: options.response_limit,
+        };
+        let line = Line::connect(address, &dial).await?;
         let rpc = P4RuntimeClient::with_origin(line.clone(), line.origin().clone())
             .max_decoding_message_size(options.response_limit);
         let (queue_limit, response_limit) = (options.queue_limit, options.response_limit);
@@ -124,7 +130,7 @@ impl Client {
     ) -> Result<(StreamSender, StreamReceiver), tonic::Status> {
         self.role = role.to_owned();
         self.election_id = election_id;
-        let (outbox, answer) = self.line.stream(self.queue_limit).await?;
+        let (outbox, answer) = self.line.open(STREAM_CHANNEL, self.queue_limit).await?;
         let sender = StreamSender::new(outbox, self.device_id, role.to_owned(), role_config);
         sender.arbitrate(election_id);
         let responses = answer.await?;

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use self::messages::SubscribeResponse;
 pub(crate) use self::service::GnmiServer;
-use crate::outbox::Outbox;
+use grpc::Outbox;
 
 /// One port of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,8 +13,6 @@
 pub mod arbitration;
 pub mod client;
 pub mod gnmi;
-mod http2;
-mod outbox;
 pub mod p4info;
 pub mod packet_io;
 pub mod proto;
@@ -22,5 +20,7 @@ pub mod server;
 pub mod session;
 pub mod status;
 pub mod store;
-mod unary;
 pub mod value;
+
+/// The path of the RPC whose messages are written out of turn.
+const STREAM_CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";

@@ -7,74 +7,28 @@
 //!
 //! [`Device`]: crate::session::Device
 
-mod call;
 mod channel;
 mod clock;
-mod connection;
-mod deadline;
 mod handle;
-mod incoming;
 mod routes;
 mod service;
-mod shutdown;
 mod timer;
-mod trailers;
 
-use std::{collections::HashMap, future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{collections::HashMap, future::Future, sync::Arc};
 
-pub use packetio::tls::{ServerTls, TlsError};
+pub use grpc::{
+    server::{ConnectionObserver, ServerOptions, Urgency},
+    tls::{ServerTls, TlsError},
+};
 use thiserror::Error;
-use tokio::{net::TcpListener, sync::watch, task::JoinSet, time};
-use tokio_rustls::{TlsAcceptor, rustls};
+use tokio::net::TcpListener;
 use tonic::Status;
 
-pub use self::{
-    handle::{DeviceHandle, DeviceObserver, NoObserver, PacketIn, PacketInError, PacketInMetadata},
-    incoming::ConnectionObserver,
+pub use self::handle::{
+    DeviceHandle, DeviceObserver, NoObserver, PacketIn, PacketInError, PacketInMetadata,
 };
-use self::{incoming::Incoming, routes::Routes, service::Service, shutdown::Streams};
+use self::{routes::Routes, service::Service};
 use crate::gnmi::{GnmiServer, Ports};
-
-/// How a server is run.
-#[derive(Clone)]
-pub struct ServerOptions {
-    /// The certificate, and whether clients must show one. `None` serves plain HTTP/2.
-    pub tls: Option<ServerTls>,
-    /// Messages that may wait on one stream; further packet-ins are dropped.
-    pub queue_limit: usize,
-    /// The largest request in bytes. Device configurations of real targets are megabytes.
-    pub request_limit: usize,
-    /// How long a shutdown waits for clients to go before it leaves them alone.
-    pub grace: Duration,
-    /// Hears of connections.
-    pub observer: Option<Arc<dyn ConnectionObserver>>,
-    /// Hears when a connection has its turn.
-    pub urgency: Option<Arc<dyn Urgency>>,
-}
-
-/// An owner that has more urgent things to do than to serve.
-pub trait Urgency: Send + Sync + 'static {
-    /// A connection has something to read or to write and its turn has come: what must not wait
-    /// for that can be done now, such as [`DeviceHandle::send_now`] of others.
-    fn before_turn(&self);
-
-    /// Whether [`Urgency::before_turn`] would have something to do: a connection whose turn it is
-    /// breaks off then and goes on in another one.
-    fn is_urgent(&self) -> bool;
-}
-
-impl Default for ServerOptions {
-    fn default() -> Self {
-        Self {
-            tls: None,
-            queue_limit: 65_536,
-            request_limit: 64 << 20,
-            grace: Duration::from_secs(2),
-            observer: None,
-            urgency: None,
-        }
-    }
-}
 
 /// Why a server could not be run.
 #[derive(Debug, Error)]
@@ -134,7 +88,6 @@ impl Server {
         }
         let service = Service {
             devices: Arc::new(Devices(known)),
-            streams: Arc::new(Streams::default()),
             queue_limit: options.queue_limit,
             request_limit: options.request_limit,
         };
@@ -152,55 +105,11 @@ impl Server {
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let tls = self.options.tls.as_ref().map(acceptor).transpose()?;
-        let streams = Arc::clone(&self.service.streams);
         let devices = Arc::clone(&self.service.devices);
         let routes = Routes {
             p4runtime: self.service,
             gnmi: GnmiServer::new(Arc::new(move |target| devices.ports(target)), clock::timestamp),
         };
-        let mut incoming = Incoming::new(listener, self.options.observer.clone());
-        let (close, closed) = watch::channel(false);
-        let mut connections = JoinSet::new();
-        let mut shutdown = pin!(shutdown);
-        loop {
-            tokio::select! {
-                () = &mut shutdown => break,
-                (socket, gate, open) = incoming.next() => {
-                    let (tls, urgency) = (tls.clone(), self.options.urgency.clone());
-                    let (routes, mut closed) = (routes.clone(), closed.clone());
-                    connections.spawn(async move {
-                        let closing = async move {
-                            let _ = closed.wait_for(|closed| *closed).await;
-                        };
-                        // Tells of the end, however it comes.
-                        let open = open;
-                        match tls {
-                            None => connection::serve(socket, gate, routes, urgency, closing).await,
-                            Some(tls) => match tls.accept(socket).await {
-                                Ok(socket) => {
-                                    connection::serve(socket, gate, routes, urgency, closing).await;
-                                }
-                                Err(error) => open.handshake_failed(&error),
-                            },
-                        }
-                    });
-                }
-                Some(_) = connections.join_next() => {}
-            }
-        }
-        drop(incoming);
-        streams.end_all();
-        close.send_replace(true);
-        let all = async { while connections.join_next().await.is_some() {} };
-        // What is still open then is dropped.
-        let _ = time::timeout(self.options.grace, all).await;
-        Ok(())
+        Ok(grpc::server::serve(listener, routes, self.options, shutdown).await?)
     }
-}
-
-fn acceptor(tls: &ServerTls) -> Result<TlsAcceptor, TlsError> {
-    let mut config: rustls::ServerConfig = tls.config()?;
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
 }

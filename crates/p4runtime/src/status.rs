@@ -197,8 +197,14 @@ pub fn batch_errors(status: &tonic::Status) -> Vec<v1::Error> {
         .collect()
 }
 
+/// The details of a batch's status with the codes of its errors alone; empty if they are none of a batch.
+pub(crate) fn shorter_details(details: &[u8]) -> Bytes {
+    let Ok(status) = rpc::Status::decode(details) else { return Bytes::new() };
+    Bytes::from(codes_alone(status).encode_to_vec())
+}
+
 /// The status of a batch without the sentences of its single elements, whose codes stay.
-pub(crate) fn codes_alone(mut status: rpc::Status) -> rpc::Status {
+fn codes_alone(mut status: rpc::Status) -> rpc::Status {
     for detail in &mut status.details {
         if let Ok(error) = v1::Error::decode(detail.value.as_slice()) {
             let code = v1::Error { canonical_code: error.canonical_code, ..v1::Error::default() };
@@ -273,5 +279,19 @@ mod tests {
     fn details_that_are_no_status_are_none() {
         let status = tonic::Status::with_details(Code::Unknown, "", Bytes::from_static(b"\xff"));
         assert_eq!(batch_errors(&status), []);
+    }
+
+    /// What is said to a client that takes little metadata.
+    #[test]
+    fn shorter_details_are_codes_alone() {
+        let outcomes = vec![Err(EntityError::exists("this entry exists already")); 200];
+        let status = to_grpc(&batch_status(&outcomes).unwrap_err());
+        let shorter = shorter_details(status.details());
+        assert!(shorter.len() < status.details().len());
+        let told = batch_errors(&tonic::Status::with_details(Code::Unknown, "", shorter));
+        assert_eq!(told.len(), 200);
+        assert!(told.iter().all(|error| error.canonical_code == Code::AlreadyExists as i32));
+        assert!(told.iter().all(|error| error.message.is_empty()));
+        assert!(shorter_details(b"\xff").is_empty());
     }
 }

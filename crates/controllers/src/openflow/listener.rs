@@ -22,7 +22,7 @@ pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     // A restarted controller need not wait until the connections of the last one are forgotten.
     net::sockopt::set_socket_reuseaddr(&socket, true)?;
     // Where the system refuses, the answers are paced as everybody's on this host.
-    let _ = packetio::tcp::send_unpaced(&socket);
+    let _ = grpc::tcp::send_unpaced(&socket);
     net::bind(&socket, &address)?;
     net::listen(&socket, BACKLOG)?;
     Ok(TcpListener::from(socket))

@@ -31,7 +31,7 @@ pub use ::openflow::Version;
 
 use crate::application::Application;
 use crate::{Counters, Journal};
-pub use packetio::tls::{ServerTls, TlsError};
+pub use grpc::tls::{ServerTls, TlsError};
 use session::Policy;
 use worker::Worker;
 

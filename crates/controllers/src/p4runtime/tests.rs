@@ -227,7 +227,7 @@ fn a_switch_is_dialled_until_it_is_there_and_again_when_it_returns() {
     let options = Options { journal, ..options(Application::NullResponder) };
     with_controller([target], options, |counters| {
         let name = format!("switch 7 at {address}");
-        assert!(line(&lines).starts_with(&format!("{name}: no P4Runtime server answers at")));
+        assert!(line(&lines).starts_with(&format!("{name}: no gRPC server answers at")));
         for _ in 0..2 {
             let switch = Emulated::start_at(address, 7, ServerOptions::default());
             assert_eq!(line(&lines), format!("{name} is connected"));

@@ -2,34 +2,10 @@
 
 use std::time::Duration;
 
-use packetio::tls::TlsError;
 use thiserror::Error;
 use tonic::{Code, Status};
 
 use crate::{arbitration::ElectionId, status::batch_errors};
-
-/// Why no connection was made.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ConnectError {
-    /// The address is none.
-    #[error("{address:?} is not an address of the form host:port")]
-    Address {
-        /// The address as given.
-        address: String,
-    },
-    /// The certificates cannot be used.
-    #[error("the TLS settings of the client cannot be used: {0}")]
-    Tls(#[from] TlsError),
-    /// Nobody answered, or not as a gRPC server.
-    #[error("no P4Runtime server answers at {address}: {cause}")]
-    Unreachable {
-        /// The address as given.
-        address: String,
-        /// What TCP, TLS or HTTP/2 says.
-        cause: String,
-    },
-}
 
 /// Why a client did not become primary.
 #[derive(Debug, Error)]

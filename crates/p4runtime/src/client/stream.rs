@@ -11,10 +11,10 @@ use prost::Message as _;
 use prost_types::Any;
 use tonic::{Code, Status};
 
+use grpc::{Messages, Outbox, When};
+
 use crate::{
     arbitration::ElectionId,
-    http2::{self, Messages, When},
-    outbox::Outbox,
     proto::v1::{
         self, stream_message_request::Update as Request,
         stream_message_response::Update as Response,
@@ -171,7 +171,7 @@ impl StreamReceiver {
                     let _ = self.responses.flow_control().release_capacity(frame.len());
                     self.messages.push(frame);
                 }
-                Some(Err(error)) => return Poll::Ready(Err(http2::status(&error))),
+                Some(Err(error)) => return Poll::Ready(Err(grpc::status(&error))),
                 None => return self.poll_end(context),
             }
         }
@@ -182,8 +182,8 @@ impl StreamReceiver {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<v1::StreamMessageResponse>, Status>> {
         let trailers = ready!(self.responses.poll_trailers(context));
-        let mut trailers = trailers.map_err(|error| http2::status(&error))?;
-        trailers.as_mut().into_iter().for_each(http2::without_unreadable_details);
+        let mut trailers = trailers.map_err(|error| grpc::status(&error))?;
+        trailers.as_mut().into_iter().for_each(grpc::without_unreadable_details);
         let status = trailers.as_ref().and_then(Status::from_header_map);
         let missing = || Status::unknown("The stream ended without a status.");
         let status = status.unwrap_or_else(missing);

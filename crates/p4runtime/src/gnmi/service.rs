@@ -9,6 +9,7 @@ use std::{
 };
 
 use futures_core::Stream;
+use grpc::{Method, Outbox, OutboxReader};
 use tonic::{
     Request, Response, Status, Streaming,
     body::Body,
@@ -22,11 +23,7 @@ use super::{
     messages::{self, Mode, Path, SubscribeRequest, SubscribeResponse},
     tree,
 };
-use crate::{
-    outbox::{Outbox, OutboxReader},
-    status::shortened,
-    unary::Method,
-};
+use crate::status::shortened;
 
 /// Updates that may wait for a subscriber before it is cut off.
 const QUEUE: usize = 4096;

@@ -18,10 +18,10 @@ use super::{
     Devices,
     handle::{DeviceHandle, Outgoing, PacketIn, PacketInMetadata},
 };
+use grpc::{Call, Encode, Messages, Outbox, OutboxReader, Sending, When};
+
 use crate::{
     arbitration::StreamId,
-    http2::{self, Encode, Messages, Sending, When},
-    outbox::{Outbox, OutboxReader},
     proto::v1::{
         self, stream_message_request::Update as Request,
         stream_message_response::Update as Response,
@@ -39,6 +39,7 @@ pub(super) struct Channel {
     /// `None` once there is nothing more to read.
     receiving: Option<Receiving>,
     sending: Sending<ToController>,
+    outbox: Arc<Outbox<Outgoing>>,
 }
 
 impl Channel {
@@ -56,13 +57,15 @@ impl Channel {
         let stream = respond.send_response(head, false).ok();
         let encode = ToController { device: None, pipeline: None };
         Self {
+            outbox: Arc::clone(&to.outbox),
             receiving: Some(Receiving::new(requests, to)),
             sending: Sending::new(stream, reader, encode),
         }
     }
+}
 
-    /// Receives and sends what is possible; ready when the stream has ended.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+impl Call for Channel {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if let Some(receiving) = &mut self.receiving
             && receiving.poll(context).is_ready()
         {
@@ -71,16 +74,14 @@ impl Channel {
         self.sending.poll(context)
     }
 
-    /// Ends the stream with this status, unless it is ending already.
-    pub(super) fn end(&self, status: Status) {
-        if let Some(receiving) = &self.receiving {
-            receiving.to.outbox.end(Some(status));
-        }
-    }
-
-    /// The second half of [`Channel::poll`] alone.
-    pub(super) fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.sending.poll(context)
+    }
+}
+
+impl grpc::server::Channel for Channel {
+    fn end(&self, status: Status) {
+        self.outbox.end(Some(status));
     }
 }
 
@@ -97,8 +98,8 @@ impl Encode for ToController {
         match item {
             Outgoing::Device(device) => self.device = Some(device),
             Outgoing::Pipeline(pipeline) => self.pipeline = Some(pipeline),
-            Outgoing::Message(message) => http2::put(&*message, buffer),
-            Outgoing::Packet(packet) => http2::put(&self.packet_in(packet), buffer),
+            Outgoing::Message(message) => grpc::put(&*message, buffer),
+            Outgoing::Packet(packet) => grpc::put(&self.packet_in(packet), buffer),
         }
     }
 

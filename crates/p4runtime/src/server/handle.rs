@@ -10,6 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use grpc::{Outbox, When};
 use thiserror::Error;
 use tonic::Status;
 
@@ -17,8 +18,6 @@ use super::{clock, timer::Timer};
 use crate::{
     arbitration::{RoleKey, StreamId},
     gnmi::{Port, Ports},
-    http2::When,
-    outbox::Outbox,
     proto::v1,
     session::{Device, Effect, PacketFilter, Pipeline, ReadAnswer},
     status::EntityError,

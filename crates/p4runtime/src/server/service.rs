@@ -11,6 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
+use grpc::{Link, Method, Outbox, Streaming};
 use h2::{RecvStream, server::SendResponse};
 use tonic::{
     Status,
@@ -23,16 +24,12 @@ use tonic_prost::ProstCodec;
 use super::{
     Devices,
     channel::{Channel, Recipient},
-    shutdown::Streams,
 };
 use crate::{
     arbitration::StreamId,
-    http2::Link,
-    outbox::Outbox,
     proto::v1,
     session::{Device, ReadAnswer, ReadStep},
     status,
-    unary::{Method, Streaming},
 };
 
 /// Stream ids are unique in the process, so that a device may be served by several servers.
@@ -42,7 +39,6 @@ static NEXT_STREAM: AtomicU64 = AtomicU64::new(1);
 #[derive(Clone)]
 pub(super) struct Service {
     pub(super) devices: Arc<Devices>,
-    pub(super) streams: Arc<Streams>,
     pub(super) queue_limit: usize,
     pub(super) request_limit: usize,
 }
@@ -107,7 +103,6 @@ impl Service {
     ) -> Channel {
         let (outbox, reader) = Outbox::on(self.queue_limit, Some(link));
         let stream = StreamId(NEXT_STREAM.fetch_add(1, Ordering::Relaxed));
-        self.streams.enter(&outbox);
         let devices = Arc::clone(&self.devices);
         let to = Recipient { outbox, devices, stream, request_limit: self.request_limit };
         Channel::open(requests, respond, to, reader)

@@ -35,7 +35,7 @@ impl Dialler {
         let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
         net::sockopt::set_tcp_nodelay(&socket, true)?;
         // Where the system refuses, the run goes on; its round-trip times show the pacing.
-        let _ = packetio::tcp::send_unpaced(&socket);
+        let _ = grpc::tcp::send_unpaced(&socket);
         match net::connect(&socket, &self.address) {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),

@@ -187,7 +187,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
             Ok(listener) => {
                 listener.set_nonblocking(true).map_err(failed)?;
                 // Where the system refuses, the run goes on; its round-trip times show the pacing.
-                let _ = packetio::tcp::send_unpaced(&listener);
+                let _ = grpc::tcp::send_unpaced(&listener);
                 return Ok(listener);
             }
             // Not a listener of somebody else, but the remains of an outgoing connection to which

@@ -1,17 +1,13 @@
 //! Trailers that the client takes.
 //!
-//! A client announces how much metadata it takes, and may close the connection over more. Then
-//! the errors of a batch go without their sentences, and if even their codes are too many, the
-//! status goes without details.
+//! A client announces how much metadata it takes, and may close the connection over more. Then a status goes with
+//! shorter details, and if even those are too long, without any.
 
 use bytes::Bytes;
-use prost::Message as _;
 use tonic::{
     Status,
     codegen::http::{HeaderMap, HeaderName, HeaderValue, header::USER_AGENT},
 };
-
-use crate::{proto::rpc, status};
 
 /// The header in which the details of a status travel.
 const DETAILS: &str = "grpc-status-details-bin";
@@ -34,15 +30,15 @@ pub(super) fn limit(request: &HeaderMap, announced: usize) -> usize {
 
 /// Shortens a status in `headers` so that all of them are at most `limit` bytes long, if that is
 /// possible.
-pub(super) fn fit(headers: &mut HeaderMap, limit: usize) {
+pub(super) fn fit(headers: &mut HeaderMap, limit: usize, shorter: fn(&[u8]) -> Bytes) {
     if size(headers) <= limit || !headers.contains_key(DETAILS) {
         return;
     }
     let Some(full) = Status::from_header_map(headers) else { return };
-    for (details, said) in [(codes(full.details()), "Messages"), (Bytes::new(), "Errors")] {
+    for (details, said) in [(shorter(full.details()), "Messages in its"), (Bytes::new(), "Its")] {
         let said = format!(
-            "{} ({said} of single updates were left out, since the client takes no more than \
-             {limit} bytes of metadata)",
+            "{} ({said} details were left out, since the client takes no more than {limit} bytes of \
+             metadata)",
             full.message(),
         );
         headers.remove(DETAILS);
@@ -60,26 +56,23 @@ fn size(headers: &HeaderMap) -> usize {
     STATUS + headers.iter().map(each).sum::<usize>()
 }
 
-/// The details with nothing but codes.
-fn codes(details: &[u8]) -> Bytes {
-    let Ok(status) = rpc::Status::decode(details) else { return Bytes::new() };
-    Bytes::from(status::codes_alone(status).encode_to_vec())
-}
-
 #[cfg(test)]
 mod tests {
     use tonic::Code;
 
     use super::*;
-    use crate::status::{EntityError, batch_errors, batch_status, to_grpc};
 
-    /// The headers of a batch of failed updates, fitted, and what a client reads from them.
-    fn fitted(updates: usize, limit: usize) -> (usize, Status) {
-        let outcomes = vec![Err(EntityError::exists("this entry exists already")); updates];
-        let status = to_grpc(&batch_status(&outcomes).expect_err("failed"));
+    /// Half of the details.
+    fn half(details: &[u8]) -> Bytes {
+        Bytes::copy_from_slice(&details[..details.len() / 2])
+    }
+
+    fn fitted(details: usize, limit: usize) -> (usize, Status) {
+        let details = Bytes::from(vec![7; details]);
+        let status = Status::with_details(Code::Unknown, "some failed", details);
         let mut headers = HeaderMap::new();
         status.add_header(&mut headers).expect("said in a header");
-        fit(&mut headers, limit);
+        fit(&mut headers, limit, half);
         (size(&headers), Status::from_header_map(&headers).expect("a status"))
     }
 
@@ -97,24 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn sentences_go_first_then_codes() {
-        for (updates, limit, errors, messages) in [
-            (200, 32 << 10, 200, true),
-            (200, 16 << 10, 200, false),
-            (1000, 8 << 10, 0, false),
-            (1000, 16 << 20, 1000, true),
-        ] {
-            let (size, status) = fitted(updates, limit);
+    fn details_become_shorter_and_then_go() {
+        for (details, limit, left) in [(600, 1024, 600), (1200, 1024, 600), (6000, 1024, 0)] {
+            let (size, status) = fitted(details, limit);
             assert!(size <= limit, "{size} for {limit}");
             assert_eq!(status.code(), Code::Unknown);
-            let said = format!("{updates} of {updates} failed; first: this entry exists already");
-            assert!(status.message().starts_with(&said), "{status:?}");
-            let complete = messages && errors > 0;
-            assert_eq!(status.message().contains("left out"), !complete, "{status:?}");
-            let told = batch_errors(&status);
-            assert_eq!(told.len(), errors, "{updates} {limit}");
-            assert!(told.iter().all(|error| error.canonical_code == Code::AlreadyExists as i32));
-            assert!(told.iter().all(|error| error.message.is_empty() != messages));
+            assert!(status.message().starts_with("some failed"), "{status:?}");
+            assert_eq!(status.message().contains("left out"), left != details, "{status:?}");
+            assert_eq!(status.details().len(), left, "{details} {limit}");
         }
     }
 }

@@ -16,12 +16,7 @@ use tokio::{
 };
 use tonic::{Status, codegen::http};
 
-use super::{
-    Urgency, call,
-    channel::Channel,
-    deadline,
-    routes::{self, Routes},
-};
+use super::{Channel, ServerOptions, Services, call, deadline};
 use crate::http2::{
     CONNECTION_WINDOW, Call, Calls, Connection, FRAME_BUDGET, Gate, HeaderLimit, Link, MAX_FRAME,
     STREAM_WINDOW, Shared, Watched,
@@ -35,11 +30,11 @@ const REQUEST_METADATA: u32 = 1 << 20;
 const GIVEN_UP: usize = 100_000;
 
 /// Serves a connection until the client goes, or after `closing` until its calls have ended.
-pub(super) async fn serve<T>(
+pub(super) async fn serve<T, S: Services>(
     socket: T,
     gate: Arc<Gate>,
-    routes: Routes,
-    urgency: Option<Arc<dyn Urgency>>,
+    services: S,
+    options: ServerOptions,
     closing: impl Future<Output = ()>,
 ) where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -58,7 +53,11 @@ pub(super) async fn serve<T>(
         .handshake(socket);
     // Whoever does not speak HTTP/2 is closed without a word, as HTTP/2 has none for it.
     let Ok(http2) = handshake.await else { return };
-    let connection = Shared::new(Served { http2, routes, header_limit }, gate);
+    let ServerOptions { urgency, request_limit, .. } = options;
+    let connection = Shared::new(
+        Served { http2, services, request_limit, header_limit, is_closing: false },
+        gate,
+    );
     let mut closing = pin!(closing);
     let mut is_closing = false;
     let turns = std::future::poll_fn(|context| {
@@ -68,7 +67,10 @@ pub(super) async fn serve<T>(
         if !is_closing && closing.as_mut().poll(context).is_ready() {
             is_closing = true;
             connection.with(|connection, calls| {
+                // It waits for its calls, and a channel may never end by itself.
+                connection.is_closing = true;
                 connection.http2.graceful_shutdown();
+                calls.each(ServedCall::go);
                 calls.wake_connection();
             });
         }
@@ -78,25 +80,31 @@ pub(super) async fn serve<T>(
     coop::unconstrained(turns).await;
 }
 
-struct Served<T> {
+struct Served<T, S> {
     http2: h2::server::Connection<Watched<T>, Bytes>,
-    routes: Routes,
+    services: S,
+    request_limit: usize,
     header_limit: HeaderLimit,
+    is_closing: bool,
 }
 
-impl<T> Connection for Served<T>
+impl<T, S> Connection for Served<T, S>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Services,
 {
-    type Call = ServedCall;
+    type Call = ServedCall<S::Channel>;
 
-    fn poll(&mut self, calls: &mut Calls<ServedCall>, context: &mut Context<'_>) -> Poll<()> {
+    fn poll(&mut self, calls: &mut Calls<Self::Call>, context: &mut Context<'_>) -> Poll<()> {
         loop {
             match self.http2.poll_accept(context) {
                 Poll::Ready(Some(Ok((request, respond)))) => {
-                    let limit = &self.header_limit;
                     calls.begin(|link| {
-                        ServedCall::new(request, respond, &self.routes, limit.clone(), link)
+                        let mut call = self.served(request, respond, link);
+                        if self.is_closing {
+                            call.go();
+                        }
+                        call
                     });
                 }
                 Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
@@ -106,44 +114,79 @@ where
     }
 }
 
-struct ServedCall {
-    kind: Kind,
+struct ServedCall<C> {
+    kind: Kind<C>,
     /// When the client does not want it any more.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-enum Kind {
-    Channel(Box<Channel>),
+enum Kind<C> {
+    Channel(Box<C>),
     Other(Pin<Box<dyn Future<Output = Result<(), h2::Error>> + Send>>),
 }
 
-impl ServedCall {
-    fn new(
+impl<T, S: Services> Served<T, S> {
+    fn served(
+        &self,
         request: http::Request<RecvStream>,
         respond: SendResponse<Bytes>,
-        routes: &Routes,
-        limit: HeaderLimit,
         link: Link,
-    ) -> Self {
+    ) -> ServedCall<S::Channel> {
         let timeout = deadline::timeout(request.headers());
         let deadline = timeout.map(|timeout| Box::pin(sleep(timeout)));
-        let kind = if let Err(answer) = routes::is_grpc(&request) {
+        let services = &self.services;
+        let kind = if let Err(answer) = is_grpc(&request) {
             Kind::Other(Box::pin(call::refuse(respond, answer)))
-        } else if routes.is_stream_channel(&request) {
-            let requests = request.into_body();
-            Kind::Channel(Box::new(routes.p4runtime.stream_channel(requests, respond, link)))
+        } else if services.is_channel(request.uri().path()) && is_plain(&request) {
+            Kind::Channel(Box::new(services.open(request.into_body(), respond, link)))
         } else {
-            Kind::Other(Box::pin(call::serve(request, respond, routes.clone(), limit)))
+            let (limit, services) = (self.header_limit.clone(), services.clone());
+            let call = call::serve(request, respond, services, self.request_limit, limit);
+            Kind::Other(Box::pin(call))
         };
-        Self { kind, deadline }
+        ServedCall { kind, deadline }
     }
+}
+
+impl<C: Channel> ServedCall<C> {
+    /// Ends what does not end by itself, because the server does.
+    fn go(&mut self) {
+        if let Kind::Channel(channel) = &self.kind {
+            channel.end(Status::unavailable("The server is shutting down."));
+        }
+    }
+}
+
+/// Whether a request is one of gRPC at all; otherwise the answer in the terms of HTTP ("gRPC over
+/// HTTP2", Requests).
+fn is_grpc<T>(request: &http::Request<T>) -> Result<(), http::Response<()>> {
+    let mut answer = http::Response::new(());
+    if request.method() != http::Method::POST {
+        *answer.status_mut() = http::StatusCode::METHOD_NOT_ALLOWED;
+        let post = http::HeaderValue::from_static("POST");
+        answer.headers_mut().insert(http::header::ALLOW, post);
+        return Err(answer);
+    }
+    let kind = request.headers().get(http::header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+    match kind.and_then(|kind| kind.strip_prefix(b"application/grpc")) {
+        Some([] | [b'+' | b';', ..]) => Ok(()),
+        _ => {
+            *answer.status_mut() = http::StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            Err(answer)
+        }
+    }
+}
+
+/// Whether the messages of a call are not compressed.
+fn is_plain<T>(request: &http::Request<T>) -> bool {
+    request.headers().get("grpc-encoding").is_none_or(|name| name == "identity")
 }
 
 fn late() -> Status {
     Status::deadline_exceeded("The timeout that the client has set has passed.")
 }
 
-impl Call for ServedCall {
+impl<C: Channel> Call for ServedCall<C> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
             let ended = match &mut self.kind {

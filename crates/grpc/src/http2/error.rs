@@ -9,7 +9,7 @@ use tonic::{
 
 /// The status of a call that ended with this error ("Errors" in gRPC over HTTP2). One of the
 /// connection itself is UNAVAILABLE: the call may be made again on another one.
-pub(crate) fn status(error: &h2::Error) -> Status {
+pub fn status(error: &h2::Error) -> Status {
     let code = match error.reason() {
         Some(Reason::REFUSED_STREAM) => Code::Unavailable,
         Some(Reason::CANCEL) => Code::Cancelled,
@@ -22,7 +22,7 @@ pub(crate) fn status(error: &h2::Error) -> Status {
 }
 
 /// Takes details out of `headers` that are not base64, over which tonic would panic.
-pub(crate) fn without_unreadable_details(headers: &mut HeaderMap) {
+pub fn without_unreadable_details(headers: &mut HeaderMap) {
     const DETAILS: &str = "grpc-status-details-bin";
     let Some(details) = headers.get(DETAILS) else { return };
     let alone = HeaderMap::from_iter([(http::HeaderName::from_static(DETAILS), details.clone())]);

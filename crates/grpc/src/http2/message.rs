@@ -11,7 +11,7 @@ use super::too_long;
 const PREFIX: usize = 5;
 
 /// Appends a message.
-pub(crate) fn put(message: &impl Message, out: &mut BytesMut) {
+pub fn put(message: &impl Message, out: &mut BytesMut) {
     let length = message.encoded_len();
     out.reserve(PREFIX + length);
     out.put_u8(0);
@@ -22,7 +22,7 @@ pub(crate) fn put(message: &impl Message, out: &mut BytesMut) {
 
 /// Takes frames apart into messages, which share their memory unless they cross frames.
 #[derive(Debug)]
-pub(crate) struct Messages {
+pub struct Messages {
     limit: usize,
     frame: Bytes,
     /// The beginning of a message that began in an earlier frame.
@@ -31,12 +31,12 @@ pub(crate) struct Messages {
 
 impl Messages {
     /// Messages of at most `limit` bytes.
-    pub(crate) fn new(limit: usize) -> Self {
+    pub fn new(limit: usize) -> Self {
         Self { limit, frame: Bytes::new(), begun: BytesMut::new() }
     }
 
     /// The next frame, once [`Messages::next`] has returned all messages of the one before.
-    pub(crate) fn push(&mut self, frame: Bytes) {
+    pub fn push(&mut self, frame: Bytes) {
         if self.begun.is_empty() {
             self.frame = frame;
         } else {
@@ -46,7 +46,7 @@ impl Messages {
     }
 
     /// The next message that is there in whole.
-    pub(crate) fn next(&mut self) -> Option<Result<Bytes, Status>> {
+    pub fn next(&mut self) -> Option<Result<Bytes, Status>> {
         let &[compressed, a, b, c, d, ..] = &*self.frame else { return self.keep(0) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
         if compressed != 0 {
@@ -64,7 +64,7 @@ impl Messages {
     }
 
     /// Whether the end of the stream would cut a message.
-    pub(crate) fn is_inside(&self) -> bool {
+    pub fn is_inside(&self) -> bool {
         !self.begun.is_empty() || !self.frame.is_empty()
     }
 

@@ -23,7 +23,7 @@ const RETAINED: usize = 4096;
 
 /// The writing side; cheap to share behind an [`Arc`].
 #[derive(Debug)]
-pub(crate) struct Outbox<T> {
+pub struct Outbox<T> {
     state: Mutex<State<T>>,
     limit: usize,
     link: Option<Link>,
@@ -51,12 +51,12 @@ enum Phase {
 
 impl<T> Outbox<T> {
     /// An outbox for at most `limit` waiting messages, and its reading side.
-    pub(crate) fn new(limit: usize) -> (Arc<Self>, OutboxReader<T>) {
+    pub fn new(limit: usize) -> (Arc<Self>, OutboxReader<T>) {
         Self::on(limit, None)
     }
 
     /// The same, for messages that the connection behind `link` carries.
-    pub(crate) fn on(limit: usize, link: Option<Link>) -> (Arc<Self>, OutboxReader<T>) {
+    pub fn on(limit: usize, link: Option<Link>) -> (Arc<Self>, OutboxReader<T>) {
         let outbox = Arc::new(Self {
             state: Mutex::new(State {
                 items: VecDeque::new(),
@@ -74,7 +74,7 @@ impl<T> Outbox<T> {
 
     /// Queues what fits, to be written `when`, and returns how many messages did; the rest are
     /// dropped.
-    pub(crate) fn push_all(&self, items: impl IntoIterator<Item = T>, when: When) -> usize {
+    pub fn push_all(&self, items: impl IntoIterator<Item = T>, when: When) -> usize {
         let queued = self.push(items);
         let write_out = |link: &Link| when != When::InTurn && link.write_out(when);
         if queued > 0 && !self.link.as_ref().is_some_and(write_out) {
@@ -103,7 +103,7 @@ impl<T> Outbox<T> {
 
     /// Queues one message that must not be lost, such as an arbitration result. A peer that lets
     /// twice the limit pile up is not reading, and its stream is ended instead.
-    pub(crate) fn push_always(&self, item: T) {
+    pub fn push_always(&self, item: T) {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Open) {
             return;
@@ -120,7 +120,7 @@ impl<T> Outbox<T> {
 
     /// Lets the reader finish what is queued, then ends it, with a status if there is one. The
     /// first end counts.
-    pub(crate) fn end(&self, status: Option<Status>) {
+    pub fn end(&self, status: Option<Status>) {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Open) {
             return;
@@ -130,18 +130,18 @@ impl<T> Outbox<T> {
     }
 
     /// Messages that wait to be encoded.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         let state = self.lock();
         state.items.len() + state.in_hand
     }
 
     /// Whether nothing queued now would arrive any more.
-    pub(crate) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         !matches!(self.lock().phase, Phase::Open)
     }
 
     /// Ready once the outbox is closed; `context` is woken when that happens.
-    pub(crate) fn poll_closed(&self, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_closed(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Open) {
             return Poll::Ready(());
@@ -171,7 +171,7 @@ fn remember(slot: &mut Option<Waker>, context: &Context<'_>) {
 
 /// The reading side. Dropping it closes the outbox.
 #[derive(Debug)]
-pub(crate) struct OutboxReader<T> {
+pub struct OutboxReader<T> {
     outbox: Arc<Outbox<T>>,
     batch: VecDeque<T>,
 }

@@ -163,6 +163,11 @@ impl<T> Places<T> {
         waker.wake_by_ref();
     }
 
+    /// All that is in places, with their wakers.
+    pub(crate) fn each(&mut self) -> impl Iterator<Item = (&mut T, &Waker)> {
+        self.places.iter_mut().filter_map(|(thing, waker)| Some((thing.as_mut()?, &*waker)))
+    }
+
     /// How many places are taken.
     pub(crate) fn taken(&self) -> usize {
         self.places.len() - self.free.len()

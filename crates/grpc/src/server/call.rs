@@ -1,4 +1,4 @@
-//! One call of a connection: any RPC but the `StreamChannel`, served through tonic.
+//! One call of a connection: served through tonic.
 
 use std::{future::poll_fn, task::Poll};
 
@@ -9,21 +9,21 @@ use tonic::{
     codegen::{Body as _, http},
 };
 
-use super::{routes::Routes, trailers};
+use super::{Services, trailers};
 use crate::http2::{HeaderLimit, ReceivedBody, send_body};
 
 /// Serves a call to its end. Errors mean that the client has gone or does not want the answer any
 /// more, so nobody is to be told.
-pub(super) async fn serve(
+pub(super) async fn serve<S: Services>(
     request: http::Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-    mut routes: Routes,
+    mut services: S,
+    request_limit: usize,
     limit: HeaderLimit,
 ) -> Result<(), h2::Error> {
     let limit = trailers::limit(request.headers(), limit.get());
-    let request_limit = routes.p4runtime.request_limit;
     let request = request.map(|stream| Body::new(ReceivedBody::new(stream, request_limit)));
-    let mut answer = routes.call(request);
+    let mut answer = services.call(request);
     let response = poll_fn(|context| {
         if let Poll::Ready(reset) = respond.poll_reset(context)? {
             return Poll::Ready(Err(h2::Error::from(reset)));
@@ -31,13 +31,13 @@ pub(super) async fn serve(
         answer.as_mut().poll(context).map(|Ok(response)| Ok(response))
     });
     let (mut head, body) = response.await?.into_parts();
-    trailers::fit(&mut head.headers, limit);
+    trailers::fit(&mut head.headers, limit, S::shorter_details);
     let head = http::Response::from_parts(head, ());
     if body.is_end_stream() {
         return respond.send_response(head, true).map(drop);
     }
     let stream = respond.send_response(head, false)?;
-    send_body(stream, body, |trailers| trailers::fit(trailers, limit)).await
+    send_body(stream, body, |trailers| trailers::fit(trailers, limit, S::shorter_details)).await
 }
 
 /// Answers a request that is none of gRPC.

@@ -15,18 +15,21 @@ mod socket;
 mod tasks;
 mod turn;
 
-pub(crate) use self::{
-    body::{ReceivedBody, SendingBody, send_body},
-    error::{status, too_long, without_unreadable_details},
+pub use self::{
+    body::ReceivedBody,
+    error::{status, without_unreadable_details},
     message::{Messages, put},
     sending::{Encode, Sending},
+    turn::{Call, Link, When},
+};
+pub(crate) use self::{
+    body::{SendingBody, send_body},
+    error::too_long,
     settings::{HeaderLimit, Watched},
     socket::{Gate, Socket},
-    turn::{Call, Calls, Connection, Link, Shared, When},
+    turn::{Calls, Connection, Shared},
 };
 
-/// The path of the RPC that is not served through tonic.
-pub(crate) const STREAM_CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";
 /// What a peer may send on a stream, and on a connection, before we have read it. It is a limit
 /// and not an allocation.
 pub(crate) const STREAM_WINDOW: u32 = 4 << 20;

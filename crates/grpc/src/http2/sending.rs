@@ -17,7 +17,7 @@ use crate::outbox::OutboxReader;
 const BATCH: usize = 32 * 1024;
 
 /// How an end of a stream writes what it sends.
-pub(crate) trait Encode {
+pub trait Encode {
     /// What waits in the outbox.
     type Item: Unpin;
 
@@ -29,9 +29,10 @@ pub(crate) trait Encode {
 }
 
 /// The peer has ended the stream or the connection.
-pub(crate) struct Gone;
+struct Gone;
 
-pub(crate) struct Sending<E: Encode> {
+/// What a call sends: whatever waits in its outbox, as one frame.
+pub struct Sending<E: Encode> {
     /// `None` if the stream had ended before it could begin.
     stream: Option<SendStream<Bytes>>,
     reader: OutboxReader<E::Item>,
@@ -40,7 +41,8 @@ pub(crate) struct Sending<E: Encode> {
 }
 
 impl<E: Encode> Sending<E> {
-    pub(crate) fn new(
+    /// Sends on `stream` what `encode` makes of what `reader` has; without a stream, nothing.
+    pub fn new(
         stream: Option<SendStream<Bytes>>,
         reader: OutboxReader<E::Item>,
         encode: E,
@@ -49,7 +51,7 @@ impl<E: Encode> Sending<E> {
     }
 
     /// Sends what is possible; ready when the stream has ended.
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let ended = ready!(self.try_poll(context));
         if let (Some(stream), Ok(status)) = (&mut self.stream, ended) {
             // It fails if the peer was faster, which comes to the same.

@@ -18,13 +18,23 @@ const POLLS_PER_TURN: usize = 256;
 const POLLS_AT_LEAST: usize = 8;
 
 /// One call of a connection.
-pub(crate) trait Call: Send + 'static {
+pub trait Call: Send + 'static {
     /// Receives and sends what is possible; ready when the call has ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()>;
 
     /// Encodes what there is to send, for calls that can be asked to; ready when the call has
     /// ended.
     fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()>;
+}
+
+impl Call for Box<dyn Call> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        (**self).poll(context)
+    }
+
+    fn poll_sending(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        (**self).poll_sending(context)
+    }
 }
 
 /// What carries the calls of a connection.
@@ -48,6 +58,14 @@ impl<C: Call> Calls<C> {
     pub(crate) fn begin(&mut self, make: impl FnOnce(Link) -> C) {
         let connection = Weak::clone(&self.connection);
         self.places.enter(&self.ready, |place| make(Link { connection, place }));
+    }
+
+    /// Does something to each call, and has it polled.
+    pub(crate) fn each(&mut self, mut act: impl FnMut(&mut C)) {
+        for (call, waker) in self.places.each() {
+            act(call);
+            waker.wake_by_ref();
+        }
     }
 
     /// Has the connection polled.
@@ -130,7 +148,7 @@ impl<C: Connection> Shared<C> {
 
 /// When something is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub enum When {
     /// When the connection has its turn.
     InTurn,
     /// At once if the connection has no other calls: with them, what several send leaves together
@@ -179,7 +197,7 @@ impl<C: Connection> Turn for Shared<C> {
 
 /// The way from a call to its connection.
 #[derive(Clone)]
-pub(crate) struct Link {
+pub struct Link {
     connection: Weak<dyn Turn>,
     place: usize,
 }

@@ -1,7 +1,11 @@
 //! The connection of a client, and its calls.
+//!
+//! A [`Line`] is what the clients call through that tonic generates; [`Line::open`] adds calls whose messages are written
+//! out of turn.
 
 use std::{
     future::{Future, poll_fn},
+    marker::PhantomData,
     pin::{Pin, pin},
     sync::{Arc, Weak},
     task::{Context, Poll, Waker},
@@ -10,6 +14,8 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use h2::{RecvStream, SendStream, client::SendRequest};
+use prost::Message;
+use thiserror::Error;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -24,16 +30,48 @@ use tonic::{
     },
 };
 
-use super::{ClientOptions, ConnectError};
 use crate::{
     http2::{
-        self, CONNECTION_WINDOW, Call, Calls, Connection, Encode, FRAME_BUDGET, Gate, MAX_FRAME,
-        ReceivedBody, STREAM_CHANNEL, STREAM_WINDOW, Sending, SendingBody, Shared, Socket,
-        send_body,
+        self, CONNECTION_WINDOW, Call, Calls, Connection, Encode, FRAME_BUDGET, Gate, Link,
+        MAX_FRAME, ReceivedBody, STREAM_WINDOW, Sending, SendingBody, Shared, Socket, send_body,
     },
     outbox::Outbox,
-    proto::v1,
+    tls::{ClientTls, TlsError},
 };
+
+/// How a server is called.
+#[derive(Clone, Debug)]
+pub struct DialOptions {
+    /// Certificates. `None` speaks plain HTTP/2.
+    pub tls: Option<ClientTls>,
+    /// How long TCP, TLS and HTTP/2 may take together.
+    pub timeout: Duration,
+    /// The largest response in bytes.
+    pub response_limit: usize,
+}
+
+/// Why no connection was made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The address is none.
+    #[error("{address:?} is not an address of the form host:port")]
+    Address {
+        /// The address as given.
+        address: String,
+    },
+    /// The certificates cannot be used.
+    #[error("the TLS settings of the client cannot be used: {0}")]
+    Tls(#[from] TlsError),
+    /// Nobody answered, or not as a gRPC server.
+    #[error("no gRPC server answers at {address}: {cause}")]
+    Unreachable {
+        /// The address as given.
+        address: String,
+        /// What TCP, TLS or HTTP/2 says.
+        cause: String,
+    },
+}
 
 /// Write errors travel in the trailers, one for each update.
 const HEADER_LIST: u32 = 16 << 20;
@@ -45,7 +83,7 @@ const SCHEMES: [&str; 2] = ["http://", "https://"];
 /// A connection, ready for calls. Clones share it; it is closed when they and its streams are
 /// gone.
 #[derive(Clone)]
-pub(super) struct Line {
+pub struct Line {
     http2: SendRequest<Bytes>,
     streams: Arc<dyn Streams>,
     origin: Uri,
@@ -61,10 +99,7 @@ impl std::fmt::Debug for Line {
 
 impl Line {
     /// Connects to `host:port`.
-    pub(super) async fn connect(
-        address: &str,
-        options: &ClientOptions,
-    ) -> Result<Self, ConnectError> {
+    pub async fn connect(address: &str, options: &DialOptions) -> Result<Self, ConnectError> {
         let origin = origin(address, options.tls.is_some())
             .ok_or_else(|| ConnectError::Address { address: address.to_owned() })?;
         let tls = options.tls.as_ref().map(|tls| tls.config()).transpose()?;
@@ -77,7 +112,7 @@ impl Line {
             let socket = TcpStream::connect((host, port)).await?;
             socket.set_nodelay(true)?;
             // Where the system refuses, the controller works all the same.
-            let _ = packetio::tcp::send_unpaced(&socket);
+            let _ = crate::tcp::send_unpaced(&socket);
             let gate = Arc::new(Gate::default());
             let socket = Socket::new(socket, Arc::clone(&gate));
             let limit = options.response_limit;
@@ -92,39 +127,39 @@ impl Line {
                 }
             }
         };
-        match tokio::time::timeout(options.connect_timeout, connecting).await {
+        match tokio::time::timeout(options.timeout, connecting).await {
             Ok(connected) => connected.map_err(unreachable),
-            Err(_) => Err(unreachable(slow(options.connect_timeout).into())),
+            Err(_) => Err(unreachable(slow(options.timeout).into())),
         }
     }
 
     /// Where calls go, for the clients that tonic generates.
-    pub(super) fn origin(&self) -> &Uri {
+    pub fn origin(&self) -> &Uri {
         &self.origin
     }
 
     /// Whether calls can be made: the connection runs, and the server has not said that it goes
     /// away.
-    pub(super) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
         let refused = matches!(self.http2.clone().poll_ready(&mut context), Poll::Ready(Err(_)));
         self.streams.are_open() && !refused
     }
 
-    /// Opens a stream that sends what is put into the outbox. The second part is the answer, for
-    /// which some servers want to read a message first.
-    pub(super) async fn stream(
+    /// Opens a call of the method at `path` whose requests are what is put into the outbox; at most `queue_limit` of
+    /// them wait. The second part is the server's answer, for which some want to read a message first.
+    ///
+    /// # Errors
+    ///
+    /// The status with which the connection, or the server, refuses.
+    pub async fn open<M: Message + Unpin + 'static>(
         &mut self,
+        path: &'static str,
         queue_limit: usize,
-    ) -> Result<
-        (
-            Arc<Outbox<v1::StreamMessageRequest>>,
-            impl Future<Output = Result<RecvStream, Status>> + use<>,
-        ),
-        Status,
-    > {
+    ) -> Result<(Arc<Outbox<M>>, impl Future<Output = Result<RecvStream, Status>> + use<M>), Status>
+    {
         let mut uri = self.origin.clone().into_parts();
-        uri.path_and_query = Some(http::uri::PathAndQuery::from_static(STREAM_CHANNEL));
+        uri.path_and_query = Some(http::uri::PathAndQuery::from_static(path));
         let mut request = http::Request::new(());
         *request.method_mut() = http::Method::POST;
         *request.uri_mut() =
@@ -148,7 +183,14 @@ impl Line {
                 None => Ok(stream),
             }
         };
-        Ok((self.streams.begin(stream, queue_limit), answer))
+        let mut begun = None;
+        self.streams.begin(Box::new(|link| {
+            let (outbox, reader) = Outbox::on(queue_limit, Some(link));
+            begun = Some(outbox);
+            Box::new(Sending::new(Some(stream), reader, ToServer(PhantomData)))
+        }));
+        // What a connection sends that has ended nobody reads.
+        Ok((begun.unwrap_or_else(|| Outbox::new(queue_limit).0), answer))
     }
 }
 
@@ -233,14 +275,10 @@ where
     Ok(Line { http2, streams, origin, response_limit })
 }
 
-/// Begins to send on streams.
+/// Begins calls.
 trait Streams: Send + Sync {
-    /// Sends what is put into the outbox that this returns.
-    fn begin(
-        &self,
-        stream: SendStream<Bytes>,
-        queue_limit: usize,
-    ) -> Arc<Outbox<v1::StreamMessageRequest>>;
+    /// Adds the call that `make` makes, unless the connection has ended.
+    fn begin(&self, make: Box<dyn FnOnce(Link) -> Box<dyn Call> + '_>);
 
     /// Whether there is a connection to begin them on.
     fn are_open(&self) -> bool;
@@ -250,23 +288,10 @@ impl<T> Streams for Weak<Shared<Dialled<T>>>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    fn begin(
-        &self,
-        stream: SendStream<Bytes>,
-        queue_limit: usize,
-    ) -> Arc<Outbox<v1::StreamMessageRequest>> {
-        let mut begun = None;
+    fn begin(&self, make: Box<dyn FnOnce(Link) -> Box<dyn Call> + '_>) {
         if let Some(shared) = self.upgrade() {
-            shared.with(|_, calls| {
-                calls.begin(|link| {
-                    let (outbox, reader) = Outbox::on(queue_limit, Some(link));
-                    begun = Some(outbox);
-                    Sending::new(Some(stream), reader, ToServer)
-                });
-            });
+            shared.with(|_, calls| calls.begin(make));
         }
-        // What a connection sends that has ended nobody reads.
-        begun.unwrap_or_else(|| Outbox::new(queue_limit).0)
     }
 
     fn are_open(&self) -> bool {
@@ -280,7 +305,7 @@ impl<T> Connection for Dialled<T>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    type Call = Sending<ToServer>;
+    type Call = Box<dyn Call>;
 
     fn poll(&mut self, _calls: &mut Calls<Self::Call>, context: &mut Context<'_>) -> Poll<()> {
         // Its calls hear of errors too.
@@ -289,7 +314,7 @@ where
 }
 
 /// What a stream receives is read by whoever waits for it.
-impl Call for Sending<ToServer> {
+impl<M: Message + Unpin + 'static> Call for Sending<ToServer<M>> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         Sending::poll(self, context)
     }
@@ -300,12 +325,12 @@ impl Call for Sending<ToServer> {
 }
 
 /// Writes requests; a client cannot send a status.
-struct ToServer;
+struct ToServer<M>(PhantomData<M>);
 
-impl Encode for ToServer {
-    type Item = v1::StreamMessageRequest;
+impl<M: Message + Unpin> Encode for ToServer<M> {
+    type Item = M;
 
-    fn encode(&mut self, item: v1::StreamMessageRequest, buffer: &mut BytesMut) {
+    fn encode(&mut self, item: M, buffer: &mut BytesMut) {
         http2::put(&item, buffer);
     }
 

@@ -8,7 +8,7 @@ use tonic::{
 };
 
 /// A method whose answer is there when the function returns.
-pub(crate) struct Method<F>(pub(crate) F);
+pub struct Method<F>(pub F);
 
 impl<Q, A, F> UnaryService<Q> for Method<F>
 where
@@ -23,7 +23,7 @@ where
 }
 
 /// A method whose answer is a stream.
-pub(crate) struct Streaming<F>(pub(crate) F);
+pub struct Streaming<F>(pub F);
 
 impl<Q, A, S, F> ServerStreamingService<Q> for Streaming<F>
 where

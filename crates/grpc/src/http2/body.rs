@@ -17,7 +17,7 @@ use tonic::{
 use super::{status, too_long, without_unreadable_details};
 
 /// What the peer sends.
-pub(crate) struct ReceivedBody {
+pub struct ReceivedBody {
     stream: RecvStream,
     lengths: Lengths,
     /// What goes on being sent meanwhile.
