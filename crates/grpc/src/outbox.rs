@@ -130,7 +130,7 @@ impl<T> Outbox<T> {
     }
 
     /// Messages that wait to be encoded.
-    pub fn len(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         let state = self.lock();
         state.items.len() + state.in_hand
     }
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(outbox.push_all([1, 2, 3, 4], When::InTurn), 3);
         assert_eq!(take(&mut reader, Waker::noop()), Poll::Ready(Some(Ok(1))));
         assert_eq!(outbox.push_all([5], When::InTurn), 0);
-        assert_eq!(outbox.len(), 3);
+        assert_eq!(outbox.waiting(), 3);
         for _ in 0..2 {
             assert!(take(&mut reader, Waker::noop()).is_ready());
         }

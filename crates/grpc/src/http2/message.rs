@@ -46,7 +46,7 @@ impl Messages {
     }
 
     /// The next message that is there in whole.
-    pub fn next(&mut self) -> Option<Result<Bytes, Status>> {
+    pub fn next_message(&mut self) -> Option<Result<Bytes, Status>> {
         let &[compressed, a, b, c, d, ..] = &*self.frame else { return self.keep(0) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
         if compressed != 0 {
@@ -91,7 +91,9 @@ mod tests {
     use super::*;
 
     fn all(messages: &mut Messages) -> Vec<Bytes> {
-        std::iter::from_fn(|| messages.next()).map(|message| message.expect("good")).collect()
+        std::iter::from_fn(|| messages.next_message())
+            .map(|message| message.expect("good"))
+            .collect()
     }
 
     #[test]
@@ -115,7 +117,7 @@ mod tests {
         ] {
             let mut messages = Messages::new(10);
             messages.push(Bytes::copy_from_slice(frame));
-            let refused = messages.next().expect("an answer").expect_err("refused");
+            let refused = messages.next_message().expect("an answer").expect_err("refused");
             assert_eq!(refused.code(), code, "{frame:?}");
         }
     }
@@ -124,7 +126,7 @@ mod tests {
     fn an_announcement_allocates_little() {
         let mut messages = Messages::new(usize::MAX);
         messages.push(Bytes::from_static(&[0, 0xff, 0xff, 0xff, 0xff, 1]));
-        assert!(messages.next().is_none());
+        assert!(messages.next_message().is_none());
         assert!(messages.is_inside());
         assert!(messages.begun.capacity() <= 2 * GROWTH);
     }

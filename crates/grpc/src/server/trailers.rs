@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn details_become_shorter_and_then_go() {
-        for (details, limit, left) in [(600, 1024, 600), (1200, 1024, 600), (6000, 1024, 0)] {
+        for (details, limit, left) in [(600, 1500, 600), (1400, 1500, 700), (6000, 1500, 0)] {
             let (size, status) = fitted(details, limit);
             assert!(size <= limit, "{size} for {limit}");
             assert_eq!(status.code(), Code::Unknown);

@@ -121,7 +121,7 @@ impl StreamSender {
     /// Messages that wait to be sent.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.outbox().len()
+        self.outbox().waiting()
     }
 
     /// Whether the stream has ended, so that nothing more arrives.
@@ -160,7 +160,7 @@ impl StreamReceiver {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<v1::StreamMessageResponse>, Status>> {
         loop {
-            if let Some(message) = self.messages.next() {
+            if let Some(message) = self.messages.next_message() {
                 let message = v1::StreamMessageResponse::decode(message?)
                     .map_err(|error| Status::internal(format!("A message is malformed: {error}.")));
                 return Poll::Ready(message.map(Some));

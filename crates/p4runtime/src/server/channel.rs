@@ -190,7 +190,7 @@ impl Receiving {
         // It fails for a stream that was reset, which the next frame tells.
         let _ = self.requests.flow_control().release_capacity(frame.len());
         self.messages.push(frame);
-        while let Some(message) = self.messages.next() {
+        while let Some(message) = self.messages.next_message() {
             let request = v1::StreamMessageRequest::decode(message?)
                 .map_err(|error| Status::internal(format!("The message is malformed: {error}.")))?;
             self.handle(request);

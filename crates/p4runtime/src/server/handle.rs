@@ -268,7 +268,7 @@ impl DeviceHandle {
     /// Packet-ins and other messages that wait to be sent to the first receiver of packet-ins.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.packet_in_path().receivers.first().map_or(0, |receiver| receiver.outbox.len())
+        self.packet_in_path().receivers.first().map_or(0, |receiver| receiver.outbox.waiting())
     }
 
     /// Hands in what the data plane learned; see [`Device::digest`].
