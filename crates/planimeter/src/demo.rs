@@ -125,7 +125,12 @@ impl Part {
                 // All switches are behind one port, told apart by their device ids.
                 let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
                 let devices: Vec<DeviceAddress> = (1..=u64::from(SWITCHES))
-                    .map(|device_id| DeviceAddress { device_id, listen: address, dial: address })
+                    .map(|device_id| DeviceAddress {
+                        device_id,
+                        number: device_id,
+                        listen: address,
+                        dial: address,
+                    })
                     .collect();
                 Controller::p4runtime("reactive", &devices, &[])
             }

@@ -52,17 +52,17 @@ pub enum NetcfgError {
 /// The network configuration that makes ONOS dial every device.
 ///
 /// Every device has `ports` ports, numbered from 1. They must be listed: the `bmv2` driver finds
-/// none by itself. Device ids make the names, `device:bmv2:s7`.
+/// none by itself. Numbers make the names, `device:bmv2:s7`.
 pub fn onos_netcfg(devices: &[DeviceAddress], ports: u16, driver: &str, pipeconf: &str) -> Value {
     let devices: Map<String, Value> = devices
         .iter()
         .map(|device| {
-            let id = device.device_id;
+            let (id, number) = (device.device_id, device.number);
             let ports: Map<String, Value> = (1..=ports)
                 .map(|port| {
                     let value = json!({
                         "number": port,
-                        "name": format!("s{id}-eth{port}"),
+                        "name": format!("s{number}-eth{port}"),
                         "enabled": true,
                         "removed": false,
                         "type": "copper",
@@ -76,15 +76,15 @@ pub fn onos_netcfg(devices: &[DeviceAddress], ports: u16, driver: &str, pipeconf
                 "driver": driver,
                 "pipeconf": pipeconf,
             });
-            (onos_device(id), json!({ "basic": basic, "ports": ports }))
+            (onos_device(number), json!({ "basic": basic, "ports": ports }))
         })
         .collect();
     json!({ "devices": devices })
 }
 
-/// The name of a device in ONOS.
-pub fn onos_device(device_id: u64) -> String {
-    format!("device:bmv2:s{device_id}")
+/// The name of a device in ONOS, by the number of the switch.
+pub fn onos_device(number: u64) -> String {
+    format!("device:bmv2:s{number}")
 }
 
 /// One line per device: its id, a space, and the address to dial.
@@ -111,19 +111,12 @@ pub fn post_to_onos(
     patience: Duration,
 ) -> Result<(), NetcfgError> {
     let url = format!("{}{ONOS_PATH}", base.trim_end_matches('/'));
-    let agent: Agent = Agent::config_builder()
-        .timeout_global(Some(patience))
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .proxy(None)
-        .build()
-        .into();
+    let agent = agent(patience);
     let unreachable =
         |source: ureq::Error| NetcfgError::Unreachable { url: url.clone(), source: source.into() };
     let mut response = agent
         .post(&url)
-        .header("Authorization", format!("Basic {}", BASE64.encode(format!("{user}:{password}"))))
+        .header("Authorization", authorization(user, password))
         .content_type("application/json")
         .send(netcfg.to_string())
         .map_err(unreachable)?;
@@ -137,6 +130,24 @@ pub fn post_to_onos(
     let words = String::from_utf8_lossy(&excerpt);
     let excerpt = words.split_whitespace().collect::<Vec<_>>().join(" ");
     Err(NetcfgError::Refused { url, status: status.as_u16(), excerpt })
+}
+
+/// What talks to ONOS. Goes through no proxy and follows no redirection, because it carries a
+/// password.
+pub(crate) fn agent(patience: Duration) -> Agent {
+    Agent::config_builder()
+        .timeout_global(Some(patience))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .proxy(None)
+        .build()
+        .into()
+}
+
+/// User and password as a header takes them (RFC 7617).
+pub(crate) fn authorization(user: &str, password: &str) -> String {
+    format!("Basic {}", BASE64.encode(format!("{user}:{password}")))
 }
 
 fn remedy(status: u16) -> &'static str {
@@ -163,7 +174,7 @@ mod tests {
 
     fn device(device_id: u64, dial: &str) -> DeviceAddress {
         let dial: SocketAddr = dial.parse().expect("an address");
-        DeviceAddress { device_id, listen: dial, dial }
+        DeviceAddress { device_id, number: device_id, listen: dial, dial }
     }
 
     /// A server that takes one request and gives one answer. Returns what it was sent.

@@ -15,6 +15,7 @@ use crate::config::{Config, Mode, PlanKind, ProcessSelector, Protocol};
 use crate::cores::{NoPrecedence, Precedence};
 use crate::engine::{self, Live};
 use crate::host;
+use crate::onos;
 use crate::outcome::{
     Completion, ControllerFacts, Point, RunResult, SCHEMA, SCHEMA_VERSION, Trial,
 };
@@ -126,6 +127,7 @@ pub fn run(
         watcher,
         trials: 0,
         planned: None,
+        out_of_reach: false,
     };
     runner.result.notes.extend(shared_ports);
     if let Some(Err(NoPrecedence)) = precedence {
@@ -142,6 +144,7 @@ pub fn run(
              files: raise the limit (ulimit -n)."
         ));
     }
+    runner.result.notes.extend(onos::keeps(config));
     match &config.plan.kind {
         PlanKind::Point => runner.sweep(&[config.traffic.rate], &[config.switches.count])?,
         PlanKind::Sweep { rates, switches } => runner.sweep(rates, switches)?,
@@ -171,6 +174,8 @@ struct Runner<'a> {
     result: RunResult,
     trials: u32,
     planned: Option<u32>,
+    /// No switch got ready in the last trial, and nothing restarts the controller.
+    out_of_reach: bool,
 }
 
 impl Runner<'_> {
@@ -182,7 +187,7 @@ impl Runner<'_> {
         for switches in switches {
             for rate in rates {
                 self.point(*switches, *rate)?;
-                if self.is_interrupted() {
+                if self.is_interrupted() || self.out_of_reach {
                     return Ok(());
                 }
             }
@@ -215,7 +220,7 @@ impl Runner<'_> {
     /// All repetitions with one rate and number of switches.
     fn point(&mut self, switches: u32, rate: f64) -> Result<(), RunError> {
         for _ in 0..self.config.plan.repetitions {
-            if self.is_interrupted() {
+            if self.is_interrupted() || self.out_of_reach {
                 return Ok(());
             }
             self.trial(switches, rate)?;
@@ -247,6 +252,16 @@ impl Runner<'_> {
         let context = &self.context;
         let (trial, process) = trial::run(self.config, setting, &context.live, &context.interrupt)?;
         self.result.controller.process = process.or(self.result.controller.process.take());
+        let more = self.planned.is_none_or(|planned| self.trials < planned);
+        if trial.handshake.ready == 0 && self.config.plan.between.is_none() && more {
+            self.out_of_reach = true;
+            self.result.notes.push(
+                "No switch got ready, and nothing that was planned would change that: the trials \
+                 that were to follow were not tried. A command to restart the controller is given \
+                 with --between."
+                    .to_owned(),
+            );
+        }
         let point = self.point_at(switches, rate);
         point.trials.push(trial);
         point.summary = summarize(&point.trials);

@@ -132,7 +132,7 @@ pub(crate) fn command() -> Command {
 }
 
 /// Where settings come from, and where they may go instead of into a run.
-fn sources() -> [Arg; 4] {
+fn sources() -> [Arg; 5] {
     let file = |name: &'static str| {
         Arg::new(name)
             .long(name)
@@ -155,6 +155,19 @@ fn sources() -> [Arg; 4] {
             .action(ArgAction::SetTrue)
             .help_heading("Configuration")
             .help("Check everything, print every setting as TOML, and end"),
+        Arg::new("serve")
+            .long("serve")
+            .action(ArgAction::SetTrue)
+            .conflicts_with("calibrate")
+            .help_heading("Configuration")
+            .help("Emulate the switches until interrupted, without a run")
+            .long_help(
+                "Emulates the switches with the same settings, and nothing else: they connect or \
+                 wait to be dialled, answer the controller, carry discovery frames over their \
+                 links, and their hosts announce themselves. No traffic is offered, nothing is \
+                 measured, no run directory is made. For trying a controller, and for setting up \
+                 one that takes long. Ends with Ctrl-C.",
+            ),
         Arg::new("calibrate")
             .long("calibrate")
             .action(ArgAction::SetTrue)
@@ -231,6 +244,11 @@ fn metrics() -> String {
 /// Whether the user asked for the configuration instead of a run.
 pub(crate) fn prints_configuration(matches: &ArgMatches) -> bool {
     matches.get_flag("print-config")
+}
+
+/// Whether the switches are wanted without a run.
+pub(crate) fn serves(matches: &ArgMatches) -> bool {
+    matches.get_flag("serve")
 }
 
 /// Whether the built-in null controller is to take the controller's place.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ArgMatches;
-use probe::config::{Mode, Resolved};
+use probe::config::{Config, Mode, Resolved};
 use probe::outcome::{Completion, RunResult, Trial};
 use probe::{Live, RunContext, Watcher};
 use report::{Layout, RunDirectory};
@@ -30,6 +30,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if arguments::prints_configuration(matches) {
         print!("{}", resolved.to_toml());
         return Ok(ExitCode::SUCCESS);
+    }
+    if arguments::serves(matches) {
+        return serve(&resolved.config);
     }
     let isolates = resolved.config.isolate
         || resolved.config.traffic.mode == Mode::Open
@@ -57,6 +60,20 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let result = measure(&resolved, notes, interrupt.clone())?;
     Ok(verdict(&result, interrupt.load(Ordering::Relaxed)))
+}
+
+/// Emulates the switches until told to end.
+fn serve(config: &Config) -> Result<ExitCode, Failure> {
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let live = Arc::new(Live::default());
+    let progress = Progress::start(live.clone(), config.output.quiet);
+    let count = config.switches.count;
+    progress.line(&format!("planimeter: emulating {count} switches; Ctrl-C ends that"));
+    let ready = || progress.line(&format!("planimeter: all {count} switches are ready"));
+    let served = probe::serve(config, &live, &interrupt, ready);
+    drop(progress);
+    served.map_err(Failure::run)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Runs what is configured, and leaves a run directory.

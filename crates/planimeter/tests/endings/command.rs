@@ -87,6 +87,12 @@ impl Planimeter {
         });
     }
 
+    /// Waits until it has said something on standard error.
+    pub(crate) fn wait_until_said(&mut self, text: &str) {
+        let said = self.scratch.path().join("stderr");
+        self.wait_until(|| fs::read_to_string(&said).unwrap_or_default().contains(text));
+    }
+
     /// Asks it to end, as Ctrl-C does.
     pub(crate) fn interrupt(mut self) -> Ended {
         self.asked = Instant::now();

@@ -193,3 +193,19 @@ fn poll(what: &str, mut done: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+#[test]
+fn switches_are_served_without_a_run_until_interrupted() {
+    let (controller, scratch) = (Controller::start(), scratch());
+    let output = scratch.path().join("run");
+    let arguments =
+        ["probe", "--serve", "-n", "3", "--controller", controller.address(), "--output"];
+    let output_text = output.to_string_lossy().into_owned();
+    let arguments: Vec<&str> = arguments.into_iter().chain([output_text.as_str()]).collect();
+    let mut serving = Planimeter::start(&arguments);
+    serving.wait_until_said("all 3 switches are ready");
+    let ended = serving.interrupt();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.is_empty(), "{ended:?}");
+    assert!(!output.exists(), "nothing was measured");
+}

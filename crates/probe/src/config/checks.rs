@@ -34,6 +34,7 @@ pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
     overrides(draft, report);
     plan(draft, report);
     p4runtime(draft, report);
+    onos(draft, report);
     tls(draft, report);
     outputs(draft, report);
 }
@@ -93,13 +94,11 @@ fn mode(draft: &Draft, report: &mut Report<'_>) {
             );
         }
     }
-    if draft.traffic.matching == Matching::Rule && draft.switches.flow_tables != FlowTables::Run {
+    if draft.traffic.matching == Matching::Rule && p4runtime {
         report.conflict(
-            &["traffic.matching", "switches.flow-tables"],
-            "rule looks for the rule that a packet meets, and switches.flow-tables is bypass, \
-             where packets meet none"
-                .to_owned(),
-            "switches.flow-tables = \"run\"".to_owned(),
+            &["traffic.matching", "protocol"],
+            "rule looks for the flow-mod that a packet meets, and protocol is p4runtime".to_owned(),
+            "traffic.matching = \"auto\", or another protocol".to_owned(),
         );
     }
     let outstanding = u64::from(draft.traffic.window) * u64::from(draft.most_switches());
@@ -191,15 +190,16 @@ fn topology(draft: &Draft, report: &mut Report<'_>) {
             return;
         }
     }
+    let ports = draft.ports();
     for count in [draft.most_switches(), draft.least_switches()] {
-        let message = match Topology::build(&draft.switches.topology, count, draft.switches.ports) {
+        let message = match Topology::build(&draft.switches.topology, count, ports) {
             Err(error) => error.to_string(),
             Ok(topology) => match switch_without_host_port(&topology, count) {
                 None => continue,
                 Some(switch) => format!(
                     "all {} ports of switch {} (counted from 1) carry links and none is left for \
                      hosts; raise switches.ports",
-                    draft.switches.ports,
+                    ports,
                     u64::from(switch) + 1
                 ),
             },
@@ -374,8 +374,25 @@ fn p4runtime(draft: &Draft, report: &mut Report<'_>) {
             "p4runtime.p4info = \"FILE\" as well".to_owned(),
         );
     }
+    if own.same_device_id && draft.protocol != Protocol::P4Runtime {
+        report.conflict(
+            &["p4runtime.same-device-id", "protocol"],
+            "OpenFlow switches are told apart by their datapath ids alone".to_owned(),
+            "p4runtime.same-device-id = false".to_owned(),
+        );
+    }
     if draft.protocol != Protocol::P4Runtime {
         return;
+    }
+    if own.same_device_id && own.devices_per_port > 1 {
+        report.conflict(
+            &["p4runtime.same-device-id", "p4runtime.devices-per-port"],
+            format!(
+                "the {} devices behind a port are told apart by their device ids",
+                own.devices_per_port
+            ),
+            "p4runtime.devices-per-port = 1".to_owned(),
+        );
     }
     let servers = draft.most_switches().div_ceil(own.devices_per_port.max(1));
     let last = u64::from(own.first_port) + u64::from(servers).saturating_sub(1);
@@ -410,6 +427,17 @@ fn p4runtime(draft: &Draft, report: &mut Report<'_>) {
             &["p4runtime.advertise", "p4runtime.listen"],
             format!("{told} is no address that a controller can dial"),
             "p4runtime.advertise = \"ADDRESS\", one of this host's own".to_owned(),
+        );
+    }
+}
+
+fn onos(draft: &Draft, report: &mut Report<'_>) {
+    if draft.controller.onos_forget && draft.controller.onos_rest.0.is_none() {
+        report.conflict(
+            &["controller.onos-forget", "controller.onos-rest"],
+            "ONOS is told to forget the switches over its REST interface, which is not named"
+                .to_owned(),
+            "controller.onos-rest = \"http://127.0.0.1:8181\" as well".to_owned(),
         );
     }
 }

@@ -7,21 +7,21 @@
 use std::time::Duration;
 
 use super::value::{
-    Advertise, ControllerAddress, Counts, InputFile, ModeName, OutputDirectory, OutputFile,
-    Overrides, PlanName, Process, Rates, RestBase, Secret, ServerAddress, Threads, Thresholds,
-    Unsettable,
+    Advertise, Auto, ControllerAddress, Counts, InputFile, ModeName, OutputDirectory, OutputFile,
+    Overrides, PlanName, Process, Rates, RestBase, Secret, ServerAddress, Thresholds, Unsettable,
 };
 use super::{
     Addresses, Arrivals, Config, Controller, FlowTables, Frame, Generator, Matching, Mode, Output,
     P4Runtime, Plan, PlanKind, PortForm, Protocol, Switches, Timing, Tls, TopologySource, Traffic,
 };
+use crate::topology;
 
 /// One place per setting.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) protocol: Protocol,
     pub(super) seed: u64,
-    pub(super) threads: Threads,
+    pub(super) threads: Auto<usize>,
     pub(super) isolate: bool,
     pub(super) controller: ControllerDraft,
     pub(super) switches: SwitchesDraft,
@@ -42,6 +42,7 @@ pub(super) struct ControllerDraft {
     pub(super) onos_password: Secret,
     pub(super) onos_driver: String,
     pub(super) onos_pipeconf: String,
+    pub(super) onos_forget: bool,
     pub(super) netcfg_file: OutputFile,
     pub(super) list_file: OutputFile,
 }
@@ -50,7 +51,7 @@ pub(super) struct ControllerDraft {
 pub(super) struct SwitchesDraft {
     pub(super) count: u32,
     pub(super) first_id: u64,
-    pub(super) ports: u16,
+    pub(super) ports: Auto<u16>,
     pub(super) hosts: u32,
     pub(super) topology: TopologySource,
     pub(super) buffers: u32,
@@ -81,7 +82,7 @@ pub(super) struct TrafficDraft {
 
 #[derive(Debug, Default)]
 pub(super) struct TimingDraft {
-    pub(super) connect_timeout: Duration,
+    pub(super) connect_timeout: Auto<Duration>,
     pub(super) allow_missing: bool,
     pub(super) settle: Duration,
     pub(super) warmup: Duration,
@@ -125,6 +126,7 @@ pub(super) struct P4RuntimeDraft {
     pub(super) advertise: Advertise,
     pub(super) first_port: u16,
     pub(super) devices_per_port: u32,
+    pub(super) same_device_id: bool,
     pub(super) p4info: InputFile,
     pub(super) device_config: InputFile,
     pub(super) cookie: u64,
@@ -167,6 +169,22 @@ impl Draft {
         self.switch_counts().into_iter().min().unwrap_or_default()
     }
 
+    /// Ports of each switch: as many as its links need, and one for each host, so that two hosts
+    /// of a switch, whose packets no switch between them would see, do not share one. Many hosts
+    /// do, since controllers send discovery frames to every port; they then send to hosts behind
+    /// other ports.
+    pub(super) fn ports(&self) -> u16 {
+        const LEAST: usize = 4;
+        const MOST_FOR_HOSTS: u32 = 16;
+        const MOST: usize = 65_279;
+        if let Some(ports) = self.switches.ports.0 {
+            return ports;
+        }
+        let linked = topology::ports_for_links(&self.switches.topology, self.most_switches());
+        let for_hosts = self.switches.hosts.min(MOST_FOR_HOSTS) as usize;
+        u16::try_from((linked + for_hosts).clamp(LEAST, MOST)).unwrap_or(u16::MAX)
+    }
+
     /// The largest offered load in packet-ins per second, where it is known before the run.
     fn offered(&self) -> Option<f64> {
         let rate = match (self.plan.kind, self.traffic.mode) {
@@ -196,7 +214,7 @@ impl Draft {
 
     /// The checked form. Only for drafts that passed the checks.
     pub(super) fn into_config(self) -> Config {
-        let offered = self.offered();
+        let (offered, ports) = (self.offered(), self.ports());
         let threads = self.threads.0.unwrap_or_else(|| self.automatic_threads());
         let plan = Plan {
             kind: match self.plan.kind {
@@ -224,13 +242,13 @@ impl Draft {
             threads,
             isolate: self.isolate,
             topology: self.switches.topology.clone(),
-            switches: self.switches.into_config(),
+            switches: self.switches.into_config(ports),
             controller: self.controller.into_config(),
             p4runtime: self.p4runtime.into_config(),
             tls: self.tls.wanted().then(|| self.tls.into_config()),
             traffic: self.traffic.into_config(),
             offered,
-            timing: self.timing.into_config(),
+            timing: self.timing.into_config(self.protocol),
             plan,
             thresholds: self.plan.thresholds.0,
             output: Output {
@@ -251,6 +269,7 @@ impl ControllerDraft {
             onos_credentials: (self.onos_user, self.onos_password.value),
             onos_driver: self.onos_driver,
             onos_pipeconf: self.onos_pipeconf,
+            onos_forget: self.onos_forget,
             netcfg_file: self.netcfg_file.0,
             list_file: self.list_file.0,
         }
@@ -258,11 +277,11 @@ impl ControllerDraft {
 }
 
 impl SwitchesDraft {
-    fn into_config(self) -> Switches {
+    fn into_config(self, ports: u16) -> Switches {
         Switches {
             count: self.count,
             first_id: self.first_id,
-            ports: self.ports,
+            ports,
             buffers: self.buffers,
             table_size: self.table_size,
             flow_tables: self.flow_tables,
@@ -300,9 +319,14 @@ impl TrafficDraft {
 }
 
 impl TimingDraft {
-    fn into_config(self) -> Timing {
+    fn into_config(self, protocol: Protocol) -> Timing {
+        let usual = match protocol {
+            // They are dialled when the controller gets around to it.
+            Protocol::P4Runtime => Duration::from_secs(60),
+            Protocol::OpenFlow10 | Protocol::OpenFlow13 => Duration::from_secs(10),
+        };
         Timing {
-            connect_timeout: self.connect_timeout,
+            connect_timeout: self.connect_timeout.0.unwrap_or(usual),
             allow_missing: self.allow_missing,
             settle: self.settle,
             warmup: self.warmup,
@@ -321,6 +345,7 @@ impl P4RuntimeDraft {
             advertise: self.advertise.0,
             first_port: self.first_port,
             devices_per_port: self.devices_per_port,
+            same_device_id: self.same_device_id,
             p4info: self.p4info.0,
             device_config: self.device_config.0,
             cookie: self.cookie,

@@ -120,6 +120,8 @@ pub struct Controller {
     pub onos_driver: String,
     /// ONOS pipeconf named in the generated netcfg.
     pub onos_pipeconf: String,
+    /// ONOS is told to forget devices, hosts and netcfg before and after every trial.
+    pub onos_forget: bool,
     /// File that receives the generated netcfg JSON.
     pub netcfg_file: Option<PathBuf>,
     /// File that receives one line per switch: id and address.
@@ -157,6 +159,8 @@ pub struct P4Runtime {
     pub first_port: u16,
     /// Device ids behind each port.
     pub devices_per_port: u32,
+    /// Every device has the first id; their ports tell them apart.
+    pub same_device_id: bool,
     /// A P4Info in text format that switches report from the start; without it they wait for the
     /// controller to push a pipeline.
     pub p4info: Option<PathBuf>,
@@ -322,7 +326,7 @@ pub enum Matching {
     /// match by accident.
     Xid,
     /// By the rule that takes the place of the entry which sent the packet-in, for controllers that
-    /// answer with rules alone. Needs [`FlowTables::Run`].
+    /// answer with rules alone.
     Rule,
     /// In order: each answer answers the oldest outstanding packet-in of its switch. For
     /// controllers that discard the payload.
@@ -426,6 +430,9 @@ pub struct Output {
 pub struct DeviceAddress {
     /// Device id.
     pub device_id: u64,
+    /// Number of the switch, which counts up from the first id: its device id, unless all devices
+    /// share one.
+    pub number: u64,
     /// Socket that its server listens on.
     pub listen: SocketAddr,
     /// Socket that the controller dials.

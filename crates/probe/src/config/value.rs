@@ -16,7 +16,7 @@ use std::path::Path;
 pub(super) use domain::{ControllerAddress, ModeName, PlanName, Process, RestBase, Secret};
 pub(super) use list::{Counts, Overrides, Rates, Thresholds};
 pub(super) use path::{InputFile, OutputDirectory, OutputFile};
-pub(super) use scalar::{Advertise, ServerAddress, Threads, Unsettable, duration_text};
+pub(super) use scalar::{Advertise, Auto, ServerAddress, Unsettable, duration_text};
 pub(super) use switch_override::{Field as OverrideField, check_field as check_override_field};
 
 /// The value of a setting.

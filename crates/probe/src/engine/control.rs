@@ -62,6 +62,8 @@ pub struct Live {
     ready: AtomicU32,
     sent: AtomicU64,
     answered: AtomicU64,
+    /// When the controller last sent a host's announcement on, on the trial's clock; 0 for never.
+    flooded: AtomicU64,
 }
 
 impl Live {
@@ -100,10 +102,21 @@ impl Live {
         self.ready.store(0, Ordering::Relaxed);
         self.sent.store(0, Ordering::Relaxed);
         self.answered.store(0, Ordering::Relaxed);
+        self.flooded.store(0, Ordering::Relaxed);
     }
 
     pub(crate) fn ready_changed(&self, by: i32) {
         self.ready.fetch_add(by as u32, Ordering::Relaxed);
+    }
+
+    /// Notes that the controller sent a host's announcement on.
+    pub(crate) fn announcement_flooded(&self, at: u64) {
+        self.flooded.fetch_max(at, Ordering::Relaxed);
+    }
+
+    /// When it last did; 0 for never.
+    pub(crate) fn last_flooded(&self) -> u64 {
+        self.flooded.load(Ordering::Relaxed)
     }
 
     pub(crate) fn add(&self, sent: u64, answered: u64) {

@@ -20,6 +20,7 @@ use crate::traffic::{FramePlan, FrameSource, Hosts, RunKey};
 
 pub(crate) use control::{Live, Orders, nanos};
 pub(crate) use recorder::Recorder;
+use recorder::SwitchRecord;
 
 /// Everything about one trial that is fixed before it starts.
 #[derive(Debug)]
@@ -75,6 +76,27 @@ impl TrialPlan {
         }
     }
 
+    /// For how many nanoseconds hosts announce themselves one after the other. At once they would be
+    /// a load that no schedule has: a controller that floods announcements, as ONOS does, sends
+    /// tens of thousands of packet-outs for a hundred hosts.
+    pub(crate) fn introductions(&self) -> u64 {
+        const PER_SECOND: u64 = 100;
+        const LONGEST: u64 = 10_000_000_000;
+        if !self.config.traffic.arp_first {
+            return 0;
+        }
+        (u64::from(self.hosts.count()) * (1_000_000_000 / PER_SECOND)).min(LONGEST)
+    }
+
+    /// When the host with that number of that switch announces itself, in nanoseconds since the
+    /// beginning of the time to settle.
+    pub(crate) fn introduction_of(&self, switch: u32, number: u32) -> u64 {
+        let place = u64::from(switch * self.hosts.per_switch() + number);
+        let share = u128::from(self.introductions()) * u128::from(place);
+        let after = share / u128::from(self.hosts.count().max(1));
+        self.introduction_delay().saturating_add(u64::try_from(after).unwrap_or(u64::MAX))
+    }
+
     /// Nanoseconds between two attempts of a thread to connect.
     pub(crate) fn dial_spacing(&self) -> u64 {
         (self.threads as f64 * 1e9 / self.config.switches.connect_rate) as u64
@@ -98,6 +120,44 @@ impl TrialPlan {
         let from = nanos(start.saturating_add(stagger));
         let to = self.window().to.saturating_sub(nanos(stop));
         (from..to).contains(&at)
+    }
+}
+
+/// The hosts of a thread's switches that have still to announce themselves, in the order in which
+/// they do.
+#[derive(Debug, Default)]
+pub(crate) struct Introductions {
+    since: Option<u64>,
+    /// Place among the thread's switches, and number of the host there.
+    next: (usize, u32),
+}
+
+impl Introductions {
+    /// The hosts whose turn has come at `now`, as places of `switches` and numbers. The first call
+    /// is the beginning.
+    pub(crate) fn due(
+        &mut self,
+        plan: &TrialPlan,
+        switches: &[SwitchRecord],
+        now: u64,
+    ) -> Vec<(usize, u32)> {
+        let since = *self.since.get_or_insert(now);
+        let mut due = Vec::new();
+        if !plan.config.traffic.arp_first || plan.hosts.per_switch() == 0 {
+            return due;
+        }
+        while let Some(record) = switches.get(self.next.0) {
+            let (place, number) = self.next;
+            if since.saturating_add(plan.introduction_of(record.index, number)) > now {
+                break;
+            }
+            due.push((place, number));
+            self.next = match number + 1 < plan.hosts.per_switch() {
+                true => (place, number + 1),
+                false => (place + 1, 0),
+            };
+        }
+        due
     }
 }
 

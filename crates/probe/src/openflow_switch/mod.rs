@@ -13,6 +13,7 @@ mod flow_key;
 mod flow_table;
 mod packet;
 mod passage;
+mod port_counters;
 #[cfg(test)]
 mod tests;
 mod v1_0;
@@ -24,13 +25,16 @@ use crate::config::FlowTables;
 use openflow::handshake::{
     Event, Handshake, HandshakeError, Keepalive, Liveness, Stage, SwitchIdentity,
 };
-use openflow::wire::{Header, PacketInFields, emit_error};
+use openflow::wire::{Header, PacketInFields, PacketOut, emit_error};
 use openflow::{
     BufferId, DatapathId, EncodeError, ErrorReason, MacAddress, PortNumber, Version, Xid,
 };
 
 use awaiting::{Awaiting, Waiting};
+use flow_key::FlowKey;
+use packet::Packet;
 use passage::Passage;
+use port_counters::PortCounters;
 
 /// What a switch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,7 +276,24 @@ impl OpenFlowSwitch {
     /// ids.
     pub(crate) fn packet(&mut self, packet: Arriving<'_>, now: u64, out: &mut Vec<u8>) -> Fate {
         let Arriving { frame, port, xid, buffer_id, awaits } = packet;
+        self.ports().received(port, frame.len());
         if self.options.flow_tables == FlowTables::Bypass {
+            if let (Some(awaiting), Some(sequence)) = (&mut self.awaiting, awaits) {
+                let mut packet = Packet::default();
+                packet.load(frame);
+                let waiting = match &self.tables {
+                    Tables::V1_0(_) => {
+                        let key = FlowKey::v1_0(&packet, port as u16);
+                        Waiting { table: 0, priority: 0, key }
+                    }
+                    Tables::V1_3(personality) => {
+                        let table = personality.table_miss().map_or(0, |(table, _)| table);
+                        let key = FlowKey::v1_3(&packet, port, 0);
+                        Waiting { table, priority: 0, key }
+                    }
+                };
+                awaiting.add(sequence, waiting);
+            }
             self.packet_in(xid, buffer_id, port, frame, out);
             return Fate::ToController;
         }
@@ -290,6 +311,7 @@ impl OpenFlowSwitch {
             }
         }
         let fate = self.send(xid, buffer_id, port, &passage, out);
+        self.left(port, &passage);
         if let (Some(awaiting), Some(sequence), Some(sent)) =
             (&mut self.awaiting, awaits, passage.to_controller.first())
         {
@@ -344,7 +366,34 @@ impl OpenFlowSwitch {
             },
         };
         self.send(Xid(0), BufferId::NO_BUFFER, in_port.0, &passage, out);
+        self.left(in_port.0, &passage);
         self.passage = passage;
+    }
+
+    /// Counts what a packet-out sends out of ports.
+    pub(crate) fn count_outputs(&mut self, packet_out: &PacketOut<&[u8]>) {
+        let (in_port, bytes) = (packet_out.in_port().0, packet_out.payload().len());
+        let ports = self.options.ports;
+        let counters = self.ports();
+        for port in packet_out.outputs() {
+            counters.sent(port, in_port, bytes, ports);
+        }
+    }
+
+    /// Counts what left by ports on the way through the tables.
+    fn left(&mut self, in_port: u32, passage: &Passage) {
+        let ports = self.options.ports;
+        let counters = self.ports();
+        for (port, bytes) in &passage.outputs {
+            counters.sent(*port, in_port, *bytes, ports);
+        }
+    }
+
+    fn ports(&mut self) -> &mut PortCounters {
+        match &mut self.tables {
+            Tables::V1_0(personality) => &mut personality.ports,
+            Tables::V1_3(personality) => &mut personality.ports,
+        }
     }
 
     /// Appends the packet-ins of a packet that passed the tables.

@@ -1,5 +1,7 @@
 //! What the tables of an emulated switch made of one packet.
 
+use openflow::PortNumber;
+
 use super::flow_key::FlowKey;
 
 /// Reasons of packet-ins; both versions number them so (`ofp_packet_in_reason`).
@@ -17,6 +19,8 @@ pub(super) struct Passage {
     pub(super) to_controller: Vec<ToController>,
     /// Whether it left by a port.
     pub(super) forwarded: bool,
+    /// Ports that it was sent to, as rules name them, with its length there.
+    pub(super) outputs: Vec<(PortNumber, usize)>,
 }
 
 /// A packet on its way to the controller.
@@ -42,5 +46,6 @@ impl Passage {
     pub(super) fn clear(&mut self) {
         self.to_controller.clear();
         self.forwarded = false;
+        self.outputs.clear();
     }
 }

@@ -366,3 +366,73 @@ fn packet_ins_name_the_table_miss_entry_that_sent_them() {
     ask(&mut switch, v1_3::Message::FlowMod(v1_3::FlowMod::delete(v1_3::Match::any())));
     assert_eq!(origin(&switch), (0, u64::MAX));
 }
+
+/// Statistics of ports: packets of hosts come in, packet-outs and rules send out.
+#[test]
+fn ports_count_what_comes_in_and_what_is_sent_out() {
+    use openflow::wire::PacketOut;
+    let output = |port| v1_3::Action::Output { port, max_len: v1_3::MaxLen::NO_BUFFER };
+    for flow_tables in [FlowTables::Bypass, FlowTables::Run] {
+        let mut switch = ready_with(SwitchOptions { flow_tables, ..options(Version::V1_3) });
+        if flow_tables == FlowTables::Run {
+            let mut rule = flow(1);
+            rule.match_fields = v1_3::Match::any();
+            rule.instructions = vec![v1_3::Instruction::ApplyActions(vec![output(PortNumber(2))])];
+            ask(&mut switch, v1_3::Message::FlowMod(rule));
+        }
+        let mut out = Vec::new();
+        switch.packet(Arriving::aside(1, &[0; 60]), SECOND, &mut out);
+        let packet_out = v1_3::Message::PacketOut(v1_3::PacketOut {
+            buffer_id: BufferId::NO_BUFFER,
+            in_port: PortNumber(1),
+            actions: vec![output(PortNumber(3)), output(PortNumber::FLOOD)],
+            data: vec![0; 100],
+        });
+        let mut request = Vec::new();
+        packet_out.encode(Xid(1), &mut request).expect("a message");
+        switch.count_outputs(&PacketOut::new_checked(request.as_slice()).expect("a packet-out"));
+        let body = v1_3::MultipartRequestBody::PortStats(PortNumber::ANY);
+        let MultipartReplyBody::PortStats(ports) = multipart(&mut switch, body) else {
+            panic!("no port statistics")
+        };
+        let counted: Vec<_> = ports
+            .iter()
+            .map(|port| (port.rx_packets, port.rx_bytes, port.tx_packets, port.tx_bytes))
+            .collect();
+        let second = match flow_tables {
+            FlowTables::Bypass => (0, 0, 1, 100),
+            FlowTables::Run => (0, 0, 2, 160),
+        };
+        assert_eq!(counted, [(1, 60, 0, 0), second, (0, 0, 2, 200)]);
+    }
+}
+
+/// A controller that answers by rules alone can be measured although its rules stop nothing.
+#[test]
+fn a_rule_answers_packets_that_bypass_the_tables() {
+    for version in [Version::V1_0, Version::V1_3] {
+        let mut switch = ready_with(SwitchOptions { awaiting: 10, ..options(version) });
+        let mut out = Vec::new();
+        for (sequence, port) in [(4, 1), (5, 2)] {
+            let arriving = Arriving { awaits: Some(sequence), ..Arriving::aside(port, &[0; 60]) };
+            assert_eq!(switch.packet(arriving, SECOND, &mut out), Fate::ToController);
+        }
+        let mut rule = Vec::new();
+        let encoded = match version {
+            Version::V1_0 => {
+                let wanted = v1_0::Match::any().with_in_port(v1_0::PortNo(2));
+                let add = v1_0::FlowMod { match_fields: wanted, ..v1_0::FlowMod::default() };
+                v1_0::Message::FlowMod(add).encode(Xid(9), &mut rule)
+            }
+            Version::V1_3 => {
+                let wanted = v1_3::Match::any().with_in_port(PortNumber(2));
+                let add = v1_3::FlowMod { match_fields: wanted, ..flow(1) };
+                v1_3::Message::FlowMod(add).encode(Xid(9), &mut rule)
+            }
+        };
+        encoded.expect("a message");
+        switch.receive(&rule, SECOND, &mut out).expect("a session");
+        assert_eq!(switch.answered_by_rules(), [5], "{version:?}");
+        assert!(switch.answered_by_rules().is_empty());
+    }
+}

@@ -15,6 +15,7 @@ use super::awaiting::Rule;
 use super::flow_key::Condition;
 use super::flow_table::{Compile, Expiry, FlowEntry, FlowTable, Hits, Searched};
 use super::packet::Packet;
+use super::port_counters::PortCounters;
 use super::{
     DESCRIPTION, FlowTables, Received, SwitchOptions, hardware_address, port_name, refuse, sent,
 };
@@ -27,6 +28,7 @@ type Key = (u16, Match);
 /// State of the 1.0 side of a switch.
 #[derive(Debug)]
 pub(super) struct Personality {
+    pub(super) ports: PortCounters,
     flows: FlowTable<Key, Match, FlowModFlags, Vec<Action>>,
     /// Memory for the packet that passes the table.
     packet: Packet,
@@ -65,7 +67,7 @@ impl Personality {
             FlowTables::Bypass => FlowTable::new(options.table_size),
             FlowTables::Run => FlowTable::searchable(options.table_size, 1, COMPILE),
         };
-        Self { flows, packet: Packet::default() }
+        Self { ports: PortCounters::default(), flows, packet: Packet::default() }
     }
 
     pub(super) fn receive(
@@ -239,12 +241,12 @@ impl Personality {
                 matched_count: self.flows.lookups(0).matched,
             }]),
             StatsRequestBody::Port(PortNo::NONE) => StatsReplyBody::Port(
-                (1..=options.ports).map(|port| port_stats(PortNo(port))).collect(),
+                (1..=options.ports).map(|port| port_stats(&self.ports, PortNo(port))).collect(),
             ),
             StatsRequestBody::Port(port) => StatsReplyBody::Port(
                 Some(*port)
                     .filter(|port| (1..=options.ports).contains(&port.0))
-                    .map(port_stats)
+                    .map(|port| port_stats(&self.ports, port))
                     .into_iter()
                     .collect(),
             ),
@@ -266,8 +268,16 @@ pub(super) fn phy_port(options: &SwitchOptions, port: u16) -> PhyPort {
     }
 }
 
-fn port_stats(port: PortNo) -> PortStats {
-    PortStats { port_no: port, ..PortStats::default() }
+fn port_stats(counters: &PortCounters, port: PortNo) -> PortStats {
+    let (received, sent) = counters.of(port.0.into());
+    PortStats {
+        port_no: port,
+        rx_packets: received.packets,
+        rx_bytes: received.bytes,
+        tx_packets: sent.packets,
+        tx_bytes: sent.bytes,
+        ..PortStats::default()
+    }
 }
 
 fn flow_stats(entry: &Entry, now: u64) -> FlowStats {

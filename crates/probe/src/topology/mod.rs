@@ -21,6 +21,25 @@ pub use links::survey as survey_links;
 
 use crate::config::TopologySource;
 
+/// The number of ports below which every port of any switch may carry a link: those left above are
+/// free at every switch. Of a file that cannot be read, none.
+pub(crate) fn ports_for_links(source: &TopologySource, switch_count: u32) -> usize {
+    let others = switch_count.saturating_sub(1) as usize;
+    match source {
+        TopologySource::None => 0,
+        TopologySource::Linear => others.min(2),
+        TopologySource::Tree { fanout } => others.min((*fanout as usize).saturating_add(1)),
+        TopologySource::LeafSpine { spines } => {
+            let leaves = switch_count.saturating_sub(*spines);
+            leaves.max(*spines) as usize
+        }
+        TopologySource::GraphMl(path) => survey_graphml(path).map_or(0, |survey| survey.ports),
+        TopologySource::Links(path) => {
+            survey_links(path, switch_count.into()).map_or(0, |survey| survey.ports)
+        }
+    }
+}
+
 /// An emulated switch by its place in the run, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchIndex(pub u32);

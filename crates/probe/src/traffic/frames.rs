@@ -89,6 +89,8 @@ pub struct FrameSource {
     content: Content,
     hosts: Hosts,
     peers: Peers,
+    /// Whether hosts of the switch share ports.
+    ports_are_shared: bool,
 }
 
 /// The hosts that a switch's hosts send to, by their global numbers.
@@ -186,6 +188,7 @@ impl FramePlan {
             content: self.contents.get(content)?.clone(),
             hosts: hosts.clone(),
             peers: Peers::of(switch, hosts),
+            ports_are_shared: hosts.share_ports(switch),
         })
     }
 
@@ -229,7 +232,7 @@ impl FrameSource {
     fn fields(&self, sequence: u64, turn: u32) -> Fields {
         let own = self.hosts.per_switch();
         let source = self.switch.wrapping_mul(own).wrapping_add(turn);
-        let destination = self.peers.of_host(source, sequence / u64::from(own.max(1)));
+        let destination = self.destination(source, sequence / u64::from(own.max(1)));
         // Different for every packet-in of every switch.
         let serial = sequence
             .wrapping_mul(u64::from(self.hosts.switches()))
@@ -262,6 +265,21 @@ impl FrameSource {
             destination_port: port(End::Destination, destination),
             identification: sequence as u16,
         }
+    }
+}
+
+impl FrameSource {
+    /// Whom a host sends to in a round: to each in turn that is not behind its own port. No switch
+    /// would see a packet to such a one, and a controller that is shown one ignores it.
+    fn destination(&self, source: u32, round: u64) -> u32 {
+        let first = self.peers.of_host(source, round);
+        if !self.ports_are_shared || !self.hosts.are_on_one_port(source, first) {
+            return first;
+        }
+        (1..=u64::from(self.hosts.per_switch()))
+            .map(|further| self.peers.of_host(source, round.wrapping_add(further)))
+            .find(|peer| !self.hosts.are_on_one_port(source, *peer))
+            .unwrap_or(first)
     }
 }
 

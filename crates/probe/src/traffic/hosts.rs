@@ -137,6 +137,32 @@ impl Hosts {
         }
     }
 
+    /// Whether hosts of a switch are behind the same port.
+    pub(super) fn share_ports(&self, switch: u32) -> bool {
+        let free = match self.linked.free_ports(switch) {
+            [] => usize::from(self.ports),
+            free => free.len(),
+        };
+        self.per_switch as usize > free
+    }
+
+    /// Whether two hosts, by their global numbers, are behind the same port of the same switch, so
+    /// that no switch sees what they send each other.
+    pub(super) fn are_on_one_port(&self, one: u32, other: u32) -> bool {
+        let (one, other) = (self.at(one), self.at(other));
+        (one.switch, one.port) == (other.switch, other.port)
+    }
+
+    /// The announcement of one host, as [`Hosts::arp_announcements`] has it.
+    pub fn arp_announcement(
+        &self,
+        switch: u32,
+        number: u32,
+        key: RunKey,
+    ) -> Option<(Port, [u8; ARP_BYTES])> {
+        self.host(switch, number).map(|host| (host.port, announcement(&host, key)))
+    }
+
     /// A gratuitous ARP request of each host of a switch (an announcement, RFC 5227, section 3),
     /// and the port that it enters by. [`super::read_id`] finds [`PacketId::unmeasured`] in it.
     pub fn arp_announcements(

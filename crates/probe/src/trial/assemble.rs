@@ -181,7 +181,10 @@ fn switch_outcome(config: &Config, record: SwitchRecord, seconds: f64) -> Switch
     let rtt = record.ledger.rtt();
     SwitchOutcome {
         index: record.index,
-        id: config.switches.first_id.wrapping_add(u64::from(record.index)),
+        id: match config.p4runtime.same_device_id {
+            true => config.switches.first_id,
+            false => config.switches.first_id.wrapping_add(u64::from(record.index)),
+        },
         sent_rate: per_second(counts.sent, seconds),
         received_rate: per_second(record.ledger.answers_in_window(), seconds),
         rtt_mean_ns: rtt.map(|(mean, _)| mean),

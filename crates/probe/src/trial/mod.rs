@@ -6,6 +6,7 @@
 
 mod assemble;
 mod remarks;
+mod serve;
 pub(crate) mod verdict;
 
 use std::io;
@@ -20,12 +21,14 @@ use crate::config::{Config, ProcessSelector, Protocol};
 use crate::engine::control::Phase;
 use crate::engine::{self, Books, Live, Orders, TrialPlan, nanos};
 use crate::netcfg::{self, NetcfgError};
+use crate::onos::Onos;
 use crate::outcome::{Completion, Trial};
 use crate::topology::Topology;
 use crate::traffic::{FramePlan, Hosts, RunKey};
 use crate::usage::{self, Sampler};
 use assemble::UsageSeries;
 pub(crate) use assemble::address;
+pub use serve::serve;
 
 /// What is particular to one trial of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,6 +76,9 @@ pub enum TrialError {
     /// ONOS does not take the list of switches.
     #[error("{0}")]
     Announce(#[from] NetcfgError),
+    /// ONOS lacks an application, without which no switch will get ready.
+    #[error("{0}")]
+    Onos(String),
     /// TLS cannot be set up.
     #[error("{0}")]
     Tls(String),
@@ -97,11 +103,14 @@ pub(crate) fn run(
     live.begin(setting.switches);
     live.enter(Phase::Connecting);
     let threads = start(&plan, &orders, live)?;
-    if let Err(error) = announce(&plan.config, interrupt) {
-        orders.stop();
-        join(threads)?;
-        return Err(error);
-    }
+    let announced = match announce(&plan.config, interrupt) {
+        Ok(notes) => notes,
+        Err(error) => {
+            orders.stop();
+            join(threads)?;
+            return Err(error);
+        }
+    };
     let mut conductor = Conductor {
         plan: &plan,
         orders: &orders,
@@ -111,9 +120,9 @@ pub(crate) fn run(
         own: Sampler::own().ok(),
         usage: UsageSeries::default(),
         ready_after: None,
-        notes: Vec::new(),
+        notes: announced,
     };
-    let completion = conductor.conduct();
+    let mut completion = conductor.conduct();
     let process = conductor.controller.as_ref().map(describe);
     if let Some(failure) = conductor.controller.as_ref().and_then(Sampler::failure) {
         conductor.notes.push(format!("The controller's CPU and memory are incomplete: {failure}"));
@@ -124,9 +133,19 @@ pub(crate) fn run(
                 .into(),
         );
     }
-    let Conductor { usage, ready_after, notes, .. } = conductor;
+    let Conductor { usage, ready_after, mut notes, .. } = conductor;
+    if let (Completion::Failed { reason }, Some(onos)) = (&mut completion, Onos::of(&plan.config))
+        && live.ready() < live.wanted()
+        && !interrupt.load(Ordering::Relaxed)
+        && let Some(cause) = onos.why_not_ready(&plan.config)
+    {
+        reason.push_str(&format!("; {cause}"));
+    }
     orders.stop();
     let books = join(threads)?;
+    if let (true, Some(onos)) = (plan.config.controller.onos_forget, Onos::of(&plan.config)) {
+        notes.extend(onos.forget(&plan.config));
+    }
     live.enter(Phase::Done);
     let mut trial = assemble::trial(&plan, setting, completion, books, usage, ready_after);
     trial.notes.extend(notes);
@@ -222,6 +241,10 @@ struct Conductor<'a> {
 
 /// How finely waits look for what they wait for.
 const POLL: Duration = Duration::from_millis(5);
+/// Silence after which a flood of announcements is over.
+const QUIET: Duration = Duration::from_millis(300);
+/// Patience with such a flood.
+const LONGEST_FLOOD: Duration = Duration::from_secs(30);
 /// Head start for engine threads to notice when traffic begins.
 const HEAD_START: Duration = Duration::from_millis(50);
 
@@ -234,8 +257,11 @@ impl Conductor<'_> {
         self.watch_controller();
         self.live.enter(Phase::Settling);
         self.orders.settle();
-        let settled = self.orders.clock.now() + nanos(timing.settle);
-        if self.wait_until(settled, |_| false) == Wait::Interrupted {
+        let announced = self.orders.clock.now() + self.plan.introductions();
+        let settled = announced + nanos(timing.settle);
+        if self.wait_until(settled, |_| false) == Wait::Interrupted
+            || self.wait_for_quiet(settled) == Wait::Interrupted
+        {
             return Completion::Failed { reason: "interrupted before traffic began".into() };
         }
         let start = self.orders.clock.now() + nanos(HEAD_START);
@@ -266,6 +292,24 @@ impl Conductor<'_> {
             }
             _ => self.completeness(),
         }
+    }
+
+    /// Waits until the controller has ceased to send announcements of hosts on: what it still has to
+    /// send would be in the way of the first answers.
+    fn wait_for_quiet(&mut self, settled: u64) -> Wait {
+        let is_quiet = |conductor: &Self| {
+            let last = conductor.live.last_flooded();
+            last == 0 || conductor.orders.clock.now() >= last.saturating_add(nanos(QUIET))
+        };
+        let wait = self.wait_until(settled.saturating_add(nanos(LONGEST_FLOOD)), is_quiet);
+        if wait == Wait::Elapsed {
+            self.notes.push(format!(
+                "The controller was still sending announcements of hosts on {} s after the last of \
+                 them: that load is in the figures. Use --arp-first=false, or fewer hosts.",
+                LONGEST_FLOOD.as_secs()
+            ));
+        }
+        wait
     }
 
     fn completeness(&self) -> Completion {
@@ -389,11 +433,37 @@ fn describe(sampler: &Sampler) -> String {
     names.join(", ")
 }
 
-/// Makes the switches known to the controller, where it dials them.
-fn announce(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialError> {
-    if config.protocol != Protocol::P4Runtime {
-        return Ok(());
+/// Makes the switches known to the controller, where it dials them. Returns what a reader of the
+/// figures must know of it.
+fn announce(config: &Config, interrupt: &AtomicBool) -> Result<Vec<String>, TrialError> {
+    let onos = Onos::of(config);
+    let mut notes = Vec::new();
+    if let (true, Some(onos)) = (config.controller.onos_forget, &onos) {
+        // Of a run before; what cannot be removed now is said after the trial.
+        let _ = onos.forget(config);
     }
+    if config.protocol == Protocol::P4Runtime {
+        tell_of_devices(config, interrupt)?;
+    }
+    if let Some(onos) = onos {
+        // Where it was just restarted, its applications come up one by one.
+        let patience = match config.plan.between {
+            Some(_) => config.timing.connect_timeout,
+            None => BRIEF,
+        };
+        let deadline = Instant::now() + patience.min(config.timing.connect_timeout);
+        while let Some(missing) = onos.missing(config) {
+            if Instant::now() >= deadline || interrupt.load(Ordering::Relaxed) {
+                return Err(TrialError::Onos(missing));
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        notes.extend(onos.remarks(config));
+    }
+    Ok(notes)
+}
+
+fn tell_of_devices(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialError> {
     let devices = engine::p4runtime::addresses(config);
     let controller = &config.controller;
     let write = |file: &Option<PathBuf>, text: String| match file {
@@ -426,6 +496,8 @@ fn announce(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialError> {
     }
 }
 
+/// Patience with applications of an ONOS that nobody restarted.
+const BRIEF: Duration = Duration::from_secs(2);
 /// Patience with one answer of the controller's REST interface.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -441,6 +513,7 @@ enum Wait {
 mod tests {
     use super::*;
     use crate::config::{Origin, Settings};
+    use crate::engine::recorder::SwitchRecord;
 
     /// Trials follow each other by the hundred in one process.
     #[test]
@@ -471,5 +544,34 @@ mod tests {
     fn free_port() -> u16 {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.local_addr().expect("an address").port()
+    }
+
+    /// Fifty switches that announce two hosts each at once make ONOS send 17,068 packet-outs.
+    #[test]
+    fn hosts_announce_themselves_one_after_the_other() {
+        let mut settings = Settings::new();
+        for (key, value) in [("switches.count", "50"), ("threads", "2")] {
+            settings.set(key, value, Origin::Flag);
+        }
+        let config = settings.resolve().expect("settings").config;
+        let setting = TrialSetting { switches: 50, rate: 1.0, repetition: 1, seed: 1 };
+        let plan = plan(config, setting).expect("a plan");
+        assert_eq!(plan.introductions(), nanos(Duration::from_secs(1)));
+        let mut told = Vec::new();
+        for thread in 0..2 {
+            let records: Vec<SwitchRecord> = plan
+                .members(thread)
+                .map(|index| SwitchRecord { index, ..SwitchRecord::default() })
+                .collect();
+            let (mut introductions, begin) = (engine::Introductions::default(), 7_000);
+            for at in (0..=100).map(|step| begin + step * 10_000_000) {
+                let due = introductions.due(&plan, &records, at);
+                assert!(due.len() <= 2, "{due:?}");
+                told.extend(due.iter().map(|(place, host)| (records[*place].index, *host)));
+            }
+        }
+        told.sort_unstable();
+        let all: Vec<_> = (0..50).flat_map(|switch| [(switch, 0), (switch, 1)]).collect();
+        assert_eq!(told, all);
     }
 }

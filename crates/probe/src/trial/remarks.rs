@@ -19,7 +19,7 @@ pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
     vec![format!(
         "Switches do not all have the same pipeline, so that the figures are of no single one: {}. \
          A controller may keep the pipeline of a device that it knows from before (ONOS does): make \
-         it forget them with --onos-forget, or start it anew with --between.",
+         it forget them with --onos-forget, or make it forget them with --onos-forget, or start it anew with --between.",
         each.join("; ")
     )]
 }

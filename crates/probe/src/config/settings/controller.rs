@@ -1,6 +1,6 @@
 //! The system under test.
 
-use super::{BASE, Setting};
+use super::{BASE, Kind, Setting};
 
 pub(in crate::config) static SETTINGS: &[Setting] = &[
     Setting {
@@ -42,7 +42,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         manual: "Base address of ONOS's REST interface. Once the switches listen, the network \
             configuration that names them is posted there, so that ONOS dials them. Without it \
             ONOS, or any other controller, has to be told in another way: see \
-            controller.netcfg-file and controller.list-file. Only plain http.",
+            controller.netcfg-file and controller.list-file. With either protocol ONOS is asked \
+            there which application is missing when switches do not get ready. Only plain http.",
         slot: |draft| &mut draft.controller.onos_rest,
         ..BASE
     },
@@ -94,6 +95,22 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
             itself and supports reactive forwarding; the applications that provide other \
             pipeconfs must be active in ONOS.",
         slot: |draft| &mut draft.controller.onos_pipeconf,
+        ..BASE
+    },
+    Setting {
+        key: "controller.onos-forget",
+        flag: "onos-forget",
+        value_name: "BOOLEAN",
+        kind: Kind::Flag,
+        default: "false",
+        example: "true",
+        summary: "Have ONOS forget the switches before and after every trial",
+        manual: "ONOS keeps devices, hosts and netcfg after a run, and a device keeps the pipeconf \
+            that it had first. With this the emulated switches, the hosts behind them and their \
+            netcfg are removed over controller.onos-rest, with either protocol. Rules that \
+            applications made, and whatever else they remember, stay: a restart by plan.between \
+            is the surer way.",
+        slot: |draft| &mut draft.controller.onos_forget,
         ..BASE
     },
     Setting {

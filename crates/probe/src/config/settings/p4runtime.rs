@@ -1,6 +1,6 @@
 //! P4Runtime servers.
 
-use super::{BASE, Limits, Setting};
+use super::{BASE, Kind, Limits, Setting};
 
 pub(in crate::config) static SETTINGS: &[Setting] = &[
     Setting {
@@ -52,6 +52,20 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
             which are told apart by their device id; every device still has a stream of its own.",
         limits: Limits::Number(1.0, 100_000.0),
         slot: |draft| &mut draft.p4runtime.devices_per_port,
+        ..BASE
+    },
+    Setting {
+        key: "p4runtime.same-device-id",
+        flag: "same-device-id",
+        value_name: "BOOLEAN",
+        kind: Kind::Flag,
+        default: "false",
+        example: "true",
+        summary: "Give every device the first id; ports tell them apart",
+        manual: "Mininet and ONOS's own set-ups use device id 1 behind every port, and ONOS asks for \
+            port statistics of device 1 whatever id a switch has. Names in the netcfg still count \
+            up.",
+        slot: |draft| &mut draft.p4runtime.same_device_id,
         ..BASE
     },
     Setting {

@@ -34,13 +34,15 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         key: "switches.ports",
         flag: "ports",
         value_name: "NUMBER",
-        default: "4",
+        default: "auto",
         example: "48",
         summary: "Ports of each switch",
         manual: "Numbered from 1. Links take the lowest ports, hosts the others, so that at least \
-            one must remain. Many controllers send discovery packets to every port every few \
-            seconds: the default, four, keeps that load small and suffices for a chain and for a \
-            binary tree.",
+            one must remain. auto takes as many as links need and one for each host (up to 16), \
+            at least four. Many controllers send discovery packets to every port every few \
+            seconds, so that more cost them more. Where hosts share a port they send to hosts \
+            behind other ports, as far as there are any: a controller rightly ignores packets \
+            between hosts of one port.",
         limits: Limits::Number(1.0, 65_279.0),
         slot: |draft| &mut draft.switches.ports,
         ..BASE

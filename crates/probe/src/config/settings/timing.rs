@@ -7,12 +7,15 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         key: "timing.connect-timeout",
         flag: "connect-timeout",
         value_name: "DURATION",
-        default: "10s",
+        default: "auto",
         example: "1m",
         summary: "Patience until every switch finished its handshake",
         manual: "When it passes the trial fails and says how far each switch came, unless \
-            timing.allow-missing is set. Ten seconds suffice for a thousand switches on a \
-            controller that runs; give minutes to one that has just been started.",
+            timing.allow-missing is set. If no switch at all got ready and nothing restarts the \
+            controller (plan.between), further trials are not tried. auto is ten seconds with \
+            OpenFlow, which suffice for a thousand switches on a controller that runs, and a \
+            minute with P4Runtime, since the controller dials: ONOS takes 12 to 50 s until it \
+            dials a switch again that it knows. Give minutes to one that has just been started.",
         limits: Limits::Seconds(0.1, WEEK),
         slot: |draft| &mut draft.timing.connect_timeout,
         ..BASE

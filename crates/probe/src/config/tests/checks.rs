@@ -48,14 +48,58 @@ fn tables_that_run_are_those_of_openflow_and_pass_single_packets() {
 }
 
 #[test]
-fn rules_are_answers_where_packets_meet_them() {
+fn rules_are_answers_of_openflow_controllers_whether_packets_pass_the_tables_or_not() {
     refused(
-        "traffic.matching = \"rule\"\n",
-        "probe.toml:1: traffic.matching: rule looks for the rule that a packet meets, and \
-         switches.flow-tables is bypass, where packets meet none; write switches.flow-tables = \
-         \"run\"",
+        "protocol = \"p4rt\"\ntraffic.matching = \"rule\"\n",
+        "probe.toml:2: traffic.matching: rule looks for the flow-mod that a packet meets, and \
+         protocol is p4runtime; write traffic.matching = \"auto\", or another protocol",
     );
+    config("traffic.matching = \"rule\"\n");
     config("traffic.matching = \"rule\"\nswitches.flow-tables = \"run\"\n");
+}
+
+#[test]
+fn every_host_has_a_port_unless_there_are_many_or_ports_are_given() {
+    let ports = |text: &str| config(text).switches.ports;
+    assert_eq!(ports(""), 4);
+    // Three links at an inner switch, two hosts.
+    assert_eq!(ports("switches.topology = \"tree:2\"\n"), 5);
+    assert_eq!(ports("switches.topology = \"linear\"\nswitches.hosts = 7\n"), 9);
+    assert_eq!(ports("switches.topology = \"leaf-spine:2\"\nswitches.count = 10\n"), 10);
+    assert_eq!(ports("switches.hosts = 5000\n"), 16);
+    assert_eq!(ports("switches.hosts = 5000\nswitches.ports = 3\n"), 3);
+    let sweep =
+        "switches.topology = \"leaf-spine:2\"\nplan.kind = \"sweep\"\nplan.switches = \"5,30\"\n";
+    assert_eq!(ports(sweep), 30);
+}
+
+#[test]
+fn p4runtime_switches_are_waited_for_longer() {
+    let patience = |text: &str| config(text).timing.connect_timeout.as_secs();
+    assert_eq!(patience(""), 10);
+    // ONOS dials a device that it knows after 12 to 50 s.
+    assert_eq!(patience("protocol = \"p4rt\"\n"), 60);
+    assert_eq!(patience("protocol = \"p4rt\"\ntiming.connect-timeout = \"3s\"\n"), 3);
+}
+
+#[test]
+fn devices_with_one_id_need_a_port_each() {
+    refused(
+        "protocol = \"p4rt\"\n[p4runtime]\nsame-device-id = true\ndevices-per-port = 5\n",
+        "probe.toml:3: p4runtime.same-device-id: the 5 devices behind a port are told apart by their \
+         device ids; write p4runtime.devices-per-port = 1",
+    );
+    refused(
+        "p4runtime.same-device-id = true\n",
+        "probe.toml:1: p4runtime.same-device-id: OpenFlow switches are told apart by their datapath \
+         ids alone; write p4runtime.same-device-id = false",
+    );
+    let same = config("protocol = \"p4rt\"\np4runtime.same-device-id = true\nswitches.count = 3\n");
+    let addresses = crate::device_addresses(&same);
+    let ids: Vec<_> = addresses.iter().map(|a| (a.device_id, a.number)).collect();
+    assert_eq!(ids, [(1, 1), (1, 2), (1, 3)]);
+    let first = addresses[0].listen.port();
+    assert_eq!(addresses[2].listen.port(), first + 2);
 }
 
 #[test]
@@ -140,7 +184,7 @@ fn topologies_leave_a_port_for_hosts() {
         message.starts_with("probe.toml:1: switches.topology: a leaf-spine of 16 spines"),
         "{message}"
     );
-    let message = complaints("switches.topology = \"tree:5\"\n");
+    let message = complaints("switches.topology = \"tree:5\"\nswitches.ports = 4\n");
     assert!(
         message.ends_with("needs 6 ports for its links but has 4; raise switches.ports"),
         "{message}"

@@ -227,29 +227,29 @@ impl Value for Unsettable {
     }
 }
 
-/// Number of engine threads; `None` is `auto`: what the load needs.
+/// A value that the probe chooses itself where it is `auto`.
 #[derive(Debug, Default)]
-pub(in crate::config) struct Threads(pub(in crate::config) Option<usize>);
+pub(in crate::config) struct Auto<T>(pub(in crate::config) Option<T>);
 
-impl Value for Threads {
+impl<T: Value + Default> Value for Auto<T> {
     fn read(&mut self, text: &str, base: &Path) -> Result<(), Rejection> {
         self.0 = match text {
             "auto" => None,
             _ => {
-                let mut number = 0_usize;
-                number.read(text, base)?;
-                Some(number)
+                let mut value = T::default();
+                value.read(text, base)?;
+                Some(value)
             }
         };
         Ok(())
     }
 
     fn text(&self) -> String {
-        self.0.map_or_else(|| "auto".to_owned(), |number| number.text())
+        self.0.as_ref().map_or_else(|| "auto".to_owned(), Value::text)
     }
 
     fn magnitudes(&self) -> Vec<f64> {
-        self.0.map(|number| number.magnitudes()).unwrap_or_default()
+        self.0.as_ref().map(Value::magnitudes).unwrap_or_default()
     }
 }
 

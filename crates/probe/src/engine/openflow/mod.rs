@@ -14,7 +14,7 @@ use openflow::{BufferId, DatapathId, Version, Xid};
 use rustix::event::epoll;
 
 use super::mailbox::mailbox;
-use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
+use super::{Books, Introductions, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
 use crate::config::{Matching, Mode, Protocol};
 use crate::ledger::Tally;
 use crate::openflow_switch::{OpenFlowSwitch, SwitchOptions};
@@ -71,8 +71,7 @@ pub(crate) fn start(
                 epoll: epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?,
                 dirty: Vec::new(),
                 frame: Vec::new(),
-                introduced: false,
-                settling_since: None,
+                introductions: Introductions::default(),
                 primed: false,
                 next_dial: 0,
                 next_tick: 0,

@@ -21,7 +21,7 @@ use crate::config::Mode;
 use crate::engine::control::{Live, Orders};
 use crate::engine::mailbox::{Mailbox, Slot};
 use crate::engine::recorder::Recorder;
-use crate::engine::{SwitchHandshake, TrialPlan, nanos};
+use crate::engine::{Introductions, SwitchHandshake, TrialPlan, nanos};
 use crate::openflow_switch::OpenFlowSwitch;
 use crate::schedule::ShardSchedule;
 use crate::traffic::FrameSource;
@@ -71,9 +71,7 @@ pub(super) struct Shard {
     pub(super) epoll: std::os::fd::OwnedFd,
     pub(super) dirty: Vec<usize>,
     pub(super) frame: Vec<u8>,
-    pub(super) introduced: bool,
-    /// When the thread noticed that the switches settle.
-    pub(super) settling_since: Option<u64>,
+    pub(super) introductions: Introductions,
     pub(super) primed: bool,
     pub(super) next_dial: u64,
     pub(super) next_tick: u64,
@@ -107,11 +105,8 @@ impl Shard {
         while !self.orders.is_stopped() {
             let now = self.orders.clock.now();
             self.dial(now);
-            if self.orders.is_settling() && !self.introduced {
-                let since = *self.settling_since.get_or_insert(now);
-                if now >= since.saturating_add(self.plan.introduction_delay()) {
-                    self.introduce();
-                }
+            if self.orders.is_settling() && self.orders.traffic_start().is_none() {
+                self.introduce(now);
             }
             if let Some(at) = self.traffic_time(now) {
                 self.generate(at);

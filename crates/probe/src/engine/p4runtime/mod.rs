@@ -57,8 +57,10 @@ pub fn addresses(config: &crate::config::Config) -> Vec<DeviceAddress> {
         .map(|switch| {
             // That the ports suffice was checked with the configuration.
             let port = p4runtime.first_port.saturating_add((switch / group) as u16);
+            let number = config.switches.first_id + u64::from(switch);
             DeviceAddress {
-                device_id: config.switches.first_id + u64::from(switch),
+                device_id: if p4runtime.same_device_id { config.switches.first_id } else { number },
+                number,
                 listen: SocketAddr::new(p4runtime.listen, port),
                 dial: SocketAddr::new(p4runtime.advertise.unwrap_or(p4runtime.listen), port),
             }
@@ -159,7 +161,7 @@ fn devices(
             observer.preloaded(pipeline);
         }
         let handle = DeviceHandle::new(device, observer);
-        handle.set_ports(ports(address.device_id, plan.config.switches.ports));
+        handle.set_ports(ports(address.number, plan.config.switches.ports));
         all.push(handle.clone());
         if switch.is_multiple_of(plan.group) {
             let listener = listen(address.listen)?;
@@ -174,8 +176,8 @@ fn devices(
 }
 
 /// The ports of a switch as controllers find them over gNMI; all are up.
-fn ports(device_id: u64, count: u16) -> Vec<Port> {
-    let port = |number| Port { number, name: format!("s{device_id}-eth{number}"), up: true };
+fn ports(number: u64, count: u16) -> Vec<Port> {
+    let port = |port| Port { number: port, name: format!("s{number}-eth{port}"), up: true };
     (1..=u32::from(count)).map(port).collect()
 }
 
@@ -225,6 +227,10 @@ pub fn fit_to_file_limit(config: &mut crate::config::Config) -> Option<String> {
     let switches = u64::from(crate::run::most_switches(config));
     let files = |group: u64| switches + switches.div_ceil(group);
     let wanted = u64::from(config.p4runtime.devices_per_port.max(1));
+    // Devices with one id need a port each.
+    if config.p4runtime.same_device_id {
+        return None;
+    }
     if config.protocol != Protocol::P4Runtime || files(wanted) <= limit || limit <= switches {
         return None;
     }

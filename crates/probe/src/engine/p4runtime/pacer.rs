@@ -13,7 +13,7 @@ use p4runtime::server::{DeviceHandle, PacketIn, Urgency};
 use super::thread::{HELD_BACK, ThreadState};
 use super::timer::Timer;
 use crate::config::Mode;
-use crate::engine::nanos;
+use crate::engine::{Introductions, nanos};
 use crate::schedule::{Nanos, ShardSchedule};
 
 /// The task yields instead of sleeping when the next thing to do is nearer than this, in
@@ -46,7 +46,7 @@ struct Pacer {
     waiting: Vec<usize>,
     is_waiting: Vec<bool>,
     batch: Vec<PacketIn>,
-    introduced: bool,
+    introductions: Introductions,
     primed: bool,
     next_tick: u64,
 }
@@ -68,7 +68,7 @@ impl Pacing {
             waiting: Vec::new(),
             is_waiting: vec![false; members],
             batch: Vec::new(),
-            introduced: false,
+            introductions: Introductions::default(),
             primed: false,
             next_tick: 0,
         };
@@ -142,8 +142,8 @@ impl Pacer {
     fn work(&mut self, now: u64) {
         let thread = self.thread.clone();
         let orders = &thread.shared.orders;
-        if orders.is_settling() && !self.introduced {
-            self.introduce();
+        if orders.is_settling() && orders.traffic_start().is_none() {
+            self.introduce(now);
         }
         if let Some(at) = orders.traffic_start().and_then(|start| now.checked_sub(start)) {
             match self.thread.shared.plan.config.traffic.mode {
@@ -189,17 +189,18 @@ impl Pacer {
         wake
     }
 
-    /// Lets every emulated host announce itself.
-    fn introduce(&mut self) {
-        self.introduced = true;
+    /// Lets emulated hosts announce themselves when their turn comes.
+    fn introduce(&mut self, now: u64) {
         let plan = &self.thread.shared.plan;
-        if !plan.config.traffic.arp_first {
-            return;
-        }
-        for index in 0..self.devices.len() {
-            let switch = self.thread.books().recorder.switches[index].index;
-            for (port, frame) in plan.hosts.arp_announcements(switch, plan.run_key) {
-                self.thread.send_unmeasured(index, u32::from(port.0), &frame);
+        let due = {
+            let switches = &self.thread.books().recorder.switches;
+            let due = self.introductions.due(plan, switches, now).into_iter();
+            due.filter_map(|(place, number)| Some((place, switches.get(place)?.index, number)))
+                .collect::<Vec<_>>()
+        };
+        for (place, switch, number) in due {
+            if let Some((port, frame)) = plan.hosts.arp_announcement(switch, number, plan.run_key) {
+                self.thread.send_unmeasured(place, u32::from(port.0), &frame);
             }
         }
     }

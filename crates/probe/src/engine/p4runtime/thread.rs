@@ -362,7 +362,13 @@ impl DeviceObserver for Observer {
                 }
                 continue;
             }
-            let Some(at) = at else { continue };
+            let Some(at) = at else {
+                if read_id(&packet.payload, plan.run_key).is_some_and(|id| id.is_unmeasured()) {
+                    let shared = &self.thread.shared;
+                    shared.live.announcement_flooded(shared.orders.clock.now());
+                }
+                continue;
+            };
             books.recorder.packet_out(self.index, at);
             match plan.config.traffic.matching {
                 Matching::Order => {

@@ -145,6 +145,8 @@ impl Walk<'_> {
 
     fn output(&mut self, port: PortNo, max_len: u16) {
         let ports = self.options.ports;
+        let length = self.packet.bytes().len();
+        self.passage.outputs.push((PortNumber::from_v1_0(port.0), length));
         self.passage.forwarded |= match PortNumber::from_v1_0(port.0) {
             PortNumber::CONTROLLER => {
                 let bytes = self.packet.bytes().to_vec();

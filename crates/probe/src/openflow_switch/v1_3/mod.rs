@@ -18,6 +18,7 @@ use super::awaiting::Rule;
 use super::flow_key::Condition;
 use super::flow_table::{Compile, Expiry, FlowEntry, FlowTable, Hits, Searched};
 use super::packet::Packet;
+use super::port_counters::PortCounters;
 use super::{FlowTables, Received, SwitchOptions, refuse, sent};
 use groups::Groups;
 use meters::Meters;
@@ -36,6 +37,7 @@ type Key = (u8, u16, MatchKey);
 /// State of the 1.3 side of a switch.
 #[derive(Debug)]
 pub(super) struct Personality {
+    pub(super) ports: PortCounters,
     flows: FlowTable<Key, Match, FlowModFlags, Vec<Instruction>>,
     /// Memory for the packet that passes the tables.
     packet: Packet,
@@ -71,6 +73,7 @@ pub(super) fn rule_of(message: &Message) -> Option<Rule> {
 impl Personality {
     pub(super) fn new(options: &SwitchOptions) -> Self {
         Self {
+            ports: PortCounters::default(),
             flows: match options.flow_tables {
                 FlowTables::Bypass => FlowTable::new(options.table_size),
                 FlowTables::Run => FlowTable::searchable(options.table_size, TABLES, COMPILE),

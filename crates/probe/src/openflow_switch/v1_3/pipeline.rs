@@ -220,6 +220,7 @@ impl<'a> Walk<'a> {
 
     fn output(&mut self, port: PortNumber, max_len: MaxLen) {
         let ports = u32::from(self.options.ports);
+        self.passage.outputs.push((port, self.packet.bytes().len()));
         self.passage.forwarded |= match port {
             PortNumber::CONTROLLER => {
                 self.punt(max_len);

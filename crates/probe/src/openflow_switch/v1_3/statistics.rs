@@ -1,5 +1,7 @@
 //! Answers to multipart requests.
 
+use std::time::Duration;
+
 use openflow::v1_3::{
     AggregateStats, FlowStats, FlowStatsRequest, GroupCapabilities, GroupFeatures, Message,
     MeterFeatures, MultipartReply, MultipartReplyBody, MultipartRequestBody, Port, PortFeatures,
@@ -49,11 +51,11 @@ impl Personality {
             }
             Request::Table => Reply::Table(self.table_stats()),
             Request::PortStats(PortNumber::ANY) => {
-                Reply::PortStats(ports().map(PortStats::zero).collect())
+                Reply::PortStats(ports().map(|port| self.port_stats(port, now)).collect())
             }
             Request::PortStats(port) => {
                 known_port(options, port, ErrorReason::BadRequestBadPort)?;
-                Reply::PortStats(vec![PortStats::zero(port)])
+                Reply::PortStats(vec![self.port_stats(port, now)])
             }
             Request::Queue(_) => Reply::Queue(Vec::new()),
             Request::Group(group) => Reply::Group(self.groups.statistics(group, now)),
@@ -99,6 +101,20 @@ impl Personality {
                 && sends_to(&entry.instructions, request.out_port, request.out_group)
                 && request.match_fields.covers(&entry.rule)
         })
+    }
+
+    fn port_stats(&self, port: PortNumber, now: u64) -> PortStats {
+        let (received, sent) = self.ports.of(port.0);
+        let alive = Duration::from_nanos(now);
+        PortStats {
+            rx_packets: received.packets,
+            rx_bytes: received.bytes,
+            tx_packets: sent.packets,
+            tx_bytes: sent.bytes,
+            duration_sec: u32::try_from(alive.as_secs()).unwrap_or(u32::MAX),
+            duration_nsec: alive.subsec_nanos(),
+            ..PortStats::zero(port)
+        }
     }
 
     fn table_stats(&self) -> Vec<TableStats> {

@@ -60,7 +60,8 @@ fn frames_depend_on_their_number_alone() {
 #[test]
 fn hosts_send_to_each_other_host_in_turn_and_enter_by_their_port() {
     for (wiring, own, reached) in [(TopologySource::None, 3, 2), (TopologySource::Linear, 3, 29)] {
-        let switches = switches(10, 4, own);
+        // A port for each host beside those for links.
+        let switches = switches(10, 5, own);
         let hosts = hosts(&switches, &wiring);
         let plan = FramePlan::new(&traffic(Frame::Udp, 60), &switches).unwrap();
         for switch in 0..10 {

@@ -110,3 +110,27 @@ fn announcements_are_gratuitous_arp() {
     }
     assert_eq!(hosts.arp_announcements(4, KEY).count(), 0);
 }
+
+/// Packets between hosts behind one port are seen by no switch, and controllers ignore them.
+#[test]
+fn hosts_send_to_hosts_behind_other_ports() {
+    for (wiring, ports, own) in [
+        // Inner switches of the tree have a single port left for two hosts.
+        (TopologySource::Tree { fanout: 2 }, 4, 2),
+        (TopologySource::Linear, 4, 5),
+        (TopologySource::None, 3, 8),
+    ] {
+        let switches = switches(7, ports, own);
+        let hosts = hosts(&switches, &wiring);
+        let plan = FramePlan::new(&traffic(Frame::TcpSyn, 128), &switches).unwrap();
+        for switch in 0..7 {
+            let mut source = plan.source(switch, &hosts, SEED, KEY).unwrap();
+            for sequence in 0..500 {
+                let read = parse(&frame_of(&mut source, sequence));
+                let from = hosts.by_mac(read.source_mac).unwrap();
+                let to = hosts.by_mac(read.destination_mac).unwrap();
+                assert_ne!((from.switch, from.port), (to.switch, to.port), "{wiring:?}");
+            }
+        }
+    }
+}

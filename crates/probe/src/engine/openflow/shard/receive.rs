@@ -145,12 +145,18 @@ impl Shard {
             let member = &mut self.members[index];
             member.switch.packet_out(frame, now, &mut member.connection.out);
         }
+        self.members[index].switch.count_outputs(&packet_out);
         let payload = packet_out.payload();
         if is_discovery(payload) {
             self.relay(index, &packet_out);
             return Ok(());
         }
-        let Some(at) = at else { return Ok(()) };
+        let Some(at) = at else {
+            if read_id(payload, self.plan.run_key).is_some_and(|id| id.is_unmeasured()) {
+                self.live.announcement_flooded(now);
+            }
+            return Ok(());
+        };
         self.recorder.packet_out(index, at);
         let buffer_id = packet_out.buffer_id();
         match self.plan.config.traffic.matching {

@@ -17,24 +17,20 @@ use crate::schedule::Nanos;
 const MOST_HANDLED: u32 = 64;
 
 impl Shard {
-    /// Lets every emulated host announce itself.
-    pub(super) fn introduce(&mut self) {
-        self.introduced = true;
-        if !self.plan.config.traffic.arp_first {
-            return;
-        }
-        for index in 0..self.members.len() {
+    /// Lets emulated hosts announce themselves when their turn comes.
+    pub(super) fn introduce(&mut self, now: u64) {
+        let plan = self.plan.clone();
+        for (index, number) in self.introductions.due(&plan, &self.recorder.switches, now) {
             if !self.members[index].ready {
                 continue;
             }
             let switch = self.recorder.switches[index].index;
-            let now = self.orders.clock.now();
-            for (port, frame) in self.plan.hosts.arp_announcements(switch, self.plan.run_key) {
+            if let Some((port, frame)) = plan.hosts.arp_announcement(switch, number, plan.run_key) {
                 let member = &mut self.members[index];
                 let out = &mut member.connection.out;
                 member.switch.packet(Arriving::aside(port.0.into(), &frame), now, out);
+                self.touch(index);
             }
-            self.touch(index);
         }
     }
 

@@ -1,0 +1,286 @@
+//! What else ONOS is asked and told over its REST interface, beside the netcfg.
+//!
+//! ONOS takes any netcfg and then does nothing, without a word to its poster, if the application
+//! with the driver or the pipeconf is not active; the same goes for its OpenFlow port. And it keeps
+//! what it has learned, from run to run. So it is asked which applications are active and what it
+//! made of the devices, and told to forget them where that is wanted. Paths and fields are those of
+//! ONOS 2.5 (`/onos/v1/docs`). What it does not answer is no reason to fail: these are explanations.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::Agent;
+
+use crate::config::{Config, PlanKind, Protocol};
+use crate::engine;
+use crate::netcfg::{self, onos_device};
+
+/// Patience with one answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Drivers and pipeconfs, and the applications that they come with.
+const DRIVERS: [(&str, &str); 3] = [
+    ("bmv2", "org.onosproject.drivers.bmv2"),
+    ("stratum-bmv2", "org.onosproject.drivers.stratum"),
+    ("stratum-tofino", "org.onosproject.drivers.stratum"),
+];
+const PIPECONFS: [(&str, &str); 5] = [
+    ("org.onosproject.pipelines.basic", "org.onosproject.pipelines.basic"),
+    ("org.onosproject.pipelines.int", "org.onosproject.pipelines.basic"),
+    ("org.onosproject.pipelines.fabric", "org.onosproject.pipelines.fabric"),
+    ("org.onosproject.pipelines.fabric-spgw", "org.onosproject.pipelines.fabric"),
+    ("p4-tutorial-pipeconf", "org.onosproject.p4tutorial.pipeconf"),
+];
+/// Either of them makes ONOS listen for OpenFlow.
+const OPENFLOW: [&str; 2] = ["org.onosproject.openflow", "org.onosproject.openflow-base"];
+
+/// An ONOS by its REST interface.
+pub(crate) struct Onos {
+    agent: Agent,
+    base: String,
+    authorization: String,
+}
+
+impl Onos {
+    /// The ONOS that the configuration names, if it does.
+    pub(crate) fn of(config: &Config) -> Option<Self> {
+        let base = config.controller.onos_rest.as_ref()?;
+        let (user, password) = &config.controller.onos_credentials;
+        Some(Self {
+            agent: netcfg::agent(PATIENCE),
+            base: base.trim_end_matches('/').to_owned(),
+            authorization: netcfg::authorization(user, password),
+        })
+    }
+
+    /// The applications without which no switch will get ready, in words with what to do.
+    pub(crate) fn missing(&self, config: &Config) -> Option<String> {
+        let active = self.active_applications()?;
+        let mut missing: Vec<String> = Vec::new();
+        let mut lacks = |what: String, application: &str| {
+            missing.push(format!(
+                "{what} {application}, which is not active: onos-app HOST activate {application}"
+            ));
+        };
+        if config.protocol == Protocol::P4Runtime {
+            let controller = &config.controller;
+            let wanted = [
+                ("driver", &controller.onos_driver, DRIVERS.as_slice()),
+                ("pipeconf", &controller.onos_pipeconf, PIPECONFS.as_slice()),
+            ];
+            for (kind, name, known) in wanted {
+                let application = known.iter().find(|(own, _)| own == name).map(|(_, app)| *app);
+                if let Some(application) = application.filter(|app| !active.contains(*app)) {
+                    lacks(format!("its {kind} {name} comes with"), application);
+                }
+            }
+        } else if !OPENFLOW.iter().any(|application| active.contains(*application)) {
+            lacks("it listens for OpenFlow with".to_owned(), OPENFLOW[0]);
+        }
+        (!missing.is_empty()).then(|| {
+            format!("ONOS at {} cannot serve the switches: {}", self.base, missing.join("; "))
+        })
+    }
+
+    /// What is known beforehand to spoil figures.
+    pub(crate) fn remarks(&self, config: &Config) -> Vec<String> {
+        let mut notes = Vec::new();
+        let active = self.active_applications().unwrap_or_default();
+        if active.contains("org.onosproject.fwd")
+            && !active.contains("org.onosproject.hostprovider")
+        {
+            notes.push(
+                "In ONOS org.onosproject.fwd is active and org.onosproject.hostprovider is not: it \
+                 knows no hosts, and floods every packet."
+                    .to_owned(),
+            );
+        }
+        if config.protocol == Protocol::P4Runtime {
+            let ours: BTreeSet<String> = ours(config).collect();
+            let others = self.devices().unwrap_or_default().into_iter().filter(|device| {
+                // With a pipeconf the driver is called after both.
+                let pipeconf = device.driver.split_once(':').map(|(_, pipeconf)| pipeconf);
+                ours.contains(&device.id)
+                    && pipeconf.is_some_and(|own| own != config.controller.onos_pipeconf)
+            });
+            let count = others.count();
+            if count > 0 {
+                notes.push(format!(
+                    "ONOS knows {count} of the devices from before with another pipeconf than {}, \
+                     and keeps that: remove them with --onos-forget, or restart it.",
+                    config.controller.onos_pipeconf
+                ));
+            }
+        }
+        notes
+    }
+
+    /// Why switches did not get ready, as far as ONOS tells.
+    pub(crate) fn why_not_ready(&self, config: &Config) -> Option<String> {
+        if let Some(missing) = self.missing(config) {
+            return Some(missing);
+        }
+        if config.protocol != Protocol::P4Runtime {
+            return None;
+        }
+        let devices = self.devices()?;
+        let netcfg = self.get("/network/configuration/devices")?;
+        let all = ours(config).count();
+        let count = |test: &dyn Fn(&str) -> bool| ours(config).filter(|id| test(id)).count();
+        let known = |id: &str| devices.iter().find(|device| device.id == id);
+        let waiting = count(&|id| known(id).is_some_and(|device| !device.available));
+        let unknown = count(&|id| known(id).is_none() && netcfg.get(id).is_some());
+        let untold = count(&|id| known(id).is_none() && netcfg.get(id).is_none());
+        let mut causes = Vec::new();
+        if waiting > 0 {
+            causes.push(format!(
+                "ONOS knows {waiting} of the {all} devices and is not connected to them; it dials \
+                 such a device again only after 12 to 50 s, so give more with --connect-timeout"
+            ));
+        }
+        if unknown > 0 {
+            let first = engine::p4runtime::addresses(config).first().map(|device| device.dial);
+            let address = first.map_or(String::new(), |dial| format!(" such as {dial}"));
+            causes.push(format!(
+                "ONOS has the netcfg of {unknown} of the {all} devices and made no device of it: \
+                 its log tells whether it knows the driver {} and the pipeconf {} (\"not \
+                 registered\"); or it does not reach addresses{address}, see --advertise",
+                config.controller.onos_driver, config.controller.onos_pipeconf
+            ));
+        }
+        if untold > 0 {
+            causes.push(format!(
+                "the netcfg of {untold} of the {all} devices is gone from ONOS again: somebody else \
+                 removed it, or it was restarted meanwhile"
+            ));
+        }
+        (!causes.is_empty()).then(|| causes.join("; "))
+    }
+
+    /// Removes the netcfg of the switches, their devices, and the hosts behind them. Returns what
+    /// could not be removed, in words.
+    pub(crate) fn forget(&self, config: &Config) -> Option<String> {
+        let ours: BTreeSet<String> = ours(config).collect();
+        let mut paths = Vec::new();
+        for id in &ours {
+            let id = id.replace(':', "%3A");
+            if config.protocol == Protocol::P4Runtime {
+                // First, or it would dial them once more.
+                paths.push(format!("/network/configuration/devices/{id}"));
+            }
+            paths.push(format!("/devices/{id}"));
+        }
+        paths.extend(self.hosts_at(&ours));
+        let mut failures = paths.iter().filter_map(|path| Some((path, self.delete(path).err()?)));
+        let (path, cause) = failures.next()?;
+        Some(format!(
+            "ONOS did not forget {} of {} devices, hosts and their netcfg; the first was {path}: \
+             {cause}.",
+            1 + failures.count(),
+            paths.len()
+        ))
+    }
+
+    /// The paths of the hosts that ONOS knows behind any of these devices.
+    fn hosts_at(&self, devices: &BTreeSet<String>) -> Vec<String> {
+        let known = self.get("/hosts").unwrap_or_default();
+        let list = known.get("hosts").and_then(Value::as_array).cloned().unwrap_or_default();
+        let is_at = |location: &Value| {
+            let id = location.get("elementId").and_then(Value::as_str);
+            id.is_some_and(|id| devices.contains(id))
+        };
+        list.iter()
+            .filter(|host| {
+                let locations = host.get("locations").and_then(Value::as_array);
+                locations.is_some_and(|locations| locations.iter().any(is_at))
+            })
+            .filter_map(|host| {
+                let (mac, vlan) = host.get("id")?.as_str()?.split_once('/')?;
+                Some(format!("/hosts/{}/{vlan}", mac.replace(':', "%3A")))
+            })
+            .collect()
+    }
+
+    fn active_applications(&self) -> Option<BTreeSet<String>> {
+        let answer = self.get("/applications")?;
+        let list = answer.get("applications")?.as_array()?;
+        let text = |of: &Value, key: &str| of.get(key)?.as_str().map(str::to_owned);
+        let active = list.iter().filter(|one| text(one, "state").as_deref() == Some("ACTIVE"));
+        Some(active.filter_map(|one| text(one, "name")).collect())
+    }
+
+    fn devices(&self) -> Option<Vec<KnownDevice>> {
+        let answer = self.get("/devices")?;
+        let list = answer.get("devices")?.as_array()?;
+        let device = |one: &Value| {
+            Some(KnownDevice {
+                id: one.get("id")?.as_str()?.to_owned(),
+                available: one.get("available").and_then(Value::as_bool).unwrap_or(false),
+                driver: one.get("driver").and_then(Value::as_str).unwrap_or("").to_owned(),
+            })
+        };
+        Some(list.iter().filter_map(device).collect())
+    }
+
+    fn get(&self, path: &str) -> Option<Value> {
+        let mut answer = self
+            .agent
+            .get(format!("{}/onos/v1{path}", self.base))
+            .header("Authorization", &self.authorization)
+            .call()
+            .ok()?;
+        if !answer.status().is_success() {
+            return None;
+        }
+        let text = answer.body_mut().with_config().limit(MOST_BYTES).read_to_string().ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Removes what a path names; what is not there is removed already.
+    fn delete(&self, path: &str) -> Result<(), String> {
+        let answer = self
+            .agent
+            .delete(format!("{}/onos/v1{path}", self.base))
+            .header("Authorization", &self.authorization)
+            .call()
+            .map_err(|error| error.to_string())?;
+        match answer.status().as_u16() {
+            200..300 | 404 => Ok(()),
+            status => Err(format!("it answered {status}")),
+        }
+    }
+}
+
+/// Longest answer that is read: thousands of hosts take megabytes.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// A device as ONOS has it.
+struct KnownDevice {
+    id: String,
+    /// Whether it is connected.
+    available: bool,
+    driver: String,
+}
+
+/// That ONOS carries over what it has learned from trial to trial, where nothing prevents it.
+pub(crate) fn keeps(config: &Config) -> Option<String> {
+    let several = config.plan.repetitions > 1 || config.plan.kind != PlanKind::Point;
+    let kept = config.plan.between.is_none() && !config.controller.onos_forget;
+    (config.controller.onos_rest.is_some() && several && kept).then(|| {
+        "ONOS keeps devices, hosts and rules from one trial to the next, which are therefore not \
+         independent: restart it with --between, or have it forget the switches with --onos-forget."
+            .to_owned()
+    })
+}
+
+/// The switches of a trial as ONOS calls them.
+fn ours(config: &Config) -> impl Iterator<Item = String> + '_ {
+    let first = config.switches.first_id;
+    (0..u64::from(config.switches.count)).map(move |index| match config.protocol {
+        Protocol::P4Runtime => onos_device(first.wrapping_add(index)),
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
+            format!("of:{:016x}", first.wrapping_add(index))
+        }
+    })
+}

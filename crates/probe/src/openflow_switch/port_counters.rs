@@ -1,0 +1,113 @@
+//! What the ports of an emulated switch counted.
+//!
+//! Received is what the hosts and the far ends of links sent, sent is what packet-outs and rules
+//! sent out of a port, although nothing leaves an emulated switch but discovery frames. A flood is
+//! prepared beforehand and passes no port.
+
+use openflow::PortNumber;
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+}
+
+impl Counted {
+    fn add(&mut self, bytes: usize) {
+        self.packets += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+/// The counters of all ports.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PortCounters {
+    /// Port n at place n; ports that counted nothing may be missing.
+    ports: Vec<Port>,
+    /// Out of every port but the one that it came in by.
+    flooded: Counted,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Port {
+    received: Counted,
+    sent: Counted,
+    /// Of what was flooded, what came in by this port.
+    not_flooded: Counted,
+}
+
+impl PortCounters {
+    /// A packet came in by a port.
+    pub(super) fn received(&mut self, port: u32, bytes: usize) {
+        if let Some(port) = self.port(port) {
+            port.received.add(bytes);
+        }
+    }
+
+    /// A packet that came in by `in_port`, or by none of a switch of `ports` ports, leaves by `port`.
+    pub(super) fn sent(&mut self, port: PortNumber, in_port: u32, bytes: usize, ports: u16) {
+        let own = 1..=u32::from(ports);
+        match port {
+            PortNumber::FLOOD | PortNumber::ALL | PortNumber::NORMAL => {
+                self.flooded.add(bytes);
+                if let Some(port) = self.port(in_port).filter(|_| own.contains(&in_port)) {
+                    port.not_flooded.add(bytes);
+                }
+            }
+            PortNumber::IN_PORT if own.contains(&in_port) => self.direct(in_port, bytes),
+            // Out of the port that it came in by, a packet goes by IN_PORT alone.
+            PortNumber(port) if own.contains(&port) && port != in_port => self.direct(port, bytes),
+            _ => {}
+        }
+    }
+
+    /// What a port of the switch received and sent.
+    pub(super) fn of(&self, port: u32) -> (Counted, Counted) {
+        let port = self.ports.get(port as usize).copied().unwrap_or_default();
+        let sent = Counted {
+            packets: port.sent.packets + self.flooded.packets - port.not_flooded.packets,
+            bytes: port.sent.bytes + self.flooded.bytes - port.not_flooded.bytes,
+        };
+        (port.received, sent)
+    }
+
+    fn direct(&mut self, port: u32, bytes: usize) {
+        if let Some(port) = self.port(port) {
+            port.sent.add(bytes);
+        }
+    }
+
+    /// The counters of a port, if its number is one of the 16 bits that ports are configured in.
+    fn port(&mut self, port: u32) -> Option<&mut Port> {
+        let place = usize::from(u16::try_from(port).ok()?);
+        if place >= self.ports.len() {
+            self.ports.resize(place + 1, Port::default());
+        }
+        self.ports.get_mut(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floods_leave_by_all_ports_but_one() {
+        let mut counters = PortCounters::default();
+        counters.received(1, 60);
+        counters.sent(PortNumber::FLOOD, 1, 60, 3);
+        counters.sent(PortNumber(2), 1, 100, 3);
+        counters.sent(PortNumber(1), 1, 100, 3);
+        counters.sent(PortNumber(4), 1, 100, 3);
+        counters.sent(PortNumber::IN_PORT, 1, 7, 3);
+        counters.sent(PortNumber::ALL, PortNumber::CONTROLLER.0, 40, 3);
+        let of = |port| {
+            let (received, sent) = counters.of(port);
+            (received.packets, received.bytes, sent.packets, sent.bytes)
+        };
+        assert_eq!(of(1), (1, 60, 2, 47));
+        assert_eq!(of(2), (0, 0, 3, 200));
+        assert_eq!(of(3), (0, 0, 2, 100));
+    }
+}

@@ -1,0 +1,61 @@
+//! Emulated switches without a run: they connect, or wait to be dialled, and stay.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Onos, POLL, TrialError, TrialSetting, announce, join, plan, start};
+use crate::config::Config;
+use crate::engine::control::Phase;
+use crate::engine::{Live, Orders};
+
+/// Emulates the switches that the configuration asks for until `interrupt` becomes true: they answer
+/// whatever a controller asks, carry discovery frames over their links, and their hosts announce
+/// themselves once all are ready; no traffic is offered and nothing is measured.
+///
+/// `ready` is called each time that all of them have become ready.
+///
+/// # Errors
+///
+/// As a trial, when the switches cannot be set up.
+pub fn serve(
+    config: &Config,
+    live: &Arc<Live>,
+    interrupt: &AtomicBool,
+    mut ready: impl FnMut(),
+) -> Result<(), TrialError> {
+    let mut config = config.clone();
+    crate::host::raise_file_limit();
+    let _ = crate::engine::p4runtime::fit_to_file_limit(&mut config);
+    let setting = TrialSetting {
+        switches: config.switches.count,
+        rate: config.traffic.rate,
+        repetition: 1,
+        seed: config.seed,
+    };
+    let plan = Arc::new(plan(config, setting)?);
+    let orders = Arc::new(Orders::new());
+    live.begin(setting.switches);
+    live.enter(Phase::Connecting);
+    let threads = start(&plan, &orders, live)?;
+    let announced = announce(&plan.config, interrupt);
+    if announced.is_ok() {
+        let mut were_ready = false;
+        while !interrupt.load(Ordering::Relaxed) {
+            let are_ready = live.ready() >= live.wanted();
+            if are_ready && !were_ready {
+                live.enter(Phase::Settling);
+                orders.settle();
+                ready();
+            }
+            were_ready = are_ready;
+            std::thread::sleep(POLL);
+        }
+    }
+    orders.stop();
+    join(threads)?;
+    if let (true, Some(onos)) = (plan.config.controller.onos_forget, Onos::of(&plan.config)) {
+        let _ = onos.forget(&plan.config);
+    }
+    live.enter(Phase::Done);
+    announced.map(|_| ())
+}
