@@ -91,6 +91,11 @@ pub enum RunError {
     /// A loop that does not end.
     #[error("more than {0} statements for one packet: does a loop end?")]
     StepLimit(u64),
+    /// Values that are too large are copied too often.
+    #[error(
+        "more than {0} values copied or compared for one packet: are large stacks or structs copied in a loop?"
+    )]
+    WorkLimit(u64),
     /// Recirculation, resubmission or cloning that does not end.
     #[error(
         "one packet became more than {0} passes: does the program stop to recirculate, resubmit and clone?"

@@ -30,6 +30,10 @@ const MAXIMUM_TYPE_DEPTH: u32 = 64;
 pub(crate) struct Layout {
     pub(crate) program: Program,
     types: Vec<Type>,
+    /// How many single values a value of each type has; see [`Value::cells`].
+    sizes: Vec<u64>,
+    /// Of all variables together.
+    pub(crate) frame_size: u64,
     /// The initial value of each type.
     initials: Vec<Value>,
     /// Where BMv2's direct meters leave their colours.
@@ -52,11 +56,14 @@ impl Layout {
         for position in 0..types.len() {
             cells(&program, &types, &mut sizes, position, MAXIMUM_TYPE_DEPTH)?;
         }
-        let mut total: u64 = sizes.iter().flatten().fold(0, |sum, size| sum.saturating_add(*size));
+        let of_types: u64 = sizes.iter().flatten().fold(0, |sum, size| sum.saturating_add(*size));
+        let mut frame_size: u64 = 0;
         for variable in &program.variables {
             let size = sizes.get(variable.type_id.index()).copied().flatten();
-            total = total.saturating_add(size.ok_or(LoadError::Malformed("type of a variable"))?);
+            let size = size.ok_or(LoadError::Malformed("type of a variable"))?;
+            frame_size = frame_size.saturating_add(size);
         }
+        let total = of_types.saturating_add(frame_size);
         if total > MAXIMUM_CELLS {
             return Err(LoadError::TooLarge { values: total, most: MAXIMUM_CELLS });
         }
@@ -67,6 +74,8 @@ impl Layout {
             standard_metadata: standard_metadata(&program),
             added_arguments: added_arguments(&program),
             types,
+            sizes: sizes.into_iter().map(Option::unwrap_or_default).collect(),
+            frame_size,
             initials: Vec::new(),
             meter_results,
             program,
@@ -97,6 +106,11 @@ impl Layout {
                 Value::Stack { elements: vec![self.build(element)?; size as usize], next: 0 }
             }
         })
+    }
+
+    /// How many single values a value of this type has, those of wide numbers in parts.
+    pub(crate) fn size(&self, type_id: TypeId) -> u64 {
+        self.sizes.get(type_id.index()).copied().unwrap_or(1)
     }
 
     /// The type behind an id.
@@ -395,7 +409,7 @@ fn cells(
             element.saturating_mul(u64::from(*size)).saturating_add(1)
         }
         Type::Bits { width, .. } | Type::Varbits { max_width: width } => {
-            1 + u64::from(*width) / 128
+            1 + u64::from(*width) / crate::value::CELL_BITS
         }
         _ => 1,
     };

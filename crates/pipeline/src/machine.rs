@@ -28,6 +28,11 @@ use std::time::Duration;
 
 /// Statements that one packet may run.
 const MAXIMUM_STEPS: u64 = 1_000_000;
+/// Single values that may be copied or compared for one packet: some seconds. A statement takes as
+/// long as what it copies, and copies of a packet take memory until their turn comes.
+const MAXIMUM_WORK: u64 = 1 << 26;
+/// Bytes of a packet that count as one single value.
+const WORK_BYTES: u64 = 16;
 /// States that one parser may go through; then its error is `ParserTimeout`.
 const MAXIMUM_STATES: u64 = 65_536;
 /// How deep calls, blocks and expressions may nest together. A level takes up to some kilobytes of
@@ -130,6 +135,7 @@ pub(crate) struct Machine<'p> {
     /// Bytes by which headers that became valid or invalid change the packet.
     length_change: i64,
     steps: u64,
+    work: Cell<u64>,
     depth: Cell<u32>,
 }
 
@@ -157,12 +163,14 @@ impl<'p> Machine<'p> {
             in_parser: false,
             length_change: 0,
             steps: 0,
+            work: Cell::new(0),
             depth: Cell::new(0),
         })
     }
 
     /// Forgets all of the pass before but what the switch remembers.
     pub(crate) fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
+        self.charge(self.layout.frame_size)?;
         self.frame = initial_frame(self.layout)?;
         self.load_packet(Vec::new());
         self.take_emitted();
@@ -252,6 +260,8 @@ impl<'p> Machine<'p> {
 
     fn copy_in(&mut self, parameters: &[Parameter], arguments: &[Value]) -> Result<(), RunError> {
         for (parameter, argument) in parameters.iter().zip(arguments) {
+            // Also for the way out.
+            self.charge(2 * self.layout.size(parameter.type_id))?;
             let value = match parameter.direction {
                 Direction::In | Direction::InOut => argument.clone(),
                 // As in psa_switch, where the caller says what an `out` parameter holds at first.
@@ -274,6 +284,7 @@ impl<'p> Machine<'p> {
     }
 
     pub(crate) fn initial(&self, type_id: ir::TypeId) -> Result<Value, RunError> {
+        self.charge(self.layout.size(type_id))?;
         self.layout.initial(type_id).cloned().ok_or(RunError::Malformed("type"))
     }
 
@@ -296,16 +307,25 @@ impl<'p> Machine<'p> {
 
     fn statements(&mut self, block: &Block) -> Result<Flow, Stop> {
         for statement in block {
-            self.steps += 1;
-            if self.steps > MAXIMUM_STEPS {
-                return Err(RunError::StepLimit(MAXIMUM_STEPS).into());
-            }
+            self.count_step()?;
             match self.statement(statement)? {
                 Flow::Next => {}
                 other => return Ok(other),
             }
         }
         Ok(Flow::Next)
+    }
+
+    /// Counts the work of so many single values.
+    pub(crate) fn charge(&self, cells: u64) -> Result<(), RunError> {
+        let work = self.work.get().saturating_add(cells);
+        self.work.set(work);
+        if work > MAXIMUM_WORK { Err(RunError::WorkLimit(MAXIMUM_WORK)) } else { Ok(()) }
+    }
+
+    /// Counts the work of so many bytes of packets.
+    pub(crate) fn charge_bytes(&self, bytes: usize) -> Result<(), RunError> {
+        self.charge(1 + bytes as u64 / WORK_BYTES)
     }
 
     /// One level deeper in calls, blocks and expressions; [`Machine::shallower`] goes back.

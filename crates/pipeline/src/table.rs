@@ -412,6 +412,11 @@ impl TableState {
         }
     }
 
+    /// Entries that a lookup compares with the keys.
+    pub(crate) fn compared(&self) -> u64 {
+        if self.indexed { 1 } else { self.entries.len() as u64 }
+    }
+
     fn best(&self, keys: &[Bits]) -> Option<EntryHandle> {
         // BMv2 finds an entry without key in a table without key.
         if self.keys.is_empty() && !self.is_of_switches {

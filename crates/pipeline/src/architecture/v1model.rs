@@ -11,6 +11,9 @@
 //! last one called, with the values of that moment; a packet whose `priority` is not below the number
 //! of queues of a port (one, if nobody says otherwise) is dropped.
 
+mod queue;
+
+use self::queue::{Pass, Queue};
 use super::{
     Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
 };
@@ -21,7 +24,6 @@ use crate::machine::{Effects, Machine, Preserved};
 use crate::trace::Event;
 use crate::value::Value;
 use ir::{AnnotationBody, AnnotationValue, ControlId, ParserId, Projection, TypeId};
-use std::collections::VecDeque;
 
 /// `instance_type` (PktInstanceType of simple_switch).
 const NORMAL: u128 = 0;
@@ -39,11 +41,6 @@ pub(crate) struct Blocks {
     egress: ControlId,
     compute: ControlId,
     deparser: ControlId,
-}
-
-enum Pass {
-    Ingress(Ingress),
-    Egress(Box<Egress>),
 }
 
 /// A packet in front of the parser.
@@ -118,10 +115,11 @@ impl Blocks {
             path: "normal",
             generation: 0,
         };
-        let mut queue = VecDeque::from([Pass::Ingress(first)]);
+        let mut queue = Queue::default();
+        queue.push(Pass::Ingress(first));
         let mut outputs = Vec::new();
         let mut budget = PassBudget::default();
-        while let Some(pass) = next(&mut queue) {
+        while let Some(pass) = queue.next() {
             match pass {
                 Pass::Ingress(pass) => {
                     budget.take(pass.generation)?;
@@ -160,12 +158,13 @@ impl Blocks {
         &self,
         machine: &mut Machine<'_>,
         pass: Ingress,
-        queue: &mut VecDeque<Pass>,
+        queue: &mut Queue,
     ) -> Result<(), RunError> {
         let Ingress { packet, port, metadata, mut standard, path, generation } = pass;
         let length = packet.len() as u64;
         machine.event(|_| Event::Pass { pipeline: "ingress", port, length: packet.len(), path });
         machine.begin_pass(length)?;
+        machine.charge_bytes(packet.len())?;
         self.set(machine, &mut standard, MetadataField::PacketLength, u128::from(length))?;
         if generation == 0 {
             let now = microseconds(machine);
@@ -192,7 +191,7 @@ impl Blocks {
             let generation = generation + 1;
             let path = "resubmitted";
             let pass = Ingress { packet, port, metadata, standard, path, generation };
-            queue.push_back(Pass::Ingress(pass));
+            queue.push(Pass::Ingress(pass));
             return Ok(());
         }
 
@@ -257,7 +256,7 @@ impl Blocks {
         packet: &[u8],
         kept: &Kept<'_>,
         copy: &Copy,
-        queue: &mut VecDeque<Pass>,
+        queue: &mut Queue,
     ) -> Result<(), RunError> {
         if !machine.state.clone_sessions.contains_key(&copy.session) {
             return Ok(());
@@ -296,7 +295,7 @@ impl Blocks {
         machine: &mut Machine<'_>,
         mut passing: Egress,
         session: u32,
-        queue: &mut VecDeque<Pass>,
+        queue: &mut Queue,
     ) -> Result<(), RunError> {
         let Some(config) = machine.state.clone_sessions.get(&session).cloned() else {
             return Ok(());
@@ -306,6 +305,7 @@ impl Blocks {
         }
         passing.most = config.packet_length;
         for replica in config.replicas {
+            passing.charge(machine)?;
             let mut copy = passing.copied();
             copy.port = replica.port;
             let instance = u128::from(replica.instance);
@@ -320,13 +320,14 @@ impl Blocks {
         machine: &mut Machine<'_>,
         passing: &Egress,
         group: u32,
-        queue: &mut VecDeque<Pass>,
+        queue: &mut Queue,
     ) -> Result<(), RunError> {
         let replicas = machine.state.replicas(group).to_vec();
         if replicas.is_empty() {
             drop_packet(machine, "the multicast group has no members");
         }
         for replica in replicas {
+            passing.charge(machine)?;
             let mut copy = passing.copied();
             copy.port = replica.port;
             let instance = u128::from(replica.instance);
@@ -340,7 +341,7 @@ impl Blocks {
         &self,
         machine: &mut Machine<'_>,
         mut passing: Egress,
-        queue: &mut VecDeque<Pass>,
+        queue: &mut Queue,
     ) -> Result<(), RunError> {
         passing.priority = self.number(machine, &passing.standard, MetadataField::Priority)?;
         if passing.priority >= u128::from(machine.state.priority_queues) {
@@ -349,9 +350,9 @@ impl Blocks {
         }
         let now = microseconds(machine);
         self.set(machine, &mut passing.standard, MetadataField::EnqTimestamp, now)?;
-        let depth = depth(queue, passing.port, passing.priority);
+        let depth = queue.depth(passing.port, passing.priority);
         self.set(machine, &mut passing.standard, MetadataField::EnqQdepth, depth)?;
-        queue.push_back(Pass::Egress(Box::new(passing)));
+        queue.push(Pass::Egress(Box::new(passing)));
         Ok(())
     }
 
@@ -359,13 +360,14 @@ impl Blocks {
         &self,
         machine: &mut Machine<'_>,
         pass: Egress,
-        queue: &mut VecDeque<Pass>,
+        queue: &mut Queue,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let Egress { port, headers, metadata, mut standard, payload, path, generation, .. } = pass;
         let length = usize::try_from(pass.length).unwrap_or(usize::MAX);
         machine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
         machine.begin_pass(pass.received_length)?;
+        machine.charge_bytes(payload.len())?;
         let now = microseconds(machine);
         self.set(machine, &mut standard, MetadataField::EgressGlobalTimestamp, now)?;
         self.set(machine, &mut standard, MetadataField::DeqTimedelta, 0)?;
@@ -373,7 +375,7 @@ impl Blocks {
             machine,
             &mut standard,
             MetadataField::DeqQdepth,
-            depth(queue, port, pass.priority),
+            queue.depth(port, pass.priority),
         )?;
         self.set(machine, &mut standard, MetadataField::EgressPort, u128::from(port))?;
         self.set(machine, &mut standard, MetadataField::EgressSpec, 0)?;
@@ -392,6 +394,8 @@ impl Blocks {
             && machine.state.clone_sessions.contains_key(&session)
         {
             machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
+            machine.charge(headers.cells())?;
+            machine.charge_bytes(payload.len())?;
             let (clone_metadata, clone_standard) =
                 self.preserved(machine, &kept, &preserved, EGRESS_CLONE)?;
             let copy = Egress {
@@ -432,7 +436,7 @@ impl Blocks {
             let generation = generation + 1;
             let path = "recirculated";
             let again = Ingress { packet, port, metadata, standard, path, generation };
-            queue.push_back(Pass::Ingress(again));
+            queue.push(Pass::Ingress(again));
             return Ok(());
         }
         packet.truncate(bytes(effects.truncate).min(bytes(pass.truncated)));
@@ -454,6 +458,7 @@ impl Blocks {
         match preserved {
             Preserved::Nothing => {}
             Preserved::FieldList(list) => {
+                machine.charge(layout.size(self.type_of(1)?))?;
                 keep(layout, self.type_of(1)?, *list, kept.metadata, &mut metadata);
             }
             Preserved::Places(places) => {
@@ -490,35 +495,18 @@ struct Copy {
     port: u32,
 }
 
-/// What runs next: passes in order, but a port sends what has the highest priority first.
-fn next(queue: &mut VecDeque<Pass>) -> Option<Pass> {
-    let Some(Pass::Egress(front)) = queue.front() else { return queue.pop_front() };
-    let (mut best, mut highest) = (0, front.priority);
-    for (position, pass) in queue.iter().enumerate() {
-        if let Pass::Egress(other) = pass
-            && other.port == front.port
-            && other.priority > highest
-        {
-            (best, highest) = (position, other.priority);
-        }
-    }
-    queue.remove(best)
-}
-
-/// Packets that wait in a queue of a port.
-fn depth(queue: &VecDeque<Pass>, port: u32, priority: u128) -> u128 {
-    let waits = |pass: &&Pass| match pass {
-        Pass::Egress(pass) => pass.port == port && pass.priority == priority,
-        Pass::Ingress(_) => false,
-    };
-    queue.iter().filter(waits).count() as u128
-}
-
 fn bytes(most: Option<u64>) -> usize {
     most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
 }
 
 impl Egress {
+    /// Counts the work of a copy, which also waits in a queue until its turn comes.
+    fn charge(&self, machine: &Machine<'_>) -> Result<(), RunError> {
+        let cells = self.headers.cells() + self.metadata.cells() + self.standard.cells();
+        machine.charge(4 * cells)?;
+        machine.charge_bytes(4 * self.payload.len())
+    }
+
     fn copied(&self) -> Self {
         Self {
             headers: self.headers.clone(),

@@ -56,6 +56,8 @@ impl Machine<'_> {
         });
 
         let now = self.now;
+        let compared = self.state.tables.get(id.index()).map_or(0, |state| state.compared());
+        self.charge(compared)?;
         let state = self.state.tables.get_mut(id.index()).ok_or_else(|| damaged("table"))?;
         let found = state.lookup(&keys, now);
         self.lookups.push(Lookup { table: id, keys, entry: found, colors: Vec::new() });

@@ -11,15 +11,19 @@ impl Machine<'_> {
     /// The value of an expression. `Stop::Reject` only in parsers, for `next` and `last`.
     pub(crate) fn evaluate(&self, expression: &Expression) -> Result<Value, Stop> {
         match &expression.kind {
-            ExpressionKind::Constant(constant) => self
-                .layout
-                .constant(expression.type_id, constant)
-                .ok_or_else(|| damaged("constant")),
+            ExpressionKind::Constant(constant) => {
+                let value = self.layout.constant(expression.type_id, constant);
+                let value = value.ok_or_else(|| damaged("constant"))?;
+                self.charge(value.cells())?;
+                Ok(value)
+            }
             ExpressionKind::Read(place) => {
+                self.charge(self.layout.size(expression.type_id))?;
                 let place = self.resolve(place)?;
                 self.read(&place, expression.type_id)
             }
             _ => {
+                self.charge(self.layout.size(expression.type_id))?;
                 self.deeper()?;
                 let value = self.evaluate_operation(expression);
                 self.shallower();
@@ -65,6 +69,13 @@ impl Machine<'_> {
     ) -> Result<Value, Stop> {
         let left = self.evaluate(left)?;
         let right = self.evaluate(right)?;
+        if matches!(
+            operator,
+            BinaryOperator::Multiply | BinaryOperator::Divide | BinaryOperator::Modulo
+        ) {
+            // Each part of one number meets each part of the other.
+            self.charge(left.cells() * right.cells())?;
+        }
         binary(operator, &left, &right).ok_or_else(|| damaged("operands"))
     }
 

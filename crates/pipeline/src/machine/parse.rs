@@ -17,6 +17,7 @@ impl Machine<'_> {
         }
         let mut state_id = parser.start;
         for _ in 0..MAXIMUM_STATES {
+            self.count_step()?;
             let state = parser.states.get(state_id.index()).ok_or_else(|| damaged("state"))?;
             self.event(|_| Event::State { parser: parser.name.clone(), state: state.name.clone() });
             if let Flow::Exit = self.block(&state.body)? {
@@ -107,6 +108,7 @@ impl Machine<'_> {
 
     fn in_value_set(&self, values: &[Value], position: usize) -> Result<bool, Stop> {
         let members = self.state.value_sets.get(position).ok_or_else(|| damaged("value set"))?;
+        self.charge(members.len() as u64)?;
         let mut patterns = Vec::new();
         for value in values {
             value.each_pattern(&mut |bits| patterns.push(bits.clone()));
@@ -133,6 +135,7 @@ impl Machine<'_> {
         if varbits.is_some_and(|width| width % 8 != 0) {
             return Err(self.layout.reject(CoreError::ParserInvalidArgument));
         }
+        self.charge(self.layout.size(header_type))?;
         let mut cursor = self.cursor;
         let value = self.read_packet(header_type, &mut cursor, varbits.unwrap_or(0))?;
         if varbits.is_some_and(|width| width > self.largest_varbit(header_type)) {
@@ -222,6 +225,7 @@ impl Machine<'_> {
     }
 
     pub(super) fn lookahead(&mut self, result: &Place, type_id: TypeId) -> Result<(), Stop> {
+        self.charge(self.layout.size(type_id))?;
         let mut cursor = self.cursor;
         let value = self.read_packet(type_id, &mut cursor, 0)?;
         let result = self.resolve(result)?;

@@ -73,6 +73,7 @@ impl Machine<'_> {
                 self.write(&place, value)?;
             }
             StatementKind::Reset(place) => {
+                self.charge_place(place)?;
                 let place = self.resolve(place)?;
                 self.update(&place, Value::clear)?;
             }
@@ -102,6 +103,8 @@ impl Machine<'_> {
                 self.event(|machine| Event::Emit {
                     value: machine.layout.render(&value, expression.type_id),
                 });
+                // What was emitted stays until the packet has left.
+                self.charge(4 * self.layout.size(expression.type_id))?;
                 value.emit(&mut self.emitted, &mut self.emitted_used);
             }
             StatementKind::Verify { condition, error } => {
@@ -114,10 +117,12 @@ impl Machine<'_> {
             }
             StatementKind::SetValidity { header, valid } => self.set_validity(header, *valid)?,
             StatementKind::PushFront { stack, count } => {
+                self.charge_place(stack)?;
                 let stack = self.resolve(stack)?;
                 self.update(&stack, |stack| push_front(stack, *count))?;
             }
             StatementKind::PopFront { stack, count } => {
+                self.charge_place(stack)?;
                 let stack = self.resolve(stack)?;
                 self.update(&stack, |stack| pop_front(stack, *count))?;
             }
@@ -127,6 +132,7 @@ impl Machine<'_> {
     }
 
     fn set_validity(&mut self, header: &Place, valid: bool) -> Result<(), Stop> {
+        self.charge_place(header)?;
         let header = self.resolve(header)?;
         let mut change = 0;
         self.update(&header, |header| {
@@ -207,6 +213,7 @@ impl Machine<'_> {
         let found = self.evaluate(subject)?;
         for case in cases {
             for value in &case.values {
+                self.charge(self.layout.size(subject.type_id))?;
                 let wanted = self.layout.constant(subject.type_id, value);
                 if wanted.ok_or_else(|| damaged("case"))?.language_equal(&found) {
                     return Ok(Some(&case.body));
@@ -275,6 +282,7 @@ impl Machine<'_> {
                 Argument::In(expression) => self.evaluate(expression)?,
                 Argument::InOut(place) => {
                     let place = self.resolve(place)?;
+                    self.charge(self.layout.size(formal.type_id))?;
                     let value = self.read(&place, formal.type_id)?;
                     outputs.push((formal.variable, place));
                     value
@@ -306,6 +314,8 @@ impl Machine<'_> {
 
     fn copy_arguments_out(&mut self, outputs: Vec<(VariableId, Resolved)>) -> Result<(), Stop> {
         for (variable, place) in outputs {
+            let parameter = self.layout.program.variables.get(variable.index());
+            self.charge(parameter.map_or(1, |variable| self.layout.size(variable.type_id)))?;
             let value = self.variable(variable)?.clone();
             self.write(&place, value)?;
         }
@@ -324,7 +334,12 @@ impl Machine<'_> {
             .collect()
     }
 
-    fn count_step(&mut self) -> Result<(), RunError> {
+    /// Counts the work of changing all of a place.
+    fn charge_place(&self, place: &Place) -> Result<(), RunError> {
+        self.charge(self.place_type(place).map_or(1, |type_id| self.layout.size(type_id)))
+    }
+
+    pub(super) fn count_step(&mut self) -> Result<(), RunError> {
         self.steps += 1;
         if self.steps > super::MAXIMUM_STEPS {
             return Err(RunError::StepLimit(super::MAXIMUM_STEPS));

@@ -80,6 +80,19 @@ fn random_packets_are_processed_or_dropped() {
     assert!(left > 500 && shortest == 0, "{left} packets left, the shortest of {shortest} bytes");
 }
 
+/// What a statement copies counts, not the statement alone.
+#[test]
+fn large_values_are_not_copied_without_end() {
+    let mut switch = V1model {
+        declarations: "header B { bit<2048> v; } struct H { B[4096] one; B[4096] other; } struct M {}",
+        ingress: "apply { for (bit<32> i = 0; i < 300000; i = i + 1) { h.one = h.other; } }",
+        ..V1model::default()
+    }
+    .load();
+    let error = switch.process(0, &[0; 60], Duration::ZERO).expect_err("300,000 times a megabyte");
+    assert!(matches!(error, RunError::WorkLimit(_)), "{error}");
+}
+
 #[test]
 fn our_programs_survive_random_packets() {
     println!("seed {SEED:#x}");

@@ -168,6 +168,15 @@ fn a_packet_that_never_ends_is_an_error() {
     assert!(matches!(error, RunError::PassLimit(_)));
 }
 
+/// Thousands of copies wait at a time: none of them is looked at for each other one.
+#[test]
+fn a_large_group_costs_in_proportion() {
+    let mut switch = program("apply { s.mcast_grp = 1; }", "");
+    switch.set_multicast_group(1, (0..8_000).map(|port| replica(port, 1)).collect());
+    let outputs = outputs(&mut switch, 0, &[0; 3]);
+    assert!(outputs.iter().map(|(port, _)| *port).eq(0..8_000));
+}
+
 #[test]
 fn truncation_and_packet_length() {
     let egress = "apply { truncate(4); h.r.b = (bit<8>)s.packet_length; }";

@@ -1,0 +1,116 @@
+//! The packets of one packet that wait for their pass.
+//!
+//! Passes run in order, but a port sends what has the highest priority first. Both what comes next
+//! and how long a queue is are looked up: one packet may become tens of thousands that wait.
+
+use super::{Egress, Ingress};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+pub(super) enum Pass {
+    Ingress(Ingress),
+    Egress(Box<Egress>),
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    /// In the order in which they came.
+    passes: BTreeMap<u64, Pass>,
+    arrived: u64,
+    /// What waits for each port: the largest priority first, then in order.
+    ports: HashMap<u32, BTreeSet<(Reverse<u128>, u64)>>,
+    /// How many wait in each queue of a port.
+    depths: HashMap<(u32, u128), u128>,
+}
+
+impl Queue {
+    pub(super) fn push(&mut self, pass: Pass) {
+        if let Pass::Egress(egress) = &pass {
+            let waiting = self.ports.entry(egress.port).or_default();
+            waiting.insert((Reverse(egress.priority), self.arrived));
+            *self.depths.entry((egress.port, egress.priority)).or_default() += 1;
+        }
+        self.passes.insert(self.arrived, pass);
+        self.arrived += 1;
+    }
+
+    /// Takes what runs next.
+    pub(super) fn next(&mut self) -> Option<Pass> {
+        let (front, pass) = self.passes.first_key_value()?;
+        let mut chosen = *front;
+        if let Pass::Egress(egress) = pass
+            && let Some(waiting) = self.ports.get_mut(&egress.port)
+            && let Some((_, arrived)) = waiting.pop_first()
+        {
+            chosen = arrived;
+        }
+        let pass = self.passes.remove(&chosen)?;
+        if let Pass::Egress(egress) = &pass
+            && let Some(depth) = self.depths.get_mut(&(egress.port, egress.priority))
+        {
+            *depth = depth.saturating_sub(1);
+        }
+        Some(pass)
+    }
+
+    /// Packets that wait in a queue of a port.
+    pub(super) fn depth(&self, port: u32, priority: u128) -> u128 {
+        self.depths.get(&(port, priority)).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+
+    fn egress(port: u32, priority: u128, length: u64) -> Pass {
+        let nothing = || Value::Struct(Vec::new());
+        Pass::Egress(Box::new(Egress {
+            port,
+            headers: nothing(),
+            metadata: nothing(),
+            standard: nothing(),
+            payload: Vec::new(),
+            length,
+            received_length: 0,
+            ingress_port: 0,
+            most: None,
+            truncated: None,
+            priority,
+            path: "normal",
+            generation: 0,
+        }))
+    }
+
+    fn order(queue: &mut Queue) -> Vec<u64> {
+        std::iter::from_fn(|| queue.next())
+            .map(|pass| match pass {
+                Pass::Egress(egress) => egress.length,
+                Pass::Ingress(ingress) => ingress.packet.len() as u64,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_port_sends_the_highest_priority_first() {
+        let mut queue = Queue::default();
+        for (number, (port, priority)) in
+            [(1, 0), (2, 0), (1, 3), (1, 3), (2, 1)].iter().enumerate()
+        {
+            queue.push(egress(*port, *priority, number as u64));
+        }
+        assert_eq!((queue.depth(1, 3), queue.depth(1, 0), queue.depth(3, 0)), (2, 1, 0));
+        assert_eq!(order(&mut queue), [2, 3, 0, 4, 1]);
+        assert_eq!(queue.depth(1, 3), 0);
+    }
+
+    /// A hundred thousand that wait are sorted in no time; to look at all for each is minutes.
+    #[test]
+    fn many_wait_in_order() {
+        let mut queue = Queue::default();
+        (0..100_000).for_each(|number| queue.push(egress(1, 0, number)));
+        assert_eq!(queue.depth(1, 0), 100_000);
+        assert!(order(&mut queue).into_iter().eq(0..100_000));
+    }
+}
