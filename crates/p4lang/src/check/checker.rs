@@ -106,7 +106,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         diagnostics: &'run mut Diagnostics,
     ) -> Self {
         Self {
-            out: Checked::new(program),
+            out: Checked::new(program, sources),
             sources,
             diagnostics,
             scopes: vec![Scope::default()],

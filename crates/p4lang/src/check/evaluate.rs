@@ -7,15 +7,14 @@
 
 use num_bigint::BigInt;
 
+use super::budget::{self, LARGEST_INTEGER};
 use super::size::MOST_PARTS;
 use super::{Builtin, Callee, Checked, Constant, Environment, Node, Resolution, Type};
 use crate::ast::{
     self, BinaryOperator, DeclarationId, DeclarationKind, Expression, ExpressionKind, UnaryOperator,
 };
+use crate::source::Span;
 use ir::bits::Bits;
-
-/// An `int` larger than this many bits is not computed.
-const LARGEST_INTEGER: u64 = 1 << 17;
 
 /// Constants refer to constants that refer to constants: at most this deep.
 const DEEPEST: u32 = 1000;
@@ -166,6 +165,12 @@ impl Evaluator<'_, '_> {
         ty.substitute(&self.environment.types)
     }
 
+    fn default(&self, ty: &Type, span: Span) -> Option<Constant> {
+        let value = self.checked.default_value(ty)?;
+        self.checked.budget.spend(budget::size(&value), span)?;
+        Some(value)
+    }
+
     fn converted(&self, expression: &Expression, depth: u32) -> Option<Constant> {
         if depth > DEEPEST {
             return None;
@@ -175,7 +180,7 @@ impl Evaluator<'_, '_> {
         };
         let target = self.ty(target);
         match &expression.kind {
-            ExpressionKind::DefaultValue => self.checked.default_value(&target),
+            ExpressionKind::DefaultValue => self.default(&target, expression.span),
             ExpressionKind::List { elements, default_rest } => {
                 let mut values = elements
                     .iter()
@@ -184,7 +189,7 @@ impl Evaluator<'_, '_> {
                 if default_rest.is_some() {
                     let types = self.part_types(&target);
                     for ty in types.iter().skip(values.len()) {
-                        values.push(self.checked.default_value(ty)?);
+                        values.push(self.default(ty, expression.span)?);
                     }
                 }
                 Some(Constant::Composite(values))
@@ -203,7 +208,7 @@ impl Evaluator<'_, '_> {
                     .iter()
                     .map(|(name, ty)| match fields.iter().find(|field| field.name.text == *name) {
                         Some(field) => self.converted(&field.value, depth + 1),
-                        None if default_rest.is_some() => self.checked.default_value(ty),
+                        None if default_rest.is_some() => self.default(ty, expression.span),
                         None => None,
                     })
                     .collect::<Option<_>>()
@@ -229,13 +234,21 @@ impl Evaluator<'_, '_> {
     }
 
     fn own(&self, expression: &Expression, depth: u32) -> Option<Constant> {
+        let spend = |units| self.checked.budget.spend(units, expression.span);
         if let Some(value) = self.checked.constants.get(&expression.id) {
+            spend(budget::size(value))?;
             return Some(value.clone());
         }
         if depth > DEEPEST {
             return None;
         }
-        let next = depth + 1;
+        spend(1)?;
+        let value = self.computed(expression, depth + 1)?;
+        spend(budget::size(&value))?;
+        Some(value)
+    }
+
+    fn computed(&self, expression: &Expression, next: u32) -> Option<Constant> {
         match &expression.kind {
             ExpressionKind::Boolean(value) => Some(Constant::Bool(*value)),
             ExpressionKind::Integer(literal) => {
@@ -291,7 +304,9 @@ impl Evaluator<'_, '_> {
                     }
                     _ => {}
                 }
-                binary(*operator, &left, &self.converted(right, next)?)
+                let right = self.converted(right, next)?;
+                self.can_be_computed(*operator, &left, &right, expression.span)?;
+                binary(*operator, &left, &right)
             }
             ExpressionKind::Conditional { condition, then, otherwise } => {
                 let chosen =
@@ -311,6 +326,44 @@ impl Evaluator<'_, '_> {
             ExpressionKind::InvalidHeader => Some(Constant::Invalid),
             ExpressionKind::Call { arguments, .. } => self.call(expression, arguments, next),
             _ => None,
+        }
+    }
+
+    /// Pays for what is larger than its operands; `None` if it is too large.
+    fn can_be_computed(
+        &self,
+        operator: BinaryOperator,
+        left: &Constant,
+        right: &Constant,
+        span: Span,
+    ) -> Option<()> {
+        let budget = &self.checked.budget;
+        match (operator, left, right) {
+            (BinaryOperator::Concatenate, Constant::String(left), Constant::String(right)) => {
+                budget.spend((left.len() + right.len()) as u64 / 8, span)
+            }
+            (BinaryOperator::Concatenate, _, _) => match (bits_of(left), bits_of(right)) {
+                (Some(left), Some(right)) => {
+                    budget.integer(u64::from(left.width()) + u64::from(right.width()), span)
+                }
+                _ => Some(()),
+            },
+            (BinaryOperator::Multiply, Constant::Integer(left), _) => {
+                let right = right.to_integer()?;
+                budget.integer(left.bits().saturating_add(right.bits()), span)
+            }
+            (BinaryOperator::ShiftLeft, Constant::Integer(left), _) if left.bits() > 0 => {
+                let amount = right.to_integer()?;
+                if amount.sign() == num_bigint::Sign::Minus {
+                    return Some(());
+                }
+                let amount = u64::try_from(amount).unwrap_or(u64::MAX);
+                budget.integer(left.bits().saturating_add(amount), span)
+            }
+            (BinaryOperator::Add | BinaryOperator::Subtract, Constant::Integer(left), _) => {
+                budget.integer(left.bits().max(right.to_integer()?.bits()), span)
+            }
+            _ => Some(()),
         }
     }
 
@@ -508,12 +561,7 @@ fn integers(operator: BinaryOperator, left: &Constant, right: &Constant) -> Opti
     let result = match operator {
         BinaryOperator::Add => left + right,
         BinaryOperator::Subtract => left - right,
-        BinaryOperator::Multiply => {
-            if left.bits() + right.bits() > LARGEST_INTEGER {
-                return None;
-            }
-            left * right
-        }
+        BinaryOperator::Multiply => left * right,
         BinaryOperator::Divide | BinaryOperator::Modulo => {
             if negative(left) || negative(&right) || right == BigInt::ZERO {
                 return None;
@@ -521,6 +569,9 @@ fn integers(operator: BinaryOperator, left: &Constant, right: &Constant) -> Opti
             if operator == BinaryOperator::Divide { left / right } else { left % right }
         }
         BinaryOperator::ShiftLeft => {
+            if left.bits() == 0 {
+                return Some(Constant::Integer(BigInt::ZERO));
+            }
             let amount = u64::try_from(right).ok()?;
             if amount.saturating_add(left.bits()) > LARGEST_INTEGER {
                 return None;

@@ -14,6 +14,7 @@
 mod add_on_miss;
 mod annotation;
 mod arguments;
+mod budget;
 mod call;
 mod checker;
 mod constant;
@@ -72,7 +73,12 @@ pub fn check<'program>(
 ) -> Checked<'program> {
     let mut checker = checker::Checker::new(program, sources, diagnostics);
     checker.program();
-    checker.out
+    let problem = checker.out.budget.take_problem();
+    let out = checker.out;
+    if let Some(problem) = problem {
+        diagnostics.push(problem);
+    }
+    out
 }
 
 /// What is known about a checked program, by the numbers of the syntax tree.
@@ -96,6 +102,8 @@ pub struct Checked<'program> {
     errors: Vec<DeclarationId>,
     enum_values: HashMap<DeclarationId, Bits>,
     main: Option<DeclarationId>,
+    /// What constants may still cost.
+    pub(crate) budget: budget::Budget,
 }
 
 /// `T.apply(arguments)` with a type (§14.5): a nameless instance, applied.
@@ -108,7 +116,8 @@ pub struct DirectApplication {
 }
 
 impl<'program> Checked<'program> {
-    fn new(program: &'program ast::Program) -> Self {
+    fn new(program: &'program ast::Program, sources: &SourceMap) -> Self {
+        let bytes = sources.files().iter().map(|file| file.text().len() as u64).sum();
         Self {
             program,
             index: Index::new(program),
@@ -126,6 +135,7 @@ impl<'program> Checked<'program> {
             errors: Vec::new(),
             enum_values: HashMap::new(),
             main: None,
+            budget: budget::Budget::new(bytes),
         }
     }
 

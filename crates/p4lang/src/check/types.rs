@@ -154,6 +154,24 @@ impl Type {
         })
     }
 
+    /// How many parts the type has once type parameters are replaced; `None` if it is then huge.
+    pub(crate) fn parts_with(&self, bindings: &Bindings) -> Option<u32> {
+        let mut parts = 0_u32;
+        let huge = self.any(&mut |ty| {
+            parts += 1;
+            if let Self::Variable(parameter) = ty
+                && let Some(bound) = bindings.get(*parameter)
+            {
+                bound.any(&mut |_| {
+                    parts += 1;
+                    parts > LARGEST
+                });
+            }
+            parts > LARGEST
+        });
+        (!huge).then_some(parts)
+    }
+
     /// Whether an expression of this type is data or an object, not a table, a function or a type.
     pub(super) fn is_value(&self) -> bool {
         !matches!(

@@ -288,9 +288,14 @@ impl<'a> Lowering<'a> {
         objects: &[(ast::DeclarationId, Entity)],
     ) -> ir::Function {
         let name = declaration.name.text.to_string();
+        let nothing =
+            |name| ir::Function { name, parameters: vec![], return_type: None, body: vec![] };
         let DeclarationKind::Function { prototype, body } = &declaration.kind else {
-            return ir::Function { name, parameters: Vec::new(), return_type: None, body: vec![] };
+            return nothing(name);
         };
+        if self.count_elements(super::ELEMENTS_OF_INSTANCE) {
+            return nothing(name);
+        }
         for (parameter, ty) in prototype.type_parameters.iter().zip(&key.type_arguments) {
             self.scope.environment.types.bind(parameter.id, ty.clone());
         }

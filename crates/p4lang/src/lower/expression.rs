@@ -9,6 +9,7 @@ use ir::{self, BinaryOperator, Expression, Place, UnaryOperator, Value};
 impl<'a> Lowering<'a> {
     /// The value of an expression as its context wants it.
     pub(super) fn expression(&mut self, expression: &'a ast::Expression) -> Expression {
+        self.count_elements(1);
         let own = self.concrete(self.checked.type_of(expression.id));
         let wanted = self.checked.conversion(expression.id).map(|ty| self.concrete(ty));
         let target = wanted.unwrap_or_else(|| own.clone());

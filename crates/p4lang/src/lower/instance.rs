@@ -364,6 +364,9 @@ impl<'a> Lowering<'a> {
         name: String,
         annotations: Vec<ir::Annotation>,
     ) -> Option<Entity> {
+        if self.count_elements(super::ELEMENTS_OF_INSTANCE) {
+            return None;
+        }
         // In a generic control, the type arguments may be its own parameters.
         let object = self.concrete(object);
         let named = object.named()?;

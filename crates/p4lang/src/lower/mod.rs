@@ -45,12 +45,36 @@ pub fn lower(
         lowering.program(main);
         add_on_miss::resolve_added_actions(&mut lowering.program);
     }
-    let failed = !lowering.problems.is_empty();
+    if let Some(problem) = checked.budget.take_problem() {
+        // What follows from it is not said.
+        lowering.problems = vec![problem];
+    }
+    if lowering.is_exhausted() {
+        let main = checked.main().and_then(|main| checked.index.get_declaration(main));
+        lowering.problems.extend(main.map(|main| {
+            Diagnostic::error(
+                "program-too-large",
+                main.span,
+                format!(
+                    "the program has more than {MOST_ELEMENTS} statements, expressions and variables, when each \
+                     instance and each use of a generic function is counted"
+                ),
+            )
+            .note("a control that instantiates another one twice doubles it")
+        }));
+    }
+    let failed = !lowering.problems.is_empty() || lowering.is_exhausted();
     for problem in lowering.problems {
         diagnostics.push(problem);
     }
     (!failed).then_some(lowering.program)
 }
+
+/// Statements, expressions, variables and instances that a program may become. They grow exponentially with the
+/// text: each instance of a control has its own.
+const MOST_ELEMENTS: u32 = 1 << 20;
+/// What an instance, or a function for other types, counts beside what is in it.
+const ELEMENTS_OF_INSTANCE: u32 = 64;
 
 /// What a name stands for in an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -152,6 +176,8 @@ struct Lowering<'a> {
     nameless_externs: Vec<NamelessExtern<'a>>,
     usages: HashMap<DeclarationId, std::rc::Rc<usage::Usage>>,
     effects: HashMap<ast::ExpressionId, bool>,
+    /// See [`MOST_ELEMENTS`].
+    elements: u32,
 }
 
 impl<'a> Lowering<'a> {
@@ -187,12 +213,23 @@ impl<'a> Lowering<'a> {
             nameless_externs: Vec::new(),
             usages: HashMap::new(),
             effects: HashMap::new(),
+            elements: 0,
         }
     }
 
     /// Says that something cannot be lowered.
     fn problem(&mut self, span: Span, message: impl Into<String>) {
         self.problems.push(Diagnostic::error("unsupported", span, message));
+    }
+
+    /// Counts what is made; true once that is too much, and then nothing more is to be made.
+    fn count_elements(&mut self, count: u32) -> bool {
+        self.elements = self.elements.saturating_add(count);
+        self.is_exhausted()
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.elements > MOST_ELEMENTS
     }
 
     fn entity(&self, id: DeclarationId) -> Option<Entity> {
@@ -216,6 +253,7 @@ impl<'a> Lowering<'a> {
 
     /// A new variable.
     fn variable(&mut self, name: &str, type_id: ir::TypeId) -> ir::VariableId {
+        self.count_elements(1);
         let id = ir::VariableId(self.program.variables.len() as u32);
         self.program.variables.push(ir::Variable { name: name.to_owned(), type_id });
         id
@@ -246,6 +284,9 @@ impl<'a> Lowering<'a> {
 
     /// Appends a statement.
     fn emit(&mut self, span: Span, kind: ir::StatementKind) {
+        if self.count_elements(1) {
+            return;
+        }
         let location = self.location(span);
         self.block.push(ir::Statement { location, kind });
     }

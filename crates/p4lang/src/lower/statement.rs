@@ -30,6 +30,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn statement(&mut self, statement: &'a Statement) {
+        if self.is_exhausted() {
+            return;
+        }
         let span = statement.span;
         match &statement.kind {
             StatementKind::Empty => {}

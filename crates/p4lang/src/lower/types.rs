@@ -9,7 +9,14 @@ use ir::bits::Bits;
 impl Lowering<'_> {
     /// The type with this scope's type parameters put in.
     pub(super) fn concrete(&self, ty: &Type) -> Type {
-        ty.substitute(&self.scope.environment.types)
+        let bindings = &self.scope.environment.types;
+        match ty.parts_with(bindings) {
+            Some(_) => ty.substitute(bindings),
+            None => {
+                self.checked.budget.huge_type();
+                Type::Unknown
+            }
+        }
     }
 
     pub(super) fn bool_type(&mut self) -> ir::TypeId {
@@ -119,6 +126,8 @@ impl Lowering<'_> {
     }
 
     fn unnamed_composite(&mut self, kind: ir::CompositeKind, fields: Vec<ir::Field>) -> ir::TypeId {
+        // They are searched one by one.
+        self.count_elements(self.program.types.composites.len() as u32 / 8);
         let known =
             self.program.types.composites.iter().position(|known| {
                 known.kind == kind && known.fields == fields && is_unnamed(known)

@@ -4,6 +4,9 @@ use num_bigint::BigUint;
 
 use crate::ast::{IntegerLiteral, IntegerWidth};
 
+/// More digits than any number has that can be computed with: reading them takes the square of their number.
+const MOST_DIGITS: usize = 1 << 17;
+
 /// The value of an integer literal, or what is wrong with it.
 pub(super) fn integer(text: &str) -> Result<IntegerLiteral, String> {
     let (width, digits) = match text.find(['w', 's']) {
@@ -28,6 +31,9 @@ pub(super) fn integer(text: &str) -> Result<IntegerLiteral, String> {
     let plain: Vec<u8> = digits.bytes().filter(|byte| *byte != b'_').collect();
     if let Some(wrong) = plain.iter().find(|byte| !char::from(**byte).is_digit(u32::from(base))) {
         return Err(format!("`{}` is no digit of a number in base {base}", char::from(*wrong)));
+    }
+    if plain.len() > MOST_DIGITS {
+        return Err(format!("this number has more than {MOST_DIGITS} digits"));
     }
     let value = BigUint::parse_bytes(&plain, u32::from(base))
         .ok_or_else(|| "this number has no digits".to_owned())?;
