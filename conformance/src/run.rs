@@ -43,6 +43,7 @@ impl ProbeRun {
             command: Vec::new(),
             configuration: resolved.values(),
             notes: Vec::new(),
+            ports: None,
             live: live.clone(),
             interrupt: interrupt.clone(),
         };

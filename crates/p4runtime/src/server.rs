@@ -26,6 +26,7 @@ use tonic::Status;
 
 pub use self::handle::{
     DeviceHandle, DeviceObserver, NoObserver, PacketIn, PacketInError, PacketInMetadata,
+    PacketOutRefusal,
 };
 use self::{routes::Routes, service::Service};
 use crate::gnmi::{GnmiServer, Ports};

@@ -3,18 +3,17 @@
 //! The reference controllers run as processes of their own, as any other controller would, so that
 //! their use of the host is measured apart from the probe's.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
-use probe::config::{DeviceAddress, Origin, Resolved, Settings};
+use probe::config::{Origin, Resolved, Settings};
 use probe::outcome::{Completion, RunResult};
-use probe::{Live, RunContext};
+use probe::{HeldPorts, Live, RunContext};
 use report::RunDirectory;
 
-use crate::embedded::{Controller, free_port};
+use crate::embedded::Controller;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::probe::{Keeper, show};
@@ -62,16 +61,19 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let mut whole: Option<(RunResult, Resolved)> = None;
     for part in [Part::OpenFlow, Part::P4Runtime] {
-        let controller = part.controller()?;
-        let resolved = part.settings(&controller)?;
+        let ports = part.ports()?;
+        let controller = part.controller(&ports)?;
+        let resolved = part.settings(Some(&controller))?;
         let context = RunContext {
             command: std::env::args().collect(),
             configuration: resolved.values(),
             notes: Vec::new(),
+            ports: Some(ports),
             live: live.clone(),
             interrupt: interrupt.clone(),
         };
-        let result = probe::run(&resolved.config, context, &mut watcher).map_err(Failure::run)?;
+        let result = probe::run(&resolved.config, context, &mut watcher)
+            .map_err(|error| Failure::of_probe(&error))?;
         whole = Some(match whole {
             None => (result, resolved),
             Some((first, resolved)) => (join(first, result), resolved),
@@ -117,32 +119,29 @@ enum Part {
 }
 
 impl Part {
+    /// The ports of the switches, before anybody dials them.
+    fn ports(self) -> Result<HeldPorts, Failure> {
+        HeldPorts::take(&self.settings(None)?.config, true).map_err(Failure::run)
+    }
+
     /// Starts the reference controller of this part.
-    fn controller(self) -> Result<Controller, Failure> {
+    fn controller(self, ports: &HeldPorts) -> Result<Controller, Failure> {
         match self {
             Self::OpenFlow => Controller::openflow("reactive", &[]),
             Self::P4Runtime => {
-                // All switches are behind one port, told apart by their device ids.
-                let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
-                let devices: Vec<DeviceAddress> = (1..=u64::from(SWITCHES))
-                    .map(|device_id| DeviceAddress {
-                        device_id,
-                        number: device_id,
-                        listen: address,
-                        dial: address,
-                    })
-                    .collect();
-                Controller::p4runtime("reactive", &devices, &[])
+                let mut config = self.settings(None)?.config;
+                ports.apply(&mut config);
+                Controller::p4runtime("reactive", &probe::device_addresses(&config), &[])
             }
         }
     }
 
-    /// What is measured against it.
-    fn settings(self, controller: &Controller) -> Result<Resolved, Failure> {
+    /// What is measured, against a controller once it runs.
+    fn settings(self, controller: Option<&Controller>) -> Result<Resolved, Failure> {
         let mut settings = Settings::new();
-        let port = controller.port().to_string();
-        let address = format!("127.0.0.1:{port}");
-        let process = format!("pid:{}", controller.process_id());
+        let address = format!("127.0.0.1:{}", controller.map_or(0, Controller::port).max(1));
+        let process =
+            controller.map_or("none".to_owned(), |known| format!("pid:{}", known.process_id()));
         let switches = SWITCHES.to_string();
         let common = [
             ("switches.count", switches.as_str()),
@@ -155,19 +154,19 @@ impl Part {
             ("timing.settle", "300ms"),
             ("controller.process", &process),
         ];
-        let own: [(&str, &str); 3] = match self {
-            Self::OpenFlow => [
+        let own: &[(&str, &str)] = match self {
+            Self::OpenFlow => &[
                 ("protocol", "openflow13"),
                 ("controller.address", &address),
                 ("traffic.arrivals", "exponential"),
             ],
-            Self::P4Runtime => [
+            Self::P4Runtime => &[
                 ("protocol", "p4runtime"),
-                ("p4runtime.first-port", &port),
+                // All switches are behind one port, told apart by their device ids.
                 ("p4runtime.devices-per-port", &switches),
             ],
         };
-        for (key, value) in common.into_iter().chain(own) {
+        for (key, value) in common.iter().chain(own) {
             settings.set(key, value, Origin::Flag);
         }
         settings.resolve().map_err(Failure::run)

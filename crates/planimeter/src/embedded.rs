@@ -4,7 +4,7 @@
 //! that of any other controller would be.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use probe::config::DeviceAddress;
@@ -87,12 +87,6 @@ fn start(application: &str, arguments: &[String]) -> Result<(Child, String), Fai
 fn listening_port(line: &str) -> Option<u16> {
     let address: SocketAddr = line.split_whitespace().find_map(|word| word.parse().ok())?;
     Some(address.port())
-}
-
-/// A port of the loopback address that nobody uses now.
-pub(crate) fn free_port() -> Result<u16, Failure> {
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(Failure::run)?;
-    Ok(listener.local_addr().map_err(Failure::run)?.port())
 }
 
 #[cfg(test)]

@@ -10,7 +10,13 @@ pub(crate) enum Failure {
     Input(String),
     /// Something around the measurement went wrong.
     Run(String),
+    /// Who is to be measured could not be reached.
+    OutOfReach(String),
 }
+
+/// Exit status where the controller could not be reached, so that a script can tell a controller
+/// that is not there from one that is too slow.
+pub(crate) const OUT_OF_REACH: u8 = 3;
 
 impl Failure {
     pub(crate) fn input(cause: impl fmt::Display) -> Self {
@@ -21,10 +27,20 @@ impl Failure {
         Self::Run(cause.to_string())
     }
 
+    /// The failure of a probe run.
+    pub(crate) fn of_probe(error: &probe::RunError) -> Self {
+        match error {
+            _ if error.is_input() => Self::input(error),
+            _ if error.is_out_of_reach() => Self::OutOfReach(error.to_string()),
+            _ => Self::run(error),
+        }
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Input(_) => 2,
             Self::Run(_) => 1,
+            Self::OutOfReach(_) => OUT_OF_REACH,
         })
     }
 }
@@ -32,7 +48,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(text) | Self::Run(text) => f.write_str(text),
+            Self::Input(text) | Self::Run(text) | Self::OutOfReach(text) => f.write_str(text),
         }
     }
 }

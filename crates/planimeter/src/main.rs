@@ -1,7 +1,7 @@
 //! The command: one module per verb, nothing but arguments and wiring.
 //!
 //! Exit status: 0 done, 1 the measured thing failed its thresholds or a check, 2 the input was
-//! wrong.
+//! wrong, 3 the controller to be measured could not be reached; 130 interrupted.
 
 mod bound;
 mod compile;
@@ -69,7 +69,8 @@ fn command() -> Command {
         .about("Measures programmable networks and turns what it measured into guarantees.")
         .after_help(
             "Exit status: 0 done; 1 the measured thing failed its thresholds or a check; \
-             2 the input was wrong.",
+             2 the input was wrong; 3 the controller to be measured could not be reached; \
+             130 interrupted.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)

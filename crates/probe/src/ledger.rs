@@ -101,6 +101,8 @@ pub(crate) struct SwitchLedger {
     base: u64,
     answered: BitVector,
     given_up: u64,
+    /// Packet-ins that were given up and have no answer to this day.
+    written_off: u64,
     /// Packet-ins that left, and first answers to them, over the whole trial.
     left: u64,
     first_answers: u64,
@@ -234,6 +236,8 @@ impl SwitchLedger {
         let frees_place = sequence >= self.given_up;
         if frees_place {
             self.in_loop = self.in_loop.saturating_sub(1);
+        } else {
+            self.written_off = self.written_off.saturating_sub(1);
         }
         Answer::First { frees_place }
     }
@@ -262,6 +266,7 @@ impl SwitchLedger {
             self.given_up = sequence + 1;
         }
         self.in_loop = self.in_loop.saturating_sub(freed);
+        self.written_off += u64::from(freed);
         freed
     }
 
@@ -270,9 +275,10 @@ impl SwitchLedger {
         self.in_loop
     }
 
-    /// Packet-ins that left and have no answer.
+    /// Packet-ins that left, have no answer, and were not given up: a closed loop never has more
+    /// than its window allows.
     pub(crate) fn outstanding(&self) -> u64 {
-        self.left - self.first_answers
+        self.left - self.first_answers - self.written_off
     }
 
     /// First answers over the whole trial.
@@ -503,12 +509,13 @@ mod tests {
         let second = send(&mut ledger, &mut tally, 101, 101);
         ledger.answer(&mut tally, second, 105);
         send(&mut ledger, &mut tally, 130, 130);
-        assert_eq!(ledger.in_loop(), 2);
+        assert_eq!((ledger.in_loop(), ledger.outstanding()), (2, 2));
         assert_eq!(ledger.give_up(120), 1);
         assert_eq!(ledger.give_up(120), 0);
-        assert_eq!(ledger.in_loop(), 1);
+        assert_eq!((ledger.in_loop(), ledger.outstanding()), (1, 1));
         assert_eq!(ledger.answer(&mut tally, first, 140), Answer::First { frees_place: false });
-        assert_eq!(ledger.in_loop(), 1);
+        assert_eq!((ledger.in_loop(), ledger.outstanding()), (1, 1));
+        assert_eq!(ledger.counts().lost, 1);
     }
 
     #[test]

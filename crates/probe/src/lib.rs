@@ -28,6 +28,8 @@ pub mod usage;
 
 pub use cores::{beside_engine, leaves_a_core};
 pub use engine::control::{Live, Phase};
-pub use engine::p4runtime::{addresses as device_addresses, fit_to_file_limit};
+pub use engine::p4runtime::{
+    HeldPorts, PortsError, addresses as device_addresses, fit_to_file_limit,
+};
 pub use run::{RunContext, RunError, Watcher, run};
 pub use trial::{TrialError, serve};

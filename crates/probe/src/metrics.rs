@@ -235,9 +235,10 @@ impl Metric {
         Self::all().find(|metric| metric.name == name)
     }
 
-    /// Its value in a trial; absent without samples, and in a trial that failed.
+    /// Its value in a trial; absent without samples, and in a trial that failed or ended before its
+    /// measure window began.
     pub fn of(&self, trial: &Trial) -> Option<f64> {
-        if matches!(trial.completion, Completion::Failed { .. }) {
+        if matches!(trial.completion, Completion::Failed { .. }) || trial.measured_s <= 0.0 {
             return None;
         }
         (self.read)(trial).filter(|value| value.is_finite())

@@ -235,6 +235,10 @@ pub struct Counts {
     /// Messages that could not be decoded over the whole trial, among them packet-outs whose
     /// metadata does not fit the pipeline (P4Runtime).
     pub malformed: u64,
+    /// Packet-outs over the whole trial that a switch did not take, whatever they hold: it had no
+    /// pipeline yet, or their sender was not its primary (P4Runtime).
+    #[serde(default)]
+    pub not_taken: u64,
 }
 
 /// Rates over the measure window, per second, all switches together.
@@ -381,8 +385,11 @@ pub enum Saturated {
 /// How far the switches came with their handshakes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HandshakeOutcome {
-    /// Switches that became ready.
+    /// Switches that became ready, whatever became of their connection.
     pub ready: u32,
+    /// Switches that were ready when the trial ended; absent in results of before.
+    #[serde(default)]
+    pub ready_at_end: Option<u32>,
     /// Switches asked for.
     pub wanted: u32,
     /// Seconds from the first attempt until the last switch became ready.
@@ -426,6 +433,20 @@ pub struct ThresholdOutcome {
     pub value: Option<f64>,
     /// Whether it held. A metric without a value breaks its threshold.
     pub held: bool,
+}
+
+impl RunResult {
+    /// Whether nothing was measured since in no trial all the switches that were wanted finished
+    /// their handshake: the controller is not there, or not what it is taken for.
+    pub fn controller_was_out_of_reach(&self) -> bool {
+        let mut trials = self.points.iter().flat_map(|point| &point.trials).peekable();
+        let out_of_reach = |trial: &Trial| {
+            let handshake = &trial.handshake;
+            let ready = handshake.ready_at_end.unwrap_or(handshake.ready).min(handshake.ready);
+            matches!(trial.completion, Completion::Failed { .. }) && ready < handshake.wanted
+        };
+        trials.peek().is_some() && trials.all(out_of_reach)
+    }
 }
 
 impl Counts {

@@ -13,8 +13,10 @@ use rustix::process::{Pid, Signal};
 
 use crate::config::{Config, Mode, PlanKind, ProcessSelector, Protocol};
 use crate::cores::{NoPrecedence, Precedence};
+use crate::engine::p4runtime::HeldPorts;
 use crate::engine::{self, Live};
 use crate::host;
+use crate::netcfg::NetcfgError;
 use crate::onos;
 use crate::outcome::{
     Completion, ControllerFacts, Point, RunResult, SCHEMA, SCHEMA_VERSION, Trial,
@@ -32,6 +34,9 @@ pub enum RunError {
     /// A trial could not be set up.
     #[error("{0}")]
     Trial(#[from] TrialError),
+    /// The ports of P4Runtime switches cannot be had.
+    #[error("{0}")]
+    Ports(#[from] engine::p4runtime::PortsError),
     /// A threshold is not understood.
     #[error("{0}")]
     Threshold(#[from] thresholds::ThresholdError),
@@ -62,8 +67,19 @@ impl RunError {
                     | TrialError::Tls(_)
             ),
             Self::Threshold(_) => true,
-            Self::Usage(_) | Self::Between { .. } => false,
+            Self::Ports(_) | Self::Usage(_) | Self::Between { .. } => false,
         }
+    }
+
+    /// Whether the controller could not be reached: its name has no address, or the interface by
+    /// which it learns of its switches does not answer.
+    pub fn is_out_of_reach(&self) -> bool {
+        matches!(
+            self,
+            Self::Trial(
+                TrialError::Address { .. } | TrialError::Announce(NetcfgError::Unreachable { .. })
+            )
+        )
     }
 }
 
@@ -85,6 +101,8 @@ pub struct RunContext {
     pub configuration: BTreeMap<String, String>,
     /// What a reader of the result has to know of the surroundings.
     pub notes: Vec<String>,
+    /// The ports of P4Runtime switches, if somebody was told of them before the run.
+    pub ports: Option<HeldPorts>,
     /// Counters to watch.
     pub live: Arc<Live>,
     /// Ends the run soon when it becomes true.
@@ -99,7 +117,7 @@ pub struct RunContext {
 /// be reached is no error but a result.
 pub fn run(
     config: &Config,
-    context: RunContext,
+    mut context: RunContext,
     watcher: &mut dyn Watcher,
 ) -> Result<RunResult, RunError> {
     let thresholds = config
@@ -117,6 +135,12 @@ pub fn run(
     let file_limit = host::raise_file_limit();
     let mut config = config.clone();
     let shared_ports = engine::p4runtime::fit_to_file_limit(&mut config);
+    // Before anybody learns where switches listen, and until the last of them is gone.
+    let ports = match context.ports.take() {
+        Some(ports) => ports,
+        None => HeldPorts::take(&config, false)?,
+    };
+    ports.apply(&mut config);
     let config = &config;
     let mut runner = Runner {
         started: Instant::now(),
@@ -130,6 +154,7 @@ pub fn run(
         out_of_reach: false,
     };
     runner.result.notes.extend(shared_ports);
+    runner.result.notes.extend(ports.note(config));
     if let Some(Err(NoPrecedence)) = precedence {
         runner.result.notes.push(
             "isolate: the kernel granted the cores but no priority, which needs root or \

@@ -59,13 +59,30 @@ pub trait DeviceObserver: Send + Sync + 'static {
     ) {
     }
 
-    /// So many packet-outs were dropped, since their sender is no primary, or since they do not
-    /// fit the pipeline. The reason is that of the first, as the controller hears it; there is
-    /// none if [`DeviceOptions::stream_errors`](crate::session::DeviceOptions) is off.
-    fn packet_outs_refused(&self, _device: &DeviceHandle, _count: usize, _reason: Option<&str>) {}
+    /// So many packet-outs were dropped. The reason is that of the first, as the controller hears
+    /// it; there is none if [`DeviceOptions::stream_errors`](crate::session::DeviceOptions) is off.
+    fn packet_outs_refused(
+        &self,
+        _device: &DeviceHandle,
+        _count: usize,
+        _refusal: PacketOutRefusal,
+        _reason: Option<&str>,
+    ) {
+    }
 
     /// A packet-in with this tag is being encoded into the buffer that goes to the socket.
     fn packet_in_sent(&self, _tag: u64) {}
+}
+
+/// Why packet-outs were dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketOutRefusal {
+    /// Their sender is not primary.
+    NotPrimary,
+    /// The device has no pipeline yet.
+    NoPipeline,
+    /// They do not fit the pipeline.
+    Misfit,
 }
 
 /// An owner that wants to hear nothing.
@@ -362,13 +379,19 @@ impl DeviceHandle {
         let arrived = packets.len();
         let mut effects = Vec::new();
         let mut session = self.session();
+        let refusal = match session.device.pipeline() {
+            _ if !session.device.arbitration().is_primary(stream) => PacketOutRefusal::NotPrimary,
+            None => PacketOutRefusal::NoPipeline,
+            Some(_) => PacketOutRefusal::Misfit,
+        };
         session.device.packet_outs(stream, packets, &mut effects);
         let refused = arrived - packets.len();
         let reason = effects.iter().find_map(stream_error);
         self.apply(&mut session, &mut effects);
         drop(session);
         if refused > 0 {
-            self.shared.observer.packet_outs_refused(self, refused, reason.as_deref());
+            let observer = &self.shared.observer;
+            observer.packet_outs_refused(self, refused, refusal, reason.as_deref());
         }
         if !packets.is_empty() {
             self.shared.observer.packet_outs(self, stream, packets);

@@ -114,7 +114,9 @@ Exit status:
   0  done
   1  a threshold does not hold, or nothing could be measured
   2  the configuration is wrong; every fault is named with its flag, or with file, line and key
-  130  interrupted, with thresholds that hold for what was measured until then";
+  3  the controller could not be reached: nothing was measured, since the switches that were asked \
+for did not get through their handshakes
+  130  interrupted, and what was measured until then, if anything, breaks no threshold";
 
 /// The verb with all its flags.
 pub(crate) fn command() -> Command {

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ArgMatches;
 use probe::config::{Config, Mode, Resolved};
-use probe::outcome::{Completion, RunResult, Trial};
-use probe::{Live, RunContext, Watcher};
+use probe::outcome::{Completion, RunResult, ThresholdOutcome, Trial};
+use probe::{HeldPorts, Live, RunContext, Watcher};
 use report::{Layout, RunDirectory};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OUT_OF_REACH};
 use crate::interrupt;
 use crate::progress::Progress;
 
@@ -44,6 +44,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             Some(probe::beside_engine(resolved.config.threads, || null::start(&resolved.config))?)
         }
     };
+    let (null, ports) = null.unzip();
     if let Some(controller) = &null {
         let process = format!("pid:{}", controller.process_id());
         let address = format!("127.0.0.1:{}", controller.port());
@@ -58,7 +59,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut notes = resolved.notes.clone();
     notes.extend(null.as_ref().and_then(|_| null::note(&resolved.config)));
     let interrupt = interrupt::flag().map_err(Failure::run)?;
-    let result = measure(&resolved, notes, interrupt.clone())?;
+    let result = measure(&resolved, notes, ports, interrupt.clone())?;
     Ok(verdict(&result, interrupt.load(Ordering::Relaxed)))
 }
 
@@ -80,6 +81,7 @@ fn serve(config: &Config) -> Result<ExitCode, Failure> {
 fn measure(
     resolved: &Resolved,
     notes: Vec<String>,
+    ports: Option<HeldPorts>,
     interrupt: Arc<AtomicBool>,
 ) -> Result<RunResult, Failure> {
     let config = &resolved.config;
@@ -91,6 +93,7 @@ fn measure(
         command: arguments::recorded(std::env::args()),
         configuration: resolved.values(),
         notes,
+        ports,
         live: live.clone(),
         interrupt,
     };
@@ -111,8 +114,7 @@ fn measure(
                 result.completion = Completion::Partial { reason: error.to_string() };
                 show(&result, &directory, resolved)?;
             }
-            let is_input = error.is_input();
-            return Err(if is_input { Failure::input(error) } else { Failure::run(error) });
+            return Err(Failure::of_probe(&error));
         }
     };
     show(&result, &directory, resolved)?;
@@ -149,14 +151,23 @@ fn terminal_width() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// 1 if a threshold broke or nothing could be measured, 130 if what held was not measured to the
-/// end, else 0.
+/// 1 if a threshold broke or nothing could be measured, 3 if that is since the controller could not
+/// be reached, 130 if the user ended the run and what was measured until then broke no threshold,
+/// else 0.
 fn verdict(result: &RunResult, interrupted: bool) -> ExitCode {
-    let broken = result.thresholds.iter().any(|threshold| !threshold.held);
+    let broken = |threshold: &ThresholdOutcome| !threshold.held;
+    // What an interrupt kept from being measured says nothing against the controller.
+    let measured = |threshold: &ThresholdOutcome| threshold.value.is_some() || !interrupted;
+    let fails = result.thresholds.iter().any(|threshold| broken(threshold) && measured(threshold));
     match &result.completion {
+        _ if fails && !result.controller_was_out_of_reach() => ExitCode::from(1),
+        Completion::Failed { .. } | Completion::Partial { .. } if interrupted => {
+            ExitCode::from(INTERRUPTED)
+        }
+        Completion::Failed { .. } if result.controller_was_out_of_reach() => {
+            ExitCode::from(OUT_OF_REACH)
+        }
         Completion::Failed { .. } => ExitCode::from(1),
-        _ if broken => ExitCode::from(1),
-        Completion::Partial { .. } if interrupted => ExitCode::from(INTERRUPTED),
         Completion::Partial { .. } | Completion::Complete => ExitCode::SUCCESS,
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use probe::HeldPorts;
 use probe::config::{Config, Mode, Protocol};
 
 use crate::embedded::Controller;
@@ -13,21 +14,27 @@ use crate::failure::Failure;
 const GATHER_FROM: f64 = 50_000.0;
 const GATHER: Duration = Duration::from_micros(50);
 
-/// Starts it.
-pub(super) fn start(config: &Config) -> Result<Controller, Failure> {
+/// Starts it. The ports that it dials are held from before, for the run: its own connections cannot
+/// be lent them.
+pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure> {
     match config.protocol {
         Protocol::P4Runtime => {
             let mut config = config.clone();
             // As the run will do.
             let _ = probe::fit_to_file_limit(&mut config);
+            let ports = HeldPorts::take(&config, true).map_err(Failure::run)?;
+            ports.apply(&mut config);
             let gather = gather(&config).as_micros().to_string();
             let addresses = probe::device_addresses(&config);
-            Controller::p4runtime("null", &addresses, &["--gather", &gather])
+            let controller = Controller::p4runtime("null", &addresses, &["--gather", &gather])?;
+            Ok((controller, ports))
         }
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
             // A flood is answered with prepared bytes.
             let prepared = config.traffic.mode == Mode::Flood;
-            Controller::openflow("null", if prepared { &["--prepared"] } else { &[] })
+            let controller =
+                Controller::openflow("null", if prepared { &["--prepared"] } else { &[] })?;
+            Ok((controller, HeldPorts::default()))
         }
     }
 }

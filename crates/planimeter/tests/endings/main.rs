@@ -51,7 +51,7 @@ fn a_threshold_that_does_not_hold_is_1() {
 }
 
 #[test]
-fn a_controller_that_is_not_there_is_1_and_named() {
+fn a_controller_that_is_not_there_is_3_and_named() {
     let scratch = scratch();
     let directory = scratch.path().join("run");
     let address = format!("127.0.0.1:{}", command::free_port());
@@ -64,8 +64,11 @@ fn a_controller_that_is_not_there_is_1_and_named() {
         "300ms",
         "--output",
         &output,
+        // What was not measured is no failed threshold.
+        "--threshold",
+        "loss == 0",
     ]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.stdout.contains(&address) && ended.stdout.contains("refused"), "{ended:?}");
     assert_eq!(completion(&directory)["state"], "failed");
 }
@@ -137,7 +140,50 @@ fn ctrl_c_while_connecting_says_so() {
     assert_eq!(completion["state"], "failed", "{ended:?}");
     let reason = completion["reason"].as_str().expect("a reason");
     assert!(reason.contains("interrupted while connecting"), "{reason}");
+    assert_eq!(ended.code, Some(130), "{ended:?}");
     assert!(ended.took < Duration::from_secs(20), "{ended:?}");
+}
+
+#[test]
+fn a_controller_whose_name_has_no_address_is_3() {
+    let scratch = scratch();
+    let output = scratch.path().join("run").to_string_lossy().into_owned();
+    // A label has 63 characters at most, so that nobody needs to be asked.
+    let address = format!("{}:6653", "x".repeat(64));
+    let ended = planimeter(&["probe", "--controller", &address, "--output", &output]);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains(&address), "{ended:?}");
+}
+
+#[test]
+fn ctrl_c_before_the_measured_part_breaks_no_threshold() {
+    let (controller, scratch) = (Controller::start(), scratch());
+    for (number, long) in [["--settle", "1h"], ["--warmup", "1h"]].into_iter().enumerate() {
+        let directory = scratch.path().join(format!("run{number}"));
+        let output = directory.to_string_lossy().into_owned();
+        let netcfg = directory.join("config.toml");
+        let mut run = Planimeter::start(&[
+            "probe",
+            "--quiet",
+            "--controller",
+            controller.address(),
+            "--switches",
+            "2",
+            long[0],
+            long[1],
+            "--output",
+            &output,
+            "-t",
+            "received_rate > 1",
+            "-t",
+            "loss == 0",
+        ]);
+        run.wait_until(|| netcfg.exists());
+        // The handshakes take a few milliseconds; whichever phase it is in, the end is the same.
+        let ended = run.interrupt();
+        assert_eq!(ended.code, Some(130), "{long:?}: {ended:?}");
+        assert_ne!(completion(&directory)["state"], "complete", "{ended:?}");
+    }
 }
 
 /// The table is printed, what cannot be written is named, and the status is 1.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::collection::Report;
 use super::draft::Draft;
+use super::settings::traffic::MOST_OUTSTANDING;
 use super::value::{InputFile, ModeName, PlanName, Value, duration_text};
 use super::{FlowTables, Frame, Generator, Matching, Protocol, TopologySource};
 use crate::topology::{SwitchIndex, Topology};
@@ -112,7 +113,10 @@ fn mode(draft: &Draft, report: &mut Report<'_>) {
                 draft.traffic.window,
                 draft.most_switches()
             ),
-            format!("traffic.outstanding-limit = {outstanding}, or a smaller window"),
+            match outstanding <= MOST_OUTSTANDING as u64 {
+                true => format!("traffic.outstanding-limit = {outstanding}, or a smaller window"),
+                false => "a smaller window, or fewer switches".to_owned(),
+            },
         );
     }
 }

@@ -157,6 +157,9 @@ pub struct P4Runtime {
     pub advertise: Option<IpAddr>,
     /// First port; the others count up.
     pub first_port: u16,
+    /// Ports from there on at which no switch listens, in order: somebody else uses them. None
+    /// until a run has looked.
+    pub passed_over: Vec<u16>,
     /// Device ids behind each port.
     pub devices_per_port: u32,
     /// Every device has the first id; their ports tell them apart.

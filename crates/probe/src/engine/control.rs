@@ -60,6 +60,7 @@ pub struct Live {
     phase: AtomicU8,
     wanted: AtomicU32,
     ready: AtomicU32,
+    completed: AtomicU32,
     sent: AtomicU64,
     answered: AtomicU64,
     /// When the controller last sent a host's announcement on, on the trial's clock; 0 for never.
@@ -82,6 +83,11 @@ impl Live {
         self.ready.load(Ordering::Relaxed)
     }
 
+    /// Switches that finished their handshake at least once.
+    pub(crate) fn completed(&self) -> u32 {
+        self.completed.load(Ordering::Relaxed)
+    }
+
     /// Packet-ins that left since the trial began.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
@@ -100,13 +106,21 @@ impl Live {
     pub(crate) fn begin(&self, wanted: u32) {
         self.wanted.store(wanted, Ordering::Relaxed);
         self.ready.store(0, Ordering::Relaxed);
+        self.completed.store(0, Ordering::Relaxed);
         self.sent.store(0, Ordering::Relaxed);
         self.answered.store(0, Ordering::Relaxed);
         self.flooded.store(0, Ordering::Relaxed);
     }
 
-    pub(crate) fn ready_changed(&self, by: i32) {
-        self.ready.fetch_add(by as u32, Ordering::Relaxed);
+    /// A switch became ready; `first` says that it never was before.
+    pub(crate) fn became_ready(&self, first: bool) {
+        self.ready.fetch_add(1, Ordering::Relaxed);
+        self.completed.fetch_add(u32::from(first), Ordering::Relaxed);
+    }
+
+    /// A switch that was ready is so no longer.
+    pub(crate) fn ceased_ready(&self) {
+        self.ready.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Notes that the controller sent a host's announcement on.

@@ -15,6 +15,7 @@ mod gaps;
 mod plan;
 mod replay;
 mod shard;
+mod share;
 mod switch;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use std::time::Duration;
 pub use error::ScheduleError;
 pub use plan::SchedulePlan;
 pub use shard::ShardSchedule;
+pub(crate) use share::{Share, ends_of, gaps_of};
 pub use switch::SwitchSchedule;
 
 /// Nanoseconds since the start of traffic.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::error::ScheduleError;
 use super::gaps::Gaps;
 use super::replay::Recording;
-use super::{Nanos, ShardSchedule, SwitchSchedule};
+use super::{Nanos, ShardSchedule, Share, SwitchSchedule};
 use crate::config::{Arrivals, Config, Switches, Timing, Traffic};
 
 /// A century in seconds; due times stay far from the end of what 64 bits can count.
@@ -24,6 +24,8 @@ pub struct SchedulePlan {
 #[derive(Clone, Debug)]
 struct Parameters {
     gaps: Gaps,
+    /// The place among the switches that replay the same recording, if they do.
+    share: Share,
     start: Nanos,
     end: Nanos,
 }
@@ -57,10 +59,15 @@ impl SchedulePlan {
                 own.stop_delay = change.stop_delay.unwrap_or(own.stop_delay);
             }
         }
+        let shares = Share::of(settings.iter().map(|own| match own.arrivals {
+            Arrivals::Replay { file } => Some(file.as_path()),
+            _ => None,
+        }));
         let mut recordings: HashMap<PathBuf, Arc<Recording>> = HashMap::new();
         let switches = (0..switches.count)
             .zip(settings)
-            .map(|(switch, own)| {
+            .zip(shares)
+            .map(|((switch, own), share)| {
                 let gaps = Gaps::new(switch, own.rate, own.arrivals, |path| {
                     if let Some(known) = recordings.get(path) {
                         return Ok(Arc::clone(known));
@@ -72,7 +79,7 @@ impl SchedulePlan {
                 let stagger = timing.start_stagger.saturating_mul(switch);
                 let start = bounded(own.start_delay.saturating_add(stagger))?;
                 let end = Nanos(end.0.saturating_sub(bounded(own.stop_delay)?.0));
-                Ok(Parameters { gaps, start, end })
+                Ok(Parameters { gaps, share, start, end })
             })
             .collect::<Result<_, ScheduleError>>()?;
         Ok(Self { seed, switches })
@@ -82,7 +89,8 @@ impl SchedulePlan {
     pub fn switch(&self, switch: u32) -> Option<SwitchSchedule> {
         let own = self.switches.get(switch as usize)?;
         let phase = f64::from(switch) / self.switches.len() as f64;
-        Some(SwitchSchedule::new(switch, own.gaps.clone(), phase, own.start, own.end, self.seed))
+        let Parameters { ref gaps, share, start, end } = *own;
+        Some(SwitchSchedule::new(switch, gaps.clone(), (phase, share), start, end, self.seed))
     }
 
     /// The merged due times of some switches; those that do not exist are passed over.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::Nanos;
 use super::gaps::{Drawn, Gaps};
 use super::replay::Recording;
+use super::{Nanos, Share};
 
 /// The due times of one switch, in order.
 ///
@@ -25,15 +25,16 @@ pub struct SwitchSchedule {
 enum Pace {
     Constant { start: u64, offset: f64, interval: f64, count: u64 },
     Drawn { gaps: Drawn, rng: Box<ChaCha8Rng>, clock: Clock, started: bool },
-    Replay { recording: Arc<Recording>, next: usize, clock: Clock, started: bool },
+    Replay { recording: Arc<Recording>, next: usize, first: Option<f64>, clock: Clock },
 }
 
 impl SwitchSchedule {
-    /// `phase` in 0 to 1 shifts a switch with equal gaps by that part of a gap.
+    /// The phase, in 0 to 1, shifts a switch with equal gaps by that part of a gap; the share says
+    /// where a switch begins in a recording.
     pub(super) fn new(
         switch: u32,
         gaps: Gaps,
-        phase: f64,
+        (phase, share): (f64, Share),
         start: Nanos,
         end: Nanos,
         seed: u64,
@@ -46,7 +47,10 @@ impl SwitchSchedule {
             Gaps::Drawn(gaps) => {
                 Pace::Drawn { gaps, rng: Box::new(stream(seed, switch)), clock, started: false }
             }
-            Gaps::Replay(recording) => Pace::Replay { recording, next: 0, clock, started: false },
+            Gaps::Replay(recording) => {
+                let (next, left) = share.begin(&recording.ends);
+                Pace::Replay { next, first: left.or(recording.first), recording, clock }
+            }
         };
         Self { switch, end: end.0, pace }
     }
@@ -73,13 +77,8 @@ impl Iterator for SwitchSchedule {
                 *started = true;
                 clock.advance(gap)
             }
-            Pace::Replay { recording, next, clock, started } => {
-                let gap = match recording.gaps.get(*next) {
-                    Some(gap) if *started => *gap,
-                    Some(gap) => recording.first.unwrap_or(*gap),
-                    None => return None,
-                };
-                *started = true;
+            Pace::Replay { recording, next, first, clock } => {
+                let gap = first.take().or_else(|| recording.gaps.get(*next).copied())?;
                 *next = (*next + 1) % recording.gaps.len();
                 clock.advance(gap)
             }

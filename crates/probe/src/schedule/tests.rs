@@ -1,4 +1,4 @@
-use std::io::Write;
+use std::io::{Seek, Write};
 use std::time::Duration;
 
 use packetio::pcap::{CaptureWriter, LinkType};
@@ -286,10 +286,18 @@ fn shards_do_not_change_the_schedule() {
 
 #[test]
 fn equal_due_times_go_by_index() {
-    // All at the same times: the phase of a switch is a part of a gap, and gaps are given.
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    write!(file, "0.5").unwrap();
-    let setup = Setup::new(5, 1.0, Arrivals::Replay { file: file.path().to_owned() });
+    // All at the same times: each switch has a recording for itself, and they are equal.
+    let files: Vec<_> = (0..5).map(|_| tempfile::NamedTempFile::new().unwrap()).collect();
+    let mut setup = Setup::new(5, 1.0, Arrivals::Constant);
+    for (switch, mut file) in (0..).zip(&files) {
+        write!(file, "0.5").unwrap();
+        setup = setup.changed(SwitchOverride {
+            first: switch,
+            last: switch,
+            arrivals: Some(Arrivals::Replay { file: file.path().to_owned() }),
+            ..Default::default()
+        });
+    }
     let order: Vec<u32> =
         setup.plan(1).unwrap().shard([4, 2, 0, 3, 1]).take(10).map(|due| due.switch).collect();
     assert_eq!(order, [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
@@ -367,6 +375,29 @@ fn recorded_times_repeat_as_they_are() {
             2 * b + a + 1
         ]
     );
+}
+
+#[test]
+fn switches_that_replay_one_recording_are_not_in_lockstep() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    // A burst of three after a pause, and the same of equal gaps.
+    for (text, apart) in [("3.1\n0.001\n0.001\n0.8\n", 900_000_000), ("0.5", 120_000_000)] {
+        file.as_file_mut().set_len(0).unwrap();
+        file.rewind().unwrap();
+        write!(file, "{text}").unwrap();
+        let setup = Setup::new(4, 1.0, Arrivals::Replay { file: file.path().to_owned() })
+            .lasting(Duration::from_secs(40));
+        let times: Vec<Vec<u64>> = (0..4).map(|switch| setup.times(1, switch)).collect();
+        for (switch, own) in times.iter().enumerate() {
+            // Each replays the whole of it.
+            assert!(own.len().abs_diff(times[0].len()) <= 4, "{switch}: {}", own.len());
+            for other in times.iter().take(switch) {
+                let together = own.iter().filter(|at| other.contains(at)).count();
+                assert_eq!(together, 0, "switch {switch}, {text:?}");
+                assert!(own[0].abs_diff(other[0]) > apart, "{} {}", own[0], other[0]);
+            }
+        }
+    }
 }
 
 #[test]

@@ -43,9 +43,11 @@ const OTHER_ADDRESSES: u32 = 0x2000_0000;
 /// Half of the addresses from there on to 95.255.255.255.
 const HALF: u32 = 0x2000_0000;
 
-/// Ports from 1024 to 65535.
-const FIRST_PORT: u16 = 1024;
-const PORTS: u64 = 65536 - FIRST_PORT as u64;
+/// Ports from 49152 to 65535, which belong to no protocol (RFC 6335, section 6). A controller that
+/// takes packets apart goes by registered ports and would parse our payload as that of BGP (179) or
+/// OpenFlow (6633, 6653); some of its parsers never return.
+pub(super) const FIRST_PORT: u16 = 49_152;
+pub(super) const PORTS: u64 = 65536 - FIRST_PORT as u64;
 
 /// Which end of a packet an address is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +72,11 @@ pub(super) fn serial_ip(end: End, number: u64) -> Ipv4Addr {
 }
 
 pub(super) fn serial_port(end: End, number: u64) -> u16 {
-    // Half the range apart, so that the two ends of a packet differ.
+    // Half the range apart, so that the two ends of a packet differ, and one further each time
+    // the sources begin again, so that the pair is new.
     let shift = match end {
         End::Source => 0,
-        End::Destination => PORTS / 2,
+        End::Destination => PORTS / 2 + number / PORTS,
     };
     FIRST_PORT + (number.wrapping_add(shift) % PORTS) as u16
 }

@@ -22,6 +22,7 @@ use super::hosts::{self, Hosts};
 use super::id::{PacketId, RunKey, TRAILER};
 use super::replay::Recording;
 use crate::config::{Addresses, Frame, Generator, Switches, Traffic};
+use crate::schedule::Share;
 use crate::topology::Port;
 
 /// Frame lengths that RFC 8456 asks for, in bytes.
@@ -69,6 +70,8 @@ pub struct FramePlan {
     contents: Vec<Content>,
     /// Place in `contents` for each switch; empty if all have the first.
     of_switch: Vec<usize>,
+    /// The place of each switch among those with the same content.
+    sharing: Vec<Share>,
     notes: Vec<String>,
 }
 
@@ -87,6 +90,8 @@ pub struct FrameSource {
     draws: Draws,
     addresses: Addresses,
     content: Content,
+    /// The frame of a recording that comes first.
+    begin: u64,
     hosts: Hosts,
     peers: Peers,
     /// Whether hosts of the switch share ports.
@@ -143,8 +148,13 @@ impl FramePlan {
         if generated && between_hosts && hosts < 2 {
             return Err(FrameError::TooFewHosts);
         }
-        let mut plan =
-            Self { addresses, contents: Vec::new(), of_switch: Vec::new(), notes: Vec::new() };
+        let mut plan = Self {
+            addresses,
+            contents: Vec::new(),
+            of_switch: Vec::new(),
+            sharing: Vec::new(),
+            notes: Vec::new(),
+        };
         let mut known = HashMap::new();
         match &traffic.frame {
             Frame::Replay(path) => {
@@ -163,6 +173,8 @@ impl FramePlan {
             let to = (change.last as usize).saturating_add(1).min(plan.of_switch.len());
             plan.of_switch.get_mut(change.first as usize..to).unwrap_or_default().fill(content);
         }
+        let content_of = |switch| plan.of_switch.get(switch).copied().unwrap_or(0);
+        plan.sharing = Share::of((0..switches.count as usize).map(content_of));
         Ok(plan)
     }
 
@@ -179,13 +191,19 @@ impl FramePlan {
         seed: u64,
         key: RunKey,
     ) -> Option<FrameSource> {
-        let content = self.of_switch.get(switch as usize).copied().unwrap_or(0);
+        let content =
+            self.contents.get(self.of_switch.get(switch as usize).copied().unwrap_or(0))?;
+        let share = self.sharing.get(switch as usize).copied().unwrap_or_default();
         Some(FrameSource {
             switch,
+            begin: match content {
+                Content::Recording(recording) => recording.begin(share) as u64,
+                Content::Template(_) => 0,
+            },
             key,
             draws: Draws::new(seed),
             addresses: self.addresses,
-            content: self.contents.get(content)?.clone(),
+            content: content.clone(),
             hosts: hosts.clone(),
             peers: Peers::of(switch, hosts),
             ports_are_shared: hosts.share_ports(switch),
@@ -220,7 +238,9 @@ impl FrameSource {
         // The turn of a host, or without hosts the turn of a port.
         let turn = if own == 0 { sequence as u32 } else { (sequence % u64::from(own)) as u32 };
         match &self.content {
-            Content::Recording(recording) => recording.write(sequence, id, self.key, out),
+            Content::Recording(recording) => {
+                recording.write(sequence.wrapping_add(self.begin), id, self.key, out);
+            }
             Content::Template(template) => {
                 let fields = self.fields(sequence, turn);
                 template.write(&fields, self.key.words(id), out);
@@ -232,7 +252,8 @@ impl FrameSource {
     fn fields(&self, sequence: u64, turn: u32) -> Fields {
         let own = self.hosts.per_switch();
         let source = self.switch.wrapping_mul(own).wrapping_add(turn);
-        let destination = self.destination(source, sequence / u64::from(own.max(1)));
+        let round = sequence / u64::from(own.max(1));
+        let destination = self.destination(source, round);
         // Different for every packet-in of every switch.
         let serial = sequence
             .wrapping_mul(u64::from(self.hosts.switches()))
@@ -253,7 +274,8 @@ impl FrameSource {
         };
         let port = |end, host| match by(self.addresses.port, end) {
             Generator::Hosts => hosts::l4_port(host),
-            Generator::Serial => serial_port(end, serial),
+            // New for every packet of a host, whose address tells it from those of others.
+            Generator::Serial => serial_port(end, round),
             Generator::Random => self.draws.port(end, serial),
         };
         Fields {

@@ -2,7 +2,7 @@
 //!
 //! Host n of switch s has the global number s times the hosts per switch plus n, and everything
 //! else follows from that number: MAC address 02:00:00:00:00:01 and up, IPv4 address 10.0.0.1 and
-//! up, TCP and UDP port 1024 and up (which repeat after 64,512 hosts). Addresses are therefore
+//! up, TCP and UDP port 49152 and up (which repeat after 16,384 hosts). Addresses are therefore
 //! computed in either direction and never stored; what is stored is which ports of linked switches
 //! are free.
 

@@ -13,6 +13,7 @@ use super::checksum;
 use super::error::FrameError;
 use super::frames::{ETHERNET_HEADER, MAX_FRAME_BYTES, PROTOCOL_TCP, PROTOCOL_UDP};
 use super::id::{PacketId, RunKey, SEARCH, TRAILER};
+use crate::schedule::{Share, ends_of, gaps_of};
 
 /// Most bytes of frames held in memory.
 const MAX_BYTES: usize = 256 << 20;
@@ -42,6 +43,8 @@ pub(super) fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
 pub(super) struct Recording {
     bytes: Vec<u8>,
     frames: Vec<Recorded>,
+    /// Sums of the times up to and with each frame; empty if the capture tells none.
+    ends: Vec<f64>,
     notes: Vec<String>,
 }
 
@@ -86,10 +89,15 @@ struct Sum {
 impl Recording {
     pub(super) fn read(path: &Path) -> Result<Self, FrameError> {
         let mut reader = CaptureReader::open(path)?;
-        let mut recording = Self { bytes: Vec::new(), frames: Vec::new(), notes: Vec::new() };
+        let mut recording =
+            Self { bytes: Vec::new(), frames: Vec::new(), ends: Vec::new(), notes: Vec::new() };
+        let mut stamps = Vec::new();
         loop {
             match reader.next_frame() {
-                Ok(Some(frame)) => recording.add(path, frame.data, frame.link_type)?,
+                Ok(Some(frame)) => {
+                    stamps.extend(frame.timestamp);
+                    recording.add(path, frame.data, frame.link_type)?;
+                }
                 Ok(None) => break,
                 Err(cut @ CaptureError::Truncated { .. }) if !recording.frames.is_empty() => {
                     let whole = recording.frames.len();
@@ -101,6 +109,10 @@ impl Recording {
         }
         if recording.frames.is_empty() {
             return Err(FrameError::NoFrames { path: path.to_owned() });
+        }
+        if stamps.len() == recording.frames.len() {
+            stamps.sort_unstable();
+            recording.ends = gaps_of(&stamps).map(|gaps| ends_of(&gaps)).unwrap_or_default();
         }
         let behind = recording.frames.iter().filter(|frame| frame.place == Place::Behind).count();
         if behind > 0 {
@@ -117,6 +129,15 @@ impl Recording {
     /// What a reader of the results must know.
     pub(super) fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// The frame with which a switch begins. Where a capture also gives the times, each frame comes
+    /// at its own.
+    pub(super) fn begin(&self, share: Share) -> usize {
+        match self.ends.is_empty() {
+            true => share.begin_of(self.frames.len()),
+            false => share.begin(&self.ends).0,
+        }
     }
 
     /// Appends the frame whose turn it is.

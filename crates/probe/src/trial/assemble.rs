@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::verdict::{Evidence, LAG_LIMIT_NS, in_words, own_percentiles, verdict, why_zero};
+use super::verdict::{
+    Answers, Evidence, LAG_LIMIT_NS, in_words, own_percentiles, verdict, why_zero,
+};
 use super::{TrialSetting, remarks};
 use crate::config::{Config, Protocol};
 use crate::engine::recorder::{DETAIL_LIMIT, SwitchRecord};
@@ -97,14 +99,20 @@ pub(super) fn trial(
         .sum();
     let met = handshakes.iter().any(|handshake| handshake.rank > 0);
     let mut handshake = handshake_outcome(plan, &handshakes, ready_after_s);
-    handshake.why_zero = why_zero(
-        plan.config.protocol,
-        &address(&plan.config),
-        met,
-        &handshake,
-        &counts,
-        total_answered,
-    );
+    // A trial that was cut short before its window says nothing about a zero.
+    let began = seconds > 0.0 || !matches!(completion, Completion::Partial { .. });
+    handshake.why_zero = began
+        .then(|| {
+            why_zero(
+                plan.config.protocol,
+                &address(&plan.config),
+                met,
+                &handshake,
+                &counts,
+                Answers { ever: total_answered, in_window: answers_in_window },
+            )
+        })
+        .flatten();
     let send_lag = Latency::of(&histograms.send_lag);
     let read_delay = Latency::of(&histograms.read_delay);
     let rtt_from_sent = Latency::of(&histograms.rtt_from_sent);
@@ -230,6 +238,7 @@ fn handshake_outcome(
     }
     HandshakeOutcome {
         ready: handshakes.iter().filter(|handshake| handshake.ready).count() as u32,
+        ready_at_end: None,
         wanted: plan.config.switches.count,
         ready_after_s,
         stages,
@@ -243,12 +252,13 @@ pub(crate) fn address(config: &Config) -> String {
     match config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => config.controller.address.clone(),
         Protocol::P4Runtime => {
-            let p4runtime = &config.p4runtime;
-            let ports = config.switches.count.div_ceil(p4runtime.devices_per_port.max(1)).max(1);
-            let first = u32::from(p4runtime.first_port);
-            match ports {
-                1 => format!("{}:{first}", p4runtime.listen),
-                _ => format!("{}:{first} to :{}", p4runtime.listen, first + ports - 1),
+            let devices = crate::engine::p4runtime::addresses(config);
+            match (devices.first(), devices.last()) {
+                (Some(first), Some(last)) if first.listen != last.listen => {
+                    format!("{} to :{}", first.listen, last.listen.port())
+                }
+                (Some(only), _) => only.listen.to_string(),
+                (None, _) => config.p4runtime.listen.to_string(),
             }
         }
     }
@@ -368,6 +378,7 @@ fn add_counts(sum: &mut Counts, one: &Counts) {
         discovery_relayed,
         disconnects,
         malformed,
+        not_taken,
     } = one;
     sum.due += due;
     sum.sent += sent;
@@ -386,4 +397,5 @@ fn add_counts(sum: &mut Counts, one: &Counts) {
     sum.discovery_relayed += discovery_relayed;
     sum.disconnects += disconnects;
     sum.malformed += malformed;
+    sum.not_taken += not_taken;
 }

@@ -141,6 +141,7 @@ pub(crate) fn run(
     {
         reason.push_str(&format!("; {cause}"));
     }
+    let ready_at_end = live.ready();
     orders.stop();
     let books = join(threads)?;
     if let (true, Some(onos)) = (plan.config.controller.onos_forget, Onos::of(&plan.config)) {
@@ -148,6 +149,7 @@ pub(crate) fn run(
     }
     live.enter(Phase::Done);
     let mut trial = assemble::trial(&plan, setting, completion, books, usage, ready_after);
+    trial.handshake.ready_at_end = Some(ready_at_end);
     trial.notes.extend(notes);
     Ok((trial, process))
 }
@@ -339,10 +341,21 @@ impl Conductor<'_> {
             return Ok(());
         }
         let seconds = timing.connect_timeout.as_secs_f64();
+        let completed = self.live.completed();
+        let what = match completed > ready {
+            true => format!(
+                "although {completed} had finished their handshake: the controller ended their \
+                 connections again. {}",
+                verdict::ids_unknown(self.plan.config.protocol)
+            ),
+            false => "give more time with --connect-timeout, or go on without them with \
+                      --allow-missing"
+                .to_owned(),
+        };
+        let mark = if completed > ready { "," } else { ";" };
         Err(Completion::Failed {
             reason: format!(
-                "{ready} of {wanted} switches were ready after {seconds} s; give more time with \
-                 --connect-timeout, or go on without them with --allow-missing"
+                "{ready} of {wanted} switches were ready after {seconds} s{mark} {what}"
             ),
         })
     }
@@ -418,8 +431,9 @@ fn listener(config: &Config) -> Result<ProcessSelector, String> {
             usage::listeners_at(address)
         }
         Protocol::P4Runtime => {
-            let port = config.p4runtime.first_port;
-            usage::diallers_of(SocketAddr::new(config.p4runtime.listen, port))
+            let devices = engine::p4runtime::addresses(config);
+            let first = devices.first().ok_or("there are no switches")?;
+            usage::diallers_of(first.listen)
         }
     };
     let processes = found.map_err(|error| error.to_string())?;

@@ -249,18 +249,44 @@ fn judge(saturated: Saturated, because: String) -> Verdict {
     Verdict { saturated, because }
 }
 
-/// Says why nothing was answered; `None` if something was. `met` says whether any connection was
-/// established.
+/// What may be wrong where a controller hangs up on switches that it has just welcomed.
+pub(super) fn ids_unknown(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::P4Runtime => "Does it know their device ids (--first-id)?",
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
+            "Does it know their datapath ids (--first-id)?"
+        }
+    }
+}
+
+/// First answers to packet-ins, warm-up included.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Answers {
+    /// Over the whole trial.
+    pub(crate) ever: u64,
+    /// Those that arrived in the window.
+    pub(crate) in_window: u64,
+}
+
+/// Says why nothing was answered in the window; `None` if something was. `met` says whether any
+/// connection was established.
 pub(crate) fn why_zero(
     protocol: Protocol,
     address: &str,
     met: bool,
     handshake: &HandshakeOutcome,
     counts: &Counts,
-    answered: u64,
+    answers: Answers,
 ) -> Option<String> {
-    if answered > 0 {
+    if answers.in_window > 0 {
         return None;
+    }
+    if counts.answered > 0 {
+        return Some(format!(
+            "Nothing was answered within the measure window: all {} answers to its packet-ins came \
+             while the probe waited afterwards.",
+            counts.answered
+        ));
     }
     // One that was overcome explains nothing.
     let overcome = handshake.ready > 0 && counts.disconnects == 0 && counts.malformed == 0;
@@ -271,6 +297,13 @@ pub(crate) fn why_zero(
 
         _ => String::new(),
     };
+    if answers.ever > 0 && counts.sent > 0 {
+        return Some(format!(
+            "{} packet-ins left in the measure window and none was answered, although {} were \
+             before: the controller stopped answering.{errors}",
+            counts.sent, answers.ever
+        ));
+    }
     if handshake.ready == 0 {
         let stages: Vec<String> =
             handshake.stages.iter().map(|(stage, count)| format!("{count} {stage}")).collect();
@@ -303,6 +336,14 @@ pub(crate) fn why_zero(
             counts.forwarded_by_rules, counts.dropped_by_rules
         ));
     }
+    if counts.sent == 0 && counts.disconnects > 0 {
+        return Some(format!(
+            "No packet-in left during the measure window: the controller ended {} connections of \
+             switches that had finished their handshake. {}{errors}",
+            counts.disconnects,
+            ids_unknown(protocol)
+        ));
+    }
     if counts.sent == 0 {
         return Some(format!("No packet-in left during the measure window.{errors}"));
     }
@@ -318,6 +359,13 @@ pub(crate) fn why_zero(
             "{} messages of the controller were refused, since they are malformed or do not fit \
              the pipeline.{errors}",
             counts.malformed
+        ));
+    }
+    if counts.not_taken > 0 {
+        return Some(format!(
+            "{} packet-outs came that the switches did not take, since they had no pipeline yet or \
+             another client is primary.{errors}",
+            counts.not_taken
         ));
     }
     if counts.rules_installed > 0 {
@@ -338,6 +386,8 @@ pub(crate) fn why_zero(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NONE: Answers = Answers { ever: 0, in_window: 0 };
 
     const IN_TIME: Latency = Latency {
         samples: 1,
@@ -418,7 +468,7 @@ mod tests {
             assert_eq!(verdict(&evidence).saturated, Saturated::Neither, "{mode:?}");
         }
         let ready = HandshakeOutcome { ready: 1, wanted: 1, ..HandshakeOutcome::default() };
-        let text = why_zero(Protocol::OpenFlow13, "a", false, &ready, &all, 0);
+        let text = why_zero(Protocol::OpenFlow13, "a", false, &ready, &all, NONE);
         assert!(text.is_some_and(|text| text.contains("1000 forwarded, 0 dropped")));
     }
 
@@ -512,16 +562,41 @@ mod tests {
         handshake.stages.insert("dialled, no connection yet".into(), 2);
         handshake.errors.insert("Connection refused".into(), 2);
         let none = Counts::default();
-        let text = why_zero(Protocol::OpenFlow13, "10.0.0.1:6653", false, &handshake, &none, 0);
+        let text = why_zero(Protocol::OpenFlow13, "10.0.0.1:6653", false, &handshake, &none, NONE);
         let text = text.unwrap_or_default();
         assert!(text.contains("10.0.0.1:6653") && text.contains("refused"), "{text}");
         handshake.ready = 2;
         let silent = Counts { sent: 5, ..none };
-        let text = why_zero(Protocol::OpenFlow13, "a", true, &handshake, &silent, 0);
+        let text = why_zero(Protocol::OpenFlow13, "a", true, &handshake, &silent, NONE);
         assert!(text.is_some_and(|text| text.ends_with("active in the controller?")));
         let foreign = Counts { sent: 5, unmatched: 5, ..none };
-        let text = why_zero(Protocol::OpenFlow13, "a", true, &handshake, &foreign, 0);
+        let text = why_zero(Protocol::OpenFlow13, "a", true, &handshake, &foreign, NONE);
         assert!(text.is_some_and(|text| text.contains("--matching order")));
-        assert_eq!(why_zero(Protocol::OpenFlow13, "a", true, &handshake, &foreign, 1), None);
+        let some = Answers { ever: 1, in_window: 1 };
+        assert_eq!(why_zero(Protocol::OpenFlow13, "a", true, &handshake, &foreign, some), None);
+    }
+
+    #[test]
+    fn no_zero_goes_without_a_reason() {
+        let handshake = HandshakeOutcome { ready: 2, wanted: 2, ..HandshakeOutcome::default() };
+        let why = |counts: &Counts, answers| {
+            why_zero(Protocol::OpenFlow13, "a", true, &handshake, counts, answers)
+                .expect("nothing was answered in the window")
+        };
+        // The warm-up was answered, the window was not.
+        let text = why(&counts(50, 50, 0), Answers { ever: 20, in_window: 0 });
+        assert!(text.contains("although 20 were before"), "{text}");
+        // All answers came after the window.
+        let text = why(&counts(50, 50, 50), Answers { ever: 50, in_window: 0 });
+        assert!(text.contains("all 50 answers to its packet-ins came while"), "{text}");
+        // The controller hung up.
+        let text = why(&Counts { due: 50, disconnects: 9, ..Counts::default() }, NONE);
+        assert!(text.contains("ended 9 connections") && text.contains("--first-id"), "{text}");
+        let text = why(&Counts { not_taken: 9, ..counts(50, 50, 0) }, NONE);
+        assert!(text.contains("9 packet-outs came that the switches did not take"), "{text}");
+        // Whatever else is so.
+        for counts in [Counts::default(), counts(50, 0, 0), counts(50, 50, 0)] {
+            assert!(!why(&counts, NONE).is_empty());
+        }
     }
 }

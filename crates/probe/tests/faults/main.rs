@@ -243,6 +243,35 @@ fn of_two_switches_one_is_served() {
 }
 
 #[test]
+fn a_controller_that_hangs_up_on_switches_it_does_not_know() {
+    let peer = Peer::start(Behaviour::WelcomeOne);
+    let trial = trial(&peer, &[]);
+    let reason = failure(&trial);
+    assert!(reason.contains("1 of 2 switches were ready after 1 s, although 2 had"), "{reason}");
+    assert!(reason.contains("datapath ids (--first-id)"), "{reason}");
+    let handshake = &trial.handshake;
+    assert_eq!((handshake.ready, handshake.ready_at_end), (2, Some(1)), "{handshake:?}");
+    let why = handshake.why_zero.as_deref().unwrap_or_default();
+    assert!(why.contains("the controller ended"), "{why}");
+}
+
+#[test]
+fn a_closed_loop_has_no_more_outstanding_than_its_window_allows() {
+    let peer = Peer::start(Behaviour::Answer { copies: 0 });
+    let closed = [
+        ("traffic.mode", "closed"),
+        ("switches.count", "4"),
+        ("traffic.give-up", "20ms"),
+        ("timing.sample", "10ms"),
+    ];
+    let trial = trial(&peer, &closed);
+    let most = trial.series.outstanding.iter().max();
+    assert_eq!(most, Some(&4), "{:?}", trial.series.outstanding);
+    // Each place was given up and taken again.
+    assert!(trial.counts.lost > 4, "{:?}", trial.counts);
+}
+
+#[test]
 fn an_interrupt_ends_every_phase() {
     // A controller that never says a word, and one that serves.
     let silent = Peer::start(Behaviour::Silent);
@@ -270,6 +299,13 @@ fn an_interrupt_ends_every_phase() {
         let rest = rest.into_iter().filter(|(key, _)| *key != long.0);
         let settings: Vec<_> = common.into_iter().chain(rest).chain([long]).collect();
         let trial = run::interrupted(&settings, phase);
+        // No figure speaks of a window that had not begun, and no zero needs a reason.
+        if phase != probe::Phase::Measuring {
+            assert!(trial.metrics().is_empty(), "{phase:?}: {:?}", trial.metrics());
+        }
+        if phase == probe::Phase::WarmingUp {
+            assert_eq!(trial.handshake.why_zero, None);
+        }
         match (&trial.completion, phase) {
             (Completion::Failed { reason }, probe::Phase::Settling)
             | (Completion::Partial { reason }, _) => {

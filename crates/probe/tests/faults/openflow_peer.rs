@@ -42,6 +42,10 @@ pub(crate) enum Behaviour {
     AnswerWithOtherPacket,
     /// Serves the first connection and says nothing on the others.
     ServeOne,
+    /// Serves the first connection, and closes others once their handshake is complete.
+    WelcomeOne,
+    /// Closes once the handshake is complete.
+    CloseOnceReady,
 }
 
 /// The controller; dropping it ends it.
@@ -122,6 +126,8 @@ fn accept(listener: &TcpListener, behaviour: Behaviour, stop: &Arc<AtomicBool>) 
                 let behaviour = match behaviour {
                     Behaviour::ServeOne if first => Behaviour::Answer { copies: 1 },
                     Behaviour::ServeOne => Behaviour::Silent,
+                    Behaviour::WelcomeOne if first => Behaviour::Answer { copies: 1 },
+                    Behaviour::WelcomeOne => Behaviour::CloseOnceReady,
                     other => other,
                 };
                 let stop = stop.clone();
@@ -187,6 +193,9 @@ fn serve(mut stream: TcpStream, behaviour: Behaviour, stop: &AtomicBool) -> std:
             }
         }
         stream.write_all(&out)?;
+        if behaviour == Behaviour::CloseOnceReady && handshake.is_ready() {
+            return Ok(());
+        }
     }
     Ok(())
 }

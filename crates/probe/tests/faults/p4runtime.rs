@@ -101,13 +101,19 @@ enum Behaviour {
     LeaveAfter(usize),
     /// Answers every packet-in without a metadata field that the pipeline has.
     LeaveOutMetadata,
+    /// Sends packet-outs first, then pushes the pipeline, and answers.
+    SpeakTooEarly,
 }
+
+const P4INFO: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../controllers/pipeline/l2.p4info.txtpb");
 
 /// Runs a trial of one switch that sends 30 packet-ins in 300 ms and has a pipeline from the
 /// start, with a controller.
 fn with_controller(behaviour: Behaviour, more: &[(&str, &str)]) -> Trial {
     let port = free_port().to_string();
-    let p4info = concat!(env!("CARGO_MANIFEST_DIR"), "/../controllers/pipeline/l2.p4info.txtpb");
+    // Empty is none.
+    let p4info = if behaviour == Behaviour::SpeakTooEarly { "" } else { P4INFO };
     let mut settings = vec![
         ("protocol", "p4runtime"),
         ("switches.count", "1"),
@@ -141,6 +147,16 @@ async fn control(address: &str, behaviour: Behaviour) {
     };
     let elected = (behaviour != Behaviour::NeverElected).then_some(ElectionId(1));
     let (sender, mut receiver) = client.open_stream("", None, elected).await.expect("a stream");
+    if behaviour == Behaviour::SpeakTooEarly {
+        let early = v1::PacketOut { payload: vec![0; 60].into(), metadata: Vec::new() };
+        sender.packet_outs(std::iter::repeat_n(early, 3));
+        // The first is refused by a message, so that the pipeline comes after all of them.
+        while !matches!(receiver.next().await, Ok(Some(Response::Error(_)))) {}
+        let text = std::fs::read_to_string(P4INFO).expect("a P4Info");
+        let p4info = p4runtime::p4info::text::parse(&text).expect("a P4Info");
+        let config = v1::ForwardingPipelineConfig { p4info: Some(p4info), ..Default::default() };
+        client.ensure_pipeline(config).await.expect("a pipeline");
+    }
     let mut answered = 0;
     // The switches end the stream when the trial is over.
     while let Ok(Some(message)) = receiver.next().await {
@@ -202,6 +218,16 @@ fn a_controller_whose_answers_do_not_fit_the_pipeline() {
     let why = trial.handshake.why_zero.as_deref().unwrap_or_default();
     assert!(why.contains("do not fit the pipeline"), "{why}");
     assert!(why.contains("packet-out refused") && why.contains("ingress_port"), "{why}");
+}
+
+#[test]
+fn packet_outs_before_the_pipeline_are_not_malformed() {
+    let calm = [("timing.drain", "10s"), ("traffic.arp-first", "false")];
+    let trial = with_controller(Behaviour::SpeakTooEarly, &calm);
+    let counts = trial.counts;
+    assert_eq!((counts.malformed, counts.not_taken), (0, 3), "{counts:?}");
+    assert_eq!((counts.sent, counts.answered), (30, 30), "{counts:?}");
+    assert_eq!(trial.completion, Completion::Complete);
 }
 
 #[test]

@@ -71,6 +71,7 @@ impl Going {
             command: Vec::new(),
             configuration: Default::default(),
             notes: Vec::new(),
+            ports: None,
             live: live.clone(),
             interrupt: interrupt.clone(),
         };

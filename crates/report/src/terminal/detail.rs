@@ -1,7 +1,7 @@
 //! All figures of one point.
 
 use probe::metrics::Unit;
-use probe::outcome::Point;
+use probe::outcome::{HandshakeOutcome, Point};
 
 use super::{Cell, Column, Grid, Layout, Paint};
 use crate::describe;
@@ -101,7 +101,9 @@ fn counts(point: &Point, n: usize, layout: Layout) -> String {
 
 /// How far the switches came; shown in full only where some did not become ready.
 fn handshake(point: &Point, layout: Layout) -> String {
-    let Some(worst) = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| h.ready) else {
+    let at_end = |handshake: &HandshakeOutcome| handshake.ready_at_end.unwrap_or(handshake.ready);
+    let worst = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| (h.ready, at_end(h)));
+    let Some(worst) = worst else {
         return String::new();
     };
     let after = optional(metric(point, "ready_after").map(|e| e.mean), Unit::Seconds);
@@ -111,7 +113,11 @@ fn handshake(point: &Point, layout: Layout) -> String {
     if metric(point, "ready_after").is_some() {
         put!(text, " after {after}");
     }
-    let complete = worst.ready >= worst.wanted;
+    // The controller may have hung up on some since.
+    if at_end(worst) < worst.ready {
+        put!(text, ", {} of them still at the end", whole(at_end(worst).into()));
+    }
+    let complete = worst.ready.min(at_end(worst)) >= worst.wanted;
     out.push_str(&layout.paragraph("  ", &text, if complete { Paint::Plain } else { Paint::Bad }));
     if !complete {
         for (stage, switches) in &worst.stages {

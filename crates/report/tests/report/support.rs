@@ -259,6 +259,7 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
         },
         handshake: HandshakeOutcome {
             ready: scenario.switches,
+            ready_at_end: Some(scenario.switches),
             wanted: scenario.switches,
             ready_after_s: Some(0.02 + 0.001 * n),
             stages: BTreeMap::from([("ready".to_owned(), scenario.switches)]),
@@ -477,6 +478,7 @@ pub(crate) fn failed() -> RunResult {
         verdict: Verdict { saturated: Saturated::Unknown, because: "nothing was sent".to_owned() },
         handshake: HandshakeOutcome {
             ready: 0,
+            ready_at_end: Some(0),
             wanted: 16,
             ready_after_s: None,
             stages: BTreeMap::from([("connecting".to_owned(), 16)]),

@@ -31,12 +31,15 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         key: "p4runtime.first-port",
         flag: "first-port",
         value_name: "PORT",
-        default: "50001",
-        example: "20000",
+        default: "20001",
+        example: "50001",
         summary: "TCP port of the first P4Runtime server; the others count up",
-        manual: "From 50001 there is room for 15,535 ports; begin lower, or put several devices \
-            behind each port, for more. Ports from 32768 on may be taken by outgoing connections \
-            of this host.",
+        manual: "From 20001 there is room for 12,767 ports below 32768, from where on Linux lends \
+            ports to outgoing connections; put several devices behind each port for more switches. \
+            The ports are taken before anybody dials and held until the run ends. One that is in \
+            use is passed over if the controller hears where the switches listen \
+            (controller.list-file, controller.netcfg-file, controller.onos-rest, or --calibrate); \
+            otherwise it is an error, since the controller expects them to count up.",
         limits: Limits::Number(1.0, 65_535.0),
         slot: |draft| &mut draft.p4runtime.first_port,
         ..BASE

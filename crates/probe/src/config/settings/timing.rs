@@ -71,7 +71,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         summary: "Traffic that is measured",
         manual: "Packet-ins that are due in this time count, and the answers to them. At the \
             default rate ten seconds give 16,000 samples, enough for a 99th percentile.",
-        limits: Limits::Seconds(0.001, WEEK),
+        limits: Limits::Seconds(0.01, WEEK),
         slot: |draft| &mut draft.timing.measure,
         ..BASE
     },

@@ -5,6 +5,8 @@ use crate::traffic::MAX_FRAME_BYTES;
 
 /// Most packet-ins per second and switch that can be asked for: beyond what any link carries.
 const MOST_RATE: f64 = 100e6;
+/// Most packet-ins remembered: some tens of gigabytes.
+pub(in crate::config) const MOST_OUTSTANDING: f64 = 1e9;
 
 pub(in crate::config) static SETTINGS: &[Setting] = &[
     Setting {
@@ -53,7 +55,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
             1 + SPREAD times the mean; normal:DEVIATION, the standard deviation over the mean; \
             pareto:SHAPE, heavy-tailed, shape above 1; gamma:SHAPE, bursty below 1; replay:FILE, \
             with one number of seconds per line or a capture's time stamps, used as they are \
-            whatever the rate. constant is the default because it adds no queueing of its own: \
+            whatever the rate (switches that share a file begin at different places of it). constant is the default because it adds no queueing of its own: \
             what waits, waits for the controller.",
         slot: |draft| &mut draft.traffic.arrivals,
         ..BASE
@@ -147,7 +149,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "random",
         summary: "TCP or UDP ports: hosts, serial or random",
         manual: "serial makes every packet a new connection between known hosts, which is what \
-            reaches the controller in a reactive network. hosts keeps one port per host.",
+            reaches the controller in a reactive network. hosts keeps one port per host. All lie in \
+            49152 to 65535, which belong to no protocol: controllers that take packets apart would \
+            read others as those of BGP or OpenFlow, and some of their parsers never return.",
         slot: |draft| &mut draft.traffic.port,
         ..BASE
     },
@@ -220,7 +224,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         manual: "All switches together. Beyond it the times of the oldest are forgotten, and the \
             result says so. A million is ten seconds of an unanswered 100,000 per second and takes \
             some tens of megabytes.",
-        limits: Limits::Number(1.0, 1e9),
+        limits: Limits::Number(1.0, MOST_OUTSTANDING),
         slot: |draft| &mut draft.traffic.outstanding_limit,
         ..BASE
     },

@@ -115,6 +115,32 @@ fn a_closed_loop_remembers_all_that_it_waits_for() {
 }
 
 #[test]
+fn advice_is_not_refused_in_turn() {
+    // The shortest time to measure is the shortest spacing of samples.
+    refused(
+        "timing.measure = \"10ms\"\n",
+        "probe.toml:1: timing.measure: samples every 200ms leave none in the 10ms that are \
+         measured; write timing.sample = \"10ms\" or less",
+    );
+    config("timing.measure = \"10ms\"\ntiming.sample = \"10ms\"\n");
+    refused(
+        "timing.measure = \"1ms\"\n",
+        "probe.toml:1: timing.measure: 1ms is below the least, 10ms; write for instance measure = \
+         \"1m\"",
+    );
+    // As many as can be remembered at all.
+    let closed = |window: u32| {
+        format!("switches.count = 2000\n[traffic]\nmode = \"closed\"\nwindow = {window}\n")
+    };
+    refused(
+        &closed(1_000_000),
+        "probe.toml:4: traffic.window: 1000000 packet-ins at each of 2000 switches are 2000000000 \
+         unanswered ones, but only 1000000 are remembered; write a smaller window, or fewer switches",
+    );
+    config(&format!("{}outstanding-limit = 1000000000\n", closed(500_000)));
+}
+
+#[test]
 fn a_closed_loop_needs_a_window() {
     refused(
         "[traffic]\nmode = \"closed\"\nwindow = 0\n",
@@ -252,7 +278,7 @@ fn something_is_sampled() {
 fn something_is_measured() {
     refused(
         "timing.measure = \"0s\"\n",
-        "probe.toml:1: timing.measure: 0s is below the least, 1ms; write for instance measure = \
+        "probe.toml:1: timing.measure: 0s is below the least, 10ms; write for instance measure = \
          \"1m\"",
     );
 }
@@ -339,17 +365,17 @@ fn values_that_the_plan_ignores_are_refused_unless_the_plan_was_chosen() {
 #[test]
 fn p4runtime_ports_end_at_65535() {
     refused(
-        "protocol = \"p4rt\"\nswitches.count = 20000\n",
-        "probe.toml:2: switches.count: 20000 servers from port 50001 on need ports up to 70000, \
+        "protocol = \"p4rt\"\nswitches.count = 20000\np4runtime.first-port = 50001\n",
+        "probe.toml:3: p4runtime.first-port: 20000 servers from port 50001 on need ports up to 70000, \
          beyond 65535; write p4runtime.first-port = 45536 or less",
     );
     config("protocol = \"p4rt\"\nswitches.count = 20000\np4runtime.first-port = 45536\n");
     refused(
         "protocol = \"p4rt\"\nswitches = { count = 100000, hosts = 2 }\n",
-        "probe.toml:2: switches.count: 100000 servers from port 50001 on need ports up to 150000, \
-         beyond 65535; write p4runtime.devices-per-port = 7 or more",
+        "probe.toml:2: switches.count: 100000 servers from port 20001 on need ports up to 120000, \
+         beyond 65535; write p4runtime.devices-per-port = 3 or more",
     );
-    config("protocol = \"p4rt\"\nswitches.count = 100000\np4runtime.devices-per-port = 7\n");
+    config("protocol = \"p4rt\"\nswitches.count = 100000\np4runtime.devices-per-port = 3\n");
     config("switches.count = 20000\n");
 }
 

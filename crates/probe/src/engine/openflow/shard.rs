@@ -315,7 +315,7 @@ impl Shard {
             flood.rewind();
         }
         if std::mem::take(&mut member.ready) {
-            self.live.ready_changed(-1);
+            self.live.ceased_ready();
         }
     }
 }

@@ -6,15 +6,16 @@
 
 mod pacer;
 mod pipelines;
+mod ports;
 mod thread;
 mod timer;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use p4runtime::arbitration::ElectionMemory;
 use p4runtime::gnmi::Port;
@@ -28,6 +29,7 @@ use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
 use crate::config::{DeviceAddress, PortForm, Protocol};
 use crate::ledger::Tally;
 use pacer::Pacing;
+pub use ports::{HeldPorts, PortsError};
 use thread::{Doorman, Member, Observer, Shared, ThreadState};
 
 /// Why the engine could not start.
@@ -35,8 +37,8 @@ use thread::{Doorman, Member, Observer, Shared, ThreadState};
 pub(crate) enum StartError {
     #[error("cannot start an engine thread: {0}")]
     Io(#[from] io::Error),
-    #[error("cannot listen on {address}: {cause}; choose another --first-port")]
-    Listen { address: SocketAddr, cause: io::Error },
+    #[error("{0}")]
+    Listen(#[from] PortsError),
     #[error("{file}: {cause}")]
     File { file: PathBuf, cause: io::Error },
     #[error("{file}: {cause}")]
@@ -53,10 +55,14 @@ pub(crate) enum StartError {
 pub fn addresses(config: &crate::config::Config) -> Vec<DeviceAddress> {
     let p4runtime = &config.p4runtime;
     let group = p4runtime.devices_per_port.max(1);
+    // That the ports suffice was checked with the configuration, and again when they were taken.
+    let ports: Vec<u16> = (p4runtime.first_port..=u16::MAX)
+        .filter(|port| p4runtime.passed_over.binary_search(port).is_err())
+        .take(config.switches.count.div_ceil(group) as usize)
+        .collect();
     (0..config.switches.count)
         .map(|switch| {
-            // That the ports suffice was checked with the configuration.
-            let port = p4runtime.first_port.saturating_add((switch / group) as u16);
+            let port = ports.get((switch / group) as usize).copied().unwrap_or(u16::MAX);
             let number = config.switches.first_id + u64::from(switch);
             DeviceAddress {
                 device_id: if p4runtime.same_device_id { config.switches.first_id } else { number },
@@ -181,51 +187,22 @@ fn ports(number: u64, count: u16) -> Vec<Port> {
     (1..=u32::from(count)).map(port).collect()
 }
 
-fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
-    let failed = |cause| StartError::Listen { address, cause };
-    let deadline = Instant::now() + REBIND;
-    loop {
-        match TcpListener::bind(address) {
-            Ok(listener) => {
-                listener.set_nonblocking(true).map_err(failed)?;
-                // Where the system refuses, the run goes on; its round-trip times show the pacing.
-                let _ = grpc::tcp::send_unpaced(&listener);
-                return Ok(listener);
-            }
-            // Not a listener of somebody else, but the remains of an outgoing connection to which
-            // the system had lent the port, such as one of the controller in the trial before.
-            Err(cause)
-                if cause.kind() == io::ErrorKind::AddrInUse
-                    && Instant::now() < deadline
-                    && !somebody_listens(address) =>
-            {
-                std::thread::sleep(REBIND_STEP);
-            }
-            Err(cause) => return Err(failed(cause)),
-        }
-    }
+/// The port is held for the run ([`HeldPorts`]), so that nothing stands against a listener.
+fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
+    let failed = |cause| PortsError::Listen { address, cause };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    // Where the system refuses, the run goes on; its round-trip times show the pacing.
+    let _ = grpc::tcp::send_unpaced(&listener);
+    Ok(listener)
 }
-
-/// Whether a connection is accepted by anybody but ourselves: a socket that dials a port which the
-/// system lends out may be lent that very port, and is then connected to itself (RFC 9293, section
-/// 3.5, simultaneous open).
-fn somebody_listens(address: SocketAddr) -> bool {
-    TcpStream::connect_timeout(&address, REBIND_STEP)
-        .and_then(|stream| Ok(stream.local_addr()? != stream.peer_addr()?))
-        .unwrap_or(false)
-}
-
-/// Patience with a port that is lent out: TIME_WAIT lasts 60 s.
-const REBIND: Duration = Duration::from_secs(65);
-/// Time between looks at such a port.
-const REBIND_STEP: Duration = Duration::from_millis(100);
 
 /// Puts several devices behind each port where one port each would need more files than this
-/// process may open, and says so. A listener and a connection are a file each.
+/// process may open, and says so. A listener, what holds its port and a connection are a file each.
 pub fn fit_to_file_limit(config: &mut crate::config::Config) -> Option<String> {
     let limit = crate::host::raise_file_limit().saturating_sub(SPARE_FILES);
     let switches = u64::from(crate::run::most_switches(config));
-    let files = |group: u64| switches + switches.div_ceil(group);
+    let files = |group: u64| switches + 2 * switches.div_ceil(group);
     let wanted = u64::from(config.p4runtime.devices_per_port.max(1));
     // Devices with one id need a port each.
     if config.p4runtime.same_device_id {
@@ -234,7 +211,7 @@ pub fn fit_to_file_limit(config: &mut crate::config::Config) -> Option<String> {
     if config.protocol != Protocol::P4Runtime || files(wanted) <= limit || limit <= switches {
         return None;
     }
-    let group = switches.div_ceil(limit - switches);
+    let group = switches.div_ceil(((limit - switches) / 2).max(1));
     config.p4runtime.devices_per_port = u32::try_from(group).unwrap_or(u32::MAX);
     Some(format!(
         "{group} devices share each port instead of {wanted}, since this process may open only {} \

@@ -12,7 +12,7 @@ use p4runtime::arbitration::{RoleKey, StreamId};
 use p4runtime::packet_io::PacketOutLayout;
 use p4runtime::proto::v1::{self, entity::Entity, update};
 use p4runtime::server::{
-    ConnectionObserver, DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata,
+    ConnectionObserver, DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata, PacketOutRefusal,
 };
 use p4runtime::session::Pipeline;
 use p4runtime::status::EntityError;
@@ -217,8 +217,12 @@ impl Observer {
         if ready != member.ready {
             member.ready = ready;
             // It says that the switch became ready, which the end of the trial does not undo.
+            let before = member.handshake.ready;
             member.handshake.ready |= ready;
-            self.thread.shared.live.ready_changed(if ready { 1 } else { -1 });
+            match ready {
+                true => self.thread.shared.live.became_ready(!before),
+                false => self.thread.shared.live.ceased_ready(),
+            }
             if ready {
                 member.progress = self.thread.shared.orders.clock.now();
                 books.refill.push(self.index);
@@ -398,10 +402,27 @@ impl DeviceObserver for Observer {
         }
     }
 
-    fn packet_outs_refused(&self, _device: &DeviceHandle, count: usize, reason: Option<&str>) {
+    fn packet_outs_refused(
+        &self,
+        _device: &DeviceHandle,
+        count: usize,
+        refusal: PacketOutRefusal,
+        reason: Option<&str>,
+    ) {
         let mut books = self.thread.books();
-        books.recorder.counts(self.index).malformed += count as u64;
-        let reason = reason.unwrap_or("it does not fit the pipeline");
+        let counts = books.recorder.counts(self.index);
+        let reason = match refusal {
+            // Nothing is wrong with such a packet-out but its moment or its sender. Controllers
+            // send discovery frames before they have pushed the pipeline.
+            PacketOutRefusal::NoPipeline | PacketOutRefusal::NotPrimary => {
+                counts.not_taken += count as u64;
+                reason.unwrap_or("the switch has no pipeline yet, or the sender is not primary")
+            }
+            PacketOutRefusal::Misfit => {
+                counts.malformed += count as u64;
+                reason.unwrap_or("it does not fit the pipeline")
+            }
+        };
         books.members[self.index].handshake.error = Some(format!("packet-out refused: {reason}"));
     }
 

@@ -129,13 +129,41 @@ fn serial_addresses_count_up_and_never_meet() {
                 assert!(seen.insert(ip.to_string()), "{ip} comes twice");
                 assert!(!ip.is_private() && !ip.is_multicast() && !ip.is_loopback());
             }
-            assert!(read.source_port >= 1024 && read.destination_port >= 1024);
+            assert!(read.source_port >= 49_152 && read.destination_port >= 49_152);
         }
     }
     let mut source = source(Frame::TcpSyn, 66, addresses(Generator::Serial), 0);
     let ports: Vec<u16> =
-        (0..3).map(|sequence| parse(&frame_of(&mut source, sequence)).source_port).collect();
-    assert_eq!(ports, [1024, 1034, 1044]);
+        (0..6).map(|sequence| parse(&frame_of(&mut source, sequence)).source_port).collect();
+    // Three hosts, each of which counts for itself.
+    assert_eq!(ports, [49_152, 49_152, 49_152, 49_153, 49_153, 49_153]);
+}
+
+#[test]
+fn ports_are_those_of_no_protocol_and_connections_come_again_late() {
+    for generator in [Generator::Hosts, Generator::Serial, Generator::Random] {
+        for known_destinations in [false, true] {
+            let addresses = Addresses {
+                mac: Generator::Hosts,
+                ip: Generator::Hosts,
+                port: generator,
+                known_destinations,
+            };
+            let mut source = source(Frame::TcpSyn, 66, addresses, 3);
+            let mut seen = HashSet::new();
+            // Each of the three hosts has every port once.
+            for sequence in 0..3 * 16_384 {
+                let read = parse(&frame_of(&mut source, sequence));
+                assert!(read.source_port >= 49_152, "{}", read.source_port);
+                assert!(read.destination_port >= 49_152, "{}", read.destination_port);
+                let connection = (
+                    (read.source_ip, read.source_port),
+                    (read.destination_ip, read.destination_port),
+                );
+                assert!(seen.insert(connection) || generator != Generator::Serial, "{sequence}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -169,9 +197,9 @@ fn random_addresses_are_spread_and_independent() {
         fair("source IP", &mut reads.iter().map(|read| at(read.source_ip) == 1));
         fair("destination IP", &mut reads.iter().map(|read| at(read.destination_ip) == 1));
     }
-    // Ports are uniform on 1024 to 65535: mean 33279.5, deviation 64512 / root(12).
+    // Ports are uniform on 49152 to 65535: mean 57343.5, deviation 16384 / root(12).
     let mean = reads.iter().map(|read| f64::from(read.source_port)).sum::<f64>() / n as f64;
-    assert!((mean - 33_279.5).abs() < 4.0 * 64_512.0 / 12f64.sqrt() / 100.0, "{mean}");
+    assert!((mean - 57_343.5).abs() < 4.0 * 16_384.0 / 12f64.sqrt() / 100.0, "{mean}");
     assert!(reads.iter().all(|read| read.source_mac.0[0] & 0x03 == 0x02));
     let macs: HashSet<MacAddress> = reads.iter().map(|read| read.source_mac).collect();
     assert_eq!(macs.len() as u64, n);

@@ -21,8 +21,12 @@ fn capture_of(link_type: LinkType, frames: &[Vec<u8>]) -> TempPath {
     file.into_temp_path()
 }
 
+/// Switch 4 has the capture for itself, and so begins with its first frame.
 fn plan(path: PathBuf) -> Result<FramePlan, FrameError> {
-    FramePlan::new(&traffic(Frame::Replay(path), 66), &switches(10, 4, 3))
+    let mut switches = switches(10, 4, 3);
+    switches.overrides =
+        vec![SwitchOverride { first: 4, last: 4, replay: Some(path), ..Default::default() }];
+    FramePlan::new(&traffic(Frame::TcpSyn, 66), &switches)
 }
 
 fn replay(frames: &[Vec<u8>]) -> (FramePlan, FrameSource) {
@@ -212,6 +216,23 @@ fn captures_that_cannot_be_sent_are_refused() {
         FrameError::ReplayedLength { number: 2, .. }
     ));
     assert!(matches!(plan("missing.pcap".into()), Err(FrameError::Capture(_))));
+}
+
+#[test]
+fn switches_that_share_a_capture_begin_at_different_frames() {
+    let frames: Vec<_> = (0u8..6).map(|number| udp(&[number; 30])).collect();
+    let path = capture_of(LinkType::ETHERNET, &frames);
+    let switches = switches(3, 4, 2);
+    let plan = FramePlan::new(&traffic(Frame::Replay(path.to_path_buf()), 66), &switches).unwrap();
+    let hosts = hosts(&switches, &TopologySource::None);
+    let firsts = (0..3).map(|switch| {
+        let mut source = plan.source(switch, &hosts, SEED, KEY).unwrap();
+        let turns = (0..6).map(|sequence| parse(&frame_of(&mut source, sequence)).payload[0]);
+        let turns: Vec<u8> = turns.collect();
+        assert!(turns.iter().zip(&turns[1..]).all(|(a, b)| (a + 1) % 6 == *b), "{turns:?}");
+        turns[0]
+    });
+    assert_eq!(firsts.collect::<Vec<_>>(), [0, 2, 4]);
 }
 
 #[test]

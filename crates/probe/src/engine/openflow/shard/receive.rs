@@ -120,8 +120,8 @@ impl Shard {
         member.handshake.reach(2 + rank, stage);
         if member.switch.is_ready() {
             member.ready = true;
-            member.handshake.ready = true;
-            self.live.ready_changed(1);
+            let before = std::mem::replace(&mut member.handshake.ready, true);
+            self.live.became_ready(!before);
         }
     }
 

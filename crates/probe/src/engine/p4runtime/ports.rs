@@ -1,0 +1,287 @@
+//! The ports on which P4Runtime servers listen, held from before anybody dials until the run ends.
+//!
+//! The kernel lends any free port of its range to an outgoing connection. A controller that dials
+//! thousands of switches before these listen, or between two trials, may so be lent the very port of
+//! a switch, which then cannot listen. A port to which a socket is bound is lent to nobody: such a
+//! socket, which does not listen, holds each port for the whole run, and the listeners of each trial
+//! are bound beside it (both with `SO_REUSEADDR`). While none listens, connections are refused, as
+//! they would be without it.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SocketType, bind, ipproto, socket, sockopt};
+
+use super::addresses;
+use crate::config::{Config, Protocol};
+
+/// Why ports cannot be held.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PortsError {
+    /// The system refuses one.
+    #[error("cannot listen on {address}: {cause}; {}", advice(cause))]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// Too many of them are in use.
+    #[error(
+        "{wanted} servers need a port each, and from {first} on only {free} are free; begin lower \
+         with --first-port, or put several devices behind each port with --devices-per-port"
+    )]
+    TooFew {
+        /// The first port.
+        first: u16,
+        /// How many are needed.
+        wanted: u32,
+        /// How many there are.
+        free: u32,
+    },
+}
+
+/// What to do where listening is refused.
+fn advice(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::AddrInUse => {
+            "choose another --first-port, or let the controller learn the addresses from \
+             --list-file, --netcfg-file or --onos-rest, and ports in use are passed over"
+        }
+        io::ErrorKind::AddrNotAvailable => "--listen must be an address of this host",
+        io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need privileges: choose a --first-port from there on"
+        }
+        _ if is_out_of_files(cause) => {
+            "each server and each connection is a file: raise the limit (ulimit -n), or put several \
+             devices behind each port (--devices-per-port)"
+        }
+        _ => "choose another --listen or --first-port",
+    }
+}
+
+fn is_out_of_files(error: &io::Error) -> bool {
+    let code = error.raw_os_error();
+    [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE]
+        .iter()
+        .any(|errno| code == Some(errno.raw_os_error()))
+}
+
+/// Ports that belong to a run. They are free again when this is dropped.
+#[derive(Debug, Default)]
+pub struct HeldPorts {
+    /// Each bound to one of them.
+    sockets: Vec<OwnedFd>,
+    passed_over: Vec<u16>,
+}
+
+impl HeldPorts {
+    /// Holds the ports of every switch of any trial; none unless the protocol is P4Runtime.
+    ///
+    /// Ports that somebody else uses are passed over if the controller hears where the switches
+    /// listen: from a file or a request of the run, or, with `told`, from the caller, who has to
+    /// [`HeldPorts::apply`] this first. Otherwise the controller expects them to count up, and a
+    /// port in use is an error.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a port, or too few are free.
+    pub fn take(config: &Config, told: bool) -> Result<Self, PortsError> {
+        if config.protocol != Protocol::P4Runtime {
+            return Ok(Self::default());
+        }
+        let (own, controller) = (&config.p4runtime, &config.controller);
+        let told = told
+            || controller.onos_rest.is_some()
+            || controller.netcfg_file.is_some()
+            || controller.list_file.is_some();
+        let wanted = crate::run::most_switches(config).div_ceil(own.devices_per_port.max(1));
+        let mut held = Self::default();
+        for port in own.first_port..=u16::MAX {
+            if held.sockets.len() as u64 >= u64::from(wanted) {
+                break;
+            }
+            let address = SocketAddr::new(own.listen, port);
+            match hold(address, told) {
+                Ok(socket) => held.sockets.push(socket),
+                Err(cause) if told && cause.kind() == io::ErrorKind::AddrInUse => {
+                    held.passed_over.push(port);
+                }
+                Err(cause) => return Err(PortsError::Listen { address, cause }),
+            }
+        }
+        let free = held.sockets.len() as u32;
+        if free < wanted {
+            return Err(PortsError::TooFew { first: own.first_port, wanted, free });
+        }
+        Ok(held)
+    }
+
+    /// Makes a configuration speak of these ports.
+    pub fn apply(&self, config: &mut Config) {
+        config.p4runtime.passed_over.clone_from(&self.passed_over);
+    }
+
+    /// What a reader of the result has to know of them.
+    pub(crate) fn note(&self, config: &Config) -> Option<String> {
+        let first = self.passed_over.first()?;
+        let last = addresses(config).last().map_or(*first, |device| device.listen.port());
+        Some(match self.passed_over.len() {
+            1 => {
+                format!("Port {first} is in use and was passed over: switches listen up to {last}.")
+            }
+            n => format!(
+                "{n} ports from {first} on are in use and were passed over: switches listen up to \
+                 {last}."
+            ),
+        })
+    }
+}
+
+/// Binds a socket to an address. One that was lent to a connection comes back: without another
+/// choice this waits for it.
+fn hold(address: SocketAddr, has_choice: bool) -> io::Result<OwnedFd> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let error = match bound(address) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => error,
+        };
+        if error.kind() != io::ErrorKind::AddrInUse
+            || has_choice
+            || Instant::now() >= deadline
+            || somebody_listens(address)
+        {
+            return Err(error);
+        }
+        std::thread::sleep(STEP);
+    }
+}
+
+fn bound(address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket(family, SocketType::STREAM, Some(ipproto::TCP))?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &address)?;
+    Ok(socket)
+}
+
+/// Whether a connection is accepted by anybody but ourselves: a socket that dials a port which the
+/// system lends out may be lent that very port, and is then connected to itself (RFC 9293, section
+/// 3.5, simultaneous open).
+fn somebody_listens(address: SocketAddr) -> bool {
+    TcpStream::connect_timeout(&address, STEP)
+        .and_then(|stream| Ok(stream.local_addr()? != stream.peer_addr()?))
+        .unwrap_or(false)
+}
+
+/// Patience with a port that is lent out: TIME_WAIT lasts 60 s.
+const PATIENCE: Duration = Duration::from_secs(65);
+/// Time between looks at such a port.
+const STEP: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::config::{Origin, Settings};
+
+    fn config(first: u16, more: &[(&str, &str)]) -> Config {
+        let mut settings = Settings::new();
+        let first = first.to_string();
+        let own = [("protocol", "p4runtime"), ("p4runtime.first-port", &first)];
+        for (key, value) in own.iter().chain(more) {
+            settings.set(key, value, Origin::Flag);
+        }
+        settings.resolve().expect("settings").config
+    }
+
+    /// So many ports in a row that nobody uses now, below those that the kernel lends out. Tests of
+    /// other processes look elsewhere.
+    fn free_ports(count: u16) -> u16 {
+        let from = 2_000 + (std::process::id() % 20_000) as u16;
+        (from..32_000)
+            .step_by(usize::from(count))
+            .find(|first| {
+                (*first..*first + count).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok())
+            })
+            .expect("free ports")
+    }
+
+    #[test]
+    fn a_held_port_is_lent_to_no_connection_and_can_be_listened_on() {
+        let first = free_ports(4);
+        let config = config(first, &[("switches.count", "2")]);
+        let held = HeldPorts::take(&config, false).expect("free ports");
+        for port in [first, first + 1] {
+            let address = SocketAddr::from(([127, 0, 0, 1], port));
+            // As the kernel does for whoever dials from here: without SO_REUSEADDR.
+            let other = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+            assert_eq!(bind(&other, &address), Err(rustix::io::Errno::ADDRINUSE), "{port}");
+            assert!(TcpStream::connect(address).is_err(), "nobody listens at {port} yet");
+            // Trial after trial.
+            for _ in 0..2 {
+                let listener = TcpListener::bind(address).expect("a listener beside it");
+                let _dialled = TcpStream::connect(address).expect("somebody listens");
+                listener.accept().expect("a connection");
+            }
+        }
+        drop(held);
+        assert!(TcpListener::bind(("127.0.0.1", first)).is_ok());
+    }
+
+    #[test]
+    fn ports_in_use_are_passed_over_where_the_controller_is_told() {
+        let first = free_ports(6);
+        let taken = [first + 1, first + 2].map(|port| TcpListener::bind(("127.0.0.1", port)));
+        let ports = |config: &Config| -> Vec<u16> {
+            addresses(config).iter().map(|device| device.listen.port()).collect()
+        };
+        let mut own = config(first, &[("switches.count", "3")]);
+        let error = HeldPorts::take(&own, false).expect_err("a port is taken").to_string();
+        assert!(error.contains(&format!("127.0.0.1:{}: ", first + 1)), "{error}");
+        assert!(error.contains("--first-port") && error.contains("--list-file"), "{error}");
+        assert_eq!(ports(&own), [first, first + 1, first + 2]);
+        let held = HeldPorts::take(&own, true).expect("enough others");
+        held.apply(&mut own);
+        assert_eq!(ports(&own), [first, first + 3, first + 4]);
+        let note = held.note(&own).expect("something to say");
+        assert!(note.starts_with(&format!("2 ports from {} on", first + 1)), "{note}");
+        assert!(note.ends_with(&format!("up to {}.", first + 4)), "{note}");
+        drop(held);
+        let listed =
+            config(first, &[("switches.count", "3"), ("controller.list-file", "switches.txt")]);
+        HeldPorts::take(&listed, false).expect("the file says where");
+        drop(taken);
+    }
+
+    #[test]
+    fn each_refusal_has_advice_of_its_own() {
+        let said = |errno: rustix::io::Errno| {
+            let cause = io::Error::from_raw_os_error(errno.raw_os_error());
+            let address = SocketAddr::from(([127, 0, 0, 1], 20_001));
+            PortsError::Listen { address, cause }.to_string()
+        };
+        for errno in [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE] {
+            let text = said(errno);
+            assert!(text.contains("ulimit -n") && !text.contains("--first-port"), "{text}");
+        }
+        assert!(said(rustix::io::Errno::ADDRINUSE).contains("--first-port"));
+        assert!(said(rustix::io::Errno::ADDRNOTAVAIL).contains("--listen"));
+        assert!(said(rustix::io::Errno::ACCESS).contains("1024"));
+    }
+
+    #[test]
+    fn ports_that_do_not_suffice_are_counted() {
+        let mut config = config(65_534, &[("switches.count", "2")]);
+        config.switches.count = 4;
+        match HeldPorts::take(&config, true) {
+            Err(PortsError::TooFew { first: 65_534, wanted: 4, free }) => assert!(free <= 2),
+            other => panic!("{other:?}"),
+        }
+    }
+}
