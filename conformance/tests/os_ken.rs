@@ -64,13 +64,43 @@ fn its_rules_keep_packets_in_switches_that_run_their_tables() {
     }
 }
 
+/// Some parsers of os-ken's packet library never return when they meet our payload, and a controller
+/// goes by the ports of TCP when it chooses among them.
+#[test]
+fn an_application_that_parses_every_packet_answers_more_than_6000() {
+    let script = repository().join("conformance/scripts/os_ken_parser.py");
+    let Some((mut controller, address)) = start_script(&script) else { return };
+    let run = ProbeRun::start(&[
+        ("protocol", "openflow13"),
+        ("controller.address", &address.to_string()),
+        ("switches.count", "1"),
+        ("traffic.rate", "1300"),
+        ("timing.connect-timeout", "30s"),
+        ("timing.settle", "500ms"),
+        ("timing.warmup", "0s"),
+        ("timing.measure", "120s"),
+        ("switch", "0:stop-delay=115s"),
+    ]);
+    run.wait_until_answered(6500, Duration::from_secs(90));
+    let result = run.interrupt();
+    let counts = result.trial().counts;
+    assert_eq!((counts.sent, counts.answered, counts.lost), (6500, 6500, 0), "{counts:?}");
+    let output = controller.output();
+    assert!(!output.contains("foreign ") && !output.contains("Traceback"), "{output}");
+    assert!(controller.try_wait().is_none());
+}
+
 /// Starts an example; nothing where os-ken is not installed.
 fn start(example: &str) -> Option<(Running, std::net::SocketAddr)> {
+    start_script(&repository().join("examples/os-ken").join(example))
+}
+
+fn start_script(script: &std::path::Path) -> Option<(Running, std::net::SocketAddr)> {
     // Asked for once more below, since a command can be used only once.
     Peer::OsKen.command()?;
     Some(Running::start_listening(|port| {
         let mut command = Peer::OsKen.command().unwrap_or_else(|| Command::new("false"));
-        command.arg(repository().join("examples/os-ken").join(example)).arg(port.to_string());
+        command.arg(script).arg(port.to_string());
         command
     }))
 }

@@ -410,11 +410,24 @@ pub struct SearchOutcome {
     pub loss_free_rate: Option<f64>,
     /// Lowest rate, all switches together, at which it did not; absent if never seen.
     pub lossy_rate: Option<f64>,
-    /// Highest rate answered at any point tried.
+    /// By which rule a rate is loss-free, and how many of its trials agreed, in a sentence or two.
+    #[serde(default)]
+    pub loss_free_method: String,
+    /// Highest rate answered, all switches together, sought up to twice the rate at which it was:
+    /// the mean over the trials at that rate (RFC 8456, section 5.1.3).
     pub maximum_received_rate: f64,
+    /// The rate offered then; absent if nothing was ever answered, and in results of before.
+    #[serde(default)]
+    pub maximum_at_rate: Option<f64>,
     /// Offered rate, all switches together, beyond which the response time rises faster than the
-    /// rate; absent with fewer than four points.
+    /// rate; never above the loss-free rate, and absent if there is none below it.
     pub knee_rate: Option<f64>,
+    /// The knee lies above this; absent without one, and in results of before.
+    #[serde(default)]
+    pub knee_low_rate: Option<f64>,
+    /// The knee lies below this; absent without one, and in results of before.
+    #[serde(default)]
+    pub knee_high_rate: Option<f64>,
     /// How the knee was found, in a sentence.
     pub knee_method: String,
     /// Whether the probe itself was the limit at the highest point, so that the controller may

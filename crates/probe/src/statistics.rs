@@ -107,7 +107,7 @@ impl Latency {
 
 /// The 97.5 % quantile of Student's t distribution: 95 % of the probability lie between minus and
 /// plus this.
-fn student_t_975(freedom: u32) -> f64 {
+pub(crate) fn student_t_975(freedom: u32) -> f64 {
     // The normal distribution's; from here on the two agree in five digits.
     const NORMAL: f64 = 1.959_963_984_540_054;
     if freedom > 100_000 {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use probe::outcome::{Completion, Point, RunResult};
+use probe::outcome::{Completion, Point, RunResult, SearchOutcome};
 
-use crate::format::{duration, plural, printable, setting};
+use crate::format::{duration, figure, plural, printable, setting};
 pub(crate) use crate::notes::notes;
 use probe::metrics::Unit;
 
@@ -135,6 +135,36 @@ pub(crate) fn why_zero(result: &RunResult) -> Vec<(String, Vec<String>)> {
         }
     }
     reasons.into_iter().collect()
+}
+
+/// A line of what a search found.
+pub(crate) struct SearchRow {
+    pub(crate) name: &'static str,
+    pub(crate) value: Option<f64>,
+    /// Why there is no value, or what to know of it.
+    pub(crate) remark: String,
+}
+
+/// What a search found, all switches together.
+pub(crate) fn search(search: &SearchOutcome) -> [SearchRow; 4] {
+    let rate = |value: f64| figure(value, Unit::PerSecond);
+    let row = |name, value: Option<f64>, without: &str, with: String| SearchRow {
+        name,
+        value,
+        remark: if value.is_some() { with } else { without.to_owned() },
+    };
+    let interval = match (search.knee_low_rate, search.knee_high_rate) {
+        (Some(low), Some(high)) => format!("between {} and {}", rate(low), rate(high)),
+        _ => String::new(),
+    };
+    let at =
+        search.maximum_at_rate.map_or_else(String::new, |at| format!("at {} offered", rate(at)));
+    [
+        row("highest loss-free rate", search.loss_free_rate, "none was loss-free", String::new()),
+        row("lowest with loss or backlog", search.lossy_rate, "never seen", String::new()),
+        row("highest rate answered", Some(search.maximum_received_rate), "", at),
+        row("knee of the response time", search.knee_rate, "not found", interval),
+    ]
 }
 
 /// Values without repetition, in the order of their first appearance.

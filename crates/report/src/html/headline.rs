@@ -5,7 +5,9 @@ use probe::outcome::{Estimate, Point, RunResult, Saturated, SearchOutcome};
 
 use super::escape;
 use crate::estimates::{Kind, metric};
-use crate::format::{command_line, duration, estimate, figure, optional, printable, setting};
+use crate::format::{
+    capital, command_line, duration, estimate, figure, optional, printable, setting,
+};
 use crate::put::put;
 use crate::terminal::threshold_value;
 use crate::{describe, verdict};
@@ -183,6 +185,10 @@ fn of_sweep(points: &[Point], search: Option<&SearchOutcome>) -> Vec<Tile> {
         } else {
             String::new()
         };
+        // What a search found is more exact than the points that it went through, and said once.
+        if search.is_some() {
+            continue;
+        }
         let answered = own().filter_map(|p| Some((p, metric(p, "received_rate")?)));
         if let Some((point, value)) = answered.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean)) {
             tiles.push(Tile {
@@ -190,10 +196,6 @@ fn of_sweep(points: &[Point], search: Option<&SearchOutcome>) -> Vec<Tile> {
                 value: estimate(value, Unit::PerSecond),
                 remark: format!("{}; {}", place(point, &[protocol]), confidence(value)),
             });
-        }
-        // What a search found is more exact than the points that it went through.
-        if search.is_some() {
-            continue;
         }
         let sustained = own().filter(|p| {
             metric(p, "loss").is_some_and(|loss| loss.max == 0.0)
@@ -208,6 +210,18 @@ fn of_sweep(points: &[Point], search: Option<&SearchOutcome>) -> Vec<Tile> {
                 remark: format!("offered, all answered, neither side saturated; {at}"),
             });
         }
+    }
+    if let Some(search) = search {
+        tiles.push(Tile {
+            name: "Highest rate answered".to_owned(),
+            value: figure(search.maximum_received_rate, Unit::PerSecond),
+            remark: match search.maximum_at_rate {
+                Some(at) => {
+                    format!("at {} offered; all switches together", figure(at, Unit::PerSecond))
+                }
+                None => "all switches together".to_owned(),
+            },
+        });
     }
     if let Some(rate) = search.and_then(|search| search.loss_free_rate) {
         tiles.push(Tile {
@@ -264,22 +278,23 @@ fn place(point: &Point, protocols: &[&str]) -> String {
 
 fn search(result: &RunResult) -> String {
     let Some(search) = &result.search else { return String::new() };
-    let rate = |value: Option<f64>, none: &str| {
-        value.map_or_else(|| none.to_owned(), |v| figure(v, Unit::PerSecond))
-    };
-    let rows = [
-        ("Highest loss-free rate", rate(search.loss_free_rate, "none was loss-free")),
-        ("Lowest rate with loss or backlog", rate(search.lossy_rate, "never seen")),
-        ("Highest rate answered", rate(Some(search.maximum_received_rate), "")),
-        ("Knee of the response time", rate(search.knee_rate, "not found")),
-    ];
     let mut out = String::from(
         "<h2>Search</h2>\n<table class=\"narrow\"><caption>All switches together</caption><tbody>\n",
     );
-    for (name, value) in rows {
-        put!(out, "<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape(name), escape(&value));
+    for describe::SearchRow { name, value, remark } in describe::search(search) {
+        let (name, value) = (capital(name), value.map(|value| figure(value, Unit::PerSecond)));
+        let cell = match value {
+            None => remark,
+            Some(value) if remark.is_empty() => value,
+            Some(value) => format!("{value} ({remark})"),
+        };
+        put!(out, "<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape(&name), escape(&cell));
     }
     out.push_str("</tbody></table>\n");
+    if !search.loss_free_method.is_empty() {
+        let method = printable(&search.loss_free_method);
+        put!(out, "<p class=\"remark\">{}</p>\n", escape(&method));
+    }
     if !search.knee_method.is_empty() {
         put!(out, "<p class=\"remark\">Knee: {}</p>\n", escape(&printable(&search.knee_method)));
     }

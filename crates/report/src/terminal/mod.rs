@@ -118,25 +118,7 @@ fn head(result: &RunResult, layout: Layout) -> String {
 fn search(result: &RunResult, layout: Layout) -> String {
     let Some(search) = &result.search else { return String::new() };
     let mut grid = Grid::new(vec![Column::left("").indent(2), Column::right(""), Column::left("")]);
-    let rows = [
-        (
-            "highest loss-free rate",
-            search.loss_free_rate,
-            if search.loss_free_rate.is_none() { "none was loss-free" } else { "" },
-        ),
-        (
-            "lowest with loss or backlog",
-            search.lossy_rate,
-            if search.lossy_rate.is_none() { "never seen" } else { "" },
-        ),
-        ("highest rate answered", Some(search.maximum_received_rate), ""),
-        (
-            "knee of the response time",
-            search.knee_rate,
-            if search.knee_rate.is_none() { "not found" } else { "" },
-        ),
-    ];
-    for (name, value, remark) in rows {
+    for describe::SearchRow { name, value, remark } in describe::search(search) {
         grid.row(vec![
             Cell::new(name),
             Cell::new(optional(value, Unit::PerSecond)),
@@ -145,6 +127,10 @@ fn search(result: &RunResult, layout: Layout) -> String {
     }
     let mut out = layout.heading("Search, all switches together");
     out.push_str(&grid.render(layout));
+    if !search.loss_free_method.is_empty() {
+        let method = printable(&search.loss_free_method);
+        out.push_str(&layout.paragraph("  ", &method, Paint::Plain));
+    }
     if !search.knee_method.is_empty() {
         out.push_str(&layout.paragraph(
             "  ",

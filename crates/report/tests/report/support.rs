@@ -441,11 +441,16 @@ pub(crate) fn search() -> RunResult {
     result.search = Some(SearchOutcome {
         loss_free_rate: Some(22_000.0),
         lossy_rate: Some(23_000.0),
+        loss_free_method: "Loss-free: at most 0 % lost and nothing piled up in a majority of the \
+            trials (2 of 3 there), and at every lower rate tried."
+            .to_owned(),
         maximum_received_rate: 22_480.0,
+        maximum_at_rate: Some(32_000.0),
         knee_rate: Some(20_100.0),
-        knee_method:
-            "largest distance of the median round-trip time from the chord between both ends"
-                .to_owned(),
+        knee_low_rate: Some(16_000.0),
+        knee_high_rate: Some(22_000.0),
+        knee_method: "the offered rate with the most power, interpolated between 7 loss-free rates"
+            .to_owned(),
         limited_by_probe: false,
     });
     result

@@ -11,8 +11,9 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         example: "sweep",
         summary: "Which trials make up the run: point, sweep or search",
         manual: "point repeats one trial. sweep does so for every combination of plan.rates and \
-            plan.switches. search looks for the highest rate without loss, by bisection, and for \
-            the knee of the response time (open mode only).",
+            plan.switches. search looks for the highest rate without loss, by bisection, for the \
+            highest rate answered, above it, and for the knee of the response time, below it (open \
+            mode only).",
         slot: |draft| &mut draft.plan.kind,
         ..BASE
     },
@@ -72,7 +73,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         default: "10",
         example: "1000",
         summary: "Lowest rate of a search, packet-ins per second and switch",
-        manual: "Where the search begins. A search that meets loss here says so and ends.",
+        manual: "Where the search begins. A search that meets loss here finds no loss-free rate, and \
+            looks only whether more is answered above.",
         limits: Limits::Number(0.001, 100e6),
         slot: |draft| &mut draft.plan.low,
         ..BASE

@@ -1,0 +1,392 @@
+use proptest::prelude::*;
+
+use super::*;
+
+pub(super) fn observation(rate: f64, loss: f64) -> Observation {
+    Observation {
+        offered_rate: rate,
+        received_rate: rate * (1.0 - loss),
+        loss: Some(loss),
+        rtt_mean: Some(0.001),
+        falling_behind: false,
+        limited_by_probe: false,
+    }
+}
+
+/// A controller that answers up to a capacity and drops the rest.
+fn capacity(capacity: f64) -> impl FnMut(f64) -> Observation {
+    move |rate| observation(rate, (1.0 - capacity / rate).max(0.0))
+}
+
+/// Runs a search to its end. Returns the rates tried.
+fn run(search: &mut LossFreeSearch, mut controller: impl FnMut(f64) -> Observation) -> Vec<f64> {
+    let mut rates = Vec::new();
+    while let Some(rate) = search.next_rate() {
+        rates.push(rate);
+        search.take(rate, &[controller(rate)]);
+    }
+    rates
+}
+
+#[test]
+fn rates_double_then_halve_and_both_ends_are_confirmed() {
+    let mut search = LossFreeSearch::new(100.0, 100_000.0, 0.1, 0.0);
+    let rates = run(&mut search, capacity(700.0));
+    let around_loss = [100.0, 200.0, 400.0, 800.0, 600.0, 700.0, 750.0, 700.0, 750.0];
+    // And one look above, whether more is answered there.
+    assert_eq!(rates, [around_loss.as_slice(), &[1600.0]].concat());
+    let result = search.result(1);
+    assert_eq!((result.loss_free_rate, result.lossy_rate), (Some(700.0), Some(750.0)));
+    assert!((result.maximum_received_rate - 700.0).abs() < 1e-6, "{result:?}");
+    assert!(!result.limited_by_probe);
+}
+
+#[test]
+fn repetitions_vote_and_totals_are_over_all_switches() {
+    let mut search = LossFreeSearch::new(100.0, 100_000.0, 0.1, 0.0);
+    let mut controller = capacity(700.0);
+    let mut rates = Vec::new();
+    while let Some(rate) = search.next_rate() {
+        rates.push(rate);
+        // One repetition of three goes wrong at every rate.
+        let good = controller(rate);
+        search.take(rate, &[good, observation(rate, 0.9), good]);
+    }
+    assert_eq!(rates, [100.0, 200.0, 400.0, 800.0, 600.0, 700.0, 750.0, 1600.0]);
+    let result = search.result(16);
+    assert_eq!((result.loss_free_rate, result.lossy_rate), (Some(11_200.0), Some(12_000.0)));
+    assert!(result.loss_free_method.contains("a majority of the trials (2 of 3 there)"));
+}
+
+#[test]
+fn points_without_trials_end_the_search_in_bounds() {
+    let mut search = LossFreeSearch::new(100.0, 1000.0, 0.1, 0.0);
+    let mut points = 0;
+    while let Some(rate) = search.next_rate() {
+        search.take(rate, &[]);
+        points += 1;
+    }
+    assert_eq!(points, MOST_POINTS);
+    assert_eq!(search.result(1).loss_free_rate, None);
+}
+
+#[test]
+fn rates_that_are_not_met_exactly_change_nothing() {
+    let mut exact = LossFreeSearch::new(100.0, 100_000.0, 0.1, 0.0);
+    let mut inexact = exact.clone();
+    let rates = run(&mut exact, capacity(700.0));
+    let mut controller = capacity(700.0);
+    let tried = run(&mut inexact, |rate| {
+        let observed = controller(rate);
+        Observation { offered_rate: 1.03 * rate, ..observed }
+    });
+    assert_eq!(rates, tried);
+    assert_eq!(inexact.result(1).loss_free_rate, Some(700.0));
+}
+
+#[test]
+fn a_trial_is_observed_by_its_metrics() {
+    let mut trial = crate::metrics::tests::trial();
+    trial.rates.offered = 1000.0;
+    trial.rates.received = 900.0;
+    trial.rates.loss = 0.1;
+    trial.counts.sent = 1000;
+    trial.rtt_from_due.samples = 900;
+    trial.rtt_from_due.mean_ns = 2e6;
+    trial.verdict.saturated = Saturated::Probe;
+    let observed = Observation::of(&trial);
+    let expected = Observation {
+        offered_rate: 1000.0,
+        received_rate: 900.0,
+        loss: Some(0.1),
+        rtt_mean: Some(0.002),
+        falling_behind: false,
+        limited_by_probe: true,
+    };
+    assert_eq!(observed, expected);
+    let mut search = LossFreeSearch::new(62.5, 1000.0, 0.1, 0.1);
+    search.observe(62.5, &[trial.clone(), trial.clone()]);
+    let result = search.result(16);
+    assert_eq!((result.loss_free_rate, result.limited_by_probe), (None, true));
+    assert_eq!(result.maximum_received_rate, 900.0);
+    assert_eq!(search.next_rate(), None);
+    trial.completion = crate::outcome::Completion::Failed { reason: "refused".to_owned() };
+    assert_eq!(Observation::of(&trial).loss, None);
+}
+
+#[test]
+fn a_controller_that_queues_is_not_loss_free_beyond_its_capacity() {
+    // Each trial offers for a second; the controller works off its queue afterwards.
+    let mut search = LossFreeSearch::new(100.0, 100_000.0, 0.05, 0.0);
+    let capacity = 2000.0;
+    let mut trial = crate::metrics::tests::trial();
+    while let Some(rate) = search.next_rate() {
+        let served = f64::min(rate, capacity);
+        trial.counts.sent = rate as u64;
+        trial.counts.answered = rate as u64;
+        trial.rates = crate::outcome::Rates {
+            offered: rate,
+            sent: rate,
+            received: served,
+            ..Default::default()
+        };
+        trial.rtt_from_due.samples = rate as u64;
+        trial.rtt_from_due.mean_ns = 1e6 + (rate / served - 1.0) * 1e9 / 2.0;
+        trial.series.sample_interval_s = 0.5;
+        trial.series.measure_to_s = 1.0;
+        let left = (rate - served) as u64;
+        trial.series.outstanding = vec![0, left / 2, left, 0];
+        search.observe(rate, std::slice::from_ref(&trial));
+    }
+    let result = search.result(1);
+    let free = result.loss_free_rate.expect("found");
+    assert!((1900.0..=2040.0).contains(&free), "{free}");
+    assert!(result.lossy_rate.is_some_and(|lossy| lossy < 2150.0), "{:?}", result.lossy_rate);
+    // Response times are the same up to the capacity, and the power rises up to there: the knee is
+    // no rate at which the controller keeps up.
+    assert_eq!((result.knee_rate, result.knee_low_rate), (None, None), "{}", result.knee_method);
+    assert!(result.knee_method.contains("rises up to the highest loss-free rate"));
+}
+
+#[test]
+fn the_search_looks_closer_where_the_knee_is() {
+    // Far below the loss, where only the doublings have been.
+    let mut search = LossFreeSearch::new(10.0, 100_000.0, 0.05, 0.0);
+    let mut controller = capacity(50_000.0);
+    let rates = run(&mut search, |rate| Observation {
+        rtt_mean: Some(1e-3 * (1.0 + (rate / 1000.0).powi(4))),
+        ..controller(rate)
+    });
+    // The elasticity of the response time is 1 where 3 x^4 = 1.
+    let expected = 1000.0 * (1.0f64 / 3.0).powf(0.25);
+    let knee = search.result(1).knee_rate.expect("a knee");
+    assert!((knee / expected - 1.0).abs() < 0.05, "{knee} instead of {expected}");
+    assert!(rates.len() < MOST_POINTS / 2, "{rates:?}");
+}
+
+#[test]
+fn tolerated_loss_is_no_loss() {
+    let mut search = LossFreeSearch::new(100.0, 100_000.0, 0.01, 0.1);
+    run(&mut search, capacity(900.0));
+    let rate = search.result(1).loss_free_rate.expect("found");
+    assert!((990.0..=1000.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_controller_that_takes_everything_is_tried_up_to_the_highest_rate() {
+    let mut search = LossFreeSearch::new(100.0, 1000.0, 0.1, 0.0);
+    let rates = run(&mut search, capacity(1e9));
+    assert_eq!(rates, [100.0, 200.0, 400.0, 800.0, 1000.0, 1000.0]);
+    let result = search.result(1);
+    assert_eq!((result.loss_free_rate, result.lossy_rate), (Some(1000.0), None));
+}
+
+#[test]
+fn a_controller_that_loses_some_at_the_lowest_rate_is_soon_given_up() {
+    let mut search = LossFreeSearch::new(100.0, 1000.0, 0.1, 0.0);
+    // The third is a look whether more is answered above.
+    assert_eq!(run(&mut search, capacity(10.0)), [100.0, 100.0, 200.0]);
+    let result = search.result(1);
+    assert_eq!((result.loss_free_rate, result.lossy_rate), (None, Some(100.0)));
+    assert!(result.loss_free_method.contains("there is no such rate"));
+    let mut dead = LossFreeSearch::new(100.0, 1000.0, 0.1, 0.0);
+    assert_eq!(run(&mut dead, |rate| observation(rate, 1.0)), [100.0, 100.0]);
+    let result = dead.result(1);
+    assert_eq!((result.maximum_received_rate, result.maximum_at_rate), (0.0, None));
+}
+
+#[test]
+fn a_trial_without_packets_is_no_success() {
+    let mut search = LossFreeSearch::new(100.0, 1000.0, 0.1, 1.0);
+    run(&mut search, |rate| Observation { loss: None, ..observation(rate, 0.0) });
+    assert_eq!(search.result(1).loss_free_rate, None);
+}
+
+#[test]
+fn one_bad_trial_does_not_hide_the_capacity() {
+    for bad in 0..12 {
+        let mut search = LossFreeSearch::new(100.0, 100_000.0, 0.05, 0.0);
+        let mut controller = capacity(700.0);
+        let mut trial = 0;
+        run(&mut search, |rate| {
+            trial += 1;
+            if trial - 1 == bad { observation(rate, 0.5) } else { controller(rate) }
+        });
+        let rate = search.result(1).loss_free_rate.expect("found");
+        assert!((665.0..=700.0).contains(&rate), "bad trial {bad}: {rate}");
+    }
+}
+
+#[test]
+fn one_lucky_trial_does_not_raise_the_capacity() {
+    for lucky in 0..12 {
+        let mut search = LossFreeSearch::new(100.0, 100_000.0, 0.05, 0.0);
+        let mut controller = capacity(700.0);
+        let mut trial = 0;
+        run(&mut search, |rate| {
+            trial += 1;
+            if trial - 1 == lucky { observation(rate, 0.0) } else { controller(rate) }
+        });
+        let rate = search.result(1).loss_free_rate.expect("found");
+        assert!((665.0..=700.0).contains(&rate), "lucky trial {lucky}: {rate}");
+    }
+}
+
+#[test]
+fn the_limit_of_the_probe_is_not_that_of_the_controller() {
+    let mut search = LossFreeSearch::new(100.0, 100_000.0, 0.1, 0.0);
+    run(&mut search, |rate| Observation {
+        limited_by_probe: rate > 500.0,
+        ..observation(rate, 0.0)
+    });
+    let result = search.result(1);
+    assert!(result.limited_by_probe);
+    assert_eq!(result.lossy_rate, None);
+    let rate = result.loss_free_rate.expect("found");
+    assert!((450.0..=500.0).contains(&rate), "{rate}");
+}
+
+/// Runs a search against a controller that answers so much of each rate. Returns the loss-free rate
+/// and the highest rate answered, with the rate at which that was.
+fn maximum(answered: impl Fn(f64) -> f64) -> (Option<f64>, f64, f64) {
+    let mut search = LossFreeSearch::new(10.0, 100_000.0, 0.05, 0.0);
+    let rates = run(&mut search, |rate| observation(rate, 1.0 - answered(rate) / rate));
+    assert!(rates.len() < MOST_POINTS / 2, "{rates:?}");
+    let result = search.result(1);
+    let at = result.maximum_at_rate.expect("something is answered");
+    (result.loss_free_rate, result.maximum_received_rate, at)
+}
+
+#[test]
+fn the_maximum_is_sought_beyond_the_loss_free_rate() {
+    // Loses one in a hundred above 380 per second, and answers up to 3,500.
+    let (free, most, at) = maximum(|rate| match rate {
+        ..380.0 => rate,
+        _ => (0.99 * rate).min(3500.0),
+    });
+    assert!(free.is_some_and(|free| (350.0..380.0).contains(&free)), "{free:?}");
+    assert!((3400.0..=3500.1).contains(&most), "{most}");
+    assert!(at >= 3400.0, "{at}");
+}
+
+#[test]
+fn the_maximum_of_a_controller_that_collapses_is_at_its_peak() {
+    // What is beyond its capacity costs it time as well.
+    let (free, most, at) = maximum(|rate| rate.min(1000.0 * (1000.0 / rate).powi(2)));
+    assert!(free.is_some_and(|free| (940.0..=1000.0).contains(&free)), "{free:?}");
+    assert!((940.0..=1000.0).contains(&most) && (940.0..=1060.0).contains(&at), "{most} at {at}");
+    // The same far above where the first packet is lost, between two doublings.
+    let (free, most, at) = maximum(|rate| match rate {
+        ..500.0 => rate,
+        ..3000.0 => 0.999 * rate,
+        _ => 100.0,
+    });
+    assert!(free.is_some_and(|free| free < 500.0), "{free:?}");
+    assert!((2500.0..=3000.0).contains(&most) && at <= 3000.0, "{most} at {at}");
+}
+
+#[test]
+fn rates_that_failed_are_no_part_of_the_knee() {
+    // The response time bends at 395 per second, above the loss-free rate of 320.
+    let mut search = LossFreeSearch::new(10.0, 100_000.0, 0.05, 0.0);
+    run(&mut search, |rate| Observation {
+        rtt_mean: Some(1e-3 * (1.0 + (rate / 520.0).powi(4))),
+        ..observation(rate, if rate > 320.0 { 0.01 } else { 0.0 })
+    });
+    let result = search.result(2);
+    let free = result.loss_free_rate.expect("found");
+    assert!((600.0..=640.0).contains(&free), "{free}");
+    assert_eq!(result.knee_rate, None, "{}", result.knee_method);
+    // Neither is a trial that failed at a rate that passed.
+    let mut search = LossFreeSearch::new(100.0, 1e6, 0.02, 0.0);
+    while let Some(rate) = search.next_rate() {
+        let load = rate / 10_000.0;
+        let good = match load < 1.0 {
+            true => Observation { rtt_mean: Some(1e-4 / (1.0 - load)), ..observation(rate, 0.0) },
+            false => observation(rate, 1.0 - 1.0 / load),
+        };
+        let bad = Observation { rtt_mean: Some(3.0), ..observation(rate, 0.5) };
+        search.take(rate, &[good, bad, good]);
+    }
+    let knee = search.result(1).knee_rate.expect("a knee");
+    assert!((knee / 5000.0 - 1.0).abs() < 0.1, "{knee}");
+}
+
+#[test]
+fn a_search_finds_the_knee_on_its_way() {
+    let mut search = LossFreeSearch::new(100.0, 1e6, 0.02, 0.0);
+    run(&mut search, |rate| {
+        let load = rate / 10_000.0;
+        match load < 1.0 {
+            true => Observation { rtt_mean: Some(1e-4 / (1.0 - load)), ..observation(rate, 0.0) },
+            false => Observation { rtt_mean: Some(1.0), ..observation(rate, 1.0 - 1.0 / load) },
+        }
+    });
+    let result = search.result(1);
+    let knee = result.knee_rate.expect("a knee");
+    assert!((knee / 5000.0 - 1.0).abs() < 0.1, "{knee}");
+    assert!(result.knee_method.contains("Kleinrock"), "{}", result.knee_method);
+    let (low, high) = (result.knee_low_rate.expect("one"), result.knee_high_rate.expect("one"));
+    assert!(low < 5000.0 && 5000.0 < high && high < 1.5 * low, "{low} to {high}");
+}
+
+proptest! {
+    #[test]
+    fn every_search_ends_in_bounds(
+        low in 1.0f64..1e4,
+        factor in 1.0f64..1e4,
+        precision in 0.0f64..1.0,
+        luck in proptest::collection::vec(any::<bool>(), MOST_POINTS),
+    ) {
+        let high = low * factor;
+        let mut search = LossFreeSearch::new(low, high, precision, 0.0);
+        let mut luck = luck.into_iter();
+        let rates = run(&mut search, |rate| {
+            observation(rate, if luck.next().unwrap_or(true) { 0.0 } else { 0.1 })
+        });
+        prop_assert!(rates.len() <= MOST_POINTS);
+        for rate in &rates {
+            prop_assert!((low..=high).contains(rate));
+        }
+        let result = search.result(1);
+        if let (Some(free), Some(lossy)) = (result.loss_free_rate, result.lossy_rate) {
+            prop_assert!(free < lossy);
+        }
+    }
+
+    #[test]
+    fn no_knee_is_above_the_loss_free_rate(
+        bend in 20.0f64..2e4,
+        lossy in 20.0f64..2e4,
+        noise in proptest::collection::vec(0.7f64..1.4, MOST_POINTS),
+    ) {
+        let mut search = LossFreeSearch::new(10.0, 1e5, 0.05, 0.0);
+        let mut noise = noise.into_iter();
+        run(&mut search, |rate| Observation {
+            rtt_mean: Some(noise.next().unwrap_or(1.0) * (1.0 + (rate / bend).powi(3))),
+            ..observation(rate, if rate > lossy { 0.02 } else { 0.0 })
+        });
+        let result = search.result(3);
+        let free = result.loss_free_rate.expect("above the lowest rate");
+        if let (Some(low), Some(knee), Some(high)) =
+            (result.knee_low_rate, result.knee_rate, result.knee_high_rate)
+        {
+            prop_assert!(low <= knee && knee <= high && high <= free * 1.000_001, "{result:?}");
+        }
+    }
+
+    #[test]
+    fn the_capacity_is_found_within_the_precision(
+        capacity_of in 150.0f64..9e4,
+        precision in 0.005f64..0.5,
+    ) {
+        let mut search = LossFreeSearch::new(100.0, 1e5, precision, 0.0);
+        let rates = run(&mut search, capacity(capacity_of));
+        prop_assert!(rates.len() < MOST_POINTS / 2);
+        let result = search.result(1);
+        let free = result.loss_free_rate.expect("above the lowest rate");
+        let lossy = result.lossy_rate.expect("below the highest rate");
+        prop_assert!(free <= capacity_of && capacity_of < lossy);
+        prop_assert!(lossy - free <= precision * lossy * 1.000_001);
+    }
+}
