@@ -27,6 +27,8 @@ pub(in crate::p4info) struct Resolver<'a> {
     structs: HashMap<&'a str, Resolved<DataType>>,
     headers: HashMap<&'a str, Arc<[BitsType]>>,
     unions: HashMap<&'a str, Resolved<Union>>,
+    enums: HashMap<&'a str, Arc<[String]>>,
+    errors: Option<Arc<[String]>>,
     open: Vec<&'a str>,
 }
 
@@ -37,6 +39,8 @@ impl<'a> Resolver<'a> {
             structs: HashMap::new(),
             headers: HashMap::new(),
             unions: HashMap::new(),
+            enums: HashMap::new(),
+            errors: None,
             open: Vec::new(),
         }
     }
@@ -90,15 +94,32 @@ impl<'a> Resolver<'a> {
                 (DataType::HeaderUnionStack { headers, size }, scalars.saturating_mul(size as u64))
             }
             TypeSpec::Enum(named) => {
-                let found = types.and_then(|types| types.enums.get(&named.name));
-                let found = found.ok_or_else(|| unknown("enum", &named.name))?;
-                let members = found.members.iter().map(|member| member.name.clone()).collect();
-                (DataType::Enum(members), 1)
+                let members = match self.enums.get(named.name.as_str()) {
+                    Some(known) => Arc::clone(known),
+                    None => {
+                        let found = types.and_then(|types| types.enums.get_key_value(&named.name));
+                        let (name, found) = found.ok_or_else(|| unknown("enum", &named.name))?;
+                        let members = found.members.iter().map(|member| member.name.clone());
+                        let members: Arc<[String]> = members.collect();
+                        self.enums.insert(name, Arc::clone(&members));
+                        members
+                    }
+                };
+                let scalars = name_scalars(&members);
+                (DataType::Enum(members), scalars)
             }
             TypeSpec::Error(_) => {
-                let found = types.and_then(|types| types.error.as_ref());
-                let found = found.ok_or("type_info has no error type")?;
-                (DataType::Error(found.members.iter().cloned().collect()), 1)
+                let members = match &self.errors {
+                    Some(known) => Arc::clone(known),
+                    None => {
+                        let found = types.and_then(|types| types.error.as_ref());
+                        let found = found.ok_or("type_info has no error type")?;
+                        let members: Arc<[String]> = found.members.iter().cloned().collect();
+                        Arc::clone(self.errors.insert(members))
+                    }
+                };
+                let scalars = name_scalars(&members);
+                (DataType::Error(members), scalars)
             }
             TypeSpec::SerializableEnum(named) => {
                 let found = types.and_then(|types| types.serializable_enums.get(&named.name));
@@ -207,6 +228,12 @@ impl<'a> Resolver<'a> {
             None => Err(format!("type '{name}' has no representation")),
         }
     }
+}
+
+/// What a value that is a name counts: the first name is what a value is at first.
+fn name_scalars(members: &[String]) -> u64 {
+    const BYTES: u64 = 8;
+    1 + members.first().map_or(0, |name| name.len() as u64 / BYTES)
 }
 
 /// A header is its fields and whether it is valid.

@@ -109,6 +109,24 @@ fn doubling_structs_are_refused_before_they_grow() {
     assert!(error.contains("more than 4096 scalars"), "{error}");
 }
 
+/// A cell of an array begins with the first name of an enum, however long that is.
+#[test]
+fn long_names_count_as_what_they_take() {
+    let name = "n".repeat(1000);
+    let member = "members { enum { name: 'e' } }";
+    let spec = |count: usize| {
+        let types = format!(
+            "type_info {{ enums {{ key: 'e' value {{ members {{ name: '{name}' }} }} }} }}"
+        );
+        let tuple = format!("tuple {{ {} }}", member.repeat(count));
+        let info = format!("{types} digests {{ type_spec {{ {tuple} }} }}");
+        let info = text::parse(&info).unwrap();
+        Resolver::new(info.type_info.as_ref()).resolve(info.digests[0].type_spec.as_ref())
+    };
+    assert!(spec(10).is_ok());
+    assert!(spec(100).unwrap_err().contains("more than 4096 scalars"));
+}
+
 #[test]
 fn members_are_made_canonical_one_by_one() {
     let kind = |bytes| v1::P4Data { data: Some(Data::EnumValue(Bytes::from_static(bytes))) };
