@@ -1,7 +1,7 @@
 //! Builds the comparison with DPDK, if the feature asks for it.
 
 fn main() {
-    println!("cargo::rerun-if-changed=shim/rte_hash.c");
+    println!("cargo::rerun-if-changed=shim");
     #[cfg(feature = "dpdk")]
     dpdk();
 }
@@ -18,6 +18,7 @@ fn dpdk() {
         }
     };
     cc::Build::new()
+        .file("shim/matching.c")
         .file("shim/rte_hash.c")
         .includes(&library.include_paths)
         .flag("-include")

@@ -1,0 +1,151 @@
+//! Searches per second for longest prefixes and for rules with masks and ranges, beside what a user would pick instead,
+//! in one run.
+//!
+//!     cargo bench -p tables --bench matching [--features dpdk] -- [--routes N ...] [--rules N ...] [--repetitions N]
+//!
+//! Routes have lengths as those of the Internet have (six in ten are /24); addresses are drawn from the routes, uniformly.
+//! Rules have protocol, two addresses under hundreds of pairs of masks, and ports as numbers or ranges; nine packets in
+//! ten are drawn from rules. Contenders take turns within each repetition; rates are per second of the thread's
+//! processor time, and ratios are within a repetition. All must find the same entries, or the run fails.
+
+#[cfg(feature = "dpdk")]
+#[path = "matching/dpdk.rs"]
+mod dpdk;
+#[path = "updates/footprint.rs"]
+#[allow(dead_code, reason = "one part of two benchmarks")]
+mod footprint;
+#[path = "matching/routes.rs"]
+mod routes;
+#[path = "matching/rules.rs"]
+mod rules;
+#[path = "updates/statistics.rs"]
+#[allow(dead_code, reason = "one part of two benchmarks")]
+mod statistics;
+
+use std::time::Duration;
+
+use statistics::Estimate;
+use tables::machine;
+
+/// Searches of one repetition.
+const OPERATIONS: usize = 1 << 18;
+
+/// Something that finds the best entry.
+trait Search {
+    fn name(&self) -> &str;
+    /// Time of the thread that all insertions took.
+    fn filling(&self) -> Duration;
+    /// Looks all keys up; the sum over the numbers found, each plus one.
+    fn search(&mut self) -> u64;
+}
+
+/// A generator that repeats (Marsaglia 2003).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        (self.next() >> 20) % bound
+    }
+}
+
+struct Arguments {
+    routes: Vec<usize>,
+    rules: Vec<usize>,
+    repetitions: usize,
+}
+
+fn arguments() -> Result<Arguments, String> {
+    let mut parsed = Arguments { routes: Vec::new(), rules: Vec::new(), repetitions: 7 };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(name) = arguments.next() {
+        // What cargo passes.
+        if name == "--bench" {
+            continue;
+        }
+        let text = arguments.next().ok_or_else(|| format!("{name} needs a number"))?;
+        let number = text.parse().map_err(|error| format!("{name} {text}: {error}"))?;
+        match name.as_str() {
+            "--routes" => parsed.routes.push(number),
+            "--rules" => parsed.rules.push(number),
+            "--repetitions" => parsed.repetitions = number.max(3),
+            _ => return Err(format!("{name} is not --routes, --rules or --repetitions")),
+        }
+    }
+    if parsed.routes.is_empty() && parsed.rules.is_empty() {
+        parsed.routes = vec![1 << 16, 1_000_000];
+        parsed.rules = vec![1000, 4000, 10_000];
+    }
+    Ok(parsed)
+}
+
+fn main() {
+    let Arguments { routes, rules, repetitions } = match arguments() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            eprintln!("matching: {error}");
+            std::process::exit(2);
+        }
+    };
+    let available = machine::cores().unwrap_or_default();
+    match available.first().map(|&core| machine::pin_to(core)) {
+        Some(Ok(())) => {}
+        other => eprintln!("NOT PINNED: {other:?}"),
+    }
+    #[cfg(not(feature = "dpdk"))]
+    println!(
+        "rte_lpm, rte_fib and rte_acl are not among the contenders: build with --features dpdk\n"
+    );
+    for count in routes {
+        let (what, searches) = routes::all(count);
+        compare(&what, count, searches, repetitions);
+    }
+    for count in rules {
+        let (what, searches) = rules::all(count);
+        compare(&what, count, searches, repetitions);
+    }
+}
+
+fn compare(what: &str, entries: usize, mut searches: Vec<Box<dyn Search>>, repetitions: usize) {
+    let mut rates = vec![Vec::new(); searches.len()];
+    let mut sums = vec![0; searches.len()];
+    // The first repetition warms up and is not counted.
+    for repetition in 0..=repetitions {
+        for ((search, rates), sum) in searches.iter_mut().zip(&mut rates).zip(&mut sums) {
+            // The turns of the others have emptied the caches.
+            search.search();
+            let start = machine::thread_time();
+            *sum = search.search();
+            let rate = OPERATIONS as f64 / (machine::thread_time() - start).as_secs_f64() / 1e6;
+            if repetition > 0 {
+                rates.push(rate);
+            }
+        }
+    }
+    assert!(sums.iter().all(|sum| *sum == sums[0]), "contenders found different entries: {sums:?}");
+    println!("{what}, M searches/s on one core, {repetitions} repetitions, 95 % confidence");
+    for (search, own) in searches.iter().zip(&rates) {
+        println!(
+            "  {:44} {}  x first {}  filled in {:.3} s, {:.2} us an entry",
+            search.name(),
+            Estimate::of(own),
+            Estimate::of_ratio(own, &rates[0]),
+            search.filling().as_secs_f64(),
+            search.filling().as_secs_f64() * 1e6 / entries as f64
+        );
+    }
+    println!();
+}
+
+/// Time of this thread that `work` takes.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = machine::thread_time();
+    let done = work();
+    (done, machine::thread_time() - start)
+}

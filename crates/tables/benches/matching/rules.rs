@@ -1,0 +1,184 @@
+//! Rules over protocol, addresses and ports.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tables::{
+    ActionId, Design, EntryLock, FieldMatch, MatchField, MatchKind, MatchTable, MatchWorker,
+    Options, Storage,
+};
+
+use super::routes::mask;
+use super::{OPERATIONS, Random, Search, timed};
+
+/// A rule as the C shim has it; its number is its place in the list.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Rule {
+    source: u32,
+    destination: u32,
+    source_ports: [u16; 2],
+    destination_ports: [u16; 2],
+    source_length: u8,
+    destination_length: u8,
+    protocol: u8,
+    protocol_mask: u8,
+    priority: u32,
+}
+
+/// Protocol, three bytes of padding, addresses and ports, as they lie in a packet.
+pub(crate) type Packet = [u8; 16];
+
+/// Contenders with the same rules.
+pub(crate) fn all(count: usize) -> (String, Vec<Box<dyn Search>>) {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut rules: Vec<Rule> = (0..count).map(|_| rule(&mut random)).collect();
+    // Priorities in random order and each once, so that all sides mean the same.
+    for (place, rule) in rules.iter_mut().enumerate() {
+        rule.priority = place as u32 + 1;
+    }
+    for place in (1..count).rev() {
+        let other = random.below(place as u64 + 1) as usize;
+        let (one, two) = (rules[place].priority, rules[other].priority);
+        (rules[place].priority, rules[other].priority) = (two, one);
+    }
+    let packets: Vec<Packet> = (0..OPERATIONS).map(|_| packet(&mut random, &rules)).collect();
+    let masks: HashSet<_> =
+        rules.iter().map(|rule| (rule.source_length, rule.destination_length)).collect();
+    let mut searches: Vec<Box<dyn Search>> = vec![Box::new(Ours::new(&rules, &packets))];
+    #[cfg(feature = "dpdk")]
+    searches.extend(super::dpdk::rules(&rules, &packets));
+    searches.shrink_to_fit();
+    (format!("{count} rules, {} pairs of address masks", masks.len()), searches)
+}
+
+fn length(random: &mut Random) -> u8 {
+    match random.below(10) {
+        0 => 0,
+        1..4 => 32,
+        4..6 => 24,
+        _ => 12 + random.below(20) as u8,
+    }
+}
+
+fn ports(random: &mut Random) -> [u16; 2] {
+    let one = random.next() as u16;
+    match random.below(10) {
+        0..4 => [0, u16::MAX],
+        4..8 => [one, one],
+        8 => [1024, u16::MAX],
+        _ => [one.min(u16::MAX - 200), one.min(u16::MAX - 200) + random.below(200) as u16],
+    }
+}
+
+fn rule(random: &mut Random) -> Rule {
+    let (source_length, destination_length) = (length(random), length(random));
+    // Some networks have many of the rules.
+    let address = |random: &mut Random| {
+        let network = if random.below(2) == 0 { random.below(16) << 24 } else { random.next() };
+        network as u32 ^ (random.next() as u32 >> 8)
+    };
+    let any = random.below(4) == 0;
+    Rule {
+        source: address(random) & mask(source_length),
+        destination: address(random) & mask(destination_length),
+        source_ports: ports(random),
+        destination_ports: ports(random),
+        source_length,
+        destination_length,
+        protocol: if any { 0 } else { [6, 17, 1][random.below(3) as usize] },
+        protocol_mask: if any { 0 } else { 0xff },
+        priority: 0,
+    }
+}
+
+fn packet(random: &mut Random, rules: &[Rule]) -> Packet {
+    let mut packet = [0; 16];
+    let near = &rules[random.below(rules.len() as u64) as usize];
+    let stays = random.below(10) > 0;
+    let address = |random: &mut Random, value: u32, length: u8| {
+        let any = random.next() as u32;
+        if stays { value | any & !mask(length) } else { any }
+    };
+    let port = |random: &mut Random, [low, high]: [u16; 2]| {
+        low + random.below(u64::from(high - low) + 1) as u16
+    };
+    let source = address(random, near.source, near.source_length);
+    let destination = address(random, near.destination, near.destination_length);
+    packet[0] = if near.protocol_mask == 0 { random.next() as u8 } else { near.protocol };
+    packet[4..8].copy_from_slice(&source.to_be_bytes());
+    packet[8..12].copy_from_slice(&destination.to_be_bytes());
+    packet[12..14].copy_from_slice(&port(random, near.source_ports).to_be_bytes());
+    packet[14..].copy_from_slice(&port(random, near.destination_ports).to_be_bytes());
+    packet
+}
+
+struct Ours {
+    worker: MatchWorker,
+    keys: Vec<u8>,
+    filling: Duration,
+}
+
+/// Bytes of a key: protocol, addresses, ports.
+const KEY: usize = 13;
+
+impl Ours {
+    fn new(rules: &[Rule], packets: &[Packet]) -> Self {
+        let design = Design { entry_lock: EntryLock::None, ..Design::shared(Storage::Inline) };
+        let field = |bits, kind| MatchField { bits, kind };
+        let fields = [
+            field(8, MatchKind::Ternary),
+            field(32, MatchKind::Ternary),
+            field(32, MatchKind::Ternary),
+            field(16, MatchKind::Range),
+            field(16, MatchKind::Range),
+        ];
+        let table = MatchTable::new(&fields, 4, rules.len(), design, &Options::default())
+            .expect("memory for the benchmark");
+        let ((), filling) = timed(|| {
+            for rule in rules {
+                let address = |value: u32, length| {
+                    let (value, mask) = (value.to_be_bytes(), mask(length).to_be_bytes());
+                    FieldMatch::Ternary(value.to_vec(), mask.to_vec())
+                };
+                let ports = |[low, high]: [u16; 2]| {
+                    FieldMatch::Range(low.to_be_bytes().to_vec(), high.to_be_bytes().to_vec())
+                };
+                let matches = [
+                    FieldMatch::Ternary(vec![rule.protocol], vec![rule.protocol_mask]),
+                    address(rule.source, rule.source_length),
+                    address(rule.destination, rule.destination_length),
+                    ports(rule.source_ports),
+                    ports(rule.destination_ports),
+                ];
+                table.insert(&matches, rule.priority, ActionId(0), &[], None).expect("a new rule");
+            }
+        });
+        let key = |packet: &Packet| {
+            std::iter::once(packet[0]).chain(packet[4..].iter().copied()).collect::<Vec<u8>>()
+        };
+        let keys = packets.iter().flat_map(key).collect();
+        Self { worker: table.worker().expect("a first worker"), keys, filling }
+    }
+}
+
+impl Search for Ours {
+    fn name(&self) -> &str {
+        "MatchTable, bulk 32"
+    }
+
+    fn filling(&self) -> Duration {
+        self.filling
+    }
+
+    fn search(&mut self) -> u64 {
+        let mut sum = 0;
+        let mut look = |_: usize, number: Option<u32>| {
+            sum += number.map_or(0, |number| u64::from(number) + 1);
+        };
+        for keys in self.keys.chunks(32 * KEY) {
+            self.worker.search_batch(keys, &mut look).expect("whole keys");
+        }
+        sum
+    }
+}
