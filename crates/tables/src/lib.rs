@@ -46,6 +46,7 @@ mod indirect;
 mod layout;
 pub mod machine;
 mod match_key;
+#[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod match_table;
 pub mod measure;
 mod memory;

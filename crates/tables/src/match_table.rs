@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 
-use crate::arena::{Block, Writer};
+use crate::arena::Writer;
 use crate::design::{Design, Placement, Synchronisation};
 use crate::entry::{ActionId, AddStatus, ExpiryProfile, Tick};
 use crate::layout::{Layout, LayoutError};
@@ -25,7 +25,7 @@ use crate::prefix_trie::{PrefixTrie, PrefixWriter};
 use crate::quiescence::{Domain, Pin, Seat};
 use crate::store::Hit;
 use crate::table::{Entry, EntryError, Options, Table, TableError, WorkerError};
-use crate::ternary_tree::{FieldRange, Rule, TernaryTree, key_words};
+use crate::ternary_tree::{FieldRange, Rule, TernaryTree, Waiting, key_words};
 use crate::worker::{Actions, BatchError, Miss, Worker};
 
 /// A table with fields matched in any way. Clones are the same table.
@@ -53,7 +53,7 @@ enum Search {
 
 /// What the control plane knows beyond what packets need.
 struct Control {
-    numbers: HashMap<(Vec<FieldMatch>, u32), u32>,
+    numbers: HashMap<Arc<Key>, u32>,
     entries: HashMap<u32, Known>,
     /// Numbers below `next` that no entry has.
     free: Vec<u32>,
@@ -68,8 +68,11 @@ enum SearchWriter {
     Ternary(Writer),
 }
 
+/// What tells an entry from all others: its matches and its priority.
+type Key = (Vec<FieldMatch>, u32);
+
 struct Known {
-    key: (Vec<FieldMatch>, u32),
+    key: Arc<Key>,
     link: Link,
 }
 
@@ -165,7 +168,8 @@ impl MatchTable {
     }
 
     /// Adds an entry. The priority is above 0 where the table has priorities, and 0 where not. Of entries with the
-    /// same priority that match a packet, the oldest wins.
+    /// same priority that match a packet, the oldest wins. Changes wait for each other, and deletions for batches under
+    /// way: so none is made from within a packet's action.
     pub fn insert(
         &self,
         matches: &[FieldMatch],
@@ -179,7 +183,7 @@ impl MatchTable {
             return Err(MatchTableError::Priority { priority });
         }
         let mut control = self.inner.control();
-        let key = (matches.to_vec(), priority);
+        let key = Arc::new((matches.to_vec(), priority));
         if control.numbers.contains_key(&key) {
             return Err(EntryError::Exists.into());
         }
@@ -197,7 +201,7 @@ impl MatchTable {
         if control.free.pop().is_none() {
             control.next += 1;
         }
-        control.numbers.insert(key.clone(), number);
+        control.numbers.insert(Arc::clone(&key), number);
         control.entries.insert(number, Known { key, link });
         Ok(())
     }
@@ -246,7 +250,7 @@ impl MatchTable {
             else {
                 continue;
             };
-            let Some(key) = control.entries.get(&number).map(|known| known.key.clone()) else {
+            let Some(key) = control.entries.get(&number).map(|known| (*known.key).clone()) else {
                 continue;
             };
             expired.push(key);
@@ -393,7 +397,7 @@ struct Scratch {
     short: Vec<u64>,
     medium: Vec<u128>,
     bytes: Vec<u8>,
-    stack: Vec<Block>,
+    stack: Vec<Waiting>,
 }
 
 impl MatchWorker {
@@ -447,6 +451,27 @@ impl MatchWorker {
 impl Search {
     /// The names of the best entries for these keys, each of `width` bytes, into `scratch.found`.
     fn find(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+        {
+            // SAFETY: the processor has the instructions, as just found out.
+            return unsafe { self.find_counting(keys, width, scratch) };
+        }
+        self.find_by_any_means(keys, width, scratch);
+    }
+
+    /// With the instructions that count bits, of which nodes need several for each step.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2")]
+    fn find_counting(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
+        self.find_by_any_means(keys, width, scratch);
+    }
+
+    #[inline(always)]
+    fn find_by_any_means(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
         let Scratch { found, short, medium, bytes, stack } = scratch;
         found.clear();
         let packets = keys.chunks_exact(width);

@@ -58,6 +58,13 @@ pub(crate) struct TernaryTree {
     windows: Vec<Window>,
 }
 
+/// A part of the tree that a search has yet to go through.
+pub(crate) struct Waiting {
+    block: Block,
+    /// No entry in it has a higher priority.
+    highest: u32,
+}
+
 /// The best entry for a packet: its priority, the order in which it came, its number.
 pub(crate) type Best = Option<(u32, u64, u32)>;
 
@@ -97,49 +104,55 @@ impl TernaryTree {
     }
 
     /// The best entry for a key in words. `stack` is scratch memory.
-    #[inline]
-    pub(crate) fn find(&self, tree: Block, key: &[u64], stack: &mut Vec<Block>) -> Best {
+    #[inline(always)]
+    pub(crate) fn find(&self, tree: Block, key: &[u64], stack: &mut Vec<Waiting>) -> Best {
         let mut best: Best = None;
         stack.clear();
         let mut next = tree;
         loop {
-            if next.is_none() {
-                match stack.pop() {
-                    Some(block) => next = block,
-                    None => return best,
-                }
-                continue;
-            }
-            let words = self.arena.words(next);
+            let words = if next.is_none() { &[] } else { self.arena.words(next) };
             let head = Head::of(words);
-            next = Block::NONE;
-            if best.is_some_and(|(priority, ..)| head.highest < priority) {
-                continue;
-            }
-            match head.kind {
-                Kind::Leaf => self.look(words, key, &mut best),
+            let (side, open) = match head.kind {
+                _ if best.is_some_and(|(priority, ..)| head.highest < priority) => {
+                    (Block::NONE, Block::NONE)
+                }
+                Kind::Leaf => {
+                    self.look(words, key, &mut best);
+                    (Block::NONE, Block::NONE)
+                }
                 Kind::Byte => {
                     let byte = number_at(key, head.at, 1) as usize;
-                    next = byte_child(words, byte);
-                    let open = Block::from_bits(half(words, BYTE_OPEN));
-                    if next.is_none() {
-                        next = open;
-                    } else if !open.is_none() {
-                        stack.push(open);
-                    }
+                    (byte_child(words, byte), Block::from_bits(half(words, BYTE_OPEN)))
                 }
                 Kind::Number => {
                     let threshold = words.get(2).map_or(0, |word| word.load(Ordering::Relaxed));
                     let side = usize::from(number_at(key, head.at, head.length) >= threshold);
-                    next = Block::from_bits(half(words, NUMBER_SIDES + side));
-                    let open = Block::from_bits(half(words, NUMBER_OPEN));
-                    if next.is_none() {
-                        next = open;
-                    } else if !open.is_none() {
-                        stack.push(open);
+                    let child = Block::from_bits(half(words, NUMBER_SIDES + side));
+                    (child, Block::from_bits(half(words, NUMBER_OPEN)))
+                }
+            };
+            next = match (side.is_none(), open.is_none()) {
+                (false, true) => side,
+                (true, false) => open,
+                (true, true) => {
+                    let least = best.map_or(0, |(priority, ..)| priority);
+                    loop {
+                        match stack.pop() {
+                            Some(waiting) if waiting.highest >= least => break waiting.block,
+                            Some(_) => {}
+                            None => return best,
+                        }
                     }
                 }
-            }
+                // The better one first, so that the other may be left out.
+                (false, false) => {
+                    let (first, second) = (self.highest(side), self.highest(open));
+                    let (now, later, highest) =
+                        if first >= second { (side, open, second) } else { (open, side, first) };
+                    stack.push(Waiting { block: later, highest });
+                    now
+                }
+            };
         }
     }
 
@@ -241,6 +254,7 @@ impl TernaryTree {
         writer.make(&self.arena, &node.encode())
     }
 
+    #[inline(always)]
     fn highest(&self, block: Block) -> u32 {
         Head::of(self.arena.words(block)).highest
     }
