@@ -33,6 +33,11 @@ fn numbers_are_those_of_the_literature() {
         // What the documentation says of DNC's GLOBAL_FIFO.
         (["-a", "sfa", "-m", "fifo", "--flow-of-interest", "interferes"], "9271/336"),
         (["-a", "sfa", "-m", "fifo", "--cross-traffic", "aggregate-pboo"], "379/14"),
+        // And of the SFA of panco and Saihu, whose servers are FIFO, as those of the file.
+        (
+            ["-a", "sfa", "--arrival-bound", "segregated-pboo", "--flow-of-interest", "interferes"],
+            "9271/336",
+        ),
         (["-a", "pmoo", "-m", "arbitrary", "--threads", "1"], "242/7"),
         (["-a", "tfa", "-m", "arbitrary", "--threads", "2"], "136"),
     ] {
@@ -130,4 +135,105 @@ fn overload_is_1_and_drawings_are_files() {
     let program = scratch.path().join("false.mppg");
     std::fs::write(&program, "assert(1 = 2)\n").expect("a file");
     assert_eq!(bound(&[&program.to_string_lossy()]).status.code(), Some(1));
+}
+
+#[test]
+fn flows_without_a_bound_are_1_with_the_reason() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let server = |name: &str, rate: u32| {
+        format!(
+            "[[server]]\nname = \"{name}\"\nservice = {{ rate-latency = {{ rate = {rate}, latency = 1 }} }}\n"
+        )
+    };
+    let flow = |name: &str, path: &str, rate: u32| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\npath = [{path}]\narrival = {{ token-bucket = {{ burst = 5, rate = {rate} }} }}\n"
+        )
+    };
+    // Each server is at 80 %, but what a delay adds to bursts adds 1.2 times as much to it.
+    let ring: String = ["a", "b", "c", "d"].iter().map(|name| server(name, 10)).collect();
+    for (text, arguments, reason) in [
+        // The flow that is asked for passes no overloaded server itself.
+        (
+            format!(
+                "{}{}{}{}",
+                server("a", 10),
+                server("b", 10),
+                flow("f", "\"a\", \"b\"", 9).replace("rate = 9", "rate = 11"),
+                flow("g", "\"b\"", 1)
+            ),
+            vec!["-f", "g"],
+            "flow 'g' has no bound: 'a', 'b' are overloaded",
+        ),
+        (
+            format!("{}{}{}", server("a", 10), flow("f", "\"a\"", 5), flow("g", "\"a\"", 5)),
+            vec!["-a", "tfa", "-m", "arbitrary"],
+            "flows 'f', 'g' have no bound: 'a' is exactly full",
+        ),
+        (
+            format!(
+                "{ring}{}{}{}{}",
+                flow("f", "\"a\", \"b\", \"c\", \"d\"", 2),
+                flow("g", "\"b\", \"c\", \"d\", \"a\"", 2),
+                flow("h", "\"c\", \"d\", \"a\", \"b\"", 2),
+                flow("i", "\"d\", \"a\", \"b\", \"c\"", 2)
+            ),
+            vec!["-a", "tfa++"],
+            "flows 'f', 'g', 'h', 'i' have no bound: the servers a -> b -> c -> d -> a feed each other",
+        ),
+    ] {
+        let path = scratch.path().join("network.toml");
+        std::fs::write(&path, text).expect("a file");
+        let path = path.to_string_lossy();
+        let mut all = vec![&*path];
+        all.extend(&arguments);
+        let output = bound(&all);
+        let said: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
+        assert!(said.join(" ").contains(reason), "{reason}: {}", stdout(&output));
+        assert_eq!(output.status.code(), Some(1), "{reason}");
+        all.push("--allow-unbounded");
+        assert_eq!(bound(&all).status.code(), Some(0), "{reason}");
+        all.push("--json");
+        let json: serde_json::Value = serde_json::from_str(&stdout(&bound(&all))).expect("JSON");
+        let sentence = json["unbounded"][0].as_str().expect("a sentence");
+        assert!(sentence.starts_with(reason), "{sentence}");
+    }
+}
+
+#[test]
+fn no_bound_is_printed_below_its_value() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("small.toml");
+    // 100 Mbit/s, 12,276 bits: 0.00012276 s.
+    std::fs::write(
+        &path,
+        "[[server]]\nname = \"a\"\nservice = { rate = \"100Mbps\" }\n\
+         [[flow]]\nname = \"f\"\npath = [\"a\"]\narrival = { token-bucket = { burst = 12276, rate = 1 } }\n",
+    )
+    .expect("a file");
+    let output = bound(&[&path.to_string_lossy()]);
+    assert!(stdout(&output).contains(" 0.00012276 "), "{}", stdout(&output));
+}
+
+#[test]
+fn staircases_without_a_common_period_have_bounds_that_say_so() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("stairs.toml");
+    let flow = |name: &str, length: u32| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\npath = [\"a\"]\narrival = {{ staircase = {{ height = 100, length = {length} }} }}\n"
+        )
+    };
+    let text = format!(
+        "time-unit = \"us\"\n[[server]]\nname = \"a\"\nservice = {{ rate = \"1Mbps\" }}\n{}{}",
+        flow("f", 999_983),
+        flow("g", 1_000_003)
+    );
+    std::fs::write(&path, text).expect("a file");
+    let output = bound(&[&path.to_string_lossy()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("least concave"), "{}", stdout(&output));
+    let output = bound(&[&path.to_string_lossy(), "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(json["flows"][0]["bounds"][0]["delay-by"]["outlined"], true);
 }

@@ -54,6 +54,7 @@ mod settings;
 mod simple;
 pub mod simulation;
 mod stability;
+mod unbounded;
 
 pub use analysis::{Analyser, Analysis, AnalysisError, FlowBound, ServerBound, Source};
 pub use assess::{Assessed, Contradiction};
@@ -66,3 +67,4 @@ pub use model::{
 pub use settings::{ArrivalBound, FlowOfInterest, Settings};
 pub use simulation::{Trajectory, simulate};
 pub use stability::Load;
+pub use unbounded::Reason;

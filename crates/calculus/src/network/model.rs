@@ -8,7 +8,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::sync::OnceLock;
 
+use super::operations;
 use crate::excerpt::excerpt;
 use crate::{Curve, Rational};
 
@@ -366,6 +368,8 @@ impl NetworkBuilder {
             positions,
             time_unit: self.time_unit.unwrap_or_else(|| Unit::base("s")),
             data_unit: self.data_unit.unwrap_or_else(|| Unit::base("b")),
+            outline: OnceLock::new(),
+            is_outline: false,
         })
     }
 }
@@ -464,9 +468,46 @@ pub struct Network {
     positions: HashMap<(FlowId, ServerId), usize>,
     time_unit: Unit,
     data_unit: Unit,
+    /// The same with simpler curves, if it was asked for.
+    outline: OnceLock<Box<Self>>,
+    /// Whether this is the outline of another.
+    is_outline: bool,
 }
 
 impl Network {
+    /// The same network with the least concave curves above those that bound from above and the
+    /// greatest convex ones below the services: what is proven for it holds for this one, and no
+    /// curve has a period.
+    pub(crate) fn outline(&self) -> &Self {
+        self.outline.get_or_init(|| {
+            let mut outline = self.clone();
+            outline.is_outline = true;
+            let above = |curve: &mut Curve| *curve = operations::concave_above(curve);
+            for flow in &mut outline.flows {
+                above(&mut flow.arrival);
+            }
+            for server in &mut outline.servers {
+                server.service = operations::convex_below(&server.service);
+                server.maximum_service.iter_mut().chain(&mut server.shaping).for_each(above);
+            }
+            outline.links.values_mut().for_each(above);
+            Box::new(outline)
+        })
+    }
+
+    /// Whether the traffic of some server has no common period that is short enough to compute with.
+    pub(crate) fn needs_outline(&self) -> bool {
+        self.crossing.iter().zip(&self.servers).any(|(flows, server)| {
+            let arrivals = flows.iter().map(|id| &self.flow(*id).arrival);
+            operations::sum_is_long(arrivals.chain([&server.service]))
+        })
+    }
+
+    /// Whether this is the outline of another network.
+    pub(crate) fn is_outline(&self) -> bool {
+        self.is_outline
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -520,6 +561,11 @@ impl Network {
     /// Flows that go from one server to the next, in ascending order.
     pub fn flows_over(&self, from: ServerId, to: ServerId) -> &[FlowId] {
         self.turns.get(&(from, to)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Pairs of servers that flows visit one after the other.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = (ServerId, ServerId)> {
+        self.turns.keys().copied()
     }
 
     /// What shapes the link from one server to the next, besides the server itself.

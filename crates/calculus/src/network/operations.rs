@@ -5,14 +5,62 @@ use super::pmoo::{self, RateLatency};
 use super::{affine, simple};
 use crate::{AlgebraError, Curve, Extended, Piece, Rational};
 
+/// Pieces of a curve beyond which a network is outlined: with the common period of a few staircases
+/// each further operation would take seconds.
+const MOST_PIECES: u32 = 1 << 13;
+
+/// Whether the sum of some curves has so many pieces before it repeats that it is better outlined.
+/// Asked before anything is computed, for a sum that fails costs as much as one that does not.
+pub(super) fn sum_is_long<'a>(curves: impl Iterator<Item = &'a Curve>) -> bool {
+    let most = Rational::from(MOST_PIECES);
+    // Pieces for each unit of time, and the common period.
+    let (mut density, mut common) = (Rational::ZERO, None::<Rational>);
+    for curve in curves {
+        let Some(period) = curve.period() else { continue };
+        density += &(Rational::from(curve.pieces().len()) / &period.length);
+        let both = match common {
+            None => period.length.clone(),
+            Some(common) => common.common_multiple(&period.length),
+        };
+        if &density * &both > most {
+            return true;
+        }
+        common = Some(both);
+    }
+    false
+}
+
+/// The least concave curve that is nowhere below; the curve itself if it is infinite somewhere.
+pub(super) fn concave_above(curve: &Curve) -> Curve {
+    let buckets = pmoo::token_buckets(curve).into_iter().map(|b| (b.burst, b.rate));
+    match Curve::token_buckets(buckets) {
+        Ok(above) if !affine::is_unbounded(&above) => above,
+        _ => curve.clone(),
+    }
+}
+
+/// The greatest convex curve that is nowhere above.
+pub(super) fn convex_below(curve: &Curve) -> Curve {
+    maximum_of(&pmoo::rate_latencies(curve)).unwrap_or_else(|_| Curve::zero())
+}
+
+/// A result, unless it has become so long that its outline serves better.
+fn short(curve: Curve) -> Result<Curve, AlgebraError> {
+    let needed = Rational::from(curve.pieces().len());
+    if needed > Rational::from(MOST_PIECES) {
+        return Err(AlgebraError::TooManyPieces { needed, limit: MOST_PIECES });
+    }
+    Ok(curve)
+}
+
 /// Sum.
 pub(super) fn sum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
-    simple::sum(a, b).or_else(|| affine::sum(a, b)).map_or_else(|| a.sum(b), Ok)
+    simple::sum(a, b).or_else(|| affine::sum(a, b)).map_or_else(|| short(a.sum(b)?), Ok)
 }
 
 /// The smaller one at every point of time.
 pub(super) fn minimum(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
-    simple::minimum(a, b).or_else(|| affine::minimum(a, b)).map_or_else(|| a.minimum(b), Ok)
+    simple::minimum(a, b).or_else(|| affine::minimum(a, b)).map_or_else(|| short(a.minimum(b)?), Ok)
 }
 
 /// The largest of rate-latency curves at every point of time; zero if there is none.
@@ -36,7 +84,7 @@ pub(super) fn maximum_of(services: &[RateLatency]) -> Result<Curve, AlgebraError
 pub(super) fn convolution(a: &Curve, b: &Curve) -> Result<Curve, AlgebraError> {
     simple::convolution(a, b)
         .or_else(|| affine::convolution(a, b))
-        .map_or_else(|| a.convolution(b), Ok)
+        .map_or_else(|| short(a.convolution(b)?), Ok)
 }
 
 /// Arrivals behind a server; infinite behind time zero if the server cannot keep up.
@@ -46,7 +94,7 @@ pub(super) fn deconvolution(alpha: &Curve, beta: &Curve) -> Result<Curve, Algebr
     {
         return Ok(curve);
     }
-    Ok(alpha.deconvolution(beta)?.with_origin(Extended::ZERO))
+    short(alpha.deconvolution(beta)?.with_origin(Extended::ZERO))
 }
 
 /// Bound on the delay of data that stay in order.
@@ -121,7 +169,7 @@ pub(super) fn left_over(beta: &Curve, cross: &Curve) -> Result<Curve, AlgebraErr
         return Ok(curve);
     }
     let left = beta.difference(cross)?.non_negative()?.upper_non_decreasing()?;
-    Ok(left.with_origin(Extended::ZERO))
+    short(left.with_origin(Extended::ZERO))
 }
 
 /// What a FIFO server leaves over, with theta the time that it takes to serve the burst of the
@@ -150,7 +198,7 @@ pub(super) fn fifo_left_over_at(
     }
     // The formula holds as it is, but falls for some curves. What never falls and is below it holds
     // too, and is a service curve.
-    Ok(left.lower_non_decreasing()?.with_origin(Extended::ZERO))
+    short(left.lower_non_decreasing()?.with_origin(Extended::ZERO))
 }
 
 /// A service curve less what a packetizer, or a packet that is on its way, may hold back.

@@ -358,3 +358,51 @@ fn ludb_takes_nested_flows_inside_out_and_cuts_what_overlaps() {
         assert!(bound(&overlapping, "f0", better, Multiplexing::Fifo).delay <= found.delay);
     }
 }
+
+/// An urgent flow at a link of 100 Mbit/s, and one whose packet may be on its way.
+fn blocked(behind: usize) -> Network {
+    let mut builder = NetworkBuilder::new("blocked");
+    let link = |name: &str| {
+        Server::new(name, rl("100000000", "0")).multiplexed(Multiplexing::StaticPriority)
+    };
+    let path: Vec<_> = (0..=behind).map(|i| builder.server(link(&format!("s{i}")))).collect();
+    let last = path[behind];
+    let flow = |name: &str, path, burst: &str, priority, packet: &str| {
+        let mut flow = Flow::new(name, path, tb(burst, "1000000")).prioritised(Priority(priority));
+        flow.maximum_packet = rational(packet);
+        flow
+    };
+    builder.flow(flow("urgent", path, "800", 0, "800"));
+    builder.flow(flow("video", vec![last], "16000", 1, "8000"));
+    builder.flow(flow("bulk", vec![last], "24288", 2, "12144"));
+    builder.build().expect("a network")
+}
+
+#[test]
+fn a_less_urgent_packet_that_is_on_its_way_blocks_in_runs() {
+    // By hand: the largest less urgent packet, and the own burst, at the rate of the link; the flow
+    // in between waits for the packet of the last one and for the urgent burst, too.
+    let network = blocked(0);
+    let settings = Settings::default();
+    for (name, bits) in [("urgent", 12_144 + 800), ("bulk", 800 + 16_000 + 24_288)] {
+        let id = network.flow_named(name).expect("a flow");
+        let run = simulate(&network, id, &settings).expect("a run");
+        let bound = bound_by(&network, name, Analysis::Tfa, settings.clone());
+        assert!(bound.delay >= Extended::Finite(run.delay.clone()), "{name}");
+        if name == "urgent" {
+            assert_eq!(run.delay, Rational::ratio(bits, 100_000_000));
+            assert_eq!(bound.delay, Extended::Finite(run.delay));
+        }
+    }
+    // Also behind other servers, where the packet has to come just before the urgent data.
+    let network = blocked(2);
+    let id = network.flow_named("urgent").expect("a flow");
+    let run = simulate(&network, id, &settings).expect("a run");
+    let alone = Rational::ratio(800, 100_000_000);
+    assert!(run.delay >= Rational::ratio(12_144, 100_000_000), "{} {alone}", run.delay);
+    let bound = bound_by(&network, "urgent", Analysis::Best, settings.clone());
+    assert!(bound.delay >= Extended::Finite(run.delay));
+    // In order of arrival nothing blocks, and less would be too much.
+    let settings = settings.multiplexed(Multiplexing::Arbitrary);
+    assert!(simulate(&network, id, &settings).is_some());
+}

@@ -105,9 +105,11 @@ fn check(network: &Network) -> Result<(), TestCaseError> {
                 for (id, flow) in network.flows() {
                     let Some(run) = &runs[id.index()] else { continue };
                     for analysis in Analysis::ALL {
-                        // Linear programs are solved once: they do not depend on these choices.
-                        let program =
-                            matches!(analysis, Analysis::Ludb | Analysis::Plp | Analysis::Elp);
+                        // Those that do not depend on these choices are computed once.
+                        let program = matches!(
+                            analysis,
+                            Analysis::Ludb | Analysis::Plp | Analysis::Elp | Analysis::Best
+                        );
                         let first = role == FlowOfInterest::LowestPriority
                             && method == ArrivalBound::ALL[0];
                         if program && !first {

@@ -91,8 +91,8 @@ Examples:
 const EXIT_STATUS: &str = "\
 Exit status:
   0  done
-  1  a server is overloaded so that flows have no bound, a bound contradicts a run, or an
-     assertion of a min-plus program does not hold
+  1  a flow has no bound (the notes say why; see --allow-unbounded), a bound contradicts a run, or
+     an assertion of a min-plus program does not hold
   2  the file or an argument is wrong, or the analysis does not apply to the network";
 
 /// The verb with all its flags.
@@ -182,7 +182,7 @@ pub(crate) fn command() -> Command {
                 .help("Cap bursts of cross traffic by the backlog of the server they come from")
                 .long_help(
                     "Cap bursts of cross traffic by the backlog of the server they come from, as \
-                     DNC does with its 'server backlog arrival bound'. Always on in best",
+                     DNC does with its 'server backlog arrival bound'. best tries both",
                 ),
         )
         .arg(
@@ -212,6 +212,17 @@ pub(crate) fn command() -> Command {
                 .long("no-simulation")
                 .action(ArgAction::SetTrue)
                 .help("Look for no runs; faster for large networks"),
+        )
+        .arg(
+            Arg::new("allow-unbounded")
+                .long("allow-unbounded")
+                .action(ArgAction::SetTrue)
+                .help("Exit with 0 although flows have no bound")
+                .long_help(
+                    "Exit with 0 although flows have no bound. Without it the exit status is 1 when \
+                     none of the analyses has a bound for some flow; the notes name the overloaded \
+                     server, the cycle or what else is the reason",
+                ),
         )
         .arg(
             Arg::new("time-unit")

@@ -5,8 +5,8 @@ mod arguments;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use calculus::mppg;
 use calculus::network::{Analyser, Analysis, FlowId, Format, Network, Settings, format};
-use calculus::{Extended, mppg};
 use clap::ArgMatches;
 use report::bounds::{Bounds, curves, table, to_json};
 
@@ -64,7 +64,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     for contradiction in bounds.contradictions() {
         eprintln!("planimeter: {contradiction}; please report this network as a bug");
     }
-    Ok(verdict(&bounds))
+    Ok(verdict(&bounds, matches.get_flag("allow-unbounded")))
 }
 
 /// Runs the analyses. Of several, those that do not apply to the network are left out.
@@ -133,15 +133,10 @@ fn plot(bounds: &Bounds<'_>, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// 1 if a bound contradicts a run, or if there is no bound because a server is overloaded.
-fn verdict(bounds: &Bounds<'_>) -> ExitCode {
-    let unbounded = bounds
-        .flows
-        .iter()
-        .flatten()
-        .any(|assessed| assessed.bound.delay == Extended::PositiveInfinity);
-    let overloaded = unbounded && !bounds.overloads().is_empty();
-    ExitCode::from(u8::from(overloaded || !bounds.contradictions().is_empty()))
+/// 1 if a bound contradicts a run, or if a flow has none and that is not allowed.
+fn verdict(bounds: &Bounds<'_>, allow_unbounded: bool) -> ExitCode {
+    let unbounded = !allow_unbounded && !bounds.unbounded().is_empty();
+    ExitCode::from(u8::from(unbounded || !bounds.contradictions().is_empty()))
 }
 
 #[cfg(test)]

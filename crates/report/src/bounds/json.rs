@@ -65,6 +65,7 @@ pub fn to_json(bounds: &Bounds<'_>) -> String {
         "flows": flows,
         "servers": servers,
         "contradictions": bounds.contradictions(),
+        "unbounded": bounds.unbounded(),
     });
     format!("{value:#}\n")
 }
@@ -95,6 +96,7 @@ fn source(bounds: &Bounds<'_>, source: &Source) -> Value {
             .map(|method| method.name()).collect::<Vec<_>>(),
         "capped-bursts": source.settings.cap_bursts,
         "proven": source.proven,
+        "outlined": source.outlined,
         "services": source.derivation.services().iter().map(curve).collect::<Vec<_>>(),
         "steps": steps,
     })

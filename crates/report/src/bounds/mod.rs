@@ -7,12 +7,17 @@ mod json;
 mod plots;
 mod table;
 
-use calculus::network::{Analysis, Assessed, Load, Network, ServerBound, Settings, Unit};
+use calculus::network::{
+    Analysis, Assessed, FlowId, Load, Network, Reason, ServerBound, Settings, Unit,
+};
 use calculus::{Extended, Rational};
 
 pub use json::{SCHEMA, to_json};
 pub use plots::curves;
 pub use table::table;
+
+/// Flows in a sentence, at most.
+const NAMED: usize = 5;
 
 /// Everything that is to be shown.
 #[derive(Debug)]
@@ -59,6 +64,41 @@ impl Bounds<'_> {
             }
         }
         found
+    }
+
+    /// Flows for which none of the analyses has a bound, with the reason, as sentences.
+    #[must_use]
+    pub fn unbounded(&self) -> Vec<String> {
+        let infinite = |assessed: &Assessed| {
+            let bound = &assessed.bound;
+            !bound.delay.is_finite() || !bound.backlog.is_finite()
+        };
+        let flows: Vec<FlowId> = self
+            .flows
+            .iter()
+            .filter(|row| row.iter().all(infinite))
+            .filter_map(|row| Some(row.first()?.bound.flow))
+            .collect();
+        let sentence = |(reason, flows): (Reason, Vec<FlowId>)| {
+            let names: Vec<String> = flows
+                .iter()
+                .take(NAMED)
+                .map(|flow| format!("'{}'", self.network.flow(*flow).name))
+                .collect();
+            let names = match flows.len().saturating_sub(NAMED) {
+                0 => names.join(", "),
+                more => format!("{} and {more} more", names.join(", ")),
+            };
+            let (flows, have) = if flows.len() == 1 { ("flow", "has") } else { ("flows", "have") };
+            format!("{flows} {names} {have} no bound: {}", reason.describe(self.network))
+        };
+        self.network.unbounded(&flows).into_iter().map(sentence).collect()
+    }
+
+    /// Whether some bounds are those of simpler curves around the ones of the network.
+    fn outlined(&self) -> bool {
+        let mut bounds = self.flows.iter().flatten().map(|assessed| &assessed.bound);
+        bounds.any(|bound| bound.delay_by.outlined || bound.backlog_by.outlined)
     }
 
     /// Overloaded servers, as sentences.

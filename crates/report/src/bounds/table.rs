@@ -215,6 +215,15 @@ fn notes(bounds: &Bounds<'_>) -> Vec<(String, Paint)> {
     let mut notes: Vec<(String, Paint)> =
         bounds.contradictions().into_iter().map(|text| (text, Paint::Bad)).collect();
     notes.extend(bounds.overloads().into_iter().map(|text| (text, Paint::Bad)));
+    let unbounded = bounds.unbounded().into_iter();
+    notes.extend(unbounded.map(|text| (printable(&text), Paint::Bad)));
+    if bounds.outlined() {
+        let text = "the common period of some curves is too long to compute with: bounds are those of \
+                    the least concave arrival curves above and the greatest convex service curves \
+                    below, and hold for the exact ones, too. Periods on a coarser grid, such as \
+                    whole milliseconds, give exact ones.";
+        notes.push((text.to_owned(), Paint::Warn));
+    }
     let sources = bounds.flows.iter().flatten().map(|assessed| &assessed.bound.delay_by);
     let unproven = sources.filter(|source| !source.proven).count();
     if unproven > 0 {

@@ -7,6 +7,9 @@ use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 
 /// Hops of all flows together up to which linear programs are solved.
 const PROGRAMMED: usize = 200;
+/// Squares of the lengths of all paths together, up to which every way to bound arrivals is tried: what
+/// most of them cost.
+const THOROUGH: usize = 300;
 
 /// Conventions, and the analyses to do under them.
 pub(super) fn candidates<'n>(
@@ -16,43 +19,63 @@ pub(super) fn candidates<'n>(
     let orders: Vec<Multiplexing> =
         network.servers().map(|(_, server)| settings.multiplexing_at(server)).collect();
     let all = |multiplexing| orders.iter().all(|order| *order == multiplexing);
-    let strict = network.servers().all(|(_, server)| server.strict);
-    let with = |settings: Settings, methods: &[ArrivalBound]| Settings {
-        arrival_bounds: methods.to_vec(),
-        cap_bursts: true,
-        ..settings
-    };
+    let hops = network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>();
+    let squares = network.flows().map(|(_, flow)| flow.path.len().pow(2)).sum::<usize>();
     let mut first = vec![Analysis::TfaPlusPlus];
-    // Linear programs and searches take milliseconds: for networks of which one has patience for all flows.
-    if network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>() <= PROGRAMMED {
+    // Linear programs and searches take milliseconds: for networks of which one has patience for
+    // all flows.
+    if hops <= PROGRAMMED {
         first.extend([Analysis::Ludb, Analysis::Plp, Analysis::Elp]);
     }
+    let feed_forward = network.order().is_ok();
+    if feed_forward {
+        // Whether all is FIFO on the way of a flow, each flow finds out for itself.
+        first.push(Analysis::SinkTree);
+    }
     let mut candidates = vec![(settings.clone(), first)];
-    if network.order().is_ok() {
+    if feed_forward {
+        let with = |settings: &Settings, methods: &[ArrivalBound], cap_bursts| Settings {
+            arrival_bounds: methods.to_vec(),
+            cap_bursts,
+            ..settings.clone()
+        };
         if !all(Multiplexing::Arbitrary) {
-            // The order of service as it is, and cross traffic with all that it meets.
+            // The order of service as it is, and cross traffic with all that it meets; or any order
+            // for the flow, while cross traffic comes in its own.
             let own = settings.clone().with_flow_of_interest(FlowOfInterest::Interferes);
-            let mut analyses = vec![Analysis::Tfa, Analysis::Sfa];
-            if strict {
-                // Any order of service for the flow, but cross traffic comes in its own order.
-                analyses.extend([Analysis::Pmoo, Analysis::TandemMatching]);
+            let analyses = [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
+            // A smaller arrival curve has a larger FIFO bound at times, for theta is the time that
+            // its burst takes: none of these makes another one superfluous.
+            let mut choices = vec![&ArrivalBound::ALL[..]];
+            choices.extend(ArrivalBound::ALL.chunks(1));
+            if squares > THOROUGH {
+                choices = vec![&[ArrivalBound::AggregatePboo, ArrivalBound::SegregatedPboo]];
             }
-            if all(Multiplexing::Fifo) {
-                analyses.push(Analysis::SinkTree);
+            for methods in choices {
+                for cap in [true, false] {
+                    candidates.push((with(&own, methods, cap), analyses.to_vec()));
+                }
             }
-            let methods = [ArrivalBound::AggregatePboo, ArrivalBound::SegregatedPboo];
-            candidates.push((with(own, &methods), analyses));
         }
-        if strict {
-            // What holds in any order of service holds in every order.
-            let any = settings.clone().multiplexed(Multiplexing::Arbitrary);
-            let any = any.with_flow_of_interest(FlowOfInterest::LowestPriorityWhereProven);
-            let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
-            if all(Multiplexing::Arbitrary) {
-                analyses.push(Analysis::Tfa);
+        // What holds in any order of service holds in every order. Smaller arrivals leave more over
+        // then, so that all methods together are best.
+        let any = settings.clone().multiplexed(Multiplexing::Arbitrary);
+        let any = any.with_flow_of_interest(FlowOfInterest::LowestPriorityWhereProven);
+        let mut analyses = vec![Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
+        if all(Multiplexing::Arbitrary) {
+            analyses.push(Analysis::Tfa);
+        }
+        if squares > THOROUGH {
+            use ArrivalBound::{AggregatePboo, AggregatePmoo, SegregatedPmoo};
+            let methods = [AggregatePboo, AggregatePmoo, SegregatedPmoo];
+            candidates.push((with(&any, &methods, true), analyses));
+        } else {
+            candidates.push((with(&any, &ArrivalBound::ALL, true), analyses.clone()));
+            // But for curves of so many segments that not all combinations of them are tried.
+            for methods in ArrivalBound::ALL.chunks(1) {
+                candidates.push((with(&any, methods, true), analyses.clone()));
+                candidates.push((with(&any, methods, false), analyses.clone()));
             }
-            let methods = [ArrivalBound::AggregatePboo, ArrivalBound::SegregatedPmoo];
-            candidates.push((with(any, &methods), analyses));
         }
     }
     candidates
@@ -67,13 +90,16 @@ pub(super) fn bound(
     flow: FlowId,
 ) -> Result<FlowBound, AnalysisError> {
     let mut best: Option<FlowBound> = None;
+    let mut fault = None;
     for (analyser, analyses) in candidates {
         for analysis in analyses {
             let mut found = match analyser.run(flow, *analysis) {
                 Ok(found) => found,
                 // It does not apply here, others do.
-                Err(AnalysisError::NotSinkTree(_) | AnalysisError::NoProgram(_)) => continue,
-                Err(error) => return Err(error),
+                Err(error) => {
+                    fault.get_or_insert(error);
+                    continue;
+                }
             };
             if *analysis == Analysis::Tfa {
                 // That of a server, not of the flow.
@@ -85,7 +111,7 @@ pub(super) fn bound(
             });
         }
     }
-    best.ok_or(AnalysisError::NoArrivalBound)
+    best.ok_or_else(|| fault.unwrap_or(AnalysisError::NoArrivalBound))
 }
 
 fn smaller(mut best: FlowBound, found: FlowBound) -> Result<FlowBound, AnalysisError> {
@@ -97,6 +123,9 @@ fn smaller(mut best: FlowBound, found: FlowBound) -> Result<FlowBound, AnalysisE
         best.backlog = found.backlog;
         best.backlog_by = found.backlog_by;
     }
-    best.output = crate::network::operations::minimum(&best.output, &found.output)?;
+    // Of two curves that have no minimum, as it would be too long, one will do.
+    if let Ok(both) = crate::network::operations::minimum(&best.output, &found.output) {
+        best.output = both;
+    }
     Ok(best)
 }

@@ -162,6 +162,9 @@ pub struct Source {
     pub settings: Settings,
     /// Whether the convention is proven for the order of service; see [`FlowOfInterest`].
     pub proven: bool,
+    /// Whether all curves were replaced by the concave and convex ones around them, because the exact
+    /// ones are beyond the algebra.
+    pub outlined: bool,
     /// Step by step.
     pub derivation: Derivation,
 }
@@ -180,21 +183,29 @@ pub struct ServerBound {
 /// Bounds the flows of a network under one set of conventions. Remembers what it computed.
 #[derive(Debug)]
 pub struct Analyser<'n> {
+    /// The network, which the analyses see in outline if its periods are too long.
+    network: &'n Network,
     common: Common<'n>,
     totals: Totals,
     delays: OnceLock<Result<Delays, AnalysisError>>,
     /// What [`Analysis::Best`] chooses from.
     candidates: OnceLock<Vec<(Analyser<'n>, Vec<Analysis>)>>,
+    /// For what is beyond the algebra: the same with simpler curves.
+    outlined: OnceLock<Box<Analyser<'n>>>,
 }
 
 impl<'n> Analyser<'n> {
     /// For that network with those conventions.
     pub fn new(network: &'n Network, settings: Settings) -> Self {
+        let outline = !network.is_outline() && network.needs_outline();
+        let analysed = if outline { network.outline() } else { network };
         Self {
-            common: Common::new(network, settings),
+            network,
+            common: Common::new(analysed, settings),
             totals: Totals::default(),
             delays: OnceLock::new(),
             candidates: OnceLock::new(),
+            outlined: OnceLock::new(),
         }
     }
 
@@ -237,8 +248,10 @@ impl<'n> Analyser<'n> {
             self.feed_forward(analysis)?;
         }
         parallel(self.common.settings.threads, &servers, |server| {
-            let total = || tfa::server(&self.common, &self.totals, *server);
-            let by_delays = || self.delays()?.server_bound(&self.common, *server);
+            let total =
+                || self.or_outlined(|with| tfa::server(&with.common, &with.totals, *server));
+            let by_delays =
+                || self.or_outlined(|with| with.delays()?.server_bound(&with.common, *server));
             match analysis {
                 Analysis::Tfa => total(),
                 _ if cyclic || analysis == Analysis::TfaPlusPlus => by_delays(),
@@ -254,7 +267,7 @@ impl<'n> Analyser<'n> {
     /// The network.
     #[must_use]
     pub fn network(&self) -> &'n Network {
-        self.common.network
+        self.network
     }
 
     /// The conventions.
@@ -290,7 +303,27 @@ impl<'n> Analyser<'n> {
         Err(AnalysisError::Cyclic { analysis: analysis.name(), servers })
     }
 
+    /// Does something, and if the curves are beyond the algebra, such as staircases whose periods
+    /// have no small common multiple, with concave and convex curves around them.
+    fn or_outlined<R>(
+        &self,
+        work: impl Fn(&Self) -> Result<R, AnalysisError>,
+    ) -> Result<R, AnalysisError> {
+        match work(self) {
+            Err(AnalysisError::Algebra(_)) if !self.common.network.is_outline() => {
+                work(self.outlined.get_or_init(|| {
+                    Box::new(Self::new(self.network.outline(), self.common.settings.clone()))
+                }))
+            }
+            other => other,
+        }
+    }
+
     pub(super) fn run(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
+        self.or_outlined(|with| with.attempt(flow, analysis))
+    }
+
+    fn attempt(&self, flow: FlowId, analysis: Analysis) -> Result<FlowBound, AnalysisError> {
         let bounder = Bounder::new(&self.common);
         match analysis {
             Analysis::Tfa => tfa::bound(&bounder, &self.totals, flow),
@@ -355,7 +388,8 @@ fn source(
     let proven = common.settings.flow_of_interest != FlowOfInterest::LowestPriority
         || !of_interest && !segregates
         || common.arbitrary && !left_out.any(|id| (segregates || id == flow) && common.returns(id));
-    Arc::new(Source { analysis, settings: common.settings.clone(), proven, derivation })
+    let (settings, outlined) = (common.settings.clone(), common.network.is_outline());
+    Arc::new(Source { analysis, settings, proven, outlined, derivation })
 }
 
 /// Servers up to which any stack will do.

@@ -9,6 +9,10 @@
 //!
 //! Other flows may also send nothing, which is used where all of a network would be too much.
 //!
+//! At servers that serve by priority, a packet of a less urgent flow is on its way when more urgent
+//! data come, if it can be: the largest of those flows that begin at that server and may send a
+//! packet at once.
+//!
 //! Networks with packetizers run twice: with packets so small that nothing is held back, and, if
 //! all servers are FIFO and packetize, with packets as large as they may be.
 
@@ -184,10 +188,15 @@ impl<'n> Scene<'n> {
             network.flow(self.flow).arrival.right_limit_at(&Rational::ZERO).into_finite()?;
         let mut offsets: HashMap<FlowId, Rational> =
             self.flows.iter().map(|id| (*id, Rational::ZERO)).collect();
-        if !matches!(strategy, Strategy::Together) {
-            // Where the flow of interest is when depends on who joined before.
-            for (index, server) in path.iter().enumerate().skip(1) {
-                let run = self.through(&offsets, reversed, packets, Some(*server))?;
+        // Where the flow of interest is when depends on who joined before.
+        for (index, server) in path.iter().enumerate().skip(1) {
+            let together = matches!(strategy, Strategy::Together);
+            let blocker = self.blocker(*server);
+            if together && blocker.is_none() {
+                continue;
+            }
+            let run = self.through(&offsets, reversed, packets, Some(*server))?;
+            if !together {
                 let before = path.get(index - 1)?;
                 let arriving = run.get(&(self.flow, *before))?;
                 let when = match strategy {
@@ -204,6 +213,21 @@ impl<'n> Scene<'n> {
                         None => Rational::ZERO,
                     };
                     offsets.insert(*id, &when - &on_its_way);
+                }
+            }
+            if let Some(blocker) = blocker {
+                // With the first data that are as urgent as those of interest.
+                let priority = network.flow(self.flow).priority;
+                let urgent = self.flows.iter().filter(|id| {
+                    network.position(**id, *server).is_some()
+                        && network.flow(**id).priority <= priority
+                });
+                let first = |id: &FlowId| match network.predecessor(*id, *server) {
+                    Some(before) => run.get(&(*id, before))?.first().cloned(),
+                    None => offsets.get(id).cloned(),
+                };
+                if let Some(when) = urgent.filter_map(first).min() {
+                    offsets.insert(blocker, when);
                 }
             }
         }
@@ -274,8 +298,24 @@ impl<'n> Scene<'n> {
                 return None;
             }
             let groups = self.groups(*server, &here);
-            let mut departures =
-                server::serve(&arrivals, &groups, &network.server(*server).service)?;
+            let service = &network.server(*server).service;
+            let mut departures = server::serve(&arrivals, &groups, service)?;
+            if let Some(blocker) = self.blocker(*server)
+                && let Some(place) = here.iter().position(|id| *id == blocker)
+                && self.may_block(&here, place, &arrivals, &departures)
+            {
+                let packet = &network.flow(blocker).maximum_packet;
+                let packet = (place, offsets.get(&blocker)?, packet);
+                let blocked =
+                    |whole: bool| server::serve_behind(packet, whole, &arrivals, &groups, service);
+                // The line is shaped bit by bit, before a packet leaves whole.
+                let bits = blocked(false)?;
+                if self.check_shaping(*server, &here, &bits).is_some() {
+                    let whole = network.server(*server).packetizer;
+                    left.extend(here.iter().map(|id| (*id, *server)).zip(blocked(whole)?));
+                    continue;
+                }
+            }
             if packets {
                 // A packetizer passes packets on to the next server; behind the last, bits count.
                 for (id, departure) in here.iter().zip(&mut departures) {
@@ -289,6 +329,45 @@ impl<'n> Scene<'n> {
             left.extend(here.iter().map(|id| (*id, *server)).zip(departures));
         }
         Some(left)
+    }
+
+    /// The flow whose packet the flow of interest may find on its way at a server: less urgent,
+    /// sending a packet at once there, and of those the one with the largest.
+    fn blocker(&self, server: ServerId) -> Option<FlowId> {
+        let network = self.network;
+        let by_priority = self.settings.multiplexing_at(network.server(server));
+        if by_priority != Multiplexing::StaticPriority {
+            return None;
+        }
+        let priority = network.flow(self.flow).priority;
+        let blocks = |id: &&FlowId| {
+            let flow = network.flow(**id);
+            flow.path.first() == Some(&server)
+                && flow.priority > priority
+                && flow.maximum_packet.is_positive()
+                && flow.arrival.right_limit_at(&Rational::ZERO)
+                    >= Extended::from(&flow.maximum_packet)
+        };
+        let packet = |id: &&FlowId| network.flow(**id).maximum_packet.clone();
+        self.flows.iter().filter(blocks).max_by_key(packet).copied()
+    }
+
+    /// Whether the first packet of a flow is served at once when it comes, and more urgent data that
+    /// come at the same time behind it: nothing that is at least as urgent waits.
+    fn may_block(
+        &self,
+        here: &[FlowId],
+        blocker: usize,
+        arrivals: &[Process],
+        departures: &[Process],
+    ) -> bool {
+        let priority = |place: usize| here.get(place).map(|id| self.network.flow(*id).priority);
+        let Some(t) = arrivals.get(blocker).and_then(Process::first) else { return false };
+        arrivals.iter().zip(departures).enumerate().all(|(place, (arrival, departure))| {
+            place == blocker
+                || priority(place) > priority(blocker)
+                || arrival.before(t) == departure.before(t)
+        })
     }
 
     /// Places of flows in the list, by urgency.

@@ -68,6 +68,15 @@ impl Process {
         self.knots.last().map_or(Rational::ZERO, |knot| knot.at(t))
     }
 
+    /// The value right before a time.
+    pub(super) fn before(&self, t: &Rational) -> Rational {
+        match self.knots.iter().rfind(|knot| knot.t <= *t) {
+            Some(knot) if knot.t == *t => knot.low.clone(),
+            Some(knot) => knot.at(t),
+            None => Rational::ZERO,
+        }
+    }
+
     /// Adds a knot at a time, not before the last one, if there is none.
     fn knot(&mut self, t: &Rational) -> &mut Knot {
         let needed = self.knots.last().is_none_or(|last| last.t < *t);

@@ -62,6 +62,33 @@ pub(super) fn serve(
     Some(departures)
 }
 
+/// The same where an amount of one flow, which comes at once at a time, goes before everything: a
+/// packet that is on its way when more urgent ones come. As a packet it leaves whole, if the server
+/// packetizes.
+pub(super) fn serve_behind(
+    (flow, t, amount): (usize, &Rational, &Rational),
+    packetizer: bool,
+    arrivals: &[Process],
+    groups: &[Group],
+    service: &Curve,
+) -> Option<Vec<Process>> {
+    let mut packet = Process::default();
+    packet.jump(t, amount);
+    let mut parts = arrivals.to_vec();
+    *parts.get_mut(flow)? = arrivals.get(flow)?.plus(&packet, -1);
+    parts.push(packet);
+    let mut first = vec![vec![arrivals.len()]];
+    first.extend_from_slice(groups);
+    let mut departures = serve(&parts, &first, service)?;
+    let mut packet = departures.pop()?;
+    if packetizer {
+        packet = packet.packetised(amount)?;
+    }
+    let rest = departures.get_mut(flow)?;
+    *rest = rest.plus(&packet, 1);
+    Some(departures)
+}
+
 /// Backlogged periods of a server.
 fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     let mut phases = Vec::new();

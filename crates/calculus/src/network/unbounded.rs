@@ -1,0 +1,285 @@
+//! Why a flow has no bound.
+//!
+//! What a flow meets at the servers of its path came over other servers, so the reason may lie
+//! anywhere before its last server: a server that cannot serve all that comes, servers that feed
+//! each other in a circle so that delays grow from round to round, a server that is exactly full,
+//! which may never catch up with a burst, or a curve that itself has no bound.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::model::{FlowId, Network, ServerId};
+use super::stability::Load;
+use crate::{Extended, Rational};
+
+/// Names in a sentence, at most.
+const NAMED: usize = 5;
+
+/// Why there is no bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// More comes to these servers in the long run than they serve.
+    Overloaded(Vec<ServerId>),
+    /// These flows may send any amount at once.
+    Unlimited(Vec<FlowId>),
+    /// As much comes to these servers as they serve.
+    Full(Vec<ServerId>),
+    /// These servers feed each other; the first follows the last.
+    Cycle(Vec<ServerId>),
+    /// None of that: the analysis has no bound, another one may.
+    Analysis,
+}
+
+impl Network {
+    /// Why flows whose bounds are infinite have none, each reason with its flows.
+    #[must_use]
+    pub fn unbounded(&self, flows: &[FlowId]) -> Vec<(Reason, Vec<FlowId>)> {
+        let loads = self.loads();
+        let mut graph = Graph {
+            predecessors: vec![Vec::new(); loads.len()],
+            successors: vec![Vec::new(); loads.len()],
+        };
+        for (from, to) in self.turns() {
+            graph.predecessors[to.index()].push(from);
+            graph.successors[from.index()].push(to);
+        }
+        // All that matters comes before the last server of the path.
+        let mut known = BTreeMap::<Option<ServerId>, usize>::new();
+        let mut found: Vec<(Reason, Vec<FlowId>)> = Vec::new();
+        for flow in flows {
+            let last = self.flow(*flow).path.last().copied();
+            let place = match known.get(&last) {
+                Some(place) => *place,
+                None => {
+                    let reason = self.reason(last, &loads, &graph);
+                    let same = found.iter().position(|(other, _)| *other == reason);
+                    let place = same.unwrap_or_else(|| {
+                        found.push((reason, Vec::new()));
+                        found.len() - 1
+                    });
+                    known.insert(last, place);
+                    place
+                }
+            };
+            found[place].1.push(*flow);
+        }
+        found
+    }
+
+    fn reason(&self, last: Option<ServerId>, loads: &[Load], graph: &Graph) -> Reason {
+        let before = graph.before(last);
+        let those = |is: fn(&Load) -> bool| -> Vec<ServerId> {
+            let loads = before.iter().filter_map(|server| loads.get(server.index()));
+            loads.filter(|load| is(load)).map(|load| load.server).collect()
+        };
+        let mut unlimited: Vec<FlowId> = before
+            .iter()
+            .flat_map(|server| self.flows_at(*server))
+            .copied()
+            .filter(|id| !self.flow(*id).arrival.right_limit_at(&Rational::ZERO).is_finite())
+            .collect();
+        unlimited.sort_unstable();
+        unlimited.dedup();
+        if !unlimited.is_empty() {
+            return Reason::Unlimited(unlimited);
+        }
+        let over = those(Load::is_over);
+        if !over.is_empty() {
+            return Reason::Overloaded(over);
+        }
+        if let Some(cycle) = graph.cycle(&before) {
+            return Reason::Cycle(cycle);
+        }
+        let full = those(|load| {
+            load.arrival_rate == load.service_rate && load.arrival_rate > Extended::ZERO
+        });
+        if full.is_empty() { Reason::Analysis } else { Reason::Full(full) }
+    }
+}
+
+/// Which servers follow each other on paths.
+struct Graph {
+    predecessors: Vec<Vec<ServerId>>,
+    successors: Vec<Vec<ServerId>>,
+}
+
+impl Graph {
+    /// A server and all from which data may come to it, in ascending order.
+    fn before(&self, last: Option<ServerId>) -> Vec<ServerId> {
+        let mut seen = vec![false; self.predecessors.len()];
+        let mut open: Vec<ServerId> = last.into_iter().collect();
+        let mut before = Vec::new();
+        while let Some(server) = open.pop() {
+            if !std::mem::replace(&mut seen[server.index()], true) {
+                before.push(server);
+                open.extend(&self.predecessors[server.index()]);
+            }
+        }
+        before.sort_unstable();
+        before
+    }
+
+    /// A cycle among servers of which none has a predecessor elsewhere, in the order in which data
+    /// pass them.
+    fn cycle(&self, among: &[ServerId]) -> Option<Vec<ServerId>> {
+        let mut left = vec![false; self.predecessors.len()];
+        let mut incoming = vec![0; self.predecessors.len()];
+        for server in among {
+            left[server.index()] = true;
+            incoming[server.index()] = self.predecessors[server.index()].len();
+        }
+        // What nothing comes to any more cannot be on a cycle.
+        let mut open: Vec<ServerId> =
+            among.iter().copied().filter(|server| incoming[server.index()] == 0).collect();
+        while let Some(server) = open.pop() {
+            left[server.index()] = false;
+            for next in self.successors[server.index()].iter().filter(|next| left[next.index()]) {
+                incoming[next.index()] -= 1;
+                if incoming[next.index()] == 0 {
+                    open.push(*next);
+                }
+            }
+        }
+        // Everything that is left has a predecessor that is left, so walking backwards comes round.
+        let mut place = vec![None; left.len()];
+        let mut walk = Vec::new();
+        let mut at = *among.iter().find(|server| left[server.index()])?;
+        while place[at.index()].is_none() {
+            place[at.index()] = Some(walk.len());
+            walk.push(at);
+            at = *self.predecessors[at.index()].iter().find(|earlier| left[earlier.index()])?;
+        }
+        let mut cycle = walk.split_off(place[at.index()]?);
+        cycle.reverse();
+        // The same cycle is the same reason, wherever the walk began.
+        let least = cycle.iter().position(|server| Some(server) == cycle.iter().min());
+        cycle.rotate_left(least.unwrap_or(0));
+        Some(cycle)
+    }
+}
+
+impl Reason {
+    /// As a part of a sentence, with the names of the network.
+    #[must_use]
+    pub fn describe<'a>(&'a self, network: &'a Network) -> impl fmt::Display + 'a {
+        Described { reason: self, network }
+    }
+}
+
+struct Described<'a> {
+    reason: &'a Reason,
+    network: &'a Network,
+}
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = |id: &ServerId| self.network.server(*id).name.clone();
+        let servers = |ids: &[ServerId]| names(ids.iter().map(server));
+        let is = |count: usize| if count == 1 { "is" } else { "are" };
+        match self.reason {
+            Reason::Overloaded(ids) => write!(f, "{} {} overloaded", servers(ids), is(ids.len())),
+            Reason::Unlimited(ids) => {
+                let flows = names(ids.iter().map(|id| self.network.flow(*id).name.clone()));
+                write!(f, "the arrival curve of {flows} is infinite")
+            }
+            Reason::Full(ids) => write!(
+                f,
+                "{} {} exactly full: what has waited there once may wait for ever",
+                servers(ids),
+                is(ids.len())
+            ),
+            Reason::Cycle(ids) => {
+                let mut around: Vec<String> = ids.iter().map(server).collect();
+                around.extend(ids.first().map(server));
+                write!(
+                    f,
+                    "the servers {} feed each other, and the delays there grow from round to round",
+                    around.join(" -> ")
+                )
+            }
+            Reason::Analysis => f.write_str("this analysis has no bound; another one may"),
+        }
+    }
+}
+
+/// Names in a sentence, the first few if there are many.
+fn names(mut names: impl ExactSizeIterator<Item = String>) -> String {
+    let count = names.len();
+    let first: Vec<String> = names.by_ref().take(NAMED).map(|name| format!("'{name}'")).collect();
+    match count.saturating_sub(NAMED) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Curve;
+    use crate::network::{Flow, NetworkBuilder, Server};
+
+    /// Servers of rate 10, and flows over them with their rates.
+    fn network(servers: usize, flows: &[(i64, &[usize])]) -> Network {
+        let mut builder = NetworkBuilder::new("test");
+        let service = Curve::rate_latency(10, 1).expect("a curve");
+        let ids: Vec<ServerId> = (0..servers)
+            .map(|index| builder.server(Server::new(format!("s{index}"), service.clone())))
+            .collect();
+        for (index, (rate, path)) in flows.iter().enumerate() {
+            let path = path.iter().map(|server| ids[*server]).collect();
+            let arrival = Curve::token_bucket(1, *rate).expect("a curve");
+            builder.flow(Flow::new(format!("f{index}"), path, arrival));
+        }
+        builder.build().expect("a network")
+    }
+
+    fn said(network: &Network) -> Vec<String> {
+        let flows: Vec<FlowId> = network.flows().map(|(id, _)| id).collect();
+        let reasons = network.unbounded(&flows);
+        let line = |(reason, flows): &(Reason, Vec<FlowId>)| {
+            format!("{} {}", flows.len(), reason.describe(network))
+        };
+        reasons.iter().map(line).collect()
+    }
+
+    #[test]
+    fn the_reason_may_lie_before_the_path() {
+        // f0 passes s0, which is overloaded; f1 meets it behind that; f2 meets f1; f3 nobody.
+        let network = network(4, &[(11, &[0, 1]), (0, &[1, 2]), (1, &[2]), (10, &[3]), (1, &[0])]);
+        assert_eq!(
+            said(&network),
+            [
+                // What leaves s0 is as much as comes to it, for all that can be said.
+                "3 's0', 's1' are overloaded",
+                "1 's3' is exactly full: what has waited there once may wait for ever",
+                "1 's0' is overloaded",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_cycle_is_named_once_in_the_order_of_its_servers() {
+        let network =
+            network(5, &[(1, &[3, 1, 2]), (1, &[2, 3]), (1, &[4]), (1, &[0, 3]), (1, &[2, 4])]);
+        assert_eq!(
+            said(&network),
+            ["5 the servers s1 -> s2 -> s3 -> s1 feed each other, and the delays there grow \
+                 from round to round"]
+        );
+    }
+
+    #[test]
+    fn without_a_reason_the_analysis_is_the_reason() {
+        assert_eq!(
+            said(&network(1, &[(1, &[0])])),
+            ["1 this analysis has no bound; another one may"]
+        );
+        let mut builder = NetworkBuilder::new("infinite");
+        let server = builder.server(Server::new("s", Curve::rate_latency(1, 0).expect("a curve")));
+        let all = Curve::burst_delay(0).expect("a curve");
+        builder.flow(Flow::new("f", vec![server], all));
+        let network = builder.build().expect("a network");
+        assert_eq!(said(&network), ["1 the arrival curve of 'f' is infinite"]);
+    }
+}

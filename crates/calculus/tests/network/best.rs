@@ -1,0 +1,163 @@
+//! The best of all is what its name says; what is beyond the algebra is outlined.
+
+use calculus::network::{
+    Analyser, Analysis, ArrivalBound, Flow, FlowOfInterest, Multiplexing, Network, NetworkBuilder,
+    Server, Settings, simulate,
+};
+use calculus::{Curve, Extended, Rational};
+use proptest::prelude::*;
+
+use super::soundness::{config, networks};
+use super::support::{bound, network, rl, tb};
+
+/// Every way to bound arrivals alone, the pairs of neighbours, and all at once.
+fn methods() -> Vec<&'static [ArrivalBound]> {
+    let all = &ArrivalBound::ALL;
+    all.chunks(1).chain(all.windows(2)).chain([&all[..]]).collect()
+}
+
+/// Checks that no analysis under any convention proves less than the best of all.
+fn check(network: &Network, order: Option<Multiplexing>) -> Result<(), TestCaseError> {
+    let settings = Settings { multiplexing: order, threads: 1, ..Settings::default() };
+    let best = Analyser::new(network, settings.clone()).bounds(Analysis::Best).expect("bounds");
+    // What holds in any order holds in every order.
+    for multiplexing in [order, Some(Multiplexing::Arbitrary)] {
+        for role in [FlowOfInterest::LowestPriorityWhereProven, FlowOfInterest::Interferes] {
+            for (methods, cap_bursts) in
+                methods().into_iter().flat_map(|methods| [(methods, true), (methods, false)])
+            {
+                let settings = Settings {
+                    multiplexing,
+                    flow_of_interest: role,
+                    arrival_bounds: methods.to_vec(),
+                    cap_bursts,
+                    ..settings.clone()
+                };
+                let analyser = Analyser::new(network, settings);
+                for analysis in [
+                    Analysis::Tfa,
+                    Analysis::Sfa,
+                    Analysis::Pmoo,
+                    Analysis::TandemMatching,
+                    Analysis::TfaPlusPlus,
+                    Analysis::SinkTree,
+                ] {
+                    for best in &best {
+                        let Ok(found) = analyser.bound(best.flow, analysis) else { continue };
+                        let what = format!(
+                            "{analysis} {order:?} {multiplexing:?} {role} {methods:?} {cap_bursts}"
+                        );
+                        prop_assert!(found.delay_by.proven, "{what}");
+                        prop_assert!(
+                            best.delay <= found.delay,
+                            "{} > {} {what}",
+                            best.delay,
+                            found.delay
+                        );
+                        if analysis != Analysis::Tfa {
+                            prop_assert!(
+                                best.backlog <= found.backlog,
+                                "backlog {} > {} {what}",
+                                best.backlog,
+                                found.backlog
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(12))]
+
+    #[test]
+    fn best_is_the_smallest_that_any_method_proves(
+        network in prop_oneof![networks(false), networks(true)],
+        order in prop::sample::select(&[
+            None,
+            Some(Multiplexing::Arbitrary),
+            Some(Multiplexing::StaticPriority),
+        ][..]),
+    ) {
+        check(&network, order)?;
+    }
+}
+
+#[test]
+fn a_sink_tree_is_tried_whatever_other_servers_do() {
+    let tree = |elsewhere: Multiplexing| {
+        let mut builder = NetworkBuilder::new("tree");
+        let ids: Vec<_> = [("a", rl("10", "1")), ("b", rl("10", "1")), ("c", rl("10", "1"))]
+            .map(|(name, service)| Server::new(name, service))
+            .into_iter()
+            .map(|server| builder.server(server))
+            .collect();
+        let other = builder.server(Server::new("other", rl("5", "1")).multiplexed(elsewhere));
+        for (name, path) in [("f", &ids[..]), ("g", &ids[1..]), ("h", &ids[2..]), ("o", &[other])] {
+            builder.flow(Flow::new(name, path.to_vec(), tb("5", "2")));
+        }
+        builder.build().expect("a network")
+    };
+    let alone = tree(Multiplexing::Fifo);
+    let best = |network: &Network| {
+        let analyser = Analyser::new(network, Settings::default());
+        analyser.bound(network.flow_named("f").expect("a flow"), Analysis::Best).expect("a bound")
+    };
+    let with_other = tree(Multiplexing::Arbitrary);
+    assert_eq!(best(&with_other).delay, best(&alone).delay);
+    let tree = bound(&alone, "f", Analysis::SinkTree, Multiplexing::Fifo);
+    assert!(best(&with_other).delay <= tree.delay);
+}
+
+#[test]
+fn a_server_that_is_not_strict_costs_only_those_who_need_it() {
+    let mut builder = NetworkBuilder::new("mixed");
+    let loose = Server { strict: false, ..Server::new("loose", rl("10", "1")) };
+    let loose = builder.server(loose.multiplexed(Multiplexing::Arbitrary));
+    let fifo = builder.server(Server::new("fifo", rl("10", "1")));
+    builder.flow(Flow::new("f", vec![fifo], tb("5", "2")));
+    builder.flow(Flow::new("g", vec![loose], tb("5", "2")));
+    builder.flow(Flow::new("h", vec![loose], tb("5", "2")));
+    let network = builder.build().expect("a network");
+    let analyser = Analyser::new(&network, Settings::default());
+    let flow = network.flow_named("f").expect("a flow");
+    let found = analyser.bound(flow, Analysis::Best).expect("a bound");
+    assert_eq!(found.delay, Extended::Finite(Rational::ratio(3, 2)));
+    let other = network.flow_named("g").expect("a flow");
+    let error = analyser.bound(other, Analysis::Best).expect_err("no bound without strictness");
+    assert!(error.to_string().contains("is not strict"), "{error}");
+}
+
+#[test]
+fn staircases_without_a_common_period_are_outlined_and_say_so() {
+    let stairs = |period: i64| Curve::staircase(1_000, period).expect("a curve");
+    for periods in [[999_983, 1_000_003, 999_979], [97, 101, 103]] {
+        let flows: Vec<(Curve, &[usize])> =
+            periods.iter().map(|period| (stairs(*period), &[0_usize, 1][..])).collect();
+        let network = network(&[rl("1000", "2"), rl("800", "3")], &flows);
+        for order in [Multiplexing::Fifo, Multiplexing::Arbitrary] {
+            let settings = Settings::default().multiplexed(order);
+            let analyser = Analyser::new(&network, settings.clone());
+            for analysis in [Analysis::Tfa, Analysis::TfaPlusPlus, Analysis::Sfa, Analysis::Best] {
+                for found in analyser.bounds(analysis).expect("bounds") {
+                    assert!(found.delay.is_finite(), "{analysis} {order}");
+                    if periods[0] > 1_000 && analysis != Analysis::Best {
+                        assert!(found.delay_by.outlined, "{analysis} {order}");
+                    }
+                    let Some(run) = simulate(&network, found.flow, &settings) else { continue };
+                    assert!(found.delay >= Extended::Finite(run.delay), "{analysis} {order}");
+                }
+            }
+            assert_eq!(analyser.servers(Analysis::Best).expect("bounds").len(), 2);
+        }
+    }
+    // What the algebra can do stays exact.
+    let network = network(&[rl("1000", "2")], &[(stairs(4), &[0]), (stairs(6), &[0])]);
+    for order in [Multiplexing::Fifo, Multiplexing::Arbitrary] {
+        let found = bound(&network, "f0", Analysis::Tfa, order);
+        assert!(!found.delay_by.outlined);
+    }
+}
