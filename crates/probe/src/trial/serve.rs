@@ -26,6 +26,9 @@ pub fn serve(
     let mut config = config.clone();
     crate::host::raise_file_limit();
     let _ = crate::engine::p4runtime::fit_to_file_limit(&mut config);
+    let held = crate::engine::p4runtime::HeldPorts::take(&config, false)
+        .map_err(|error| TrialError::Engine(error.to_string()))?;
+    held.apply(&mut config);
     let setting = TrialSetting {
         switches: config.switches.count,
         rate: config.traffic.rate,

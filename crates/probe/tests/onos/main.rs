@@ -49,6 +49,7 @@ fn run(onos: &Onos, more: &[(&str, &str)]) -> Result<RunResult, RunError> {
         command: Vec::new(),
         configuration: BTreeMap::new(),
         notes: Vec::new(),
+        ports: None,
         live: Arc::new(Live::default()),
         interrupt: Arc::new(AtomicBool::new(false)),
     };
