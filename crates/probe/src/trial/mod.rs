@@ -588,4 +588,37 @@ mod tests {
         let all: Vec<_> = (0..50).flat_map(|switch| [(switch, 0), (switch, 1)]).collect();
         assert_eq!(told, all);
     }
+
+    /// What a controller still has to send of a flood would be in the way of the first answers.
+    #[test]
+    fn traffic_waits_until_announcements_are_no_longer_flooded() {
+        let mut settings = Settings::new();
+        settings.set("switches.count", "2", Origin::Flag);
+        let config = settings.resolve().expect("settings").config;
+        let setting = TrialSetting { switches: 2, rate: 1.0, repetition: 1, seed: 1 };
+        let plan = plan(config, setting).expect("a plan");
+        let (orders, live) = (Orders::new(), Live::default());
+        let interrupt = AtomicBool::new(false);
+        let mut conductor = Conductor {
+            plan: &plan,
+            orders: &orders,
+            live: &live,
+            interrupt: &interrupt,
+            controller: None,
+            own: None,
+            usage: UsageSeries::default(),
+            ready_after: None,
+            notes: Vec::new(),
+        };
+        let settled = orders.clock.now();
+        assert_eq!(conductor.wait_for_quiet(settled), Wait::Done, "nothing was ever flooded");
+        let last = orders.clock.now();
+        live.announcement_flooded(last);
+        assert_eq!(conductor.wait_for_quiet(settled), Wait::Done);
+        assert!(orders.clock.now() >= last + nanos(QUIET));
+        // A flood without an end does not keep it from being interrupted.
+        live.announcement_flooded(u64::MAX);
+        interrupt.store(true, Ordering::Relaxed);
+        assert_eq!(conductor.wait_for_quiet(settled), Wait::Interrupted);
+    }
 }
