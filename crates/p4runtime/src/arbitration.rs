@@ -10,9 +10,9 @@
 
 use std::fmt;
 
+use crate::status::Code;
 use prost_types::Any;
 use thiserror::Error;
-use tonic::Code;
 
 use crate::proto::{rpc, v1};
 

@@ -18,8 +18,9 @@ mod tests;
 
 use std::{mem, sync::Arc};
 
+use ::entities::{Data, Target, schema::DigestId};
 use prost_types::Any;
-use tonic::{Code, Status};
+use tonic::Status;
 
 pub use self::{
     answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadStep},
@@ -29,12 +30,13 @@ pub use self::{
 use self::{config::Loaded, digest::Digests, role::RoleAccess};
 use crate::{
     arbitration::{Arbitration, ElectionMemory, Notification, PrimaryChange, RoleKey, StreamId},
+    emulated::EmulatedTarget,
     packet_io::{ByteString, MissingMetadata},
     proto::v1::{
         self, stream_error::Details, stream_message_request::Update as Request,
         stream_message_response::Update as Response,
     },
-    status::{EntityError, shortened},
+    status::{Code, EntityError, grpc_code, shortened},
     store::Nanos,
 };
 
@@ -124,6 +126,7 @@ pub struct Device {
     id: u64,
     options: DeviceOptions,
     registry: Arc<PipelineRegistry>,
+    target: Box<dyn Target>,
     arbitration: Arbitration,
     /// What the roles may do whose primary has sent a configuration that narrows them.
     narrowed: Vec<(RoleKey, RoleAccess)>,
@@ -136,14 +139,27 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device without pipeline. Devices with the same registry share equal pipelines.
+    /// An emulated device without pipeline, which keeps what it is told and processes no packets.
+    /// Devices with the same registry share equal pipelines.
     #[must_use]
     pub fn new(id: u64, options: DeviceOptions, registry: Arc<PipelineRegistry>) -> Self {
+        Self::over(Box::new(EmulatedTarget), id, options, registry)
+    }
+
+    /// A device without pipeline whose pipelines run on `target`.
+    #[must_use]
+    pub fn over(
+        target: Box<dyn Target>,
+        id: u64,
+        options: DeviceOptions,
+        registry: Arc<PipelineRegistry>,
+    ) -> Self {
         Self {
             arbitration: Arbitration::new(id, options.streams_per_role, options.election_memory),
             id,
             options,
             registry,
+            target,
             narrowed: Vec::new(),
             committed: None,
             saved: None,
@@ -258,16 +274,10 @@ impl Device {
 
     /// Takes in what the data plane learned. Nothing happens unless a controller has enabled the
     /// digest with a `DigestEntry`.
-    pub fn digest(
-        &mut self,
-        digest_id: u32,
-        data: v1::P4Data,
-        now: Nanos,
-        effects: &mut Vec<Effect>,
-    ) {
-        let config = self.committed.as_ref().and_then(|loaded| loaded.digest(digest_id));
+    pub fn digest(&mut self, digest: DigestId, data: Data, now: Nanos, effects: &mut Vec<Effect>) {
+        let config = self.committed.as_ref().and_then(|loaded| loaded.store.digest(digest));
         let Some(config) = config else { return };
-        if let Some(list) = self.digests.learn(digest_id, &config, data, now) {
+        if let Some(list) = self.digests.learn(digest, config, data, now) {
             self.send_digest(list, effects);
         }
     }
@@ -340,7 +350,7 @@ impl Device {
         let change = match self.arbitration.update(stream, update, &mut notifications) {
             Ok(change) => change,
             Err(error) => {
-                let status = Status::new(error.code(), shortened(error.to_string()));
+                let status = Status::new(grpc_code(error.code()), shortened(error.to_string()));
                 effects.push(Effect::Close { stream, status });
                 return;
             }

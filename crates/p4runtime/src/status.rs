@@ -6,11 +6,10 @@
 //! each of its updates, the successful ones included (specification 1.5, "Error Reporting" under
 //! the Write and Read RPCs); clients such as p4runtime-shell count on the one-to-one order.
 
-use std::fmt;
-
 use bytes::Bytes;
+pub(crate) use entities::shortened;
+pub use entities::{Code, EntityError};
 use prost::Message as _;
-pub use tonic::Code;
 
 use crate::proto::{rpc, v1};
 
@@ -22,92 +21,18 @@ const ERROR_TYPE_URL: &str = "type.googleapis.com/p4.v1.Error";
 /// 1.5, "gRPC Metadata Maximum Size").
 const USUAL_METADATA_BYTES: usize = 7_750;
 
-/// The longest message in bytes: names that clients choose are part of messages, and a status in
-/// whose headers they do not fit reaches a client as RESOURCE_EXHAUSTED.
-const LONGEST_MESSAGE: usize = 500;
-
-/// Why one update, or one request of a read, was refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct EntityError {
-    code: Code,
-    message: String,
+/// The code as tonic has it.
+pub(crate) fn grpc_code(code: Code) -> tonic::Code {
+    tonic::Code::from_i32(code as i32)
 }
 
-impl EntityError {
-    /// An error with the given canonical code and a message that says what is wrong and where.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: shortened(message.into()) }
+/// An error as it travels in the details of a batch.
+fn to_proto(error: &EntityError) -> v1::Error {
+    v1::Error {
+        canonical_code: error.code() as i32,
+        message: error.message().to_owned(),
+        ..v1::Error::default()
     }
-
-    /// The canonical code, never [`Code::Ok`] for errors that this crate makes.
-    pub fn code(&self) -> Code {
-        self.code
-    }
-
-    /// The message.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// The error as it travels in the details of a batch.
-    pub fn to_proto(&self) -> v1::Error {
-        v1::Error {
-            canonical_code: self.code as i32,
-            message: self.message.clone(),
-            ..v1::Error::default()
-        }
-    }
-
-    /// Puts the place where the error arose before its message.
-    pub(crate) fn within(mut self, place: impl fmt::Display) -> Self {
-        self.message = shortened(format!("{place}: {}", self.message));
-        self
-    }
-
-    pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(Code::InvalidArgument, message)
-    }
-
-    pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self::new(Code::NotFound, message)
-    }
-
-    pub(crate) fn exists(message: impl Into<String>) -> Self {
-        Self::new(Code::AlreadyExists, message)
-    }
-
-    pub(crate) fn exhausted(message: impl Into<String>) -> Self {
-        Self::new(Code::ResourceExhausted, message)
-    }
-
-    pub(crate) fn denied(message: impl Into<String>) -> Self {
-        Self::new(Code::PermissionDenied, message)
-    }
-
-    pub(crate) fn out_of_range(message: impl Into<String>) -> Self {
-        Self::new(Code::OutOfRange, message)
-    }
-
-    pub(crate) fn in_use(message: impl Into<String>) -> Self {
-        Self::new(Code::FailedPrecondition, message)
-    }
-
-    pub(crate) fn unimplemented(message: impl Into<String>) -> Self {
-        Self::new(Code::Unimplemented, message)
-    }
-}
-
-/// A message that is not longer than [`LONGEST_MESSAGE`].
-pub(crate) fn shortened(mut message: String) -> String {
-    const CUT: &str = "\u{2026}";
-    if message.len() > LONGEST_MESSAGE {
-        let mut ends = (0..=LONGEST_MESSAGE - CUT.len()).rev();
-        let end = ends.find(|end| message.is_char_boundary(*end)).unwrap_or(0);
-        message.truncate(end);
-        message.push_str(CUT);
-    }
-    message
 }
 
 /// The status of a batch from the outcomes of its elements, in their order.
@@ -126,7 +51,7 @@ pub fn batch_status(outcomes: &[Result<(), EntityError>]) -> Result<(), rpc::Sta
         .map(|outcome| {
             let mut error = match outcome {
                 Ok(()) => v1::Error::default(),
-                Err(error) => error.to_proto(),
+                Err(error) => to_proto(error),
             };
             // From the first message that has no room on there is none: those that are there
             // are the first ones.
@@ -150,7 +75,7 @@ fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: &str)
         .iter()
         .map(|outcome| match outcome {
             Ok(()) => v1::Error::default(),
-            Err(error) => EntityError::new(error.code, "").to_proto(),
+            Err(error) => to_proto(&EntityError::new(error.code(), "")),
         })
         .map(|error| any(&error).encoded_len() + 2)
         .sum();
@@ -176,7 +101,7 @@ fn any(error: &v1::Error) -> prost_types::Any {
 /// The gRPC status that carries `status` in its `grpc-status-details-bin` trailer.
 pub fn to_grpc(status: &rpc::Status) -> tonic::Status {
     tonic::Status::with_details(
-        Code::from_i32(status.code),
+        tonic::Code::from_i32(status.code),
         status.message.clone(),
         Bytes::from(status.encode_to_vec()),
     )
@@ -217,6 +142,7 @@ fn codes_alone(mut status: rpc::Status) -> rpc::Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use entities::LONGEST_MESSAGE;
 
     #[test]
     fn a_batch_without_failure_is_ok() {
@@ -230,7 +156,7 @@ mod tests {
             [Err(EntityError::exhausted("full")), Ok(()), Err(EntityError::exists("there"))];
         let status = batch_status(&outcomes).unwrap_err();
         let grpc = to_grpc(&status);
-        assert_eq!(grpc.code(), Code::Unknown);
+        assert_eq!(grpc.code(), tonic::Code::Unknown);
         assert_eq!(grpc.message(), "2 of 3 failed; first: full");
         let errors = batch_errors(&grpc);
         let codes: Vec<i32> = errors.iter().map(|error| error.canonical_code).collect();
@@ -277,7 +203,8 @@ mod tests {
 
     #[test]
     fn details_that_are_no_status_are_none() {
-        let status = tonic::Status::with_details(Code::Unknown, "", Bytes::from_static(b"\xff"));
+        let status =
+            tonic::Status::with_details(tonic::Code::Unknown, "", Bytes::from_static(b"\xff"));
         assert_eq!(batch_errors(&status), []);
     }
 
@@ -288,7 +215,7 @@ mod tests {
         let status = to_grpc(&batch_status(&outcomes).unwrap_err());
         let shorter = shorter_details(status.details());
         assert!(shorter.len() < status.details().len());
-        let told = batch_errors(&tonic::Status::with_details(Code::Unknown, "", shorter));
+        let told = batch_errors(&tonic::Status::with_details(tonic::Code::Unknown, "", shorter));
         assert_eq!(told.len(), 200);
         assert!(told.iter().all(|error| error.canonical_code == Code::AlreadyExists as i32));
         assert!(told.iter().all(|error| error.message.is_empty()));

@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use entities::{Data, schema::DigestId};
 use p4runtime::{
     arbitration::{RoleKey, StreamId},
     p4info::text,
@@ -149,8 +150,8 @@ impl Outside {
             9 if self.random.below(4) == 0 => self.push(),
             9 | 10 => self.device.tick(Nanos(self.now), &mut self.effects),
             _ => {
-                let data = v1::P4Data::default();
-                self.device.digest(0x1700_0001, data, Nanos(self.now), &mut self.effects);
+                let data = Data::Bool(false);
+                self.device.digest(DigestId(0x1700_0001), data, Nanos(self.now), &mut self.effects);
             }
         }
         self.follow();
@@ -336,7 +337,7 @@ impl Outside {
                         }
                     }
                     Effect::Close { stream, status } => {
-                        assert_ne!(status.code(), Code::Ok);
+                        assert_ne!(status.code(), tonic::Code::Ok);
                         self.device.stream_closed(stream, &mut self.effects);
                         self.live.remove(&stream.0);
                         self.told.remove(&stream.0);

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use thiserror::Error;
-use tonic::{Code, Status};
+use tonic::Status;
 
-use crate::{arbitration::ElectionId, status::batch_errors};
+use crate::{
+    arbitration::ElectionId,
+    status::{Code, batch_errors},
+};
 
 /// Why a client did not become primary.
 #[derive(Debug, Error)]
@@ -80,7 +83,7 @@ impl WriteError {
             .filter(|(_, error)| error.canonical_code != Code::Ok as i32)
             .map(|(index, error)| UpdateError {
                 index,
-                code: Code::from_i32(error.canonical_code),
+                code: Code::from_number(error.canonical_code),
                 message: error.message.clone(),
             })
             .collect();

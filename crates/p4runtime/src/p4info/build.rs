@@ -7,21 +7,21 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use self::table::{Lookup, match_fields, table};
-use super::catalog::{Catalog, Names};
-use super::data::Resolver;
-use super::objects::*;
-use super::{Schema, SchemaError, ids::*};
+use entities::ValueType;
+use entities::schema::*;
+
+use super::SchemaError;
+use super::resolve::Resolver;
 use crate::proto::config::{self, P4Info};
-use crate::value::ValueType;
 
 /// Checks `p4info` and indexes it.
-pub(super) fn schema(p4info: P4Info) -> Result<Schema, SchemaError> {
-    let types = Types::new(&p4info);
+pub(super) fn schema(p4info: &P4Info) -> Result<Schema, SchemaError> {
+    let types = Types::new(p4info);
     let mut ids = Ids::default();
 
     let actions = collect(&p4info.actions, |action| self::action(action, &types, &mut ids))?;
     let actions = catalog(actions, [|action| &action.name, |action| &action.alias])?;
-    let externs = collect_externs(&p4info, &mut ids)?;
+    let externs = collect_externs(p4info, &mut ids)?;
     let externs = catalog(externs, [|instance| &instance.name, |instance| &instance.alias])?;
     let direct_counters =
         collect(&p4info.direct_counters, |counter| direct_counter(counter, &mut ids))?;
@@ -81,7 +81,7 @@ pub(super) fn schema(p4info: P4Info) -> Result<Schema, SchemaError> {
         }
     }
 
-    Ok(Schema {
+    Ok(Schema::new(Objects {
         tables,
         actions,
         action_profiles,
@@ -95,8 +95,7 @@ pub(super) fn schema(p4info: P4Info) -> Result<Schema, SchemaError> {
         externs,
         packet_in,
         packet_out,
-        p4info,
-    })
+    }))
 }
 
 /// Identifier and names of an object, checked.
@@ -272,7 +271,7 @@ fn counter(counter: &config::Counter, ids: &mut Ids) -> Result<(CounterId, Count
     let preamble = ids.take("counter", counter.preamble.as_ref())?;
     let id = CounterId(preamble.id);
     let (name, alias) = preamble.names();
-    let unit = counter.spec.as_ref().map(config::CounterSpec::unit).unwrap_or_default();
+    let unit = counted(counter.spec.as_ref());
     Ok((id, Counter { id, name, alias, unit, size: size(counter.size, &preamble)? }))
 }
 
@@ -283,7 +282,7 @@ fn direct_counter(
     let preamble = ids.take("direct counter", counter.preamble.as_ref())?;
     let id = DirectCounterId(preamble.id);
     let (name, alias) = preamble.names();
-    let unit = counter.spec.as_ref().map(config::CounterSpec::unit).unwrap_or_default();
+    let unit = counted(counter.spec.as_ref());
     Ok((id, DirectCounter { id, name, alias, unit, table: TableId(counter.direct_table_id) }))
 }
 
@@ -293,7 +292,17 @@ fn meter(meter: &config::Meter, ids: &mut Ids) -> Result<(MeterId, Meter), Schem
     let (name, alias) = preamble.names();
     let spec = meter.spec.unwrap_or_default();
     let size = size(meter.size, &preamble)?;
-    Ok((id, Meter { id, name, alias, unit: spec.unit(), algorithm: spec.r#type(), size }))
+    Ok((
+        id,
+        Meter {
+            id,
+            name,
+            alias,
+            unit: metered(spec.unit()),
+            algorithm: algorithm(spec.r#type()),
+            size,
+        },
+    ))
 }
 
 fn direct_meter(
@@ -305,7 +314,48 @@ fn direct_meter(
     let (name, alias) = preamble.names();
     let spec = meter.spec.unwrap_or_default();
     let table = TableId(meter.direct_table_id);
-    Ok((id, DirectMeter { id, name, alias, unit: spec.unit(), algorithm: spec.r#type(), table }))
+    Ok((
+        id,
+        DirectMeter {
+            id,
+            name,
+            alias,
+            unit: metered(spec.unit()),
+            algorithm: algorithm(spec.r#type()),
+            table,
+        },
+    ))
+}
+
+fn counted(spec: Option<&config::CounterSpec>) -> Unit {
+    use config::counter_spec::Unit as Of;
+
+    match spec.map(config::CounterSpec::unit).unwrap_or_default() {
+        Of::Unspecified => Unit::Unspecified,
+        Of::Bytes => Unit::Bytes,
+        Of::Packets => Unit::Packets,
+        Of::Both => Unit::Both,
+    }
+}
+
+fn metered(unit: config::meter_spec::Unit) -> Unit {
+    use config::meter_spec::Unit as Of;
+
+    match unit {
+        Of::Unspecified => Unit::Unspecified,
+        Of::Bytes => Unit::Bytes,
+        Of::Packets => Unit::Packets,
+    }
+}
+
+fn algorithm(kind: config::meter_spec::Type) -> MeterAlgorithm {
+    use config::meter_spec::Type as Of;
+
+    match kind {
+        Of::TwoRateThreeColor => MeterAlgorithm::TwoRateThreeColor,
+        Of::SingleRateThreeColor => MeterAlgorithm::SingleRateThreeColor,
+        Of::SingleRateTwoColor => MeterAlgorithm::SingleRateTwoColor,
+    }
 }
 
 fn register<'a>(

@@ -1,7 +1,6 @@
 //! Tests of the check and the index.
 
 use super::*;
-use crate::proto::config;
 use crate::status::Code;
 use crate::value::ValueType;
 
@@ -49,10 +48,7 @@ fn tables_know_what_an_update_asks() {
     assert_eq!(exact.direct_counter, Some(DirectCounterId(0x1300_0001)));
     assert_eq!(exact.direct_meter, Some(DirectMeterId(0x1500_0001)));
     assert_eq!(exact.match_field(MatchFieldId(2)).unwrap().value.bits(), Some(48));
-    assert_eq!(
-        exact.action(ActionId(0x0100_0003)).unwrap().scope,
-        config::action_ref::Scope::TableOnly
-    );
+    assert_eq!(exact.action(ActionId(0x0100_0003)).unwrap().scope, ActionScope::TableOnly);
     assert!(exact.action(ActionId(0x0100_0005)).is_none());
     assert!(schema.tables().by_name("acl").unwrap().needs_priority);
     let constant = schema.tables().by_name("constant").unwrap();

@@ -10,6 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use entities::{Data, schema::DigestId};
 use grpc::{Outbox, When};
 use thiserror::Error;
 use tonic::Status;
@@ -20,7 +21,7 @@ use crate::{
     gnmi::{Port, Ports},
     proto::v1,
     session::{Device, Effect, PacketFilter, Pipeline, ReadAnswer},
-    status::EntityError,
+    status::{EntityError, grpc_code},
     store::Nanos,
 };
 
@@ -289,8 +290,8 @@ impl DeviceHandle {
     }
 
     /// Hands in what the data plane learned; see [`Device::digest`].
-    pub fn digest(&self, digest_id: u32, data: v1::P4Data) {
-        self.change(|device, effects| device.digest(digest_id, data, clock::now(), effects));
+    pub fn digest(&self, digest: DigestId, data: Data) {
+        self.change(|device, effects| device.digest(digest, data, clock::now(), effects));
     }
 
     /// Tells the ports of the device to clients that ask for them over gNMI.
@@ -402,7 +403,7 @@ impl DeviceHandle {
     pub(super) fn write(&self, request: &v1::WriteRequest) -> Result<(), Status> {
         let outcomes = self
             .change(|device, _| device.write(request, clock::now()))
-            .map_err(|error| Status::new(error.code(), error.message()))?;
+            .map_err(|error| Status::new(grpc_code(error.code()), error.message()))?;
         self.shared.observer.written(self, request, &outcomes);
         crate::status::batch_status(&outcomes).map_err(|status| crate::status::to_grpc(&status))
     }
@@ -410,7 +411,7 @@ impl DeviceHandle {
     pub(super) fn read(&self, request: v1::ReadRequest) -> Result<ReadAnswer, Status> {
         let session = self.session();
         let outcome = session.device.read(request, clock::now());
-        outcome.map_err(|error| Status::new(error.code(), error.message()))
+        outcome.map_err(|error| Status::new(grpc_code(error.code()), error.message()))
     }
 
     pub(super) fn set_pipeline(
@@ -418,7 +419,7 @@ impl DeviceHandle {
         request: v1::SetForwardingPipelineConfigRequest,
     ) -> Result<(), Status> {
         self.change(|device, effects| device.set_pipeline(request, clock::now(), effects))
-            .map_err(|error| Status::new(error.code(), error.message()))
+            .map_err(|error| Status::new(grpc_code(error.code()), error.message()))
     }
 
     pub(super) fn get_pipeline(
@@ -426,7 +427,7 @@ impl DeviceHandle {
         request: &v1::GetForwardingPipelineConfigRequest,
     ) -> Result<v1::GetForwardingPipelineConfigResponse, Status> {
         let outcome = self.session().device.get_pipeline(request);
-        outcome.map_err(|error| Status::new(error.code(), error.message()))
+        outcome.map_err(|error| Status::new(grpc_code(error.code()), error.message()))
     }
 
     pub(super) fn sent(&self, tag: u64) {

@@ -9,8 +9,8 @@
 use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
+use entities::DataPlane;
 use prost::Message as _;
-use tonic::Code;
 
 use super::{Device, Effect, Pipeline, Reconcile, no_pipeline};
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
         packet_replication_engine_entry::Type as Replication,
         set_forwarding_pipeline_config_request::Action, update::Type as UpdateType,
     },
-    status::EntityError,
+    status::{Code, EntityError},
     store::{Nanos, Store},
 };
 
@@ -31,24 +31,10 @@ use crate::{
 pub(super) struct Loaded {
     pub(super) pipeline: Arc<Pipeline>,
     cookie: Option<Cookie>,
-    pub(super) store: Store,
+    pub(super) store: Store<Box<dyn DataPlane>>,
 }
 
 impl Loaded {
-    /// How a controller wants a digest to be sent, if it wants it.
-    pub(super) fn digest(&self, digest_id: u32) -> Option<v1::digest_entry::Config> {
-        let request = Kind::DigestEntry(v1::DigestEntry { digest_id, config: None });
-        let mut config = None;
-        let mut visit = |found: v1::Entity| {
-            if let Some(Kind::DigestEntry(entry)) = found.entity {
-                config = Some(entry.config.unwrap_or_default());
-            }
-        };
-        // Fails for a digest that the pipeline does not have, which then is not enabled either.
-        self.store.read(&v1::Entity { entity: Some(request) }, Nanos(0), &mut visit).ok()?;
-        config
-    }
-
     pub(super) fn has_digest(&self, digest_id: u32) -> bool {
         self.pipeline.schema().digests().get(DigestId(digest_id)).is_some()
     }
@@ -111,15 +97,17 @@ impl Device {
             }
             Ok(Action::ReconcileAndCommit) => {
                 let mut loaded = self.load(request.config)?;
-                if let Some(running) = self.committed.take() {
-                    if running.pipeline.p4info() == loaded.pipeline.p4info() {
+                match self.committed.take() {
+                    // The same program goes on.
+                    Some(running) if Arc::ptr_eq(&running.pipeline, &loaded.pipeline) => {
                         loaded.store = running.store;
-                    } else if let Err(error) =
-                        reconcile(&running.store, &mut loaded.store, self.options.reconcile, now)
-                    {
-                        self.committed = Some(running);
-                        return Err(error);
                     }
+                    Some(running) => {
+                        let kept = self.keep(&running, &mut loaded, now);
+                        self.committed = Some(running);
+                        kept?;
+                    }
+                    None => {}
                 }
                 self.commit(loaded, effects);
             }
@@ -177,7 +165,28 @@ impl Device {
         Ok(v1::GetForwardingPipelineConfigResponse { config: Some(config) })
     }
 
-    fn load(&self, config: Option<v1::ForwardingPipelineConfig>) -> Result<Loaded, EntityError> {
+    /// Carries over what controllers have written to the pipeline that runs.
+    fn keep(
+        &mut self,
+        running: &Loaded,
+        loaded: &mut Loaded,
+        now: Nanos,
+    ) -> Result<(), EntityError> {
+        let fresh = self.store(&running.pipeline)?;
+        reconcile(&fresh, &running.store, &mut loaded.store, self.options.reconcile, now)
+    }
+
+    /// The entities of a pipeline that was just loaded.
+    fn store(&mut self, pipeline: &Pipeline) -> Result<Store<Box<dyn DataPlane>>, EntityError> {
+        let schema = pipeline.schema();
+        let plane = self.target.load(schema.objects(), pipeline.device_config())?;
+        Ok(Store::over(Arc::clone(schema), plane))
+    }
+
+    fn load(
+        &mut self,
+        config: Option<v1::ForwardingPipelineConfig>,
+    ) -> Result<Loaded, EntityError> {
         let config = config.ok_or_else(|| invalid("The request has no configuration."))?;
         let p4info = config.p4info.ok_or_else(|| invalid("The configuration has no P4Info."))?;
         let form = self.options.packet_in_form;
@@ -185,13 +194,14 @@ impl Device {
             .registry
             .intern(p4info, &config.p4_device_config, form)
             .map_err(|error| invalid(format!("The P4Info is not valid: {error}")))?;
-        let store = Store::new(Arc::clone(pipeline.schema()));
+        let store = self.store(&pipeline)?;
         Ok(Loaded { pipeline, cookie: config.cookie, store })
     }
 
-    fn commit(&mut self, loaded: Loaded, effects: &mut Vec<Effect>) {
+    fn commit(&mut self, mut loaded: Loaded, effects: &mut Vec<Effect>) {
         self.saved = None;
         self.digests.clear();
+        loaded.store.plane_mut().activate();
         effects.push(Effect::PipelineCommitted(Arc::clone(&loaded.pipeline)));
         self.committed = Some(loaded);
     }
@@ -199,9 +209,12 @@ impl Device {
 
 /// Carries over what controllers have written, in an order in which every entity finds those
 /// that it refers to.
+///
+/// `fresh` is what was loaded before anybody wrote to it: default entries, entries of the program.
 fn reconcile(
-    from: &Store,
-    to: &mut Store,
+    fresh: &Store<Box<dyn DataPlane>>,
+    from: &Store<Box<dyn DataPlane>>,
+    to: &mut Store<Box<dyn DataPlane>>,
     policy: Reconcile,
     now: Nanos,
 ) -> Result<(), EntityError> {
@@ -209,7 +222,6 @@ fn reconcile(
         Reconcile::Refuse => Err(invalid(format!("The device's entities cannot be kept: {error}"))),
         Reconcile::Drop => Ok(()),
     };
-    let fresh = Store::new(Arc::clone(from.schema()));
     for (update_type, request) in everything() {
         // What a store holds that nobody wrote to: default entries, counters at zero.
         let mut untouched = HashSet::new();

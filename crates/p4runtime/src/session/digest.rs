@@ -7,12 +7,9 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use prost::Message as _;
+use entities::{Data, DigestConfig, Nanos, schema::DigestId};
 
-use crate::{
-    proto::v1::{self, digest_entry::Config},
-    store::Nanos,
-};
+use crate::{conversion, proto::v1};
 
 /// Lists awaiting acknowledgement per digest; beyond it the oldest counts as acknowledged, so
 /// that a controller that never acknowledges cannot fill the memory.
@@ -30,13 +27,13 @@ pub(crate) struct Digests {
 
 #[derive(Debug)]
 struct Buffer {
-    digest_id: u32,
-    config: Config,
-    data: Vec<v1::P4Data>,
+    digest: DigestId,
+    config: DigestConfig,
+    data: Vec<Data>,
     /// When the oldest of `data` arrived.
     since: Nanos,
-    /// What is in `data` or in `unacknowledged`, encoded: messages are compared by their bytes.
-    known: HashSet<Vec<u8>>,
+    /// What is in `data` or in `unacknowledged`.
+    known: HashSet<Data>,
     unacknowledged: VecDeque<Sent>,
 }
 
@@ -44,7 +41,7 @@ struct Buffer {
 struct Sent {
     list_id: u64,
     at: Nanos,
-    data: Vec<Vec<u8>>,
+    data: Vec<Data>,
 }
 
 impl Digests {
@@ -52,35 +49,34 @@ impl Digests {
     /// list that has become full.
     pub(crate) fn learn(
         &mut self,
-        digest_id: u32,
-        config: &Config,
-        data: v1::P4Data,
+        digest: DigestId,
+        config: DigestConfig,
+        data: Data,
         now: Nanos,
     ) -> Option<v1::DigestList> {
-        let index = self.buffer(digest_id, config);
+        let index = self.buffer(digest, config);
         let buffer = &mut self.buffers[index];
-        buffer.config = *config;
+        buffer.config = config;
         buffer.forget_overdue(now);
-        if !buffer.known.insert(data.encode_to_vec()) {
+        if !buffer.known.insert(data.clone()) {
             return None;
         }
         if buffer.data.is_empty() {
             buffer.since = now;
         }
         buffer.data.push(data);
-        let full = match usize::try_from(config.max_list_size) {
-            Ok(0) | Err(_) => DEFAULT_LIST_SIZE,
-            Ok(size) => size,
+        let full = match config.max_list_size as usize {
+            0 => DEFAULT_LIST_SIZE,
+            size => size,
         };
-        let due = buffer.data.len() >= full || config.max_timeout_ns <= 0;
+        let due = buffer.data.len() >= full || config.max_timeout_ns == 0;
         due.then(|| self.send(index, now))
     }
 
     /// Whether a list was acknowledged that is (or was) on its way; unknown lists are ignored,
     /// because the acknowledgement of a list that is overdue is no mistake of the controller.
     pub(crate) fn acknowledge(&mut self, ack: &v1::DigestListAck) {
-        let Some(buffer) = self.buffers.iter_mut().find(|one| one.digest_id == ack.digest_id)
-        else {
+        let Some(buffer) = self.buffers.iter_mut().find(|one| one.digest.0 == ack.digest_id) else {
             return;
         };
         let lists = &mut buffer.unacknowledged;
@@ -124,16 +120,16 @@ impl Digests {
     }
 
     /// Forgets the digests that the controller has disabled, and what was buffered of them.
-    pub(crate) fn retain(&mut self, enabled: impl Fn(u32) -> bool) {
-        self.buffers.retain(|buffer| enabled(buffer.digest_id));
+    pub(crate) fn retain(&mut self, enabled: impl Fn(DigestId) -> bool) {
+        self.buffers.retain(|buffer| enabled(buffer.digest));
     }
 
-    fn buffer(&mut self, digest_id: u32, config: &Config) -> usize {
-        let known = self.buffers.iter().position(|buffer| buffer.digest_id == digest_id);
+    fn buffer(&mut self, digest: DigestId, config: DigestConfig) -> usize {
+        let known = self.buffers.iter().position(|buffer| buffer.digest == digest);
         known.unwrap_or_else(|| {
             self.buffers.push(Buffer {
-                digest_id,
-                config: *config,
+                digest,
+                config,
                 data: Vec::new(),
                 since: Nanos(0),
                 known: HashSet::new(),
@@ -148,30 +144,30 @@ impl Digests {
         let list_id = self.last_list_id;
         let buffer = &mut self.buffers[index];
         let data = std::mem::take(&mut buffer.data);
-        let encoded: Vec<_> = data.iter().map(prost::Message::encode_to_vec).collect();
+        let messages = data.iter().map(conversion::data::message).collect();
         if buffer.config.ack_timeout_ns > 0 {
             if buffer.unacknowledged.len() >= MAX_UNACKNOWLEDGED {
                 buffer.forget_oldest();
             }
-            buffer.unacknowledged.push_back(Sent { list_id, at: now, data: encoded });
+            buffer.unacknowledged.push_back(Sent { list_id, at: now, data });
         } else {
-            encoded.iter().for_each(|data| {
+            data.iter().for_each(|data| {
                 buffer.known.remove(data);
             });
         }
         let timestamp = i64::try_from(now.0).unwrap_or(i64::MAX);
-        v1::DigestList { digest_id: buffer.digest_id, list_id, data, timestamp }
+        v1::DigestList { digest_id: buffer.digest.0, list_id, data: messages, timestamp }
     }
 }
 
 impl Buffer {
     fn deadline(&self) -> Option<Nanos> {
-        (!self.data.is_empty()).then(|| after(self.since, self.config.max_timeout_ns))
+        (!self.data.is_empty()).then(|| self.since.after(self.config.max_timeout_ns))
     }
 
     fn forget_overdue(&mut self, now: Nanos) {
         let timeout = self.config.ack_timeout_ns;
-        while self.unacknowledged.front().is_some_and(|sent| now >= after(sent.at, timeout)) {
+        while self.unacknowledged.front().is_some_and(|sent| now >= sent.at.after(timeout)) {
             self.forget_oldest();
         }
     }
@@ -185,25 +181,23 @@ impl Buffer {
     }
 }
 
-fn after(start: Nanos, timeout_ns: i64) -> Nanos {
-    Nanos(start.0.saturating_add(timeout_ns.max(0).unsigned_abs()))
-}
-
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
 
-    const DIGEST: u32 = 0x1700_0001;
+    const DIGEST: DigestId = DigestId(0x1700_0001);
+    const OTHER: DigestId = DigestId(0x1700_0002);
 
-    fn data(value: u8) -> v1::P4Data {
-        let bits = Bytes::copy_from_slice(&[value]);
-        v1::P4Data { data: Some(v1::p4_data::Data::Bitstring(bits)) }
+    fn data(value: u8) -> Data {
+        Data::Bits(Box::from([value]))
     }
 
-    fn config(max_timeout_ns: i64, max_list_size: i32, ack_timeout_ns: i64) -> Config {
-        Config { max_timeout_ns, max_list_size, ack_timeout_ns }
+    fn sent(values: &[u8]) -> Vec<v1::P4Data> {
+        values.iter().map(|value| conversion::data::message(&data(*value))).collect()
+    }
+
+    fn config(max_timeout_ns: u64, max_list_size: u32, ack_timeout_ns: u64) -> DigestConfig {
+        DigestConfig { max_timeout_ns, max_list_size, ack_timeout_ns }
     }
 
     fn at(nanoseconds: u64) -> Nanos {
@@ -215,13 +209,9 @@ mod tests {
         for config in [config(0, 10, 0), config(100, 1, 0)] {
             let mut digests = Digests::default();
             for list_id in 1..=3 {
-                let list = digests.learn(DIGEST, &config, data(5), at(7)).expect("sent at once");
-                let expected = v1::DigestList {
-                    digest_id: DIGEST,
-                    list_id,
-                    data: vec![data(5)],
-                    timestamp: 7,
-                };
+                let list = digests.learn(DIGEST, config, data(5), at(7)).expect("sent at once");
+                let expected =
+                    v1::DigestList { digest_id: DIGEST.0, list_id, data: sent(&[5]), timestamp: 7 };
                 assert_eq!(list, expected);
             }
             assert_eq!(digests.deadline(), None);
@@ -232,23 +222,23 @@ mod tests {
     fn a_list_is_sent_when_it_is_full_of_distinct_messages() {
         let mut digests = Digests::default();
         let config = config(100, 2, 0);
-        assert_eq!(digests.learn(DIGEST, &config, data(1), at(0)), None);
-        assert_eq!(digests.learn(DIGEST, &config, data(1), at(1)), None);
-        let list = digests.learn(DIGEST, &config, data(2), at(2)).expect("full");
-        assert_eq!(list.data, [data(1), data(2)]);
+        assert_eq!(digests.learn(DIGEST, config, data(1), at(0)), None);
+        assert_eq!(digests.learn(DIGEST, config, data(1), at(1)), None);
+        let list = digests.learn(DIGEST, config, data(2), at(2)).expect("full");
+        assert_eq!(list.data, sent(&[1, 2]));
     }
 
     #[test]
     fn a_list_is_sent_when_its_oldest_message_has_waited_long_enough() {
         let mut digests = Digests::default();
         let config = config(100, 0, 0);
-        assert_eq!(digests.learn(DIGEST, &config, data(1), at(10)), None);
-        assert_eq!(digests.learn(DIGEST, &config, data(2), at(60)), None);
+        assert_eq!(digests.learn(DIGEST, config, data(1), at(10)), None);
+        assert_eq!(digests.learn(DIGEST, config, data(2), at(60)), None);
         assert_eq!(digests.deadline(), Some(at(110)));
         assert_eq!(digests.due(at(109)), []);
         let lists = digests.due(at(110));
         assert_eq!(lists.len(), 1);
-        assert_eq!(lists[0].data, [data(1), data(2)]);
+        assert_eq!(lists[0].data, sent(&[1, 2]));
         assert_eq!(digests.deadline(), None);
     }
 
@@ -256,25 +246,25 @@ mod tests {
     fn what_was_sent_is_not_repeated_until_acknowledged_or_overdue() {
         let mut digests = Digests::default();
         let config = config(0, 0, 1000);
-        let first = digests.learn(DIGEST, &config, data(1), at(0)).expect("sent");
-        assert_eq!(digests.learn(DIGEST, &config, data(1), at(999)), None);
-        let wrong = v1::DigestListAck { digest_id: DIGEST, list_id: first.list_id + 1 };
+        let first = digests.learn(DIGEST, config, data(1), at(0)).expect("sent");
+        assert_eq!(digests.learn(DIGEST, config, data(1), at(999)), None);
+        let wrong = v1::DigestListAck { digest_id: DIGEST.0, list_id: first.list_id + 1 };
         digests.acknowledge(&wrong);
-        assert_eq!(digests.learn(DIGEST, &config, data(1), at(999)), None);
-        digests.acknowledge(&v1::DigestListAck { digest_id: DIGEST, list_id: first.list_id });
-        assert!(digests.learn(DIGEST, &config, data(1), at(999)).is_some());
-        assert!(digests.learn(DIGEST, &config, data(1), at(1999)).is_some());
+        assert_eq!(digests.learn(DIGEST, config, data(1), at(999)), None);
+        digests.acknowledge(&v1::DigestListAck { digest_id: DIGEST.0, list_id: first.list_id });
+        assert!(digests.learn(DIGEST, config, data(1), at(999)).is_some());
+        assert!(digests.learn(DIGEST, config, data(1), at(1999)).is_some());
     }
 
     #[test]
     fn disabling_or_clearing_forgets_what_was_buffered() {
         let mut digests = Digests::default();
         let config = config(100, 10, 100);
-        digests.learn(DIGEST, &config, data(1), at(0));
-        digests.learn(DIGEST + 1, &config, data(1), at(0));
-        digests.retain(|digest_id| digest_id != DIGEST);
+        digests.learn(DIGEST, config, data(1), at(0));
+        digests.learn(OTHER, config, data(1), at(0));
+        digests.retain(|digest| digest != DIGEST);
         assert_eq!(digests.due(at(100)).len(), 1);
-        digests.learn(DIGEST, &config, data(1), at(0));
+        digests.learn(DIGEST, config, data(1), at(0));
         digests.clear();
         assert_eq!(digests.due(at(1000)), []);
     }
@@ -282,11 +272,10 @@ mod tests {
     #[test]
     fn a_controller_that_never_acknowledges_does_not_fill_the_memory() {
         let mut digests = Digests::default();
-        let config = config(0, 0, i64::MAX);
+        let config = config(0, 0, u64::MAX);
         for number in 0..u32::try_from(MAX_UNACKNOWLEDGED).expect("small") + 10 {
-            let bits = Bytes::copy_from_slice(&number.to_be_bytes());
-            let data = v1::P4Data { data: Some(v1::p4_data::Data::Bitstring(bits)) };
-            assert!(digests.learn(DIGEST, &config, data, at(0)).is_some());
+            let data = Data::Bits(Box::from(number.to_be_bytes()));
+            assert!(digests.learn(DIGEST, config, data, at(0)).is_some());
         }
         assert_eq!(digests.buffers[0].unacknowledged.len(), MAX_UNACKNOWLEDGED);
         assert_eq!(digests.buffers[0].known.len(), MAX_UNACKNOWLEDGED);

@@ -1,12 +1,10 @@
 //! Write and Read: who may, and on which forwarding state.
 
-use tonic::Code;
-
 use super::{Device, ReadAnswer, config::Loaded, no_pipeline, role::RoleAccess};
 use crate::{
     arbitration::RoleKey,
     proto::v1::{self, write_request::Atomicity},
-    status::EntityError,
+    status::{Code, EntityError},
     store::Nanos,
 };
 
@@ -40,7 +38,7 @@ impl Device {
         };
         if request.updates.iter().any(configures_digest) {
             let committed = self.committed.as_ref();
-            let enabled = |digest_id| committed.is_some_and(|one| one.digest(digest_id).is_some());
+            let enabled = |digest| committed.is_some_and(|one| one.store.digest(digest).is_some());
             self.digests.retain(enabled);
         }
         Ok(outcomes)

@@ -8,8 +8,8 @@ mod packets;
 
 use std::sync::Arc;
 
+use crate::status::Code;
 use bytes::Bytes;
-use tonic::Code;
 
 use super::*;
 use crate::{
@@ -244,7 +244,8 @@ impl Switch {
     fn closed(&mut self) -> Vec<(u64, Code, String)> {
         let closed = self.effects.iter().filter_map(|effect| match effect {
             Effect::Close { stream, status } => {
-                Some((stream.0, status.code(), status.message().to_owned()))
+                let code = Code::from_number(status.code() as i32);
+                Some((stream.0, code, status.message().to_owned()))
             }
             _ => None,
         });

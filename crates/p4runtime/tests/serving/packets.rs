@@ -172,7 +172,8 @@ async fn digests_are_sent_when_their_time_has_come() {
     };
     for round in 1..=2 {
         for number in [1, 2, 1] {
-            served.devices[0].digest(DIGEST, data(number));
+            let bits = entities::Data::Bits(Box::from([number]));
+            served.devices[0].digest(entities::schema::DigestId(DIGEST), bits);
         }
         let Some(Response::Digest(list)) = soon(receiver.next()).await.expect("open") else {
             panic!("no digest")

@@ -79,7 +79,7 @@ async fn errors_of_single_updates_come_back_with_their_place() {
     let outcome = client.write((0..4).map(host).collect(), Atomicity::ContinueOnError).await;
     let Err(WriteError::Updates { updates: 4, refused }) = outcome else { panic!("{outcome:?}") };
     assert_eq!(refused.len(), 1);
-    assert_eq!((refused[0].index, refused[0].code), (2, Code::AlreadyExists));
+    assert_eq!((refused[0].index, refused[0].code), (2, p4runtime::status::Code::AlreadyExists));
     assert!(!refused[0].message.is_empty());
     assert_eq!(client.read(all_hosts()).await.expect("read").len(), 4);
 
@@ -88,7 +88,10 @@ async fn errors_of_single_updates_come_back_with_their_place() {
     let Err(WriteError::Updates { updates: 7000, refused }) = outcome else {
         panic!("{outcome:?}")
     };
-    let full = refused.iter().filter(|error| error.code == Code::ResourceExhausted).count();
+    let full = refused
+        .iter()
+        .filter(|error| error.code == p4runtime::status::Code::ResourceExhausted)
+        .count();
     assert_eq!((refused.len(), full), (2004, 2000));
 }
 

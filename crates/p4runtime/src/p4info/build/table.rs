@@ -1,11 +1,11 @@
 //! Tables, which refer to most other objects.
 
+use entities::schema::*;
+use entities::{ActionCall, Argument, Value};
+
 use super::{Ids, Preamble, Types, exists, size, unique};
 use crate::p4info::SchemaError;
-use crate::p4info::catalog::Catalog;
-use crate::p4info::ids::*;
-use crate::p4info::objects::*;
-use crate::proto::{config, v1};
+use crate::proto::config;
 
 /// What a table may refer to.
 pub(super) struct Lookup<'a> {
@@ -78,11 +78,22 @@ fn action_refs(
     for reference in &table.action_refs {
         let id = ActionId(reference.id);
         exists(lookup.actions, id, "action", || preamble.to_string())?;
-        actions.push(ActionRef { id, scope: reference.scope() });
+        actions.push(ActionRef { id, scope: scope(reference.scope()) });
     }
     actions.sort_by_key(|action| action.id);
     actions.dedup_by_key(|action| action.id);
     Ok(actions)
+}
+
+fn scope(scope: config::action_ref::Scope) -> ActionScope {
+    use config::action_ref::Scope;
+
+    match scope {
+        Scope::TableAndDefault => ActionScope::TableAndDefault,
+        Scope::TableOnly => ActionScope::TableOnly,
+        Scope::DefaultOnly => ActionScope::DefaultOnly,
+        Scope::GroupAction => ActionScope::GroupAction,
+    }
 }
 
 fn implementation(
@@ -108,27 +119,22 @@ fn default_action(
     actions: &[ActionRef],
     preamble: &Preamble<'_>,
     lookup: &Lookup<'_>,
-) -> Result<Option<v1::Action>, SchemaError> {
-    let bare = |id: ActionId| v1::Action { action_id: id.0, params: Vec::new() };
+) -> Result<Option<ActionCall>, SchemaError> {
+    let bare = |id: ActionId| ActionCall { action: id, arguments: Box::default() };
     if let Some(call) = &table.initial_default_action {
         let id = ActionId(call.action_id);
         let action = exists(lookup.actions, id, "action", || preamble.to_string())?;
-        let mut params = Vec::with_capacity(call.arguments.len());
+        let mut arguments = Vec::with_capacity(call.arguments.len());
         for argument in &call.arguments {
             let place = || format!("{preamble}, initial default action");
             let param = action.param(ParamId(argument.param_id)).ok_or_else(|| {
                 SchemaError::Dangling { object: place(), kind: "parameter", id: argument.param_id }
             })?;
-            let value = param
-                .value
-                .canonical(&argument.value)
+            let value = Value::new(param.value, &argument.value)
                 .map_err(|error| SchemaError::Value { object: place(), error: error.into() })?;
-            params.push(v1::action::Param {
-                param_id: argument.param_id,
-                value: bytes::Bytes::copy_from_slice(value),
-            });
+            arguments.push(Argument { param: param.id, value });
         }
-        return Ok(Some(v1::Action { action_id: id.0, params }));
+        return Ok(Some(ActionCall { action: id, arguments: arguments.into() }));
     }
     if table.const_default_action_id != 0 {
         let id = ActionId(table.const_default_action_id);

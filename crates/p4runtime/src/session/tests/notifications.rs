@@ -1,4 +1,5 @@
 use super::*;
+use ::entities::{Data, schema::DigestId};
 
 fn enable_digest(switch: &mut Switch, max_timeout_ns: i64, ack_timeout_ns: i64) {
     let config = v1::digest_entry::Config { max_timeout_ns, max_list_size: 2, ack_timeout_ns };
@@ -13,7 +14,8 @@ fn data(number: u8) -> v1::P4Data {
 }
 
 fn learn(switch: &mut Switch, number: u8, now: Nanos) -> Vec<(u64, v1::DigestList)> {
-    switch.device.digest(DIGEST, data(number), now, &mut switch.effects);
+    let bits = Data::Bits(Box::from([number]));
+    switch.device.digest(DigestId(DIGEST), bits, now, &mut switch.effects);
     digests(switch)
 }
 

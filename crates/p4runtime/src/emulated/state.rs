@@ -3,32 +3,33 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Nanos;
+use entities::schema::*;
+use entities::{
+    ActionCall, CloneSession, CloneSessionId, CounterData, Data, DigestConfig, EntryKey, Group,
+    GroupId, MatchKey, MemberId, MeterConfig, MulticastGroup, MulticastGroupId, Nanos, TableAction,
+    TableEntry, ValueSet,
+};
+
 use super::change::{CellsChange, Change};
-use crate::p4info::*;
-use crate::proto::v1;
 
 /// All that a switch keeps. Maps are ordered, so that reads are deterministic.
 ///
-/// What may be large is shared: to clone the whole is how a Read keeps its view while it is being
+/// What may be large is shared: to clone the whole is how a read keeps its view while it is being
 /// sent, and a write then copies the one object that it changes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     pub(super) tables: BTreeMap<TableId, Arc<TableState>>,
     pub(super) profiles: BTreeMap<ActionProfileId, Arc<ProfileState>>,
-    /// By group; each an encoded `MulticastGroupEntry`.
-    pub(super) multicast_groups: Arc<BTreeMap<u32, Box<[u8]>>>,
-    /// By session; each an encoded `CloneSessionEntry`.
-    pub(super) clone_sessions: Arc<BTreeMap<u32, Box<[u8]>>>,
-    pub(super) counters: BTreeMap<CounterId, Arc<Cells<v1::CounterData>>>,
+    pub(super) multicast_groups: Arc<BTreeMap<MulticastGroupId, MulticastGroup>>,
+    pub(super) clone_sessions: Arc<BTreeMap<CloneSessionId, CloneSession>>,
+    pub(super) counters: BTreeMap<CounterId, Arc<Cells<CounterData>>>,
     /// `None` is the configuration that lets everything pass as green.
-    pub(super) meters: BTreeMap<MeterId, Arc<Cells<Option<v1::MeterConfig>>>>,
-    /// Each cell an encoded `P4Data`.
-    pub(super) registers: BTreeMap<RegisterId, Arc<Cells<Box<[u8]>>>>,
-    /// Those with members; each an encoded `ValueSetEntry`.
-    pub(super) value_sets: BTreeMap<ValueSetId, Arc<[u8]>>,
+    pub(super) meters: BTreeMap<MeterId, Arc<Cells<Option<MeterConfig>>>>,
+    pub(super) registers: BTreeMap<RegisterId, Arc<Cells<Data>>>,
+    /// Those with members.
+    pub(super) value_sets: BTreeMap<ValueSetId, Arc<ValueSet>>,
     /// Those that are enabled.
-    pub(super) digests: BTreeMap<DigestId, Option<v1::digest_entry::Config>>,
+    pub(super) digests: BTreeMap<DigestId, Option<DigestConfig>>,
     /// No entry expires before this time; it may be too early, never too late.
     next_expiry: Option<Nanos>,
 }
@@ -36,26 +37,16 @@ pub(super) struct State {
 /// The entries of one table.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TableState {
-    pub(super) entries: BTreeMap<Key, Entry>,
+    pub(super) entries: BTreeMap<MatchKey, Entry>,
     /// `None` while the default entry is as the program has it.
     pub(super) default: Option<Box<Entry>>,
-}
-
-/// What identifies an entry within its table: match fields and priority, canonical, encoded.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key(pub(super) Box<[u8]>);
-
-impl Key {
-    /// The key as a table entry with nothing else set.
-    pub(super) fn decode(&self) -> v1::TableEntry {
-        decode(&self.0)
-    }
 }
 
 /// What a table keeps of an entry beside its key.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
-    pub(super) target: Target,
+    /// `None` is nothing that P4Info names: the default of a table without `NoAction`.
+    pub(super) action: Option<TableAction>,
     pub(super) controller_metadata: u64,
     pub(super) metadata: Box<[u8]>,
     /// Present where the table supports idle timeouts.
@@ -66,15 +57,20 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(target: Target) -> Self {
+    pub(super) fn new(action: Option<TableAction>) -> Self {
         Self {
-            target,
+            action,
             controller_metadata: 0,
             metadata: Box::default(),
             idle: None,
             direct: None,
             is_const: false,
         }
+    }
+
+    /// The default entry while it is as the program has it.
+    pub(super) fn initial_default(table: &Table) -> Self {
+        Self::new(table.default_action.clone().map(TableAction::Call))
     }
 
     pub(super) fn direct(&self) -> Direct {
@@ -84,30 +80,6 @@ impl Entry {
     pub(super) fn set_direct(&mut self, direct: Direct) {
         self.direct = (direct != Direct::default()).then(|| Box::new(direct));
     }
-}
-
-/// What an entry does on a hit.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Target {
-    /// Nothing that P4Info names: the default of a table without `NoAction`.
-    Nothing,
-    /// An encoded `Action`.
-    Action(Box<[u8]>),
-    /// A member of the table's action profile.
-    Member(u32),
-    /// A group of the table's action selector.
-    Group(u32),
-    /// A group written with the entry.
-    OneShot(Box<OneShot>),
-}
-
-/// A group written with an entry.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct OneShot {
-    /// An encoded `ActionProfileActionSet`.
-    pub(super) set: Box<[u8]>,
-    /// Its size, in what the selector counts.
-    pub(super) size: u64,
 }
 
 /// The idle timer of an entry.
@@ -129,15 +101,15 @@ impl Idle {
 /// The direct resources of an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Direct {
-    pub(super) counter: v1::CounterData,
-    pub(super) meter: Option<v1::MeterConfig>,
+    pub(super) counter: CounterData,
+    pub(super) meter: Option<MeterConfig>,
 }
 
 /// Members and groups of one action profile, and who uses them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProfileState {
-    pub(super) members: BTreeMap<u32, Member>,
-    pub(super) groups: BTreeMap<u32, Group>,
+    pub(super) members: BTreeMap<MemberId, MemberState>,
+    pub(super) groups: BTreeMap<GroupId, GroupState>,
     /// Entries that bring their own group.
     pub(super) one_shots: u64,
     /// The sizes of all groups, one-shot groups included, in what the selector counts.
@@ -146,9 +118,8 @@ pub(super) struct ProfileState {
 
 /// A member.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Member {
-    /// An encoded `Action`.
-    pub(super) action: Box<[u8]>,
+pub(super) struct MemberState {
+    pub(super) action: ActionCall,
     /// Groups that contain it.
     pub(super) groups: u32,
     /// Entries that refer to it.
@@ -157,11 +128,8 @@ pub(super) struct Member {
 
 /// A group.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Group {
-    /// An encoded `ActionProfileGroup`.
-    pub(super) group: Box<[u8]>,
-    /// Its size, in what the selector counts.
-    pub(super) size: u64,
+pub(super) struct GroupState {
+    pub(super) group: Group,
     /// Entries that refer to it.
     pub(super) entries: u32,
 }
@@ -220,15 +188,14 @@ impl State {
     /// Applies a planned change and returns the change that undoes it.
     pub(super) fn apply(&mut self, schema: &Schema, change: Change) -> Change {
         match change {
-            Change::Nothing => Change::Nothing,
             Change::Entry { table, key, value } => {
                 self.expect_expiry(value.as_ref());
                 if let Some(entry) = &value {
-                    self.refer(schema, table, &entry.target, 1);
+                    self.refer(schema, table, entry.action.as_ref(), 1);
                 }
                 let previous = replace(&mut self.table(table).entries, key.clone(), value);
                 if let Some(entry) = &previous {
-                    self.refer(schema, table, &entry.target, -1);
+                    self.refer(schema, table, entry.action.as_ref(), -1);
                 }
                 Change::Entry { table, key, value: previous }
             }
@@ -243,7 +210,7 @@ impl State {
                         Some(std::mem::replace(&mut member.action, action))
                     }
                     (None, Some(action)) => {
-                        members.insert(id, Member { action, groups: 0, entries: 0 });
+                        members.insert(id, MemberState { action, groups: 0, entries: 0 });
                         None
                     }
                     (_, None) => members.remove(&id).map(|member| member.action),
@@ -272,7 +239,8 @@ impl State {
                 cells: Arc::make_mut(self.registers.entry(id).or_default()).apply(cells),
             },
             Change::ValueSet { id, value } => {
-                Change::ValueSet { id, value: replace(&mut self.value_sets, id, value) }
+                let previous = replace(&mut self.value_sets, id, value.map(Arc::new));
+                Change::ValueSet { id, value: previous.map(Arc::unwrap_or_clone) }
             }
             Change::Digest { id, value } => {
                 Change::Digest { id, value: replace(&mut self.digests, id, value) }
@@ -280,11 +248,8 @@ impl State {
         }
     }
 
-    /// See [`super::Store::expire`].
-    pub(super) fn expire(&mut self, now: Nanos) -> Vec<v1::TableEntry> {
-        if self.next_expiry.is_none_or(|expiry| expiry > now) {
-            return Vec::new();
-        }
+    /// See [`entities::DataPlane::expire`].
+    pub(super) fn expire(&mut self, now: Nanos) -> Vec<TableEntry> {
         let mut expired = Vec::new();
         let mut next: Option<Nanos> = None;
         for (id, table) in &mut self.tables {
@@ -295,12 +260,11 @@ impl State {
                 let Some(idle) = &mut entry.idle else { continue };
                 if idle.deadline().is_some_and(|deadline| deadline <= now) {
                     idle.quiet_since = now;
-                    expired.push(v1::TableEntry {
-                        table_id: id.0,
+                    expired.push(TableEntry {
                         controller_metadata: entry.controller_metadata,
-                        metadata: bytes::Bytes::copy_from_slice(&entry.metadata),
-                        idle_timeout_ns: i64::try_from(idle.timeout_ns).unwrap_or(i64::MAX),
-                        ..key.decode()
+                        metadata: entry.metadata.clone(),
+                        idle_timeout_ns: idle.timeout_ns,
+                        ..TableEntry::new(*id, EntryKey::Match(key.clone()))
                     });
                 }
                 if let Some(deadline) = idle.deadline() {
@@ -312,7 +276,7 @@ impl State {
         expired
     }
 
-    /// See [`super::Store::next_expiry`].
+    /// See [`entities::DataPlane::next_expiry`].
     pub(super) fn next_expiry(&self) -> Option<Nanos> {
         self.next_expiry
     }
@@ -333,27 +297,27 @@ impl State {
     }
 
     /// Counts a reference from an entry of `table` to a member or group, or takes it back.
-    fn refer(&mut self, schema: &Schema, table: TableId, target: &Target, by: i32) {
+    fn refer(&mut self, schema: &Schema, table: TableId, action: Option<&TableAction>, by: i32) {
         let implementation = schema.tables().get(table).and_then(|table| table.implementation);
         let Some(Implementation::ActionProfile(id)) = implementation else { return };
         let profile = self.profile(id);
-        match target {
-            Target::Nothing | Target::Action(_) => {}
-            Target::Member(id) => {
+        match action {
+            None | Some(TableAction::Call(_)) => {}
+            Some(TableAction::Member(id)) => {
                 if let Some(member) = profile.members.get_mut(id) {
                     member.entries = member.entries.saturating_add_signed(by);
                 }
             }
-            Target::Group(id) => {
+            Some(TableAction::Group(id)) => {
                 if let Some(group) = profile.groups.get_mut(id) {
                     group.entries = group.entries.saturating_add_signed(by);
                 }
             }
-            Target::OneShot(one_shot) if by > 0 => {
+            Some(TableAction::OneShot(one_shot)) if by > 0 => {
                 profile.one_shots += 1;
                 profile.total_size = profile.total_size.saturating_add(one_shot.size);
             }
-            Target::OneShot(one_shot) => {
+            Some(TableAction::OneShot(one_shot)) => {
                 profile.one_shots = profile.one_shots.saturating_sub(1);
                 profile.total_size = profile.total_size.saturating_sub(one_shot.size);
             }
@@ -364,29 +328,29 @@ impl State {
     fn apply_group(
         &mut self,
         profile: ActionProfileId,
-        id: u32,
-        value: Option<(Box<[u8]>, u64)>,
+        id: GroupId,
+        value: Option<Group>,
     ) -> Change {
         let state = self.profile(profile);
         let entries = state.groups.get(&id).map_or(0, |group| group.entries);
-        let value = value.map(|(group, size)| Group { group, size, entries });
-        if let Some(group) = &value {
+        let value = value.map(|group| GroupState { group, entries });
+        if let Some(GroupState { group, .. }) = &value {
             state.total_size = state.total_size.saturating_add(group.size);
             state.refer_members(group, 1);
         }
         let previous = replace(&mut state.groups, id, value);
-        if let Some(group) = &previous {
+        if let Some(GroupState { group, .. }) = &previous {
             state.total_size = state.total_size.saturating_sub(group.size);
             state.refer_members(group, -1);
         }
-        Change::Group { profile, id, value: previous.map(|group| (group.group, group.size)) }
+        Change::Group { profile, id, value: previous.map(|previous| previous.group) }
     }
 }
 
 impl ProfileState {
     fn refer_members(&mut self, group: &Group, by: i32) {
-        for member in decode::<v1::ActionProfileGroup>(&group.group).members {
-            if let Some(member) = self.members.get_mut(&member.member_id) {
+        for member in &group.members {
+            if let Some(member) = self.members.get_mut(&member.member) {
                 member.groups = member.groups.saturating_add_signed(by);
             }
         }
@@ -398,16 +362,4 @@ fn replace<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) -> Opt
         Some(value) => map.insert(key, value),
         None => map.remove(&key),
     }
-}
-
-/// Encodes a message for storage.
-pub(super) fn encode<M: prost::Message>(message: &M) -> Box<[u8]> {
-    message.encode_to_vec().into_boxed_slice()
-}
-
-/// Decodes what [`encode`] made. It cannot fail on that; a default stands for what cannot be.
-pub(super) fn decode<M: prost::Message + Default>(bytes: &[u8]) -> M {
-    let message = M::decode(bytes);
-    debug_assert!(message.is_ok(), "stored messages were encoded by this module");
-    message.unwrap_or_default()
 }

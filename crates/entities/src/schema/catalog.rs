@@ -41,7 +41,10 @@ impl<I: Copy + Ord, T> Catalog<I, T> {
     }
 
     /// Sorts `objects`, or returns an identifier that two of them share.
-    pub(super) fn new(mut objects: Vec<(I, T)>, names: Names<T>) -> Result<Self, I> {
+    ///
+    /// # Errors
+    /// The identifier, if two objects have the same.
+    pub fn new(mut objects: Vec<(I, T)>, names: Names<T>) -> Result<Self, I> {
         objects.sort_by_key(|(id, _)| *id);
         if let Some(twice) = objects.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(twice[0].0);
@@ -60,7 +63,7 @@ impl<I: Copy + Ord, T> Catalog<I, T> {
 }
 
 /// How an object is named: by its name, then by its alias.
-pub(super) type Names<T> = [fn(&T) -> &str; 2];
+pub type Names<T> = [fn(&T) -> &str; 2];
 
 #[cfg(test)]
 mod tests {

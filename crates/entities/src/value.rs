@@ -14,7 +14,7 @@ use std::num::NonZeroU32;
 
 use bytes::Bytes;
 
-use crate::status::{Code, EntityError};
+use crate::error::{Code, EntityError};
 
 /// What the control plane sees of a P4 value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

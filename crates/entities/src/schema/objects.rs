@@ -1,18 +1,17 @@
 //! The objects of a checked P4Info.
 //!
 //! They differ from the messages in that references resolve, numbers have their meaning (a size
-//! of 0 is no limit, an identifier of 0 is nothing) and what the entity store asks for at every
+//! of 0 is no limit, an identifier of 0 is nothing) and what a switch asks for at every
 //! update is worked out once. Fields are public: the objects are only ever handed out behind a
 //! shared reference.
 
-use super::data::DataType;
 use super::ids::*;
-use crate::proto::{config, v1};
+use crate::action::ActionCall;
+use crate::data::DataType;
 use crate::value::ValueType;
 
 /// A match-action table.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Table {
     /// Identifier.
     pub id: TableId,
@@ -26,7 +25,7 @@ pub struct Table {
     pub actions: Vec<ActionRef>,
     /// The default action that the program sets. `None` if P4Info does not name one and the
     /// table has no action called `NoAction`.
-    pub default_action: Option<v1::Action>,
+    pub default_action: Option<ActionCall>,
     /// Whether the default entry cannot be changed: it is constant in the program, or the table
     /// is indirect (specification 1.5, "Default Entry").
     pub default_is_const: bool,
@@ -63,7 +62,6 @@ impl Table {
 
 /// One field of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct MatchField {
     /// Identifier, unique within the table or value set.
     pub id: MatchFieldId,
@@ -94,12 +92,63 @@ pub enum MatchKind {
 
 /// An action that a table may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ActionRef {
     /// The action.
     pub id: ActionId,
     /// Where it may be used.
-    pub scope: config::action_ref::Scope,
+    pub scope: ActionScope,
+}
+
+/// Where an action may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionScope {
+    /// In entries and as the default action.
+    TableAndDefault,
+    /// Not as the default action.
+    TableOnly,
+    /// Not in entries.
+    DefaultOnly,
+    /// For a whole one-shot group.
+    GroupAction,
+}
+
+impl ActionScope {
+    /// As P4Info writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TableAndDefault => "TABLE_AND_DEFAULT",
+            Self::TableOnly => "TABLE_ONLY",
+            Self::DefaultOnly => "DEFAULT_ONLY",
+            Self::GroupAction => "GROUP_ACTION",
+        }
+    }
+}
+
+/// What a counter or the rates of a meter count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// P4Info does not say.
+    #[default]
+    Unspecified,
+    /// Bytes.
+    Bytes,
+    /// Packets.
+    Packets,
+    /// Both (counters).
+    Both,
+}
+
+/// How a meter finds the color of a packet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MeterAlgorithm {
+    /// RFC 2698.
+    #[default]
+    TwoRateThreeColor,
+    /// RFC 2697.
+    SingleRateThreeColor,
+    /// One rate, no excess burst.
+    SingleRateTwoColor,
 }
 
 /// What stands behind an indirect table.
@@ -113,7 +162,6 @@ pub enum Implementation {
 
 /// An action.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Action {
     /// Identifier.
     pub id: ActionId,
@@ -135,7 +183,6 @@ impl Action {
 
 /// A parameter of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Param {
     /// Identifier, unique within the action.
     pub id: ParamId,
@@ -147,7 +194,6 @@ pub struct Param {
 
 /// An action profile or action selector.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct ActionProfile {
     /// Identifier.
     pub id: ActionProfileId,
@@ -187,7 +233,6 @@ pub enum SizeSemantics {
 
 /// An indirect counter array.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Counter {
     /// Identifier.
     pub id: CounterId,
@@ -196,14 +241,13 @@ pub struct Counter {
     /// Short name.
     pub alias: String,
     /// What it counts.
-    pub unit: config::counter_spec::Unit,
+    pub unit: Unit,
     /// The number of cells. `None` if P4Info does not say, as when the index is translated.
     pub size: Option<u64>,
 }
 
 /// A counter for each entry of a table.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct DirectCounter {
     /// Identifier.
     pub id: DirectCounterId,
@@ -212,14 +256,13 @@ pub struct DirectCounter {
     /// Short name.
     pub alias: String,
     /// What it counts.
-    pub unit: config::counter_spec::Unit,
+    pub unit: Unit,
     /// The table.
     pub table: TableId,
 }
 
 /// An indirect meter array.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Meter {
     /// Identifier.
     pub id: MeterId,
@@ -228,16 +271,15 @@ pub struct Meter {
     /// Short name.
     pub alias: String,
     /// What its rates count.
-    pub unit: config::meter_spec::Unit,
+    pub unit: Unit,
     /// The algorithm.
-    pub algorithm: config::meter_spec::Type,
+    pub algorithm: MeterAlgorithm,
     /// The number of cells. `None` if P4Info does not say.
     pub size: Option<u64>,
 }
 
 /// A meter for each entry of a table.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct DirectMeter {
     /// Identifier.
     pub id: DirectMeterId,
@@ -246,16 +288,15 @@ pub struct DirectMeter {
     /// Short name.
     pub alias: String,
     /// What its rates count.
-    pub unit: config::meter_spec::Unit,
+    pub unit: Unit,
     /// The algorithm.
-    pub algorithm: config::meter_spec::Type,
+    pub algorithm: MeterAlgorithm,
     /// The table.
     pub table: TableId,
 }
 
 /// A register array.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Register {
     /// Identifier.
     pub id: RegisterId,
@@ -271,7 +312,6 @@ pub struct Register {
 
 /// A digest.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Digest {
     /// Identifier.
     pub id: DigestId,
@@ -285,7 +325,6 @@ pub struct Digest {
 
 /// A parser value set.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct ValueSet {
     /// Identifier.
     pub id: ValueSetId,
@@ -301,7 +340,6 @@ pub struct ValueSet {
 
 /// The header that travels with packet-ins or packet-outs.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct PacketHeader {
     /// Its fields, in the order of declaration.
     pub fields: Vec<PacketField>,
@@ -321,7 +359,6 @@ impl PacketHeader {
 
 /// One field of a controller packet header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct PacketField {
     /// Identifier, unique within the header.
     pub id: MetadataId,
@@ -333,7 +370,6 @@ pub struct PacketField {
 
 /// An instance of an extern that the architecture defines.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct ExternInstance {
     /// Identifier.
     pub id: ExternId,

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{BitsType, DataType};
 use crate::proto::config;
+use entities::{BitsType, DataType};
 
 /// The most scalars that a value may consist of.
 const MAX_SCALARS: u64 = 1 << 12;
@@ -22,7 +22,7 @@ type Resolved<T> = (T, u64);
 type Union = Arc<[(String, Arc<[BitsType]>)]>;
 
 /// Resolves type specifications against the named types of one P4Info.
-pub(in crate::p4info) struct Resolver<'a> {
+pub(crate) struct Resolver<'a> {
     types: Option<&'a config::P4TypeInfo>,
     structs: HashMap<&'a str, Resolved<DataType>>,
     headers: HashMap<&'a str, Arc<[BitsType]>>,
@@ -33,7 +33,7 @@ pub(in crate::p4info) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    pub(in crate::p4info) fn new(types: Option<&'a config::P4TypeInfo>) -> Self {
+    pub(crate) fn new(types: Option<&'a config::P4TypeInfo>) -> Self {
         Self {
             types,
             structs: HashMap::new(),
@@ -46,7 +46,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The type that `spec` describes, or what is wrong with it.
-    pub(in crate::p4info) fn resolve(
+    pub(crate) fn resolve(
         &mut self,
         spec: Option<&'a config::P4DataTypeSpec>,
     ) -> Result<DataType, String> {

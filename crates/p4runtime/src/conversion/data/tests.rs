@@ -1,7 +1,8 @@
 //! Tests of types and their values.
 
 use super::*;
-use crate::p4info::text;
+use crate::p4info::{Resolver, text};
+use crate::proto::v1::p4_data::Data;
 
 const TYPES: &str = r#"
     structs { key: "pair" value {
@@ -30,13 +31,13 @@ fn resolve(spec: &str) -> Result<DataType, String> {
     Resolver::new(info.type_info.as_ref()).resolve(info.digests[0].type_spec.as_ref())
 }
 
-fn canonical(spec: &str, data: Data) -> Result<Data, i32> {
+fn canonical(spec: &str, given: Data) -> Result<Data, i32> {
     let resolved = resolve(spec).unwrap();
-    let value = resolved
-        .canonical(&v1::P4Data { data: Some(data) })
-        .map_err(|error| error.code() as i32)?;
-    assert_eq!(resolved.canonical(&value).unwrap(), value, "canonical twice");
-    Ok(value.data.unwrap())
+    let value =
+        data(&resolved, &v1::P4Data { data: Some(given) }).map_err(|error| error.code() as i32)?;
+    let written = message(&value);
+    assert_eq!(super::data(&resolved, &written).unwrap(), value, "canonical twice");
+    Ok(written.data.unwrap())
 }
 
 fn bits(bytes: &'static [u8]) -> v1::P4Data {
@@ -67,7 +68,7 @@ fn every_type_starts_as_a_value_of_itself() {
     ] {
         let resolved = resolve(spec).unwrap();
         let initial = resolved.initial();
-        assert_eq!(resolved.canonical(&initial).unwrap(), initial, "{spec}");
+        assert_eq!(data(&resolved, &message(&initial)).unwrap(), initial, "{spec}");
     }
 }
 

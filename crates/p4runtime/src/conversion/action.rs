@@ -1,11 +1,10 @@
-//! Actions with their arguments (specification 1.5, "Action Specification").
+//! Actions with their arguments (specification of P4Runtime 1.5, "Action Specification").
 
-use std::collections::HashSet;
+use bytes::Bytes;
+use entities::schema::{ActionId, ActionRef, ActionScope, ParamId, Schema};
+use entities::{ActionCall, Argument, EntityError, Value};
 
-use crate::p4info::{ActionId, ActionRef, ParamId, Schema};
-use crate::proto::config::action_ref::Scope;
 use crate::proto::v1;
-use crate::status::EntityError;
 
 /// Where an action is to be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,15 +17,15 @@ pub(super) enum Usage {
     Group,
 }
 
-/// The canonical form of `action`: arguments by identifier, values canonical.
+/// The call that `action` is: arguments by identifier, values canonical.
 ///
 /// `allowed` are the actions of the table or action profile, ordered by identifier.
-pub(super) fn canonical(
+pub(super) fn call(
     schema: &Schema,
     allowed: &[ActionRef],
     usage: Usage,
     action: &v1::Action,
-) -> Result<v1::Action, EntityError> {
+) -> Result<ActionCall, EntityError> {
     let id = ActionId(action.action_id);
     let declared = schema
         .actions()
@@ -39,10 +38,10 @@ pub(super) fn canonical(
         .and_then(|position| allowed.get(position))
         .ok_or_else(|| EntityError::invalid(format!("{}: the table does not have it", place())))?;
     let permitted = match reference.scope {
-        Scope::TableAndDefault => true,
-        Scope::TableOnly => usage != Usage::Default,
-        Scope::DefaultOnly => usage == Usage::Default,
-        Scope::GroupAction => usage == Usage::Group,
+        ActionScope::TableAndDefault => true,
+        ActionScope::TableOnly => usage != Usage::Default,
+        ActionScope::DefaultOnly => usage == Usage::Default,
+        ActionScope::GroupAction => usage == Usage::Group,
     };
     if !permitted {
         let role = match usage {
@@ -53,31 +52,27 @@ pub(super) fn canonical(
         return Err(EntityError::denied(format!(
             "{}: its scope {} does not allow it {role}",
             place(),
-            reference.scope.as_str_name()
+            reference.scope.name()
         )));
     }
 
-    let mut params = Vec::with_capacity(declared.params.len());
-    let mut given = HashSet::new();
+    let mut arguments: Vec<Argument> = Vec::with_capacity(declared.params.len());
     for param in &action.params {
         let id = ParamId(param.param_id);
         let declared = declared
             .param(id)
             .ok_or_else(|| EntityError::invalid(format!("{} has no parameter {id}", place())))?;
         let parameter = || format!("{}, parameter {id} '{}'", place(), declared.name);
-        if !given.insert(id) {
+        if arguments.iter().any(|argument| argument.param == id) {
             return Err(EntityError::invalid(format!("{} is there twice", parameter())));
         }
-        let value = declared
-            .value
-            .canonical(&param.value)
+        let value = Value::new(declared.value, &param.value)
             .map_err(|error| EntityError::from(error).within(parameter()))?;
-        params.push(v1::action::Param {
-            param_id: param.param_id,
-            value: param.value.slice_ref(value),
-        });
+        arguments.push(Argument { param: id, value });
     }
-    if let Some(missing) = declared.params.iter().find(|param| !given.contains(&param.id)) {
+    arguments.sort_by_key(|argument| argument.param);
+    let mut given = arguments.iter().map(|argument| argument.param);
+    if let Some(missing) = declared.params.iter().find(|param| given.next() != Some(param.id)) {
         return Err(EntityError::invalid(format!(
             "{}: parameter {} '{}' is missing",
             place(),
@@ -85,6 +80,14 @@ pub(super) fn canonical(
             missing.name
         )));
     }
-    params.sort_by_key(|param| param.param_id);
-    Ok(v1::Action { action_id: action.action_id, params })
+    Ok(ActionCall { action: id, arguments: arguments.into() })
+}
+
+/// The message of a call.
+pub(super) fn message(call: &ActionCall) -> v1::Action {
+    let params = call.arguments.iter().map(|argument| v1::action::Param {
+        param_id: argument.param.0,
+        value: Bytes::copy_from_slice(argument.value.bytes()),
+    });
+    v1::Action { action_id: call.action.0, params: params.collect() }
 }

@@ -1,0 +1,140 @@
+//! Values of any P4 type, as registers hold and digests carry them.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A type of P4, resolved. It is small and ends somewhere, so that code that walks a type needs no
+/// guard of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DataType {
+    /// A string of bits.
+    Bits(BitsType),
+    /// A truth value.
+    Bool,
+    /// A tuple.
+    Tuple(Arc<[DataType]>),
+    /// A struct: the types of its members, in order.
+    Struct(Arc<[DataType]>),
+    /// A header.
+    Header(Arc<[BitsType]>),
+    /// A header union: its headers with their names.
+    HeaderUnion(Arc<[(String, Arc<[BitsType]>)]>),
+    /// A stack of headers.
+    HeaderStack {
+        /// The header.
+        header: Arc<[BitsType]>,
+        /// The number of elements.
+        size: usize,
+    },
+    /// A stack of header unions.
+    HeaderUnionStack {
+        /// The union.
+        headers: Arc<[(String, Arc<[BitsType]>)]>,
+        /// The number of elements.
+        size: usize,
+    },
+    /// An enum without representation: the names of its members.
+    Enum(Arc<[String]>),
+    /// The type `error`: the names of its members.
+    Error(Arc<[String]>),
+    /// An enum over a string of bits of this width. Values without a name are legal.
+    SerializableEnum(u32),
+    /// A translated type whose values are strings.
+    Text,
+}
+
+/// A type whose values are strings of bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BitsType {
+    /// `bit<W>`.
+    Unsigned(u32),
+    /// `int<W>`.
+    Signed(u32),
+    /// `varbit<W>`, W the largest width.
+    Varbit(u32),
+}
+
+/// A value in canonical form.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Data {
+    /// A canonical string of bits, or a text.
+    Bits(Box<[u8]>),
+    /// A varbit of this dynamic width.
+    Varbit {
+        /// In bits.
+        bits: u32,
+        /// Canonical; empty for a width of 0.
+        bytes: Box<[u8]>,
+    },
+    /// A truth value.
+    Bool(bool),
+    /// A tuple.
+    Tuple(Vec<Data>),
+    /// A struct.
+    Struct(Vec<Data>),
+    /// A header.
+    Header(Header),
+    /// A header union: the name of its valid header and its fields.
+    Union(Union),
+    /// A stack of headers.
+    HeaderStack(Vec<Header>),
+    /// A stack of header unions.
+    UnionStack(Vec<Union>),
+    /// The name of a member of an enum.
+    Enum(String),
+    /// The name of a member of `error`.
+    Error(String),
+    /// The value of an enum over a string of bits.
+    EnumValue(Box<[u8]>),
+}
+
+/// The fields of a header, `None` if it is invalid.
+pub type Header = Option<Vec<Box<[u8]>>>;
+
+/// The name and the fields of the valid header of a union, `None` if none is valid.
+pub type Union = Option<(String, Vec<Box<[u8]>>)>;
+
+impl DataType {
+    /// The value before anything is written: zeros, invalid headers, the first member of an enum.
+    #[must_use]
+    pub fn initial(&self) -> Data {
+        let zero = || Box::from([0]);
+        let members = |types: &[Self]| types.iter().map(Self::initial).collect();
+        let first = |members: &[String]| members.first().cloned().unwrap_or_default();
+        match self {
+            Self::Bits(BitsType::Varbit(_)) => Data::Varbit { bits: 0, bytes: Box::default() },
+            Self::Bits(_) | Self::Text => Data::Bits(zero()),
+            Self::Bool => Data::Bool(false),
+            Self::Tuple(types) => Data::Tuple(members(types)),
+            Self::Struct(types) => Data::Struct(members(types)),
+            Self::Header(_) => Data::Header(None),
+            Self::HeaderUnion(_) => Data::Union(None),
+            Self::HeaderStack { size, .. } => Data::HeaderStack(vec![None; *size]),
+            Self::HeaderUnionStack { size, .. } => Data::UnionStack(vec![None; *size]),
+            Self::Enum(members) => Data::Enum(first(members)),
+            Self::Error(members) => Data::Error(first(members)),
+            Self::SerializableEnum(_) => Data::EnumValue(zero()),
+        }
+    }
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bits(BitsType::Unsigned(bits)) => write!(f, "bit<{bits}>"),
+            Self::Bits(BitsType::Signed(bits)) => write!(f, "int<{bits}>"),
+            Self::Bits(BitsType::Varbit(bits)) => write!(f, "varbit<{bits}>"),
+            Self::Bool => f.write_str("bool"),
+            Self::Tuple(types) => write!(f, "tuple of {} members", types.len()),
+            Self::Struct(types) => write!(f, "struct of {} members", types.len()),
+            Self::Header(fields) => write!(f, "header of {} fields", fields.len()),
+            Self::HeaderUnion(headers) => write!(f, "header union of {} headers", headers.len()),
+            Self::HeaderStack { size, .. } => write!(f, "header stack of {size}"),
+            Self::HeaderUnionStack { size, .. } => write!(f, "header union stack of {size}"),
+            Self::Enum(members) => write!(f, "enum of {} members", members.len()),
+            Self::Error(_) => f.write_str("error"),
+            Self::SerializableEnum(bits) => write!(f, "enum over bit<{bits}>"),
+            Self::Text => f.write_str("string"),
+        }
+    }
+}

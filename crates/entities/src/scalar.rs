@@ -1,0 +1,139 @@
+//! One value of a match field or a parameter.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use crate::value::{self, ValueError, ValueType};
+
+/// A value in canonical form with its width: what keys and arguments are made of.
+///
+/// The form is the shortest big-endian string (specification of P4Runtime 1.5, "Bytestrings"), so
+/// that equal values are equal bytes. Up to 128 bits take no memory of their own: a switch keeps
+/// a value or more for every entry.
+#[derive(Clone)]
+pub struct Value(Repr);
+
+const INLINE: usize = 16;
+
+#[derive(Clone)]
+enum Repr {
+    Inline { bits: u32, length: u8, bytes: [u8; INLINE] },
+    Heap { bits: u32, bytes: Box<[u8]> },
+}
+
+impl Value {
+    /// The value that `bytes` are, brought into canonical form.
+    ///
+    /// # Errors
+    /// If they are none of this type.
+    pub fn new(kind: ValueType, bytes: &[u8]) -> Result<Self, ValueError> {
+        let bytes = kind.canonical(bytes)?;
+        Ok(Self::canonical(kind.bits().unwrap_or(0), bytes))
+    }
+
+    /// The value of a canonical string of `bits` bits, 0 for text.
+    pub(crate) fn canonical(bits: u32, bytes: &[u8]) -> Self {
+        let mut inline = [0; INLINE];
+        match (inline.get_mut(..bytes.len()), u8::try_from(bytes.len())) {
+            (Some(part), Ok(length)) => {
+                part.copy_from_slice(bytes);
+                Self(Repr::Inline { bits, length, bytes: inline })
+            }
+            _ => Self(Repr::Heap { bits, bytes: bytes.into() }),
+        }
+    }
+
+    /// A number of `bits` bits, in canonical form; `None` if it does not fit.
+    #[must_use]
+    pub fn number(bits: u32, number: u128) -> Option<Self> {
+        let encoded = value::encode(number);
+        value::unsigned(&encoded, bits).ok().map(|bytes| Self::canonical(bits, bytes))
+    }
+
+    /// The canonical bytes, at least one.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Inline { length, bytes, .. } => {
+                bytes.get(..usize::from(*length)).unwrap_or(bytes)
+            }
+            Repr::Heap { bytes, .. } => bytes,
+        }
+    }
+
+    /// The width in bits, `None` for a string (`p4runtime_translation` with `string`).
+    #[must_use]
+    pub fn bits(&self) -> Option<u32> {
+        let (Repr::Inline { bits, .. } | Repr::Heap { bits, .. }) = self.0;
+        (bits > 0).then_some(bits)
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits() == other.bits() && self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for Value {}
+
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.bytes().hash(state);
+    }
+}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Numbers of one width order by value: canonical strings by length first.
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |value: &Self| (value.bits(), value.bytes().len());
+        key(self).cmp(&key(other)).then_with(|| self.bytes().cmp(other.bytes()))
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bits() {
+            Some(bits) => write!(f, "{bits}w{:02x?}", self.bytes()),
+            None => write!(f, "{:02x?}", self.bytes()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU32;
+
+    fn bits(width: u32) -> ValueType {
+        NonZeroU32::new(width).map_or(ValueType::Text, ValueType::Bits)
+    }
+
+    #[test]
+    fn equal_values_are_equal_whatever_their_length() {
+        let short = Value::new(bits(32), &[5]).unwrap();
+        assert_eq!(short, Value::new(bits(32), &[0, 0, 5]).unwrap());
+        assert_ne!(short, Value::new(bits(9), &[5]).unwrap());
+        assert!(short < Value::new(bits(32), &[1, 0]).unwrap());
+        assert_eq!(Value::number(9, 511).unwrap().bytes(), [1, 255]);
+        assert_eq!(Value::number(9, 512), None);
+    }
+
+    #[test]
+    fn values_of_any_width_are_kept() {
+        assert_eq!(size_of::<Value>(), 24);
+        for length in [1_u8, 16, 17, 200] {
+            let bytes: Vec<u8> = (1..=length).collect();
+            let value = Value::new(bits(1600), &bytes).unwrap();
+            assert_eq!((value.bytes(), value.bits()), (&bytes[..], Some(1600)));
+        }
+        assert_eq!(Value::new(bits(0), b"\0eth0").unwrap().bits(), None);
+    }
+}

@@ -1,0 +1,367 @@
+//! What a Read asks for (specification of P4Runtime 1.5, "Wildcard Reads").
+//!
+//! A wildcard over objects becomes one selection for each of them, so that a data plane is asked
+//! about one object at a time. What an answer shows is known here alone: a data plane gives the
+//! whole entity.
+
+use entities::schema::*;
+use entities::{
+    Cells, CloneSessionId, Entity, EntityError, EntrySelection, GroupId, MemberId,
+    MulticastGroupId, Selection, TableEntry,
+};
+
+use super::matching::{fields_of, key_message};
+use super::{arrays, entry, profile, replication};
+use crate::proto::v1;
+use crate::proto::v1::entity::Entity as Message;
+use crate::proto::v1::packet_replication_engine_entry::Type as Replication;
+use crate::proto::v1::table_action::Type as ActionType;
+
+/// The most cells that a wildcard read of one counter, meter or register array answers; a larger
+/// array is RESOURCE_EXHAUSTED and has to be read by index.
+pub const MAX_WILDCARD_CELLS: u64 = 1 << 20;
+
+/// One entity of a Read request, checked.
+#[derive(Debug)]
+pub(crate) struct Query {
+    /// What to ask the data plane for, in this order.
+    pub(crate) selections: Vec<Selection>,
+    shown: Shown,
+    /// The table of which an entry has to be found.
+    must_find: Option<String>,
+}
+
+/// What an answer shows of an entity.
+#[derive(Debug)]
+enum Shown {
+    Everything,
+    Entry { meter_config: bool, counter: bool, meter_counters: bool, since_last_hit: bool },
+    DirectCounter,
+    DirectMeter { counters: bool },
+    Meter { counters: bool },
+}
+
+impl Query {
+    /// Checks a request.
+    pub(crate) fn new(schema: &Schema, request: &v1::Entity) -> Result<Self, EntityError> {
+        let plain = |selections| Self { selections, shown: Shown::Everything, must_find: None };
+        Ok(match &request.entity {
+            None => return Err(super::unset_entity()),
+            Some(Message::ExternEntry(request)) => {
+                read_extern(schema, request)?;
+                plain(Vec::new())
+            }
+            Some(Message::TableEntry(request)) => entries(schema, request)?,
+            Some(Message::DirectCounterEntry(request)) => {
+                let has = |table: &Table| table.direct_counter.is_some();
+                let table_entry = request.table_entry.as_ref();
+                direct(schema, table_entry, Shown::DirectCounter, ("counter", has))?
+            }
+            Some(Message::DirectMeterEntry(request)) => {
+                let has = |table: &Table| table.direct_meter.is_some();
+                let shown = Shown::DirectMeter { counters: request.counter_data.is_some() };
+                direct(schema, request.table_entry.as_ref(), shown, ("meter", has))?
+            }
+            Some(Message::ActionProfileMember(request)) => {
+                let member = nonzero(request.member_id).map(MemberId);
+                let profiles = profiles(schema, request.action_profile_id)?;
+                plain(profiles.map(|id| Selection::Members(id, member)).collect())
+            }
+            Some(Message::ActionProfileGroup(request)) => {
+                let group = nonzero(request.group_id).map(GroupId);
+                let profiles = profiles(schema, request.action_profile_id)?;
+                plain(profiles.map(|id| Selection::Groups(id, group)).collect())
+            }
+            Some(Message::CounterEntry(request)) => {
+                let arrays = arrays_of(schema.counters(), request.counter_id, |id| {
+                    arrays::find_counter(schema, id)
+                })?;
+                let describe = |counter: &Counter| (counter.name.clone(), counter.size);
+                let cells = cells(request.counter_id, request.index, &arrays, describe)?;
+                plain(arrays.iter().map(|one| Selection::Counters(one.id, cells)).collect())
+            }
+            Some(Message::MeterEntry(request)) => {
+                let arrays = arrays_of(schema.meters(), request.meter_id, |id| {
+                    arrays::find_meter(schema, id)
+                })?;
+                let describe = |meter: &Meter| (meter.name.clone(), meter.size);
+                let cells = cells(request.meter_id, request.index, &arrays, describe)?;
+                let selections =
+                    arrays.iter().map(|one| Selection::Meters(one.id, cells)).collect();
+                let shown = Shown::Meter { counters: request.counter_data.is_some() };
+                Self { selections, shown, must_find: None }
+            }
+            Some(Message::RegisterEntry(request)) => {
+                let arrays = arrays_of(schema.registers(), request.register_id, |id| {
+                    arrays::find_register(schema, id)
+                })?;
+                let describe = |register: &Register| (register.name.clone(), register.size);
+                let cells = cells(request.register_id, request.index, &arrays, describe)?;
+                plain(arrays.iter().map(|one| Selection::Registers(one.id, cells)).collect())
+            }
+            Some(Message::PacketReplicationEngineEntry(request)) => match &request.r#type {
+                None => return Err(replication::unset()),
+                Some(Replication::MulticastGroupEntry(group)) => {
+                    let id = nonzero(group.multicast_group_id).map(MulticastGroupId);
+                    plain(vec![Selection::MulticastGroups(id)])
+                }
+                Some(Replication::CloneSessionEntry(session)) => {
+                    let id = nonzero(session.session_id).map(CloneSessionId);
+                    plain(vec![Selection::CloneSessions(id)])
+                }
+            },
+            Some(Message::ValueSetEntry(request)) => plain(match request.value_set_id {
+                0 => schema.value_sets().iter().map(|set| Selection::ValueSet(set.id)).collect(),
+                id => vec![Selection::ValueSet(entry::find_value_set(schema, id)?.id)],
+            }),
+            Some(Message::DigestEntry(request)) => plain(match request.digest_id {
+                0 => schema.digests().iter().map(|digest| Selection::Digest(digest.id)).collect(),
+                id => vec![Selection::Digest(super::find_digest(schema, id)?.id)],
+            }),
+        })
+    }
+
+    /// The message that answers with an entity.
+    pub(crate) fn message(&self, entity: Entity) -> v1::Entity {
+        let entity = match (&self.shown, entity) {
+            (
+                Shown::Entry { meter_config, counter, meter_counters, since_last_hit },
+                Entity::Entry(found),
+            ) => Message::TableEntry(entry::message(&TableEntry {
+                meter: found.meter.filter(|_| *meter_config),
+                counter: found.counter.filter(|_| *counter),
+                meter_counters: found.meter_counters.filter(|_| *meter_counters),
+                since_last_hit_ns: found.since_last_hit_ns.filter(|_| *since_last_hit),
+                ..found
+            })),
+            (Shown::DirectCounter, Entity::Entry(found)) => {
+                Message::DirectCounterEntry(v1::DirectCounterEntry {
+                    table_entry: Some(key_message(found.table.0, &found.key)),
+                    data: found.counter.map(arrays::counter_data_message),
+                })
+            }
+            (Shown::DirectMeter { counters }, Entity::Entry(found)) => {
+                let counted = found.meter_counters.filter(|_| *counters);
+                Message::DirectMeterEntry(v1::DirectMeterEntry {
+                    table_entry: Some(key_message(found.table.0, &found.key)),
+                    config: found.meter.map(arrays::meter_config_message),
+                    counter_data: counted.map(arrays::meter_counters_message),
+                })
+            }
+            (Shown::Meter { counters }, Entity::Meter(mut cell)) => {
+                cell.counters = cell.counters.filter(|_| *counters);
+                return super::message(&Entity::Meter(cell));
+            }
+            (_, entity) => return super::message(&entity),
+        };
+        v1::Entity { entity: Some(entity) }
+    }
+
+    /// How the request ended of which everything was visited.
+    pub(crate) fn outcome(&self, found: bool) -> Result<(), EntityError> {
+        match &self.must_find {
+            Some(table) if !found => Err(EntityError::not_found("there is no such entry")
+                .within(format_args!("table '{table}'"))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A request for all tables (identifier 0) may also ask for default entries and select by
+/// priority and metadata, which has a meaning in every table; match fields and actions have not.
+fn entries(schema: &Schema, request: &v1::TableEntry) -> Result<Query, EntityError> {
+    let shown = Shown::Entry {
+        meter_config: request.meter_config.is_some(),
+        counter: request.counter_data.is_some(),
+        meter_counters: request.meter_counter_data.is_some(),
+        since_last_hit: request.time_since_last_hit.is_some(),
+    };
+    let selections = if request.table_id == 0 {
+        if !request.r#match.is_empty() || request.action.is_some() {
+            return Err(EntityError::invalid(
+                "match fields and actions cannot be selected without a table",
+            ));
+        }
+        entry::check_default_idle(request)?;
+        let tables = schema.tables().iter();
+        tables.map(|table| Selection::Entries(by_metadata(table, request))).collect()
+    } else {
+        let table = entry::find(schema, request.table_id)?;
+        let selection = in_table(schema, table, request)
+            .map_err(|error| error.within(format_args!("table '{}'", table.name)))?;
+        vec![Selection::Entries(selection)]
+    };
+    Ok(Query { selections, shown, must_find: None })
+}
+
+fn by_metadata(table: &Table, request: &v1::TableEntry) -> EntrySelection {
+    EntrySelection {
+        is_default: request.is_default_action,
+        // No entry has a negative one, nor one above `i32::MAX`.
+        priority: nonzero(u32::try_from(request.priority).unwrap_or(u32::MAX)),
+        controller_metadata: request.controller_metadata,
+        metadata: Box::from(&*request.metadata),
+        ..EntrySelection::all(table.id)
+    }
+}
+
+fn in_table(
+    schema: &Schema,
+    table: &Table,
+    request: &v1::TableEntry,
+) -> Result<EntrySelection, EntityError> {
+    if !table.idle_timeout
+        && (request.idle_timeout_ns != 0 || request.time_since_last_hit.is_some())
+    {
+        return Err(EntityError::invalid(
+            "idle_timeout_ns or time_since_last_hit is set, but the table has no idle timeouts",
+        ));
+    }
+    if request.is_default_action {
+        entry::check_default_key(request)?;
+        entry::check_default_idle(request)?;
+    }
+    let fields = if request.r#match.is_empty() {
+        None
+    } else {
+        Some(fields_of(&table.match_fields, &request.r#match)?)
+    };
+    let action = selected_action(schema, table, request.action.as_ref())?;
+    Ok(EntrySelection { fields, action, ..by_metadata(table, request) })
+}
+
+/// The action to select by: its identifier only, and only in direct tables.
+fn selected_action(
+    schema: &Schema,
+    table: &Table,
+    action: Option<&v1::TableAction>,
+) -> Result<Option<ActionId>, EntityError> {
+    match action.and_then(|action| action.r#type.as_ref()) {
+        None => Ok(None),
+        Some(ActionType::Action(action)) if table.implementation.is_none() => {
+            let id = ActionId(action.action_id);
+            if schema.actions().get(id).is_none() || table.action(id).is_none() {
+                return Err(EntityError::invalid(format!(
+                    "the table has no action {id} to select by"
+                )));
+            }
+            Ok(Some(id))
+        }
+        Some(ActionType::Action(_)) => Err(EntityError::invalid(
+            "the table is indirect: its entries cannot be selected by an action",
+        )),
+        // Not a filter ("Wildcard Reads"). As in BMv2 it is no error either, so that a client may
+        // read an entry with the message that it wrote it with, as p4runtime-shell does.
+        Some(_) => Ok(None),
+    }
+}
+
+/// A request for direct resources.
+fn direct(
+    schema: &Schema,
+    request: Option<&v1::TableEntry>,
+    shown: Shown,
+    (resource, has_resource): (&str, fn(&Table) -> bool),
+) -> Result<Query, EntityError> {
+    let everything = v1::TableEntry::default();
+    let request = request.unwrap_or(&everything);
+    if request.table_id == 0 {
+        let tables = schema.tables().iter().filter(|table| has_resource(table));
+        let selections = tables.map(|table| {
+            let is_default = request.is_default_action;
+            Selection::Entries(EntrySelection { is_default, ..EntrySelection::all(table.id) })
+        });
+        return Ok(Query { selections: selections.collect(), shown, must_find: None });
+    }
+    let table = entry::find(schema, request.table_id)?;
+    let place = || format!("table '{}'", table.name);
+    if !has_resource(table) {
+        return Err(EntityError::invalid(format!(
+            "{}: the table has no direct {resource}",
+            place()
+        )));
+    }
+    // Only the key selects; whatever else the entry carries is ignored.
+    let key = v1::TableEntry {
+        table_id: request.table_id,
+        r#match: request.r#match.clone(),
+        priority: request.priority,
+        is_default_action: request.is_default_action,
+        ..v1::TableEntry::default()
+    };
+    let selection = in_table(schema, table, &key).map_err(|error| error.within(place()))?;
+    let must_find = !key.r#match.is_empty() || key.priority != 0;
+    let must_find = must_find.then(|| table.name.clone());
+    Ok(Query { selections: vec![Selection::Entries(selection)], shown, must_find })
+}
+
+/// The profile with this identifier, or all of them for 0.
+fn profiles(
+    schema: &Schema,
+    id: u32,
+) -> Result<impl Iterator<Item = ActionProfileId>, EntityError> {
+    let wanted = nonzero(id).map(|id| profile::find(schema, id)).transpose()?;
+    let wanted = wanted.map(|profile| profile.id);
+    let all = schema.action_profiles().iter().map(|profile| profile.id);
+    Ok(all.filter(move |id| wanted.is_none_or(|wanted| wanted == *id)))
+}
+
+/// The array with this identifier, or all of them for 0.
+fn arrays_of<'a, I: Copy + Ord, T>(
+    all: &'a Catalog<I, T>,
+    id: u32,
+    find: impl Fn(u32) -> Result<&'a T, EntityError>,
+) -> Result<Vec<&'a T>, EntityError> {
+    match id {
+        0 => Ok(all.iter().collect()),
+        id => Ok(vec![find(id)?]),
+    }
+}
+
+/// The cells to read. An index counts only where one array is selected. `describe` gives the name
+/// and the size of an array.
+fn cells<T>(
+    id: u32,
+    requested: Option<v1::Index>,
+    arrays: &[&T],
+    describe: impl Fn(&T) -> (String, Option<u64>),
+) -> Result<Cells, EntityError> {
+    if id == 0 || requested.is_none() {
+        for (name, size) in arrays.iter().map(|array| describe(array)) {
+            if let Some(size) = size
+                && size > MAX_WILDCARD_CELLS
+            {
+                return Err(EntityError::exhausted(format!(
+                    "'{name}' has {size} cells, more than the {MAX_WILDCARD_CELLS} that one read answers; \
+                     read it by index"
+                )));
+            }
+        }
+        return Ok(Cells::All);
+    }
+    let Some((name, size)) = arrays.first().map(|array| describe(array)) else {
+        return Ok(Cells::All);
+    };
+    let index =
+        arrays::index(requested, size).map_err(|error| error.within(format_args!("'{name}'")))?;
+    Ok(index.map_or(Cells::All, Cells::One))
+}
+
+/// A wildcard selects the instances of all supported extern types, that is, none.
+fn read_extern(schema: &Schema, request: &v1::ExternEntry) -> Result<(), EntityError> {
+    if request.extern_type_id == 0 && request.extern_id == 0 {
+        return Ok(());
+    }
+    let selected = schema
+        .externs()
+        .iter()
+        .find(|one| request.extern_id == 0 && one.type_id.0 == request.extern_type_id);
+    Err(match selected {
+        Some(instance) => super::unsupported_extern(&instance.name),
+        None => super::extern_error(schema, request),
+    })
+}
+
+fn nonzero(id: u32) -> Option<u32> {
+    (id != 0).then_some(id)
+}

@@ -1,0 +1,44 @@
+//! Planned changes: validated, and cheap to apply and to undo.
+
+use entities::schema::*;
+use entities::{
+    ActionCall, CloneSession, CloneSessionId, CounterData, Data, DigestConfig, Group, GroupId,
+    MatchKey, MemberId, MeterConfig, MulticastGroup, MulticastGroupId, ValueSet,
+};
+
+use super::state::{Cells, Entry};
+
+/// One change of the state. `None` removes.
+#[derive(Debug)]
+pub(super) enum Change {
+    Entry { table: TableId, key: MatchKey, value: Option<Entry> },
+    DefaultEntry { table: TableId, value: Option<Box<Entry>> },
+    Member { profile: ActionProfileId, id: MemberId, action: Option<ActionCall> },
+    Group { profile: ActionProfileId, id: GroupId, value: Option<Group> },
+    MulticastGroup { id: MulticastGroupId, value: Option<MulticastGroup> },
+    CloneSession { id: CloneSessionId, value: Option<CloneSession> },
+    Counter { id: CounterId, cells: CellsChange<CounterData> },
+    Meter { id: MeterId, cells: CellsChange<Option<MeterConfig>> },
+    Register { id: RegisterId, cells: CellsChange<Data> },
+    ValueSet { id: ValueSetId, value: Option<ValueSet> },
+    Digest { id: DigestId, value: Option<Option<DigestConfig>> },
+}
+
+/// A change of an array.
+#[derive(Debug)]
+pub(super) enum CellsChange<T> {
+    /// One cell; `None` makes it follow the rest of the array again.
+    One { index: u64, value: Option<T> },
+    /// The whole array.
+    All(Cells<T>),
+}
+
+impl<T> CellsChange<T> {
+    /// The change that sets a cell, or all of them.
+    pub(super) fn new(index: Option<u64>, value: T) -> Self {
+        match index {
+            Some(index) => Self::One { index, value: Some(value) },
+            None => Self::All(Cells::all(value)),
+        }
+    }
+}

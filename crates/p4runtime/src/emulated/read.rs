@@ -1,0 +1,281 @@
+//! Reading the state as it was when the read began.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use entities::schema::{Schema, Table};
+use entities::{
+    Cells as Wanted, CloneSessionId, CounterCell, Cursor, Entity, EntryKey, EntrySelection,
+    GroupId, MatchKey, Member, MemberId, MeterCell, MeterCounters, MulticastGroupId, Nanos, Reader,
+    RegisterCell, Selection, TableAction, TableEntry, ValueSet,
+};
+
+use super::state::{Cells, Entry, State};
+
+type Visit<'a> = dyn FnMut(Option<Entity>) -> ControlFlow<()> + 'a;
+
+/// What a read sees.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) schema: Arc<Schema>,
+    pub(super) state: Arc<State>,
+    pub(super) now: Nanos,
+}
+
+impl Reader for View {
+    fn read(
+        &self,
+        selection: &Selection,
+        cursor: &mut Cursor,
+        visit: &mut Visit<'_>,
+    ) -> ControlFlow<()> {
+        let Self { schema, state, .. } = self;
+        match selection {
+            Selection::Entries(selection) => match schema.tables().get(selection.table) {
+                Some(table) if selection.is_default => {
+                    once(cursor, || visit(self.default_entry(table, selection)))
+                }
+                Some(table) => self.entries(table, selection, cursor, visit),
+                None => ControlFlow::Continue(()),
+            },
+            Selection::Members(of, wanted) => {
+                let profile = state.profiles.get(of);
+                by_id(
+                    profile.map(|one| &one.members),
+                    *wanted,
+                    (|id| id.0, MemberId),
+                    cursor,
+                    |id, member| {
+                        let action = Some(member.action.clone());
+                        visit(Some(Entity::Member(Member { profile: *of, id, action })))
+                    },
+                )
+            }
+            Selection::Groups(id, wanted) => {
+                let profile = state.profiles.get(id);
+                by_id(
+                    profile.map(|one| &one.groups),
+                    *wanted,
+                    (|id| id.0, GroupId),
+                    cursor,
+                    |_, group| visit(Some(Entity::Group(group.group.clone()))),
+                )
+            }
+            Selection::Counters(id, wanted) => {
+                let size = schema.counters().get(*id).and_then(|array| array.size);
+                let written = state.counters.get(id).map(|cells| &**cells);
+                cells(written, size, *wanted, cursor, |index, data| {
+                    let data = data.copied().unwrap_or_default();
+                    visit(Some(Entity::Counter(CounterCell { id: *id, index, data })))
+                })
+            }
+            Selection::Meters(id, wanted) => {
+                let size = schema.meters().get(*id).and_then(|array| array.size);
+                let written = state.meters.get(id).map(|cells| &**cells);
+                cells(written, size, *wanted, cursor, |index, config| {
+                    let config = config.copied().flatten();
+                    // No packet has passed it.
+                    let counters = Some(MeterCounters::default());
+                    visit(Some(Entity::Meter(MeterCell { id: *id, index, config, counters })))
+                })
+            }
+            Selection::Registers(id, wanted) => {
+                let Some(array) = schema.registers().get(*id) else {
+                    return ControlFlow::Continue(());
+                };
+                let initial = array.data.initial();
+                let written = state.registers.get(id).map(|cells| &**cells);
+                cells(written, array.size, *wanted, cursor, |index, data| {
+                    let data = data.unwrap_or(&initial).clone();
+                    visit(Some(Entity::Register(RegisterCell { id: *id, index, data })))
+                })
+            }
+            Selection::MulticastGroups(wanted) => by_id(
+                Some(&state.multicast_groups),
+                *wanted,
+                (|id| id.0, MulticastGroupId),
+                cursor,
+                |_, group| visit(Some(Entity::MulticastGroup(group.clone()))),
+            ),
+            Selection::CloneSessions(wanted) => by_id(
+                Some(&state.clone_sessions),
+                *wanted,
+                (|id| id.0, CloneSessionId),
+                cursor,
+                |_, session| visit(Some(Entity::CloneSession(session.clone()))),
+            ),
+            // A value set always exists; one that was not written has no members.
+            Selection::ValueSet(id) => once(cursor, || {
+                let written = state.value_sets.get(id).map(|set| ValueSet::clone(set));
+                let empty = || ValueSet { id: *id, members: Box::default() };
+                visit(Some(Entity::ValueSet(written.unwrap_or_else(empty))))
+            }),
+            Selection::Digest(id) => once(cursor, || {
+                visit(state.digests.get(id).map(|config| Entity::Digest(*id, *config)))
+            }),
+        }
+    }
+}
+
+impl View {
+    fn entries(
+        &self,
+        table: &Table,
+        selection: &EntrySelection,
+        cursor: &mut Cursor,
+        visit: &mut Visit<'_>,
+    ) -> ControlFlow<()> {
+        let Some(current) = self.state.tables.get(&table.id) else {
+            return ControlFlow::Continue(());
+        };
+        let with_fields = |priority: u32| {
+            let fields = selection.fields.clone()?;
+            Some(MatchKey { fields, priority })
+        };
+        let from = match cursor {
+            Cursor::After(key) => Bound::Excluded(key.clone()),
+            _ => with_fields(0).map_or(Bound::Unbounded, Bound::Included),
+        };
+        let to = with_fields(u32::MAX).map_or(Bound::Unbounded, Bound::Included);
+        for (key, entry) in current.entries.range((from, to)) {
+            let selected = selection.selects_key(key) && accepts(selection, entry);
+            let found = selected.then(|| {
+                Entity::Entry(TableEntry {
+                    is_const: entry.is_const,
+                    ..self.shown(table, EntryKey::Match(key.clone()), entry)
+                })
+            });
+            if visit(found).is_break() {
+                *cursor = Cursor::After(key.clone());
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn default_entry(&self, table: &Table, selection: &EntrySelection) -> Option<Entity> {
+        let initial;
+        let current = self.state.tables.get(&table.id);
+        let entry = match current.and_then(|current| current.default.as_deref()) {
+            Some(entry) => entry,
+            None => {
+                initial = Entry::initial_default(table);
+                &initial
+            }
+        };
+        accepts(selection, entry).then(|| {
+            Entity::Entry(TableEntry {
+                is_const: table.default_is_const,
+                ..self.shown(table, EntryKey::Default, entry)
+            })
+        })
+    }
+
+    fn shown(&self, table: &Table, key: EntryKey, entry: &Entry) -> TableEntry {
+        let direct = entry.direct();
+        let idle = entry.idle.as_deref();
+        TableEntry {
+            action: entry.action.clone(),
+            controller_metadata: entry.controller_metadata,
+            metadata: entry.metadata.clone(),
+            idle_timeout_ns: idle.map_or(0, |idle| idle.timeout_ns),
+            since_last_hit_ns: idle.map(|idle| self.now.since(idle.last_hit)),
+            counter: table.direct_counter.map(|_| direct.counter),
+            meter: direct.meter,
+            // No packet has passed it.
+            meter_counters: table.direct_meter.map(|_| MeterCounters::default()),
+            ..TableEntry::new(table.id, key)
+        }
+    }
+}
+
+fn accepts(selection: &EntrySelection, entry: &Entry) -> bool {
+    let action = match &entry.action {
+        Some(TableAction::Call(call)) => Some(call.action),
+        _ => None,
+    };
+    selection.selects_rest(action, entry.controller_metadata, &entry.metadata)
+}
+
+/// Visits what there is one of.
+fn once(cursor: &mut Cursor, visit: impl FnOnce() -> ControlFlow<()>) -> ControlFlow<()> {
+    if *cursor != Cursor::Start {
+        return ControlFlow::Continue(());
+    }
+    *cursor = Cursor::Number(1);
+    visit()
+}
+
+/// The number that comes next.
+fn next(cursor: &Cursor) -> u64 {
+    match cursor {
+        Cursor::Number(number) => *number,
+        _ => 0,
+    }
+}
+
+/// The number of an identifier, and the identifier with a number.
+type Numbering<K> = (fn(K) -> u32, fn(u32) -> K);
+
+/// Visits what has identifiers, one or all.
+fn by_id<K: Copy + Ord, V>(
+    known: Option<&BTreeMap<K, V>>,
+    wanted: Option<K>,
+    (number, identifier): Numbering<K>,
+    cursor: &mut Cursor,
+    mut visit: impl FnMut(K, &V) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let from = next(cursor);
+    let mut pass = |id: K, value: &V| {
+        *cursor = Cursor::Number(u64::from(number(id)) + 1);
+        visit(id, value)
+    };
+    let Some(known) = known else { return ControlFlow::Continue(()) };
+    if let Some(id) = wanted {
+        return match known.get(&id) {
+            Some(value) if from == 0 => pass(id, value),
+            _ => ControlFlow::Continue(()),
+        };
+    }
+    let Ok(from) = u32::try_from(from) else { return ControlFlow::Continue(()) };
+    for (id, value) in known.range(identifier(from)..) {
+        pass(*id, value)?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// Visits the cells of an array.
+fn cells<T>(
+    written: Option<&Cells<T>>,
+    size: Option<u64>,
+    wanted: Wanted,
+    cursor: &mut Cursor,
+    mut visit: impl FnMut(Option<u64>, Option<&T>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let at = |index: u64| written.and_then(|cells| cells.get(index));
+    match (wanted, size) {
+        (Wanted::One(index), _) => once(cursor, || visit(Some(index), at(index))),
+        (Wanted::All, Some(size)) => {
+            for index in next(cursor)..size {
+                *cursor = Cursor::Number(index + 1);
+                visit(Some(index), at(index))?;
+            }
+            ControlFlow::Continue(())
+        }
+        (Wanted::All | Wanted::Written, _) => {
+            let Some(written) = written else { return ControlFlow::Continue(()) };
+            if *cursor == Cursor::Start && wanted == Wanted::Written {
+                *cursor = Cursor::Number(0);
+                if let Some(whole) = written.whole() {
+                    visit(None, Some(whole))?;
+                }
+            }
+            for (index, value) in written.written(next(cursor)) {
+                *cursor = Cursor::Number(index.saturating_add(1));
+                visit(Some(index), Some(value))?;
+            }
+            ControlFlow::Continue(())
+        }
+    }
+}
