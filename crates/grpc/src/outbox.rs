@@ -38,6 +38,8 @@ struct State<T> {
     reader: Option<Waker>,
     /// Who wants to know that the outbox is closed: the task that reads the other direction.
     watcher: Option<Waker>,
+    /// The peer took no more when it was last asked.
+    is_full: bool,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,7 @@ impl<T> Outbox<T> {
                 phase: Phase::Open,
                 reader: None,
                 watcher: None,
+                is_full: false,
             }),
             limit,
             link,
@@ -135,6 +138,12 @@ impl<T> Outbox<T> {
         state.items.len() + state.in_hand
     }
 
+    /// Whether messages wait that the peer did not take.
+    pub fn refuses(&self) -> bool {
+        let state = self.lock();
+        state.is_full && state.items.len() + state.in_hand > 0
+    }
+
     /// Whether nothing queued now would arrive any more.
     pub fn is_closed(&self) -> bool {
         !matches!(self.lock().phase, Phase::Open)
@@ -174,6 +183,13 @@ fn remember(slot: &mut Option<Waker>, context: &Context<'_>) {
 pub struct OutboxReader<T> {
     outbox: Arc<Outbox<T>>,
     batch: VecDeque<T>,
+}
+
+impl<T> OutboxReader<T> {
+    /// Notes whether the peer takes more.
+    pub(crate) fn set_full(&self, is_full: bool) {
+        self.outbox.lock().is_full = is_full;
+    }
 }
 
 impl<T: Unpin> Stream for OutboxReader<T> {
@@ -270,6 +286,21 @@ mod tests {
         }
         assert_eq!(take(&mut reader, Waker::noop()), Poll::Pending);
         assert_eq!(outbox.push_all([6], When::InTurn), 1);
+    }
+
+    #[test]
+    fn only_what_waits_is_refused() {
+        let (outbox, mut reader) = Outbox::new(3);
+        reader.set_full(true);
+        assert!(!outbox.refuses());
+        outbox.push_all([1], When::InTurn);
+        assert!(outbox.refuses());
+        reader.set_full(false);
+        assert!(!outbox.refuses());
+        reader.set_full(true);
+        assert!(take(&mut reader, Waker::noop()).is_ready());
+        assert!(take(&mut reader, Waker::noop()).is_pending());
+        assert!(!outbox.refuses());
     }
 
     #[test]

@@ -3,8 +3,10 @@
 //! One [`SwitchLedger`] per emulated switch issues sequence numbers and remembers the times of
 //! each packet-in in a ring whose front is the oldest one without an answer. One bit per packet-in
 //! remembers for the whole trial whether it was answered, so that duplicates, late answers and
-//! losses are told apart exactly even when the ring had to let go of the times. All times are
-//! nanoseconds since the start of traffic; no clock is read here.
+//! losses are told apart exactly even when the ring had to let go of the times. What is due and
+//! cannot leave yet waits here as well, so that every packet-in that was ever due is accounted for:
+//! it left, was handled by rules, or is unsent for a reason. All times are nanoseconds since the
+//! start of traffic; no clock is read here.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -44,11 +46,41 @@ pub(crate) enum Answer {
     Unmatched,
 }
 
+/// Why a packet-in that was due never left, where that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hindrance {
+    /// Its switch had no connection, or lost it before the packet-in was written.
+    NoConnection,
+    /// The connection took no more until the end.
+    Refused,
+}
+
+/// What held packet-ins of the window up. Those that are unsent for no reason given here the probe
+/// did not get to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hindered {
+    /// Left late, since the connection had refused them before.
+    pub(crate) held_back: u64,
+    /// Never left, since the connection refused them until the end.
+    pub(crate) refused: u64,
+    /// Never left, since their switch had no connection.
+    pub(crate) cut_off: u64,
+}
+
 /// Tally of the switches of one engine thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     window: Window,
     late_after: u64,
+    /// Packet-ins that are due or issued and have not left.
+    pending: u64,
+    /// Packet-ins that left and were not answered.
+    outstanding: u64,
+    /// When a packet-in left last, and when a first answer came last.
+    last_left: Option<u64>,
+    last_answer: Option<u64>,
+    /// The latest departure that was answered.
+    answered_up_to: Option<u64>,
     /// Ring places in use, and allowed, over all switches of the thread.
     places: usize,
     place_limit: usize,
@@ -63,6 +95,11 @@ impl Tally {
         Self {
             window,
             late_after,
+            pending: 0,
+            outstanding: 0,
+            last_left: None,
+            last_answer: None,
+            answered_up_to: None,
             places: 0,
             place_limit: place_limit.max(1),
             histograms: Histograms::default(),
@@ -81,6 +118,31 @@ impl Tally {
     pub(crate) fn window(&self) -> Window {
         self.window
     }
+
+    /// Packet-ins that are due or issued and have not left.
+    pub(crate) fn pending(&self) -> u64 {
+        self.pending
+    }
+
+    /// Packet-ins that left and were not answered.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// When a packet-in left last.
+    pub(crate) fn last_left(&self) -> Option<u64> {
+        self.last_left
+    }
+
+    /// When a first answer came last.
+    pub(crate) fn last_answer(&self) -> Option<u64> {
+        self.last_answer
+    }
+
+    /// The latest departure of a packet-in that was answered.
+    pub(crate) fn answered_up_to(&self) -> Option<u64> {
+        self.answered_up_to
+    }
 }
 
 /// A packet-in that waits, or waited, for its answer.
@@ -96,6 +158,12 @@ const NOT_SENT: u64 = u64::MAX;
 /// The packet-ins of one switch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SwitchLedger {
+    /// Due times of packet-ins that are not issued yet; the first `refused_waiting` of them were
+    /// there when the connection refused to take more.
+    waiting: VecDeque<u64>,
+    refused_waiting: usize,
+    /// Packet-ins issued before this one that have not left were refused.
+    refused_to: u64,
     /// Times of the packet-ins `base..base + ring.len()`.
     ring: VecDeque<Place>,
     base: u64,
@@ -115,7 +183,7 @@ pub(crate) struct SwitchLedger {
     rtt_sum: u128,
     rtt_samples: u64,
     rtt_max: u64,
-    held_back: u64,
+    hindered: Hindered,
 }
 
 impl SwitchLedger {
@@ -126,10 +194,37 @@ impl SwitchLedger {
         }
     }
 
+    /// Lets a packet-in that is due wait until it can be issued.
+    pub(crate) fn wait(&mut self, tally: &mut Tally, due: u64) {
+        self.waiting.push_back(due);
+        tally.pending += 1;
+    }
+
+    /// Packet-ins that are due and not issued.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Issues the packet-in that waits longest: its due time and sequence number.
+    pub(crate) fn issue_waiting(&mut self, tally: &mut Tally) -> Option<(u64, u64)> {
+        let due = self.waiting.pop_front()?;
+        tally.pending -= 1;
+        let sequence = self.issue(tally, due);
+        if self.refused_waiting > 0 {
+            self.refused_waiting -= 1;
+            self.refused_to = sequence + 1;
+        }
+        Some((due, sequence))
+    }
+
     /// Gives out the sequence number of a packet-in that is about to be written.
     pub(crate) fn issue(&mut self, tally: &mut Tally, due: u64) -> u64 {
-        if tally.places >= tally.place_limit && !self.ring.is_empty() {
-            self.ring.pop_front();
+        if tally.places >= tally.place_limit
+            && let Some(forgotten) = self.ring.pop_front()
+        {
+            if forgotten.sent == NOT_SENT && !self.answered.get(self.base) {
+                tally.pending -= 1;
+            }
             self.base += 1;
             tally.places -= 1;
         }
@@ -142,6 +237,7 @@ impl SwitchLedger {
         }
         self.ring.push_back(Place { due, sent: NOT_SENT });
         tally.places += 1;
+        tally.pending += 1;
         self.in_loop += 1;
         sequence
     }
@@ -151,27 +247,96 @@ impl SwitchLedger {
         self.base + self.ring.len() as u64
     }
 
-    /// Notes that a packet-in left. `held_back` says that it left late since the controller did
-    /// not read its connection, which is no fault of the probe.
-    pub(crate) fn left(&mut self, tally: &mut Tally, sequence: u64, at: u64, held_back: bool) {
+    /// Notes that the connection refused to take more: whatever has not left by now is late, or
+    /// never leaves, since the controller does not read, which is no fault of the probe.
+    pub(crate) fn refuse(&mut self) {
+        self.refused_waiting = self.waiting.len();
+        self.refused_to = self.next_sequence();
+    }
+
+    /// Notes that a packet-in left.
+    pub(crate) fn left(&mut self, tally: &mut Tally, sequence: u64, at: u64) {
+        // One that was given up before is not counted twice.
+        if self.answered.get(sequence) {
+            return;
+        }
+        let held_back = sequence < self.refused_to;
         let Some(place) = self.place_mut(sequence) else { return };
+        if place.sent != NOT_SENT {
+            return;
+        }
         place.sent = at;
         let due = place.due;
         self.left += 1;
+        tally.pending -= 1;
+        tally.outstanding += 1;
+        tally.last_left = tally.last_left.max(Some(at));
         if tally.window.contains(due) {
             self.counts.sent += 1;
-            self.held_back += u64::from(held_back);
+            self.hindered.held_back += u64::from(held_back);
             record(&mut tally.histograms.send_lag, at.saturating_sub(due));
+        }
+    }
+
+    /// Notes that a packet-in that is due will never leave.
+    pub(crate) fn withhold(&mut self, tally: &Tally, due: u64, hindrance: Hindrance) {
+        if tally.window.contains(due) {
+            match hindrance {
+                Hindrance::NoConnection => self.hindered.cut_off += 1,
+                Hindrance::Refused => self.hindered.refused += 1,
+            }
         }
     }
 
     /// Notes that a packet-in was issued but will never leave, since its connection ended.
     pub(crate) fn abandon(&mut self, tally: &mut Tally, sequence: u64) {
-        if self.place(sequence).is_some_and(|place| place.sent == NOT_SENT) {
-            self.answered.set(sequence);
-            self.in_loop = self.in_loop.saturating_sub(1);
-            self.forget_answered_front(tally);
+        if let Some(due) = self.take_back(tally, sequence) {
+            self.withhold(tally, due, Hindrance::NoConnection);
         }
+    }
+
+    /// Notes that the connection ended: nothing that waits for it will leave.
+    pub(crate) fn cut_off(&mut self, tally: &mut Tally) {
+        for due in std::mem::take(&mut self.waiting) {
+            tally.pending -= 1;
+            self.withhold(tally, due, Hindrance::NoConnection);
+        }
+        self.refused_waiting = 0;
+        for sequence in self.base..self.next_sequence() {
+            self.abandon(tally, sequence);
+        }
+    }
+
+    /// Closes the books on what has not left: what was refused is told from what the probe did not
+    /// get to.
+    pub(crate) fn close(&mut self, tally: &mut Tally) {
+        for (place, due) in std::mem::take(&mut self.waiting).into_iter().enumerate() {
+            tally.pending -= 1;
+            if place < self.refused_waiting {
+                self.withhold(tally, due, Hindrance::Refused);
+            }
+        }
+        self.refused_waiting = 0;
+        for sequence in self.base..self.next_sequence() {
+            if let Some(due) = self.take_back(tally, sequence)
+                && sequence < self.refused_to
+            {
+                self.withhold(tally, due, Hindrance::Refused);
+            }
+        }
+    }
+
+    /// Takes back a packet-in that was issued and has not left; its due time, if there is one.
+    fn take_back(&mut self, tally: &mut Tally, sequence: u64) -> Option<u64> {
+        let place = self.place(sequence)?;
+        if place.sent != NOT_SENT || self.answered.get(sequence) {
+            return None;
+        }
+        self.answered.set(sequence);
+        tally.pending -= 1;
+        self.in_loop = self.in_loop.saturating_sub(1);
+        self.forget_answered_front(tally);
+        Some(place.due)
     }
 
     /// Notes that a packet became no packet-in, since the rules of the switch handled it.
@@ -182,12 +347,17 @@ impl SwitchLedger {
                 false => self.counts.dropped_by_rules += 1,
             }
         }
-        self.abandon(tally, sequence);
+        self.take_back(tally, sequence);
     }
 
     /// Counts packet-ins that left without being remembered one by one.
-    pub(crate) fn flood_left(&mut self, count: u64, in_window: bool) {
+    pub(crate) fn flood_left(&mut self, tally: &mut Tally, count: u64, at: u64) {
         self.left += count;
+        tally.outstanding += count;
+        if count > 0 {
+            tally.last_left = tally.last_left.max(Some(at));
+        }
+        let in_window = tally.window.contains(at);
         if in_window {
             self.counts.due += count;
             self.counts.sent += count;
@@ -195,9 +365,11 @@ impl SwitchLedger {
     }
 
     /// Counts answers that are not matched to anything. No more can be outstanding than left.
-    pub(crate) fn flood_answered(&mut self, count: u64, in_window: bool) {
-        self.first_answers = (self.first_answers + count).min(self.left);
-        if in_window {
+    pub(crate) fn flood_answered(&mut self, tally: &mut Tally, count: u64, at: u64) {
+        let answers = count.min(self.outstanding());
+        self.first_answers += answers;
+        tally.outstanding -= answers;
+        if tally.window.contains(at) {
             self.counts.answered += count;
             self.counts.packet_outs += count;
             self.answers_in_window += count;
@@ -221,6 +393,9 @@ impl SwitchLedger {
         }
         self.answered.set(sequence);
         self.first_answers += 1;
+        tally.outstanding -= 1;
+        tally.last_answer = tally.last_answer.max(Some(at));
+        tally.answered_up_to = tally.answered_up_to.max(place.map(|place| place.sent));
         self.answers_in_window += u64::from(tally.window.contains(at));
         if self.window_sequences.contains(&sequence) {
             self.counts.answered += 1;
@@ -286,9 +461,26 @@ impl SwitchLedger {
         self.first_answers
     }
 
-    /// Packet-ins of the window that left late since the controller did not read.
-    pub(crate) fn held_back(&self) -> u64 {
-        self.held_back
+    /// What held packet-ins of the window up.
+    pub(crate) fn hindered(&self) -> Hindered {
+        self.hindered
+    }
+
+    /// Packet-ins that left after `departure`: how many, and departure and sequence number of the
+    /// first. None of them was answered if no later one than `departure` was.
+    pub(crate) fn left_after(&self, departure: u64) -> (u64, Option<(u64, u64)>) {
+        let (mut count, mut first) = (0, None);
+        for (index, place) in self.ring.iter().enumerate().rev() {
+            if place.sent == NOT_SENT {
+                continue;
+            }
+            if place.sent <= departure {
+                break;
+            }
+            count += 1;
+            first = Some((place.sent, self.base + index as u64));
+        }
+        (count, first)
     }
 
     /// Reconstructs a sequence number from its low `bits` bits, as carried in a transaction id or
@@ -300,9 +492,15 @@ impl SwitchLedger {
         if candidate <= last { Some(candidate) } else { candidate.checked_sub(span) }
     }
 
-    /// The counts so far; `lost` is what is missing now.
+    /// The counts so far; `lost` and `unsent` are what is missing now.
     pub(crate) fn counts(&self) -> Counts {
-        Counts { lost: self.counts.sent.saturating_sub(self.counts.answered), ..self.counts }
+        let counts = self.counts;
+        let became = counts.sent + counts.handled_by_rules();
+        Counts {
+            lost: counts.sent.saturating_sub(counts.answered),
+            unsent: counts.due.saturating_sub(became),
+            ..counts
+        }
     }
 
     /// First answers that arrived during the window, whenever their packet-in was due.
@@ -395,7 +593,7 @@ mod tests {
     fn send(ledger: &mut SwitchLedger, tally: &mut Tally, due: u64, sent: u64) -> u64 {
         ledger.due(tally, due);
         let sequence = ledger.issue(tally, due);
-        ledger.left(tally, sequence, sent, false);
+        ledger.left(tally, sequence, sent);
         sequence
     }
 
@@ -482,7 +680,7 @@ mod tests {
         let counts = ledger.counts();
         assert_eq!((counts.forwarded_by_rules, counts.dropped_by_rules), (2, 1));
         assert_eq!((counts.due, counts.sent, counts.answered, counts.lost), (4, 1, 1, 0));
-        assert_eq!((counts.handled_by_rules(), counts.unsent()), (3, 0));
+        assert_eq!((counts.handled_by_rules(), counts.unsent), (3, 0));
         assert_eq!((ledger.in_loop(), ledger.outstanding(), tally.places), (0, 0, 0));
     }
 
@@ -500,6 +698,78 @@ mod tests {
         assert_eq!((counts.answered, counts.untimed, counts.duplicated), (1, 1, 1));
         assert_eq!(tally.histograms.rtt_from_due.len(), 0);
         assert_eq!(ledger.outstanding(), 3);
+    }
+
+    #[test]
+    fn what_the_connection_refused_is_held_back_and_nothing_else() {
+        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+        send(&mut ledger, &mut tally, 100, 100);
+        // It waits in a buffer of ours behind a reply, and leaves with it.
+        let behind = ledger.issue(&mut tally, 101);
+        ledger.left(&mut tally, behind, 150);
+        assert_eq!(ledger.hindered(), Hindered::default());
+        let written = ledger.issue(&mut tally, 102);
+        ledger.wait(&mut tally, 103);
+        ledger.refuse();
+        ledger.wait(&mut tally, 104);
+        ledger.left(&mut tally, written, 160);
+        let (due, refused) = ledger.issue_waiting(&mut tally).expect("one waits");
+        ledger.left(&mut tally, refused, 160);
+        assert_eq!((due, ledger.hindered().held_back), (103, 2));
+        let (due, later) = ledger.issue_waiting(&mut tally).expect("one waits");
+        ledger.left(&mut tally, later, 160);
+        assert_eq!((due, ledger.hindered().held_back), (104, 2));
+        assert_eq!(ledger.issue_waiting(&mut tally), None);
+    }
+
+    #[test]
+    fn everything_due_is_accounted_for() {
+        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+        for due in 95..105 {
+            ledger.due(&tally, due);
+            ledger.withhold(&tally, due, Hindrance::NoConnection);
+        }
+        for due in 105..125 {
+            ledger.due(&tally, due);
+            ledger.wait(&mut tally, due);
+        }
+        // Four left, one waits in a buffer, the rest to be issued, when the connection ends.
+        let issued: Vec<_> = (0..5).filter_map(|_| ledger.issue_waiting(&mut tally)).collect();
+        for (due, sequence) in &issued[..4] {
+            ledger.left(&mut tally, *sequence, due + 1);
+        }
+        ledger.cut_off(&mut tally);
+        assert_eq!((tally.pending(), tally.outstanding(), ledger.waiting()), (0, 4, 0));
+        for due in 125..135 {
+            ledger.due(&tally, due);
+            ledger.wait(&mut tally, due);
+        }
+        // Three are refused, of which one was issued; seven are due later.
+        ledger.issue_waiting(&mut tally);
+        ledger.refused_waiting = 2;
+        ledger.refused_to = ledger.next_sequence();
+        ledger.close(&mut tally);
+        let counts = ledger.counts();
+        assert_eq!((counts.due, counts.sent, counts.unsent), (35, 4, 31));
+        assert_eq!(ledger.hindered(), Hindered { held_back: 0, refused: 3, cut_off: 21 });
+        assert_eq!((tally.pending(), ledger.in_loop()), (0, 4));
+        // What a stream still held when it was given up does not count when it leaves after all.
+        ledger.left(&mut tally, issued[4].1, 140);
+        assert_eq!(ledger.counts(), counts);
+    }
+
+    #[test]
+    fn the_unanswered_end_of_a_trial_is_found() {
+        let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
+        for due in 100..110 {
+            let sequence = send(&mut ledger, &mut tally, due, due);
+            if due < 106 && due != 103 {
+                ledger.answer(&mut tally, sequence, due + 5);
+            }
+        }
+        assert_eq!((tally.answered_up_to(), tally.last_answer()), (Some(105), Some(110)));
+        assert_eq!(ledger.left_after(105), (4, Some((106, 6))));
+        assert_eq!(ledger.left_after(109), (0, None));
     }
 
     #[test]

@@ -103,6 +103,18 @@ const GENERAL: &[Metric] = &[
         read: |trial| Some(trial.counts.lost as f64),
     },
     Metric {
+        name: "unsent",
+        unit: Unit::Count,
+        summary: "Packet-ins that were due and never left",
+        read: |trial| Some(trial.counts.unsent as f64),
+    },
+    Metric {
+        name: "unanswered",
+        unit: Unit::Fraction,
+        summary: "Share of the packet-ins due that had no answer when the trial ended: lost or unsent",
+        read: |trial| trial.counts.unanswered_share(),
+    },
+    Metric {
         name: "late",
         unit: Unit::Count,
         summary: "Packet-ins answered after the limit for late answers",
@@ -245,6 +257,54 @@ impl Metric {
     }
 }
 
+/// Packet-ins that a metric should speak about and does not hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Missing {
+    pub(crate) missing: u64,
+    pub(crate) wanted: u64,
+    /// The share that may be missing: what lies beyond a percentile, as if it took for ever.
+    pub(crate) tolerated: f64,
+}
+
+impl Metric {
+    /// What a threshold compares. It differs from the value where that speaks about packet-ins that
+    /// left: those that never did are lost as well.
+    pub(crate) fn judged(&self, trial: &Trial) -> Option<f64> {
+        let value = self.of(trial)?;
+        Some(match self.name {
+            "loss" => trial.counts.unanswered_share()?,
+            "lost" => trial.counts.unanswered() as f64,
+            _ => value,
+        })
+    }
+
+    /// Whether [`Metric::judged`] counts what never left.
+    pub(crate) fn counts_unsent(&self) -> bool {
+        matches!(self.name, "loss" | "lost")
+    }
+
+    /// What a round-trip time does not hold.
+    pub(crate) fn missing(&self, trial: &Trial) -> Option<Missing> {
+        let counts = &trial.counts;
+        let (kind, statistic) = self.name.split_once('.')?;
+        let (wanted, samples) = match kind {
+            "rtt" => (counts.due - counts.handled_by_rules().min(counts.due), &trial.rtt_from_due),
+            "rtt_from_sent" => (counts.sent, &trial.rtt_from_sent),
+            _ => return None,
+        };
+        let tolerated = match statistic {
+            "p50" => 0.5,
+            "p90" => 0.1,
+            "p95" => 0.05,
+            "p999" => 0.001,
+            "max" => 0.0,
+            // Of a mean, as many as change it little.
+            _ => 0.01,
+        };
+        Some(Missing { missing: wanted.saturating_sub(samples.samples), wanted, tolerated })
+    }
+}
+
 impl Trial {
     /// Every metric that has a value, by name, in base units (see [`Metric`]).
     pub fn metrics(&self) -> BTreeMap<&'static str, f64> {
@@ -307,6 +367,7 @@ pub(crate) mod tests {
             controller_usage: None,
             probe_usage: Usage::default(),
             verdict: Verdict { saturated: Saturated::Unknown, because: String::new() },
+            silence: None,
             handshake: HandshakeOutcome::default(),
             notes: Vec::new(),
             histograms: Histograms::default(),

@@ -167,6 +167,9 @@ pub struct Trial {
     pub probe_usage: Usage,
     /// Which side was the limit.
     pub verdict: Verdict,
+    /// From when on nothing was answered any more; absent if answers came to the end.
+    #[serde(default)]
+    pub silence: Option<Silence>,
     /// How far each switch came.
     pub handshake: HandshakeOutcome,
     /// Remarks that a reader of the figures must know.
@@ -197,6 +200,10 @@ pub struct Counts {
     pub due: u64,
     /// Packet-ins that left.
     pub sent: u64,
+    /// Of the due, packets that neither left as packet-ins nor were handled by rules: their switch
+    /// had no connection, the controller did not read, or the probe did not get to them.
+    #[serde(default)]
+    pub unsent: u64,
     /// Of the due, packets that a rule of the controller sent out of a port and nothing sent to
     /// the controller; always 0 unless switches run their tables.
     #[serde(default)]
@@ -371,7 +378,7 @@ pub struct Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Saturated {
-    /// Neither: everything offered was sent on time and answered.
+    /// Neither: what was offered left and was answered.
     Neither,
     /// The controller: what was sent on time was not answered, or the controller's answers set
     /// the pace.
@@ -380,6 +387,25 @@ pub enum Saturated {
     Probe,
     /// Not enough was observed to say.
     Unknown,
+}
+
+/// A controller that stopped answering for good. Times are seconds since the first packet was due.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Silence {
+    /// When the last answer came.
+    pub last_answer_s: f64,
+    /// Until when none came: the end of the trial.
+    pub until_s: f64,
+    /// Packet-ins that left after the last one that was answered.
+    pub unanswered: u64,
+    /// When the first of those left.
+    pub sent_s: f64,
+    /// The switch that sent it, by its index.
+    pub switch: u32,
+    /// Its number among the packet-ins of that switch, from 0.
+    pub sequence: u64,
+    /// Its frame in words.
+    pub frame: String,
 }
 
 /// How far the switches came with their handshakes.
@@ -444,8 +470,12 @@ pub struct ThresholdOutcome {
     pub point: String,
     /// The value measured; absent if the metric has none.
     pub value: Option<f64>,
-    /// Whether it held. A metric without a value breaks its threshold.
+    /// Whether it held. A metric without a value breaks its threshold, and so does a percentile of
+    /// the round-trip time that more packet-ins are missing from than lie beyond it.
     pub held: bool,
+    /// What the value does not hold, if there is such.
+    #[serde(default)]
+    pub remark: Option<String>,
 }
 
 impl RunResult {
@@ -468,9 +498,16 @@ impl Counts {
         self.forwarded_by_rules + self.dropped_by_rules
     }
 
-    /// Packets that were due and neither left as packet-ins nor were handled by rules.
-    pub fn unsent(&self) -> u64 {
-        self.due.saturating_sub(self.sent).saturating_sub(self.handled_by_rules())
+    /// Packet-ins that had no answer when the trial ended, whether or not they left.
+    pub fn unanswered(&self) -> u64 {
+        self.lost + self.unsent
+    }
+
+    /// The share of the packet-ins due that had no answer when the trial ended, 0 to 1. Packets
+    /// that rules handled take no part; absent where there were no others.
+    pub fn unanswered_share(&self) -> Option<f64> {
+        let wanted = self.due.saturating_sub(self.handled_by_rules());
+        (wanted > 0).then(|| self.unanswered() as f64 / wanted as f64)
     }
 }
 

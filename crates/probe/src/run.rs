@@ -222,6 +222,7 @@ impl Runner<'_> {
 
     fn search(&mut self, mut search: LossFreeSearch) -> Result<(), RunError> {
         let switches = self.config.switches.count;
+        let mut stopped = false;
         while let Some(rate) = search.next_rate() {
             let before = self.point_at(switches, rate).trials.len();
             self.point(switches, rate)?;
@@ -230,6 +231,11 @@ impl Runner<'_> {
                 break;
             }
             let trials = self.point_at(switches, rate).trials.get(before..).unwrap_or_default();
+            // A controller that answers nothing any more was not too slow, at this rate or another.
+            if trials.iter().any(|trial| trial.silence.is_some()) {
+                stopped = true;
+                break;
+            }
             search.observe(rate, trials);
             if trials.iter().all(|trial| trial.handshake.ready == 0) {
                 break;
@@ -238,7 +244,16 @@ impl Runner<'_> {
         self.result.points.sort_by(|a, b| {
             a.rate_per_switch.partial_cmp(&b.rate_per_switch).unwrap_or(Ordering::Equal)
         });
-        self.result.search = Some(search.result(switches));
+        let mut found = search.result(switches);
+        if stopped {
+            found.loss_free_rate = None;
+            self.result.notes.push(
+                "The search ended when the controller stopped answering for good: no rate is named \
+                 loss-free, since none was the reason."
+                    .into(),
+            );
+        }
+        self.result.search = Some(found);
         Ok(())
     }
 

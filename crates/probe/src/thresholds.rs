@@ -81,18 +81,62 @@ impl Threshold {
     }
 
     /// Judges a point by the mean over its trials. The condition is broken if the mean breaks it,
-    /// and also if any trial has no value for the metric.
+    /// and also if any trial has no value for the metric, or if the metric passes over packet-ins
+    /// that would break it: what never left is lost to whoever waits for an answer, and what has no
+    /// answer has no round-trip time, however long.
     fn judge(&self, point: &Point) -> ThresholdOutcome {
         let values: Vec<f64> =
-            point.trials.iter().filter_map(|trial| self.metric.of(trial)).collect();
+            point.trials.iter().filter_map(|trial| self.metric.judged(trial)).collect();
         let value = statistics::mean(&values);
         let complete = values.len() == point.trials.len();
+        let absent = Absent::of(self.metric, point);
+        let bounds = matches!(
+            self.comparison,
+            Comparison::Less | Comparison::LessOrEqual | Comparison::Equal
+        );
+        let speaks = !bounds || absent.as_ref().is_none_or(|absent| !absent.decides);
         ThresholdOutcome {
             condition: self.text.clone(),
             point: point.label(),
             value,
-            held: complete && value.is_some_and(|value| self.holds(value)),
+            held: complete && speaks && value.is_some_and(|value| self.holds(value)),
+            remark: absent.map(|absent| absent.remark),
         }
+    }
+}
+
+/// What the value of a metric passes over.
+struct Absent {
+    remark: String,
+    /// Whether it is so much that an upper bound on the value says nothing.
+    decides: bool,
+}
+
+impl Absent {
+    fn of(metric: &Metric, point: &Point) -> Option<Self> {
+        let (mut unsent, mut due) = (0, 0);
+        let (mut missing, mut wanted) = (0, 0);
+        let mut tolerated = 0.0;
+        for trial in &point.trials {
+            unsent += trial.counts.unsent;
+            due += trial.counts.due;
+            if let Some(own) = metric.missing(trial) {
+                missing += own.missing;
+                wanted += own.wanted;
+                tolerated = own.tolerated;
+            }
+        }
+        if metric.counts_unsent() && unsent > 0 {
+            let remark = format!("with {unsent} of {due} due that never left");
+            return Some(Self { remark, decides: false });
+        }
+        let decides = missing as f64 > tolerated * wanted as f64;
+        let remark = match decides {
+            _ if missing == 0 => return None,
+            true => format!("{missing} of {wanted} have none, more than it may pass over"),
+            false => format!("{missing} of {wanted} have none"),
+        };
+        Some(Self { remark, decides })
     }
 }
 
@@ -267,7 +311,7 @@ mod tests {
 
     use super::*;
     use crate::metrics::tests::{point_of, trial};
-    use crate::outcome::Completion;
+    use crate::outcome::{Completion, Counts, Latency};
 
     fn parse(text: &str) -> Threshold {
         text.parse().expect("a condition")
@@ -400,6 +444,56 @@ mod tests {
 
         let outcome = evaluate(&[parse("lost == 0")], &point_of(vec![])).remove(0);
         assert_eq!((outcome.value, outcome.held), (None, false));
+    }
+
+    /// A controller that was gone for two of six seconds: all that left was answered.
+    fn controller_was_gone() -> Point {
+        let mut trial = trial();
+        trial.counts = Counts { due: 120, sent: 79, answered: 79, unsent: 41, ..trial.counts };
+        trial.rtt_from_due = Latency { samples: 79, p99_ns: 2_000_000, ..Latency::default() };
+        trial.rtt_from_sent = trial.rtt_from_due;
+        point_of(vec![trial])
+    }
+
+    #[test]
+    fn what_never_left_breaks_thresholds_on_loss_and_on_round_trip_times() {
+        let point = controller_was_gone();
+        for (condition, value, held) in [
+            ("loss == 0", 41.0 / 120.0, false),
+            ("loss < 50%", 41.0 / 120.0, true),
+            ("lost < 10", 41.0, false),
+            ("unsent == 0", 41.0, false),
+            ("unanswered <= 34.2%", 41.0 / 120.0, true),
+            ("rtt.p99 < 50ms", 0.002, false),
+            ("rtt.p50 < 50ms", 0.0, true),
+            ("rtt_from_sent.p99 < 50ms", 0.002, true),
+            ("rtt.p99 > 1ms", 0.002, true),
+        ] {
+            let outcome = evaluate(&[parse(condition)], &point).remove(0);
+            assert_eq!(outcome.held, held, "{condition}: {outcome:?}");
+            let measured = outcome.value.expect("a value");
+            assert!((measured - value).abs() < 1e-9, "{condition}: {measured}");
+        }
+        let remark = |condition| evaluate(&[parse(condition)], &point).remove(0).remark;
+        assert_eq!(remark("loss == 0").as_deref(), Some("with 41 of 120 due that never left"));
+        let missing = "41 of 120 have none, more than it may pass over";
+        assert_eq!(remark("rtt.p99 < 50ms").as_deref(), Some(missing));
+        assert_eq!(remark("rtt.p50 < 50ms").as_deref(), Some("41 of 120 have none"));
+        assert_eq!(remark("rtt_from_sent.p99 < 50ms"), None);
+    }
+
+    #[test]
+    fn a_percentile_may_pass_over_what_lies_beyond_it() {
+        let mut trial = trial();
+        trial.counts = Counts { due: 1000, sent: 1000, answered: 990, lost: 10, ..trial.counts };
+        trial.rtt_from_due = Latency { samples: 990, ..Latency::default() };
+        let point = point_of(vec![trial]);
+        for (condition, held) in
+            [("rtt.p99 < 1s", true), ("rtt.p999 < 1s", false), ("rtt.max < 1s", false)]
+        {
+            let outcome = evaluate(&[parse(condition)], &point).remove(0);
+            assert_eq!(outcome.held, held, "{condition}: {outcome:?}");
+        }
     }
 
     proptest! {

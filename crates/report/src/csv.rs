@@ -67,13 +67,18 @@ pub(crate) fn per_second(writer: &mut dyn Write, result: &RunResult) -> io::Resu
                 Row(number, point),
                 trial.repetition,
                 u8::from(measured),
-                Cell(series.sent_per_s.get(second)),
-                Cell(series.received_per_s.get(second)),
-                Cell(series.rules_per_s.get(second)),
+                in_second(&series.sent_per_s, second),
+                in_second(&series.received_per_s, second),
+                in_second(&series.rules_per_s, second),
             )?;
         }
         Ok(())
     })
+}
+
+/// What happened in a second. A list may end before the others: nothing happened after it.
+fn in_second(values: &[u64], second: usize) -> u64 {
+    values.get(second).copied().unwrap_or(0)
 }
 
 /// One row per point, trial and sample.
@@ -111,14 +116,14 @@ pub(crate) fn per_switch(writer: &mut dyn Write, result: &RunResult) -> io::Resu
         writer,
         "{POINT},trial,switch,id,due,sent,answered,late,lost,duplicated,unmatched,rules_installed,\
          disconnects,malformed,sent_rate_per_s,received_rate_per_s,rtt_mean_s,rtt_max_s,forwarded_by_rules,\
-         dropped_by_rules"
+         dropped_by_rules,unsent"
     )?;
     each_trial(result, |number, point, trial| {
         for switch in &trial.per_switch {
             let counts = &switch.counts;
             writeln!(
                 writer,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 Row(number, point),
                 trial.repetition,
                 switch.index,
@@ -139,6 +144,7 @@ pub(crate) fn per_switch(writer: &mut dyn Write, result: &RunResult) -> io::Resu
                 Cell(switch.rtt_max_ns.map(|ns| ns as f64 / 1e9)),
                 counts.forwarded_by_rules,
                 counts.dropped_by_rules,
+                counts.unsent,
             )?;
         }
         Ok(())

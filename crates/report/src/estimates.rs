@@ -19,6 +19,14 @@ pub(crate) enum Kind {
     Unread,
 }
 
+/// Share of packet-ins without which a mean still speaks for all.
+const NOTABLE: f64 = 0.01;
+/// What marks a statistic that is unbounded over all packet-ins.
+pub(crate) const UNBOUNDED: &str = "†";
+/// What the mark means.
+pub(crate) const UNBOUNDED_MEANS: &str = "† of those answered only: more packet-ins have no answer, or never left, than lie beyond \
+     this percentile (of a mean, more than 1 %)";
+
 /// Which statistic of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Statistic {
@@ -71,6 +79,30 @@ impl Kind {
         usable(point).map(|trial| self.of(trial).samples).sum()
     }
 
+    /// Packet-ins over all trials of a point that these times do not hold, although they should: of
+    /// those due for times from due and the delay behind the schedule, of those sent for times from
+    /// sent.
+    pub(crate) fn missing(self, point: &Point) -> u64 {
+        let missing = |trial: &Trial| {
+            let counts = &trial.counts;
+            let all = match self {
+                Self::FromDue | Self::Lag => counts.due.saturating_sub(counts.handled_by_rules()),
+                Self::FromSent => counts.sent,
+                Self::Unread => return 0,
+            };
+            all.saturating_sub(self.of(trial).samples)
+        };
+        usable(point).map(missing).sum()
+    }
+
+    /// Whether more is missing than lies beyond a quantile, so that it says nothing about all that
+    /// should be there.
+    pub(crate) fn is_unbounded(self, point: &Point, statistic: Statistic) -> bool {
+        let (missing, samples) = (self.missing(point) as f64, self.samples(point) as f64);
+        let beyond = 1.0 - statistic.quantile.unwrap_or(1.0 - NOTABLE);
+        samples > 0.0 && missing > beyond * (missing + samples)
+    }
+
     /// A statistic in seconds, over the trials of a point that have samples.
     pub(crate) fn estimate(self, point: &Point, statistic: Statistic) -> Option<Estimate> {
         let with_samples = usable(point).map(|t| self.of(t)).filter(|l| l.samples > 0);
@@ -93,11 +125,14 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
 /// Rates and load of a point, in the order of reports. What does not apply is left out.
 pub(crate) fn rates(point: &Point) -> Vec<(&'static str, &Estimate, Unit)> {
     let rules = metric(point, "rules_rate").is_some_and(|rules| rules.max > 0.0);
+    // Loss is a share of what left.
+    let unsent = metric(point, "unsent").is_some_and(|unsent| unsent.max > 0.0);
     let rows = [
         ("offered", "offered_rate", Unit::PerSecond, point.offered_rate.is_some()),
         ("sent", "sent_rate", Unit::PerSecond, true),
         ("received", "received_rate", Unit::PerSecond, true),
         ("loss", "loss", Unit::Fraction, true),
+        ("unanswered", "unanswered", Unit::Fraction, unsent),
         ("rules installed", "rules_rate", Unit::PerSecond, rules),
         ("outstanding, most", "outstanding.max", Unit::Count, true),
         ("fairness over switches", "fairness", Unit::Index, point.switches > 1),
@@ -115,11 +150,12 @@ pub(crate) fn rates(point: &Point) -> Vec<(&'static str, &Estimate, Unit)> {
 /// Counts of a point over its trials, in the order of reports. Rare things that did not happen are
 /// left out.
 pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
-    const ALWAYS: usize = 7;
+    const ALWAYS: usize = 8;
     let total = |of: fn(&Counts) -> u64| point.trials.iter().map(|t| of(&t.counts)).sum::<u64>();
     let rows = [
         ("due", total(|c| c.due)),
         ("sent", total(|c| c.sent)),
+        ("unsent", total(|c| c.unsent)),
         ("answered", total(|c| c.answered)),
         ("late", total(|c| c.late)),
         ("lost", total(|c| c.lost)),
@@ -139,6 +175,15 @@ pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
     ];
     let rows = rows.into_iter().enumerate();
     rows.filter(|(place, row)| *place < ALWAYS || row.1 > 0).map(|(_, row)| row).collect()
+}
+
+/// The mark of a statistic of the round-trip time from due, if it needs one.
+pub(crate) fn mark(point: &Point, name: &str) -> &'static str {
+    let statistic = STATISTICS.into_iter().find(|statistic| statistic.name == name);
+    match statistic.is_some_and(|statistic| Kind::FromDue.is_unbounded(point, statistic)) {
+        true => UNBOUNDED,
+        false => "",
+    }
 }
 
 /// A metric of the summary.

@@ -71,7 +71,7 @@ impl PointVerdict {
     }
 }
 
-const NEITHER: &str = "what was offered was sent on time and answered";
+const NEITHER: &str = "what was offered left and was answered";
 const PROBE: &str = "such figures say nothing about the controller";
 
 /// The verdict of a run in words.

@@ -38,6 +38,8 @@ pub struct Sending<E: Encode> {
     reader: OutboxReader<E::Item>,
     encode: E,
     buffer: BytesMut,
+    /// What the outbox was told last: whether the peer takes no more.
+    is_full: bool,
 }
 
 impl<E: Encode> Sending<E> {
@@ -47,7 +49,7 @@ impl<E: Encode> Sending<E> {
         reader: OutboxReader<E::Item>,
         encode: E,
     ) -> Self {
-        Self { stream, reader, encode, buffer: BytesMut::new() }
+        Self { stream, reader, encode, buffer: BytesMut::new(), is_full: false }
     }
 
     /// Sends what is possible; ready when the stream has ended.
@@ -63,7 +65,12 @@ impl<E: Encode> Sending<E> {
     /// Ready with the status that ends the stream.
     fn try_poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Status, Gone>> {
         loop {
-            ready!(self.poll_room(context)?);
+            let room = self.poll_room(context);
+            if room.is_pending() != self.is_full {
+                self.is_full = room.is_pending();
+                self.reader.set_full(self.is_full);
+            }
+            ready!(room?);
             let ended = self.fill(context);
             if !self.buffer.is_empty()
                 && let Some(stream) = &mut self.stream

@@ -289,6 +289,12 @@ impl DeviceHandle {
         self.packet_in_path().receivers.first().map_or(0, |receiver| receiver.outbox.waiting())
     }
 
+    /// Whether packet-ins wait that the stream refused: the controller has not read what was sent
+    /// before, so that neither HTTP/2 nor the socket takes more.
+    pub fn refuses(&self) -> bool {
+        self.packet_in_path().receivers.first().is_some_and(|receiver| receiver.outbox.refuses())
+    }
+
     /// Hands in what the data plane learned; see [`Device::digest`].
     pub fn digest(&self, digest: DigestId, data: Data) {
         self.change(|device, effects| device.digest(digest, data, clock::now(), effects));

@@ -60,7 +60,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     notes.extend(null.as_ref().and_then(|_| null::note(&resolved.config)));
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let result = measure(&resolved, notes, ports, interrupt.clone())?;
-    Ok(verdict(&result, interrupt.load(Ordering::Relaxed)))
+    let allow_missing = resolved.config.timing.allow_missing;
+    Ok(verdict(&result, interrupt.load(Ordering::Relaxed), allow_missing))
 }
 
 /// Emulates the switches until told to end.
@@ -151,10 +152,10 @@ fn terminal_width() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// 1 if a threshold broke or nothing could be measured, 3 if that is since the controller could not
-/// be reached, 130 if the user ended the run and what was measured until then broke no threshold,
-/// else 0.
-fn verdict(result: &RunResult, interrupted: bool) -> ExitCode {
+/// 1 if a threshold broke or could not be judged, or nothing could be measured, 3 if that is since
+/// the controller could not be reached, 130 if the user ended the run and what was measured until
+/// then broke no threshold, else 0. A part speaks for the whole only where switches may be missing.
+fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> ExitCode {
     let broken = |threshold: &ThresholdOutcome| !threshold.held;
     // What an interrupt kept from being measured says nothing against the controller.
     let measured = |threshold: &ThresholdOutcome| threshold.value.is_some() || !interrupted;
@@ -168,6 +169,9 @@ fn verdict(result: &RunResult, interrupted: bool) -> ExitCode {
             ExitCode::from(OUT_OF_REACH)
         }
         Completion::Failed { .. } => ExitCode::from(1),
+        Completion::Partial { .. } if !result.thresholds.is_empty() && !allow_missing => {
+            ExitCode::from(1)
+        }
         Completion::Partial { .. } | Completion::Complete => ExitCode::SUCCESS,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -101,6 +101,14 @@ impl Planimeter {
         self.wait()
     }
 
+    /// Stops it for a while, as a host does that has no time for it.
+    pub(crate) fn pause(&mut self, length: Duration) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(pid, Signal::STOP).expect("the process is ours");
+        std::thread::sleep(length);
+        kill_process(pid, Signal::CONT).expect("the process is ours");
+    }
+
     pub(crate) fn wait(mut self) -> Ended {
         let mut status = None;
         poll("the command ends", || {
@@ -145,6 +153,19 @@ impl Controller {
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
+}
+
+/// Established connections that somebody has to an address of this host (proc(5), `net/tcp`).
+pub(crate) fn connections_of(address: &str) -> usize {
+    let SocketAddr::V4(address) = address.parse().expect("an address") else { return 0 };
+    let ip = u32::from_ne_bytes(address.ip().octets());
+    let remote = format!("{ip:08X}:{:04X}", address.port());
+    let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    let is_one = |line: &&str| {
+        let mut words = line.split_whitespace().skip(2);
+        words.next() == Some(remote.as_str()) && words.next() == Some("01")
+    };
+    table.lines().filter(is_one).count()
 }
 
 /// What a run directory holds.

@@ -186,6 +186,61 @@ fn ctrl_c_before_the_measured_part_breaks_no_threshold() {
     }
 }
 
+/// Two switches with 100 packet-ins per second each, for so many seconds.
+fn long(controller: &Controller, output: &Path, seconds: u32) -> Vec<String> {
+    let duration = format!("{seconds}s");
+    let mut arguments = short(controller, output);
+    let measure = arguments.iter().position(|word| word == "300ms").expect("the duration");
+    arguments[measure] = duration;
+    arguments
+}
+
+/// What was due is what the schedule holds, and all of it is accounted for.
+fn assert_accounted(counts: &serde_json::Value, due: u64) {
+    let count = |name: &str| counts[name].as_u64().expect(name);
+    assert_eq!(count("due"), due, "{counts}");
+    assert_eq!(count("due"), count("answered") + count("lost") + count("unsent"), "{counts}");
+}
+
+#[test]
+fn a_pause_of_the_probe_costs_no_packet_in() {
+    let (controller, scratch) = (Controller::start(), scratch());
+    let directory = scratch.path().join("run");
+    let mut arguments = long(&controller, &directory, 2);
+    arguments.extend(["-t", "loss == 0", "-t", "unsent == 0"].map(str::to_owned));
+    let mut run = Planimeter::start(&arguments);
+    run.wait_until(|| command::connections_of(controller.address()) == 2);
+    // Wherever the pause falls, and although it lasts beyond window and drain, nothing is forgotten.
+    std::thread::sleep(Duration::from_millis(1_500));
+    run.pause(Duration::from_secs(4));
+    let ended = run.wait();
+    let counts = command::result(&directory)["points"][0]["trials"][0]["counts"].clone();
+    assert_accounted(&counts, 400);
+    assert_eq!(counts["answered"], 400, "{ended:?}");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
+fn a_run_whose_controller_was_killed_does_not_pass() {
+    let (controller, scratch) = (Controller::start(), scratch());
+    let directory = scratch.path().join("run");
+    let mut arguments = long(&controller, &directory, 4);
+    arguments.extend(["-t", "loss < 1%", "-t", "rtt.p99 < 3600s"].map(str::to_owned));
+    let mut run = Planimeter::start(&arguments);
+    run.wait_until(|| command::connections_of(controller.address()) == 2);
+    std::thread::sleep(Duration::from_millis(1_000));
+    drop(controller);
+    let ended = run.wait();
+    let trial = command::result(&directory)["points"][0]["trials"][0].clone();
+    assert_accounted(&trial["counts"], 800);
+    let unsent = trial["counts"]["unsent"].as_u64().expect("a count");
+    assert!(unsent > 0, "{ended:?}");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let told = format!("{unsent} of 800 due that never left");
+    assert!(ended.stdout.contains(&told), "{ended:?}");
+    assert!(ended.stdout.contains("had no connection to leave by"), "{ended:?}");
+}
+
 /// The table is printed, what cannot be written is named, and the status is 1.
 fn assert_disk_full(ended: &command::Ended, directory: &Path) {
     assert_eq!(ended.code, Some(1), "{ended:?}");

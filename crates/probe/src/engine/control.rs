@@ -1,6 +1,6 @@
 //! What the conductor of a trial and its engine threads tell each other while it runs.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Reads the monotonic clock as nanoseconds since the trial was set up.
@@ -149,6 +149,20 @@ pub(crate) struct Orders {
     settle: AtomicBool,
     traffic_start: AtomicU64,
     stop: AtomicBool,
+    /// Engine threads that have nothing more to wait for.
+    satisfied: AtomicUsize,
+    /// An engine thread has ended.
+    ended: AtomicBool,
+}
+
+/// What an engine thread holds as long as it runs, so that nobody waits for one that failed.
+#[derive(Debug)]
+pub(crate) struct Running(std::sync::Arc<Orders>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.ended.store(true, Ordering::Release);
+    }
 }
 
 impl Orders {
@@ -158,7 +172,28 @@ impl Orders {
             settle: AtomicBool::new(false),
             traffic_start: AtomicU64::new(UNDECIDED),
             stop: AtomicBool::new(false),
+            satisfied: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
         }
+    }
+
+    /// To be held by an engine thread as long as it runs.
+    pub(crate) fn running(self: &std::sync::Arc<Self>) -> Running {
+        Running(self.clone())
+    }
+
+    /// An engine thread says whether it has nothing more to wait for; `before` is what it said last.
+    pub(crate) fn satisfied(&self, before: &mut bool, now: bool) {
+        match (std::mem::replace(before, now), now) {
+            (false, true) => self.satisfied.fetch_add(1, Ordering::AcqRel),
+            (true, false) => self.satisfied.fetch_sub(1, Ordering::AcqRel),
+            _ => return,
+        };
+    }
+
+    /// Whether none of so many engine threads has anything more to wait for, or one has ended.
+    pub(crate) fn are_satisfied(&self, threads: usize) -> bool {
+        self.satisfied.load(Ordering::Acquire) >= threads || self.ended.load(Ordering::Acquire)
     }
 
     /// Lets hosts announce themselves.

@@ -5,6 +5,7 @@
 //! belongs to them, keeps its own books and hands them over at the end.
 
 pub(crate) mod control;
+pub(crate) mod ending;
 pub(crate) mod mailbox;
 pub(crate) mod openflow;
 pub(crate) mod p4runtime;
@@ -19,6 +20,7 @@ use crate::topology::Topology;
 use crate::traffic::{FramePlan, FrameSource, Hosts, RunKey};
 
 pub(crate) use control::{Live, Orders, nanos};
+use ending::Ending;
 pub(crate) use recorder::Recorder;
 use recorder::SwitchRecord;
 
@@ -65,6 +67,11 @@ impl TrialPlan {
         let timing = &self.config.timing;
         let from = nanos(timing.warmup);
         Window { from, to: from.saturating_add(nanos(timing.measure)) }
+    }
+
+    /// When there is nothing more to wait for, for one engine thread.
+    pub(crate) fn ending(&self) -> Ending {
+        Ending::new(self.window().to, nanos(self.config.timing.drain))
     }
 
     /// Nanoseconds from the beginning of the time to settle until hosts announce themselves.

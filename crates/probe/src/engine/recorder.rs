@@ -2,11 +2,17 @@
 //!
 //! Times are nanoseconds since the start of traffic.
 
-use crate::ledger::{Answer, SwitchLedger, Tally};
+use crate::ledger::{Answer, Hindrance, SwitchLedger, Tally};
 use crate::outcome::Counts;
 
 /// Beyond so many switches in a trial, values over time are kept in sum only.
 pub(crate) const DETAIL_LIMIT: u32 = 1_000;
+
+/// From so many nanoseconds on a spell without a look is an absence: a host that is merely busy
+/// gives every thread a turn sooner.
+pub(crate) const ABSENCE: u64 = 100_000_000;
+/// By how many nanoseconds a thread may wake late and still count as one that listened.
+const LATE_WAKE: u64 = 1_000_000;
 
 /// One switch's books.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +44,7 @@ pub(crate) struct Recorder {
     /// First answers, and packet-ins left, that were not yet published to watchers.
     unpublished: (u64, u64),
     closed_at: Option<u64>,
+    absent: u64,
 }
 
 impl Recorder {
@@ -57,20 +64,56 @@ impl Recorder {
             sample_every: sample_every.max(1),
             unpublished: (0, 0),
             closed_at: None,
+            absent: 0,
         }
     }
 
+    /// Notes that a packet-in is due, whether or not it can leave.
     pub(crate) fn due(&mut self, switch: usize, at: u64) {
         self.switches[switch].ledger.due(&self.tally, at);
+    }
+
+    /// Notes that a packet-in is due, which waits until it can be issued.
+    pub(crate) fn due_and_waits(&mut self, switch: usize, at: u64) {
+        let ledger = &mut self.switches[switch].ledger;
+        ledger.due(&self.tally, at);
+        ledger.wait(&mut self.tally, at);
+    }
+
+    /// Notes that a packet-in is due at a switch that has no connection.
+    pub(crate) fn due_in_vain(&mut self, switch: usize, at: u64) {
+        let ledger = &mut self.switches[switch].ledger;
+        ledger.due(&self.tally, at);
+        ledger.withhold(&self.tally, at, Hindrance::NoConnection);
+    }
+
+    /// Issues the packet-in that waits longest at a switch: its due time and sequence number.
+    pub(crate) fn issue_waiting(&mut self, switch: usize) -> Option<(u64, u64)> {
+        self.switches[switch].ledger.issue_waiting(&mut self.tally)
     }
 
     pub(crate) fn issue(&mut self, switch: usize, due: u64) -> u64 {
         self.switches[switch].ledger.issue(&mut self.tally, due)
     }
 
-    pub(crate) fn left(&mut self, switch: usize, sequence: u64, at: u64, held_back: bool) {
+    /// Packet-ins of a switch that are due and not issued.
+    pub(crate) fn waiting(&self, switch: usize) -> usize {
+        self.switches[switch].ledger.waiting()
+    }
+
+    /// Notes that the connection of a switch took no more.
+    pub(crate) fn refuse(&mut self, switch: usize) {
+        self.switches[switch].ledger.refuse();
+    }
+
+    /// Notes that the connection of a switch ended.
+    pub(crate) fn cut_off(&mut self, switch: usize) {
+        self.switches[switch].ledger.cut_off(&mut self.tally);
+    }
+
+    pub(crate) fn left(&mut self, switch: usize, sequence: u64, at: u64) {
         let record = &mut self.switches[switch];
-        record.ledger.left(&mut self.tally, sequence, at, held_back);
+        record.ledger.left(&mut self.tally, sequence, at);
         *slot(&mut self.sums.sent_per_s, second(at)) += 1;
         if self.detailed {
             *slot(&mut record.sent_per_s, second(at)) += 1;
@@ -102,17 +145,39 @@ impl Recorder {
 
     /// Notes a spell in which the thread did not look at its sockets.
     pub(crate) fn did_not_look(&mut self, from: u64, to: u64) {
-        if self.tally.window().contains(to) {
-            let length = to.saturating_sub(from);
-            self.tally.read_delay(length, length);
+        let length = to.saturating_sub(from);
+        if length >= ABSENCE && to > self.tally.window().from {
+            self.absent = self.absent.max(length);
+        }
+        let inside = self.inside(from, to);
+        if inside > 0 {
+            self.tally.read_delay(length, inside);
         }
     }
 
-    /// Notes a spell in which whatever arrived would have woken the thread.
-    pub(crate) fn listened(&mut self, from: u64, to: u64) {
-        if self.tally.window().contains(to) {
-            self.tally.read_delay(0, to.saturating_sub(from));
+    /// Notes a spell in which whatever arrived would have woken the thread, until `until` at the
+    /// latest: what it slept beyond that it was away.
+    pub(crate) fn listened(&mut self, from: u64, until: u64, to: u64) {
+        let awake = to.min(until.saturating_add(LATE_WAKE));
+        let inside = self.inside(from, awake);
+        if inside > 0 {
+            self.tally.read_delay(0, inside);
         }
+        if to > awake {
+            self.did_not_look(awake, to);
+        }
+    }
+
+    /// How much of a spell lies in the window.
+    fn inside(&self, from: u64, to: u64) -> u64 {
+        let window = self.tally.window();
+        to.min(window.to).saturating_sub(from.max(window.from))
+    }
+
+    /// The longest spell of at least [`ABSENCE`] since the window began in which the thread did
+    /// nothing, 0 if there was none.
+    pub(crate) fn absent(&self) -> u64 {
+        self.absent
     }
 
     pub(crate) fn abandon(&mut self, switch: usize, sequence: u64) {
@@ -126,8 +191,7 @@ impl Recorder {
 
     /// Counts packet-ins of a flood.
     pub(crate) fn flood_left(&mut self, switch: usize, count: u64, at: u64) {
-        let counted = self.tally.window().contains(at);
-        self.switches[switch].ledger.flood_left(count, counted);
+        self.switches[switch].ledger.flood_left(&mut self.tally, count, at);
         *slot(&mut self.sums.sent_per_s, second(at)) += count;
         if self.detailed {
             *slot(&mut self.switches[switch].sent_per_s, second(at)) += saturate(count);
@@ -137,8 +201,7 @@ impl Recorder {
 
     /// Counts answers to a flood.
     pub(crate) fn flood_answered(&mut self, switch: usize, count: u64, at: u64) {
-        let counted = self.tally.window().contains(at);
-        self.switches[switch].ledger.flood_answered(count, counted);
+        self.switches[switch].ledger.flood_answered(&mut self.tally, count, at);
         *slot(&mut self.sums.received_per_s, second(at)) += count;
         if self.detailed {
             *slot(&mut self.switches[switch].received_per_s, second(at)) += saturate(count);
@@ -171,9 +234,13 @@ impl Recorder {
         self.switches[switch].ledger.counts_mut()
     }
 
-    /// Closes the books: the thread does nothing more from this moment on.
+    /// Closes the books: the thread does nothing more from this moment on. What is due until then
+    /// and was not taken from the schedule has to be noted before.
     pub(crate) fn close(&mut self, at: u64) {
         self.sample(at);
+        for record in &mut self.switches {
+            record.ledger.close(&mut self.tally);
+        }
         self.closed_at = Some(at);
     }
 
@@ -248,9 +315,9 @@ mod tests {
     fn values_over_time_fall_into_their_second_and_switch() {
         let mut recorder = recorder();
         let first = recorder.issue(0, 0);
-        recorder.left(0, first, 10, false);
+        recorder.left(0, first, 10);
         let second = recorder.issue(1, 2 * SECOND);
-        recorder.left(1, second, 2 * SECOND, false);
+        recorder.left(1, second, 2 * SECOND);
         recorder.answer(0, first, 2 * SECOND + 1);
         assert_eq!(recorder.sums.sent_per_s, [1, 0, 1]);
         assert_eq!(recorder.sums.received_per_s, [0, 0, 1]);
@@ -265,7 +332,7 @@ mod tests {
         let mut recorder = recorder();
         recorder.sample(0);
         let sequence = recorder.issue(0, 1);
-        recorder.left(0, sequence, 1, false);
+        recorder.left(0, sequence, 1);
         recorder.sample(SECOND + 1);
         assert_eq!(recorder.sums.outstanding, [0, 1, 1]);
         assert_eq!(recorder.switches[0].outstanding, [0, 1, 1]);
@@ -277,12 +344,27 @@ mod tests {
         let mut recorder = recorder();
         recorder.did_not_look(SECOND / 2, SECOND - 1);
         recorder.did_not_look(SECOND, SECOND + 1_000_000);
-        recorder.listened(SECOND + 1_000_000, SECOND + 4_000_000);
+        recorder.listened(SECOND + 1_000_000, SECOND + 4_000_000, SECOND + 4_000_000);
         let delays = &recorder.tally.histograms.read_delay;
         // The first one lies before the window.
         assert!(delays.max() < 1_010_000, "{}", delays.max());
         assert_eq!(delays.value_at_quantile(0.7), 1);
         assert!(delays.value_at_quantile(0.8) > 990_000);
+    }
+
+    #[test]
+    fn a_pause_while_asleep_is_time_in_which_nobody_listened() {
+        let mut recorder = recorder();
+        // It was to sleep for 20 ms and slept until after the window.
+        let until = 2 * SECOND + 20_000_000;
+        recorder.listened(2 * SECOND, until, 4 * SECOND);
+        let expected = 2 * SECOND - 20_000_000 - LATE_WAKE;
+        assert_eq!(recorder.absent(), expected);
+        let delays = &recorder.tally.histograms.read_delay;
+        assert_eq!(delays.value_at_quantile(0.01), 1);
+        assert!(delays.value_at_quantile(0.5).abs_diff(expected) < expected / 500);
+        recorder.listened(SECOND, SECOND + 20_000_000, SECOND + 20_500_000);
+        assert_eq!(recorder.absent(), expected);
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod knee;
 
 use crate::metrics::Metric;
 use crate::outcome::{Saturated, SearchOutcome, Trial};
-use crate::trial::verdict::{NOTABLE, piled_up};
+use crate::trial::limit::{NOTABLE, piled_up};
 pub use knee::{Knee, KneeRates, knee};
 use knee::{most, powers};
 
@@ -45,7 +45,7 @@ pub struct Observation {
     pub offered_rate: f64,
     /// Packet-ins answered per second, all switches together.
     pub received_rate: f64,
-    /// Share of the packet-ins sent that had no answer, 0 to 1; absent if none was sent.
+    /// Share of the packet-ins due that had no answer, 0 to 1; absent if none was due.
     pub loss: Option<f64>,
     /// Mean round-trip time in seconds; absent without samples.
     pub rtt_mean: Option<f64>,
@@ -65,7 +65,7 @@ impl Observation {
         Self {
             offered_rate: trial.rates.offered,
             received_rate: trial.rates.received,
-            loss: metric("loss"),
+            loss: metric("unanswered"),
             rtt_mean: metric("rtt.mean"),
             // What was lost is outstanding for ever and has its own tolerance.
             falling_behind: pile.saturating_sub(counts.lost) as f64 > NOTABLE * counts.sent as f64,

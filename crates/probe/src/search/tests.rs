@@ -90,7 +90,9 @@ fn a_trial_is_observed_by_its_metrics() {
     trial.rates.offered = 1000.0;
     trial.rates.received = 900.0;
     trial.rates.loss = 0.1;
+    trial.counts.due = 1000;
     trial.counts.sent = 1000;
+    trial.counts.lost = 100;
     trial.rtt_from_due.samples = 900;
     trial.rtt_from_due.mean_ns = 2e6;
     trial.verdict.saturated = Saturated::Probe;
@@ -122,6 +124,7 @@ fn a_controller_that_queues_is_not_loss_free_beyond_its_capacity() {
     let mut trial = crate::metrics::tests::trial();
     while let Some(rate) = search.next_rate() {
         let served = f64::min(rate, capacity);
+        trial.counts.due = rate as u64;
         trial.counts.sent = rate as u64;
         trial.counts.answered = rate as u64;
         trial.rates = crate::outcome::Rates {

@@ -7,6 +7,7 @@
 
 mod addresses;
 mod checksum;
+mod describe;
 mod discovery;
 mod error;
 mod frames;
@@ -15,6 +16,7 @@ mod id;
 mod replay;
 
 pub use addresses::MacAddress;
+pub(crate) use describe::describe;
 pub use discovery::is_discovery;
 pub use error::{FrameError, HostsError};
 pub use frames::{FramePlan, FrameSource, MAX_FRAME_BYTES, RFC8456_FRAME_BYTES, check_frame_bytes};

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::verdict::{
-    Answers, Evidence, LAG_LIMIT_NS, in_words, own_percentiles, verdict, why_zero,
-};
+use super::limit::{Evidence, LAG_LIMIT_NS, in_words, own_percentiles, verdict};
+use super::silence::silence;
+use super::verdict::{Answers, why_zero};
 use super::{TrialSetting, remarks};
 use crate::config::{Config, Protocol};
 use crate::engine::recorder::{DETAIL_LIMIT, SwitchRecord};
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
-use crate::ledger::Window;
+use crate::ledger::{Hindered, Window};
 use crate::outcome::{
     Completion, Counts, HandshakeOutcome, Histograms, Latency, Rates, Series, SwitchOutcome, Trial,
     Usage,
@@ -35,6 +35,11 @@ impl UsageSeries {
         self.at.push(at);
         self.controller.push(controller);
         self.own.push(own);
+    }
+
+    /// The controller's CPU before the first packet-in, in percent of a core.
+    pub(super) fn controller_before_traffic(&self) -> Option<f64> {
+        self.controller.first().copied().flatten().map(|sample| sample.cpu_percent)
     }
 
     /// Whether the controller was looked for and never found.
@@ -66,6 +71,8 @@ pub(super) fn trial(
     let closed_at = books.iter().filter_map(|(recorder, _)| recorder.closed_at()).min();
     let window = measured(plan.window(), closed_at);
     let seconds = (window.to.saturating_sub(window.from)) as f64 / 1e9;
+    let silence = silence(plan, &books);
+    let absent = books.iter().map(|(recorder, _)| recorder.absent()).max().unwrap_or(0);
     let mut histograms = Histograms::default();
     let mut series = series(plan, window, &usage);
     let mut records: Vec<SwitchRecord> = Vec::new();
@@ -80,8 +87,15 @@ pub(super) fn trial(
         handshakes.extend(shakes);
     }
     records.sort_by_key(|record| record.index);
+    fill_seconds(&mut series, &mut records, closed_at);
     let answers_in_window = records.iter().map(|record| record.ledger.answers_in_window()).sum();
-    let held_back = records.iter().map(|record| record.ledger.held_back()).sum();
+    let mut hindered = Hindered::default();
+    for record in &records {
+        let own = record.ledger.hindered();
+        hindered.held_back += own.held_back;
+        hindered.refused += own.refused;
+        hindered.cut_off += own.cut_off;
+    }
     let total_answered: u64 = records.iter().map(|record| record.ledger.total_answered()).sum();
     let mut counts = Counts::default();
     let per_switch: Vec<SwitchOutcome> = records
@@ -92,11 +106,6 @@ pub(super) fn trial(
             outcome
         })
         .collect();
-    let cut_off = per_switch
-        .iter()
-        .filter(|switch| switch.counts.disconnects > 0)
-        .map(|switch| switch.counts.unsent())
-        .sum();
     let met = handshakes.iter().any(|handshake| handshake.rank > 0);
     let mut handshake = handshake_outcome(plan, &handshakes, ready_after_s);
     // A trial that was cut short before its window says nothing about a zero.
@@ -113,6 +122,7 @@ pub(super) fn trial(
             )
         })
         .flatten();
+    let rtt_from_due = Latency::of(&histograms.rtt_from_due);
     let send_lag = Latency::of(&histograms.send_lag);
     let read_delay = Latency::of(&histograms.read_delay);
     let rtt_from_sent = Latency::of(&histograms.rtt_from_sent);
@@ -121,15 +131,19 @@ pub(super) fn trial(
     let verdict = verdict(&Evidence {
         mode: plan.config.traffic.mode,
         counts: &counts,
-        held_back,
-        cut_off,
+        hindered,
         send_lag: &send_lag,
         read_delay: &read_delay,
+        rtt_from_due: &rtt_from_due,
         rtt_from_sent: &rtt_from_sent,
         answers_in_window,
         outstanding: series.outstanding_at_edges(),
         probe_cpu_percent: probe_usage.cpu_percent,
         threads: plan.threads,
+        controller_cpu_percent: controller_usage.map(|usage| usage.cpu_percent),
+        window: window.to.saturating_sub(window.from),
+        absent,
+        silence: silence.as_ref(),
     });
     Trial {
         repetition: setting.repetition,
@@ -137,7 +151,7 @@ pub(super) fn trial(
         completion,
         measured_s: seconds,
         rates: rates(&counts, answers_in_window, seconds),
-        rtt_from_due: Latency::of(&histograms.rtt_from_due),
+        rtt_from_due,
         rtt_from_sent,
         send_lag,
         read_delay,
@@ -147,11 +161,12 @@ pub(super) fn trial(
         controller_usage,
         probe_usage,
         verdict,
+        silence,
         handshake,
         notes: [
             remarks::of_handshakes(&handshakes),
             remarks::of_answers(&counts),
-            notes(plan, &counts, held_back, &send_lag, &read_delay, &rtt_from_sent),
+            notes(plan, &counts, hindered, &send_lag, &read_delay, &rtt_from_sent),
         ]
         .concat(),
         counts,
@@ -163,6 +178,26 @@ pub(super) fn trial(
 fn measured(window: Window, closed_at: Option<u64>) -> Window {
     let reached = closed_at.unwrap_or(window.from).max(window.from);
     Window { from: window.from, to: window.to.min(reached) }
+}
+
+/// Makes all values of seconds equally long: a second in which nothing came has 0, also after the
+/// last in which something did. A second that the trial did not see to its end counts only where
+/// something happened in it.
+fn fill_seconds(series: &mut Series, records: &mut [SwitchRecord], closed_at: Option<u64>) {
+    let whole = (closed_at.unwrap_or(0) / 1_000_000_000) as usize;
+    let Series { sent_per_s, received_per_s, rules_per_s, .. } = series;
+    let seconds = [&*sent_per_s, received_per_s, rules_per_s].map(Vec::len);
+    let seconds = seconds.into_iter().max().unwrap_or(0).max(whole);
+    for values in [sent_per_s, received_per_s, rules_per_s] {
+        values.resize(seconds, 0);
+    }
+    for record in records {
+        // Left out where there are too many switches.
+        if !(record.sent_per_s.is_empty() && record.received_per_s.is_empty()) {
+            record.sent_per_s.resize(seconds, 0);
+            record.received_per_s.resize(seconds, 0);
+        }
+    }
 }
 
 fn series(plan: &TrialPlan, window: Window, usage: &UsageSeries) -> Series {
@@ -267,7 +302,7 @@ pub(crate) fn address(config: &Config) -> String {
 fn notes(
     plan: &TrialPlan,
     counts: &Counts,
-    held_back: u64,
+    hindered: Hindered,
     send_lag: &Latency,
     read_delay: &Latency,
     rtt_from_sent: &Latency,
@@ -310,7 +345,11 @@ fn notes(
                 .into(),
         );
     }
-    if held_back > 0 {
+    if counts.unsent > 0 {
+        notes.push(never_left(counts, hindered));
+    }
+    if hindered.held_back > 0 {
+        let held_back = hindered.held_back;
         notes.push(format!(
             "{held_back} packet-ins left late since the controller did not read its connection; \
              the round-trip time from due includes that wait, the one from sent does not."
@@ -339,6 +378,27 @@ fn notes(
     notes
 }
 
+/// How many packet-ins never left, and what hindered them.
+fn never_left(counts: &Counts, hindered: Hindered) -> String {
+    let Hindered { refused, cut_off, .. } = hindered;
+    let rest = counts.unsent.saturating_sub(refused + cut_off);
+    let reasons: Vec<String> = [
+        (cut_off, "had no connection to leave by"),
+        (refused, "were refused by connections that the controller did not read"),
+        (rest, "the probe did not get to"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, reason)| format!("{count} {reason}"))
+    .collect();
+    format!(
+        "{} of {} packet-ins that were due never left: {}. No round-trip time holds them.",
+        counts.unsent,
+        counts.due,
+        reasons.join(", ")
+    )
+}
+
 fn merge(into: &mut Histograms, from: &Histograms) {
     for (into, from) in [
         (&mut into.rtt_from_due, &from.rtt_from_due),
@@ -363,6 +423,7 @@ fn add_counts(sum: &mut Counts, one: &Counts) {
     let Counts {
         due,
         sent,
+        unsent,
         forwarded_by_rules,
         dropped_by_rules,
         answered,
@@ -382,6 +443,7 @@ fn add_counts(sum: &mut Counts, one: &Counts) {
     } = one;
     sum.due += due;
     sum.sent += sent;
+    sum.unsent += unsent;
     sum.forwarded_by_rules += forwarded_by_rules;
     sum.dropped_by_rules += dropped_by_rules;
     sum.answered += answered;

@@ -5,9 +5,11 @@
 //! interrupt flag, so that a trial ends within a fraction of a second when told to.
 
 mod assemble;
+pub(crate) mod limit;
 mod remarks;
 mod serve;
-pub(crate) mod verdict;
+mod silence;
+mod verdict;
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -247,6 +249,11 @@ const POLL: Duration = Duration::from_millis(5);
 const QUIET: Duration = Duration::from_millis(300);
 /// Patience with such a flood.
 const LONGEST_FLOOD: Duration = Duration::from_secs(30);
+/// CPU of a controller that nobody asks for anything, in percent of a core, beyond which it is
+/// noted: discovery and keep-alives of many switches take less.
+const BUSY_BEFORE_PERCENT: f64 = 25.0;
+/// A shorter time to settle tells handshakes from other work no more.
+const LONG_SETTLE: Duration = Duration::from_millis(500);
 /// Head start for engine threads to notice when traffic begins.
 const HEAD_START: Duration = Duration::from_millis(50);
 
@@ -260,16 +267,23 @@ impl Conductor<'_> {
         self.live.enter(Phase::Settling);
         self.orders.settle();
         let announced = self.orders.clock.now() + self.plan.introductions();
+        for part in [nanos(timing.settle) / 2, nanos(timing.settle)] {
+            // A sample speaks about the time since the one before: that of the first packet-in
+            // about the second half, when announcements are over.
+            let _ = self.controller.as_mut().and_then(|sampler| sampler.sample(Instant::now()));
+            if self.wait_until(announced + part, |_| false) == Wait::Interrupted {
+                return Completion::Failed { reason: "interrupted before traffic began".into() };
+            }
+        }
         let settled = announced + nanos(timing.settle);
-        if self.wait_until(settled, |_| false) == Wait::Interrupted
-            || self.wait_for_quiet(settled) == Wait::Interrupted
-        {
+        if self.wait_for_quiet(settled) == Wait::Interrupted {
             return Completion::Failed { reason: "interrupted before traffic began".into() };
         }
         let start = self.orders.clock.now() + nanos(HEAD_START);
         self.orders.start_traffic(start);
         let window = self.plan.window();
         self.sample(0);
+        self.note_busy_controller();
         let phases = [(Phase::WarmingUp, window.from), (Phase::Measuring, window.to)];
         for (phase, end) in phases {
             self.live.enter(phase);
@@ -280,14 +294,10 @@ impl Conductor<'_> {
             }
         }
         self.live.enter(Phase::Draining);
-        let end = start + window.to + nanos(timing.drain);
-        // The counters that are watched lag by one housekeeping interval of the engine threads.
-        let earliest =
-            start + window.to + nanos(Duration::from_millis(300)).min(nanos(timing.drain));
-        let drained = self.wait_until(end, |conductor| {
-            conductor.orders.clock.now() >= earliest
-                && conductor.live.answered() >= conductor.live.sent()
-        });
+        // The engine threads know best: they look at their sockets, this one does not.
+        let threads = self.plan.threads;
+        let drained =
+            self.wait_until(u64::MAX, |conductor| conductor.orders.are_satisfied(threads));
         match drained {
             Wait::Interrupted => {
                 Completion::Partial { reason: "interrupted while draining".into() }
@@ -377,6 +387,21 @@ impl Conductor<'_> {
             Err(error) => {
                 self.notes.push(format!("The controller's CPU and memory are unknown: {error}"));
             }
+        }
+    }
+
+    /// Notes a controller that works before it is asked to.
+    fn note_busy_controller(&mut self) {
+        let settle = self.plan.config.timing.settle;
+        let Some(cpu) = self.usage.controller_before_traffic() else { return };
+        if settle >= LONG_SETTLE && cpu > BUSY_BEFORE_PERCENT {
+            self.notes.push(format!(
+                "The controller used {cpu:.0} % of a core in the {:.1} s before the first \
+                 packet-in: it was busy with something else, such as what a trial before had left \
+                 it, and what was measured includes that. Give it time with --settle, or restart it \
+                 with --between.",
+                settle.as_secs_f64() / 2.0
+            ));
         }
     }
 

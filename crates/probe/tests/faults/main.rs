@@ -117,11 +117,75 @@ fn a_controller_that_closes_in_the_middle_of_traffic() {
     assert_eq!((counts.due, trial.handshake.ready), (60, 2), "{counts:?}");
     // What was not sent for want of a connection is not lost, it is missing from what was sent.
     assert!(counts.sent < counts.due, "{counts:?}");
+    assert_eq!(counts.sent + counts.unsent, counts.due, "{counts:?}");
     assert_eq!(counts.answered + counts.lost, counts.sent, "{counts:?}");
     assert!(counts.answered >= 10, "{counts:?}");
+    let never = format!("{} of 60 packet-ins that were due never left: ", counts.unsent);
+    let told = trial.notes.iter().find(|note| note.starts_with(&never));
+    let cut_off = format!("{} had no connection to leave by", counts.unsent);
+    assert!(told.is_some_and(|note| note.contains(&cut_off)), "{:?}", trial.notes);
+    assert!(trial.silence.is_none(), "{:?}", trial.silence);
     let errors = &trial.handshake.errors;
     assert!(errors.keys().any(|error| error.contains("closed")), "{errors:?}");
     assert_eq!(trial.verdict.saturated, Saturated::Controller, "{:?}", trial.verdict);
+}
+
+#[test]
+fn a_controller_that_stops_answering_for_good() {
+    let peer = Peer::start(Behaviour::AnswerUpTo(10));
+    let more = [("traffic.arp-first", "false"), ("timing.drain", "2s")];
+    let trial = trial(&peer, &more);
+    let counts = trial.counts;
+    assert_eq!((counts.sent, counts.answered, counts.lost), (60, 20, 40), "{counts:?}");
+    let silence = trial.silence.expect("it is noticed");
+    assert_eq!((silence.unanswered, silence.sequence), (40, 10), "{silence:?}");
+    assert!(silence.switch < 2 && silence.frame.starts_with("TCP "), "{silence:?}");
+    assert!(silence.last_answer_s < silence.until_s, "{silence:?}");
+    assert_eq!(trial.verdict.saturated, Saturated::Unknown, "{:?}", trial.verdict);
+    assert!(trial.verdict.because.contains(&silence.frame), "{:?}", trial.verdict);
+    // Seconds without an answer are seconds with none, not gaps.
+    let series = &trial.series;
+    assert_eq!(series.received_per_s.len(), series.sent_per_s.len());
+    assert!(series.received_per_s.len() >= 2 && series.received_per_s.last() == Some(&0));
+}
+
+#[test]
+fn a_search_against_a_controller_that_stops_names_no_rate() {
+    let peer = Peer::start(Behaviour::AnswerUpTo(70));
+    let address = peer.address().to_string();
+    let result = run::try_run(&[
+        ("controller.address", &address),
+        ("switches.count", "1"),
+        ("plan.kind", "search"),
+        ("plan.low", "100"),
+        ("plan.high", "800"),
+        ("traffic.arp-first", "false"),
+        ("timing.settle", "0s"),
+        ("timing.warmup", "0s"),
+        ("timing.measure", "300ms"),
+        ("timing.drain", "300ms"),
+    ])
+    .expect("a result");
+    // 30 packet-ins are answered, then 60; each trial has connections of its own.
+    let search = result.search.expect("a search");
+    assert_eq!(search.loss_free_rate, None, "{search:?}");
+    assert!(
+        result.notes.iter().any(|note| note.contains("stopped answering")),
+        "{:?}",
+        result.notes
+    );
+    assert!(result.points.iter().any(|point| point.trials.iter().any(|t| t.silence.is_some())));
+}
+
+#[test]
+fn replies_that_wait_in_a_buffer_of_ours_are_no_flow_control() {
+    // Replies are in the way of most packet-ins; the controller reads them all.
+    let peer = Peer::start(Behaviour::AskThenAnswer(40));
+    let trial = trial(&peer, &[("traffic.rate", "1000"), ("timing.drain", "10s")]);
+    let counts = trial.counts;
+    assert_eq!((counts.sent, counts.answered, counts.unsent), (600, 600, 0), "{counts:?}");
+    let told = trial.notes.iter().find(|note| note.contains("did not read its connection"));
+    assert_eq!(told, None);
 }
 
 #[test]

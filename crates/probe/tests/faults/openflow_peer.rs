@@ -38,6 +38,10 @@ pub(crate) enum Behaviour {
         /// Answers to each.
         copies: u32,
     },
+    /// Answers so many packet-ins of each connection and then only reads.
+    AnswerUpTo(u32),
+    /// Ahead of every answer asks for so many echoes, each with as many bytes.
+    AskThenAnswer(u16),
     /// Answers with a packet that nobody sent.
     AnswerWithOtherPacket,
     /// Serves the first connection and says nothing on the others.
@@ -209,6 +213,7 @@ fn answer(
 ) -> bool {
     let copies = match behaviour {
         Behaviour::Answer { copies } => copies,
+        Behaviour::AnswerUpTo(limit) => u32::from(packets <= limit),
         _ => 1,
     };
     let fields = PacketOutFields {
@@ -222,6 +227,14 @@ fn answer(
         out.extend_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfd]);
         out.extend_from_slice(&[0, 64, 0, 0, 0, 0, 0, 0]);
         out.extend_from_slice(&[0, 0, 0, 8, 0, 0, 0, 1]);
+    }
+    if let Behaviour::AskThenAnswer(echoes) = behaviour {
+        let length = 8 + echoes;
+        for _ in 0..echoes {
+            let [high, low] = length.to_be_bytes();
+            out.extend_from_slice(&[4, MessageType::ECHO_REQUEST.0, high, low, 0, 0, 0, 7]);
+            out.resize(out.len() + usize::from(echoes), 0);
+        }
     }
     let own = [0; 60];
     let payload = match behaviour {

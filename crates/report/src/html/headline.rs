@@ -315,9 +315,12 @@ fn thresholds(result: &RunResult) -> String {
     );
     for threshold in &result.thresholds {
         let (class, word) = if threshold.held { ("good", "✓ pass") } else { ("bad", "✗ FAIL") };
+        let remark = threshold.remark.as_ref().map_or_else(String::new, |remark| {
+            format!(" <span class=\"remark\">({})</span>", escape(&printable(remark)))
+        });
         put!(
             out,
-            "<tr><td class=\"text {class}\">{word}</td><th scope=\"row\"><code>{}</code></th><td>{}</td><td class=\"text\">{}</td></tr>\n",
+            "<tr><td class=\"text {class}\">{word}</td><th scope=\"row\"><code>{}</code></th><td>{}{remark}</td><td class=\"text\">{}</td></tr>\n",
             escape(&printable(&threshold.condition)),
             escape(&threshold_value(&threshold.condition, threshold.value)),
             escape(&printable(&threshold.point)),

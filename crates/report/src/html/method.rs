@@ -10,7 +10,7 @@ use crate::format::{command_line, duration, figure, optional, plural, printable}
 use crate::put::put;
 
 /// Each figure and what it means here.
-const DEFINITIONS: [(&str, &str); 16] = [
+const DEFINITIONS: [(&str, &str); 17] = [
     (
         "Offered, due",
         "In open loop every packet-in has a due time that is fixed before the trial starts; answers, or their \
@@ -60,6 +60,12 @@ const DEFINITIONS: [(&str, &str); 16] = [
         "Late, duplicated, unmatched",
         "Late: answered, but after the limit for late answers. Duplicated: further answers to one packet-in. \
          Unmatched: packet-outs that answer no packet-in and are no discovery frames.",
+    ),
+    (
+        "Unsent, unanswered",
+        "Unsent: due by the schedule, and never left: the switch had no connection, the controller did not read, \
+         or the probe did not get to it. Unanswered: lost and unsent, as a share of what was due. Round-trip times \
+         hold neither.",
     ),
     (
         "Forwarded, dropped by rules",

@@ -4,7 +4,7 @@ use probe::metrics::Unit;
 use probe::outcome::{Estimate, Point, Saturated, SwitchOutcome};
 
 use super::escape;
-use crate::estimates::{self, STATISTICS, metric, usable};
+use crate::estimates::{self, STATISTICS, UNBOUNDED, UNBOUNDED_MEANS, mark, metric, usable};
 use crate::format::{duration, estimate, figure, optional, plural, printable, setting, whole};
 use crate::put::put;
 use crate::{describe, verdict};
@@ -21,15 +21,16 @@ fn mean(value: Option<&Estimate>, unit: Unit) -> String {
 type Column = (&'static str, fn(&Point) -> String);
 
 /// The columns of the table of points.
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [Column; 10] = [
     ("offered", |point| {
         point.offered_rate.map_or_else(|| "–".to_owned(), |rate| setting(rate, Unit::PerSecond))
     }),
     ("sent", |point| short(point, "sent_rate", Unit::PerSecond)),
     ("received", |point| mean(metric(point, "received_rate"), Unit::PerSecond)),
     ("loss", |point| mean(metric(point, "loss"), Unit::Fraction)),
-    ("RTT mean", |point| mean(metric(point, "rtt.mean"), Unit::Seconds)),
-    ("RTT p99", |point| mean(metric(point, "rtt.p99"), Unit::Seconds)),
+    ("unsent", |point| short(point, "unsent", Unit::Count)),
+    ("RTT mean", |point| mean(metric(point, "rtt.mean"), Unit::Seconds) + mark(point, "mean")),
+    ("RTT p99", |point| mean(metric(point, "rtt.p99"), Unit::Seconds) + mark(point, "p99")),
     ("lag p99", |point| short(point, "lag.p99", Unit::Seconds)),
     ("CPU", |point| mean(metric(point, "controller.cpu"), Unit::CpuPercent)),
     ("trials", |point| usable(point).count().to_string()),
@@ -75,8 +76,12 @@ pub(super) fn of_sweep(points: &[Point], links: Links) -> String {
     out.push_str(
         "</table></div>\n<p class=\"remark\">Means over trials ± 95 % confidence interval. \
          Round-trip times from due. Lag: delay behind the schedule. CPU of the controller, in \
-         percent of one core.</p>\n",
+         percent of one core.",
     );
+    if points.iter().any(|point| !mark(point, "p99").is_empty()) {
+        put!(out, " {}.", escape(UNBOUNDED_MEANS));
+    }
+    out.push_str("</p>\n");
     out
 }
 
@@ -162,7 +167,8 @@ fn times(point: &Point) -> String {
         put!(out, "<tr><th scope=\"row\">{}</th>", statistic.name);
         for (kind, _) in &kinds {
             let value = mean(kind.estimate(point, statistic).as_ref(), Unit::Seconds);
-            put!(out, "<td>{}</td>", escape(&value));
+            let mark = if kind.is_unbounded(point, statistic) { UNBOUNDED } else { "" };
+            put!(out, "<td>{}{mark}</td>", escape(&value));
         }
         out.push_str("</tr>\n");
     }
@@ -173,7 +179,20 @@ fn times(point: &Point) -> String {
             false => put!(out, "<td>any time</td>"),
         }
     }
-    out + "</tr></tbody></table>\n"
+    if kinds.iter().any(|(kind, _)| kind.missing(point) > 0) {
+        out.push_str("</tr>\n<tr><th scope=\"row\">missing</th>");
+        for (kind, _) in &kinds {
+            match kind.is_of_packets() {
+                true => put!(out, "<td>{}</td>", whole(kind.missing(point))),
+                false => put!(out, "<td></td>"),
+            }
+        }
+    }
+    out.push_str("</tr></tbody></table>\n");
+    if kinds.iter().any(|(kind, _)| STATISTICS.iter().any(|s| kind.is_unbounded(point, *s))) {
+        put!(out, "<p class=\"remark\">{}.</p>\n", escape(UNBOUNDED_MEANS));
+    }
+    out
 }
 
 fn counts(point: &Point) -> String {
@@ -253,6 +272,7 @@ pub(super) fn switches(point: &Point) -> String {
         "switch",
         "id",
         "sent",
+        "unsent",
         "answered",
         "lost",
         "late",
@@ -295,6 +315,7 @@ fn row(out: &mut String, name: &str, switch: &SwitchOutcome) {
     let cells = [
         switch.id.to_string(),
         whole(switch.counts.sent),
+        whole(switch.counts.unsent),
         whole(switch.counts.answered),
         whole(switch.counts.lost),
         whole(switch.counts.late),

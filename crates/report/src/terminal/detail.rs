@@ -5,7 +5,7 @@ use probe::outcome::{HandshakeOutcome, Point};
 
 use super::{Cell, Column, Grid, Layout, Paint};
 use crate::describe;
-use crate::estimates::{self, STATISTICS, metric, usable};
+use crate::estimates::{self, STATISTICS, UNBOUNDED, UNBOUNDED_MEANS, metric, usable};
 use crate::format::{estimate, figure, optional, printable, whole};
 use crate::put::put;
 
@@ -71,9 +71,10 @@ fn times(point: &Point, n: usize, layout: Layout) -> String {
     for statistic in STATISTICS {
         let mut row = vec![Cell::new(statistic.name)];
         row.extend(kinds.iter().map(|(kind, _)| {
+            let mark = if kind.is_unbounded(point, statistic) { UNBOUNDED } else { "" };
             Cell::new(
                 kind.estimate(point, statistic)
-                    .map_or_else(|| "–".to_owned(), |e| estimate(&e, Unit::Seconds)),
+                    .map_or_else(|| "–".to_owned(), |e| estimate(&e, Unit::Seconds) + mark),
             )
         }));
         grid.row(row);
@@ -87,8 +88,21 @@ fn times(point: &Point, n: usize, layout: Layout) -> String {
         Cell::painted(samples, Paint::Faint)
     }));
     grid.row(row);
+    let is_missing = kinds.iter().any(|(kind, _)| kind.missing(point) > 0);
+    if is_missing {
+        let mut row = vec![Cell::painted("missing", Paint::Warn)];
+        row.extend(kinds.iter().map(|(kind, _)| match kind.is_of_packets() {
+            true => Cell::painted(whole(kind.missing(point)), Paint::Warn),
+            false => Cell::new(""),
+        }));
+        grid.row(row);
+    }
     let of = if n > 1 { format!(", mean ± 95 % CI over {n} trials") } else { String::new() };
-    layout.heading(&format!("Times{of}")) + &grid.render(layout)
+    let mut out = layout.heading(&format!("Times{of}")) + &grid.render(layout);
+    if kinds.iter().any(|(kind, _)| STATISTICS.iter().any(|s| kind.is_unbounded(point, *s))) {
+        out.push_str(&layout.paragraph("  ", UNBOUNDED_MEANS, Paint::Plain));
+    }
+    out
 }
 
 /// Counts in a flowing line, so that many fit.

@@ -152,6 +152,8 @@ fn thresholds(result: &RunResult, layout: Layout) -> String {
     let several = result.points.len() > 1;
     let mut columns =
         vec![Column::left("").indent(2), Column::left("condition"), Column::right("measured")];
+    // A column without content takes no room.
+    columns.push(Column::left(""));
     if several {
         columns.push(Column::left("point"));
     }
@@ -163,6 +165,7 @@ fn thresholds(result: &RunResult, layout: Layout) -> String {
             Cell::painted(word, paint),
             Cell::new(printable(&threshold.condition)),
             Cell::new(threshold_value(&threshold.condition, threshold.value)),
+            Cell::new(threshold.remark.as_deref().map_or_else(String::new, printable)),
         ];
         if several {
             row.push(Cell::new(printable(&threshold.point)));

@@ -4,7 +4,7 @@ use probe::metrics::Unit;
 use probe::outcome::{Completion, Point};
 
 use super::{Cell, Column, Grid, Layout, Paint, paint_of};
-use crate::estimates::{metric, usable};
+use crate::estimates::{UNBOUNDED_MEANS, mark, metric, usable};
 use crate::format::{estimate, optional, setting, whole};
 use crate::{describe, verdict};
 
@@ -19,6 +19,7 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
         offered: points.iter().any(|p| p.offered_rate.is_some() && p.switches > 1),
         window: points.iter().any(|p| p.window.is_some()),
         trials: trials.len() > 1,
+        unsent: points.iter().any(|p| p.trials.iter().any(|trial| trial.counts.unsent > 0)),
     };
     // Columns without a title have no content either, and take no room.
     let title = |shown: bool, title: &'static str| if shown { title } else { "" };
@@ -30,6 +31,7 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
         Column::right("sent").rank(8),
         Column::right("received"),
         Column::right("loss"),
+        Column::right(title(shown.unsent, "unsent")),
         Column::right("RTT mean").rank(4),
         Column::right("RTT p50").rank(6),
         Column::right("RTT p99"),
@@ -56,6 +58,9 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
     let mut out = String::from("\n");
     out.push_str(&layout.paragraph("", &explained, Paint::Strong));
     out.push_str(&grid.render(layout));
+    if points.iter().any(|point| !mark(point, "p99").is_empty()) {
+        out.push_str(&layout.paragraph("  ", UNBOUNDED_MEANS, Paint::Plain));
+    }
     out.push_str(&failures(points, layout));
     out
 }
@@ -66,6 +71,7 @@ struct Shown {
     offered: bool,
     window: bool,
     trials: bool,
+    unsent: bool,
 }
 
 fn kind(point: &Point) -> String {
@@ -90,9 +96,10 @@ fn row(point: &Point, shown: &Shown) -> Vec<Cell> {
         Cell::new(mean("sent_rate", Unit::PerSecond)),
         Cell::new(interval("received_rate", Unit::PerSecond)),
         Cell::new(mean("loss", Unit::Fraction)),
-        Cell::new(interval("rtt.mean", Unit::Seconds)),
-        Cell::new(mean("rtt.p50", Unit::Seconds)),
-        Cell::new(mean("rtt.p99", Unit::Seconds)),
+        cell(shown.unsent, mean("unsent", Unit::Count)),
+        Cell::new(interval("rtt.mean", Unit::Seconds) + mark(point, "mean")),
+        Cell::new(mean("rtt.p50", Unit::Seconds) + mark(point, "p50")),
+        Cell::new(mean("rtt.p99", Unit::Seconds) + mark(point, "p99")),
         Cell::new(mean("lag.p99", Unit::Seconds)),
         Cell::new(mean("controller.cpu", Unit::CpuPercent)),
         Cell::new(mean("probe.cpu", Unit::CpuPercent)),

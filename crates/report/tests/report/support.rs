@@ -257,6 +257,7 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
                 because: "every packet-in left on time and was answered".to_owned(),
             }
         },
+        silence: None,
         handshake: HandshakeOutcome {
             ready: scenario.switches,
             ready_at_end: Some(scenario.switches),
@@ -341,6 +342,7 @@ fn threshold(condition: &str, value: Option<f64>, held: bool) -> ThresholdOutcom
         point: "openflow13, 16 switches, 500/s each".to_owned(),
         value,
         held,
+        remark: None,
     }
 }
 
@@ -481,6 +483,7 @@ pub(crate) fn failed() -> RunResult {
         controller_usage: None,
         probe_usage: Usage::default(),
         verdict: Verdict { saturated: Saturated::Unknown, because: "nothing was sent".to_owned() },
+        silence: None,
         handshake: HandshakeOutcome {
             ready: 0,
             ready_at_end: Some(0),

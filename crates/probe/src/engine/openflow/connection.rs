@@ -17,7 +17,6 @@ struct Mark {
     /// Offset of its end from the start of the connection's outgoing stream.
     end: u64,
     sequence: u64,
-    held_back: bool,
 }
 
 /// How far the connection is.
@@ -46,9 +45,6 @@ pub(crate) struct Connection {
     pub(crate) blocked: bool,
     /// Whether the poller is asked to tell when the socket is writable.
     pub(crate) watches_writable: bool,
-    /// Packet-ins that are due and not written yet: due time, and whether the connection was
-    /// blocked when they became due.
-    pub(crate) pending: VecDeque<(u64, bool)>,
     /// Already in the list of connections that have something to do.
     pub(crate) is_dirty: bool,
 }
@@ -64,7 +60,6 @@ impl Connection {
             marks: VecDeque::new(),
             blocked: false,
             watches_writable: false,
-            pending: VecDeque::new(),
             is_dirty: false,
         }
     }
@@ -75,13 +70,14 @@ impl Connection {
     }
 
     /// Notes that the bytes appended last are the packet-in `sequence`.
-    pub(crate) fn mark(&mut self, sequence: u64, held_back: bool) {
+    pub(crate) fn mark(&mut self, sequence: u64) {
         let end = self.out_base + self.out.len() as u64;
-        self.marks.push_back(Mark { end, sequence, held_back });
+        self.marks.push_back(Mark { end, sequence });
     }
 
-    /// Writes what the socket takes, and names every packet-in that left whole.
-    pub(crate) fn flush(&mut self, mut left: impl FnMut(u64, bool)) -> io::Result<()> {
+    /// Writes what the socket takes, and names every packet-in that left whole. Whether it took less
+    /// than it was offered is in `blocked` afterwards.
+    pub(crate) fn flush(&mut self, mut left: impl FnMut(u64)) -> io::Result<()> {
         let State::Open(transport) = &mut self.state else { return Ok(()) };
         self.blocked = transport.flush()?;
         while !self.blocked && self.sent < self.out.len() {
@@ -95,7 +91,7 @@ impl Connection {
         }
         let sent_to = self.out_base + self.sent as u64;
         while let Some(mark) = self.marks.front().filter(|mark| mark.end <= sent_to) {
-            left(mark.sequence, mark.held_back);
+            left(mark.sequence);
             self.marks.pop_front();
         }
         if self.sent == self.out.len() || self.sent > HIGH_WATER {
@@ -106,12 +102,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Forgets everything that belongs to the connection that ended, and names the packet-ins that
-    /// will never leave.
-    pub(crate) fn reset(&mut self, retry_at: u64) -> impl Iterator<Item = u64> + use<> {
+    /// Forgets everything that belongs to the connection that ended.
+    pub(crate) fn reset(&mut self, retry_at: u64) {
         let ended = std::mem::replace(self, Self::new());
         self.state = State::Idle { retry_at };
         self.is_dirty = ended.is_dirty;
-        ended.marks.into_iter().map(|mark| mark.sequence)
     }
 }

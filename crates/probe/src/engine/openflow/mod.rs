@@ -75,6 +75,8 @@ pub(crate) fn start(
                 primed: false,
                 next_dial: 0,
                 next_tick: 0,
+                ending: plan.ending(),
+                satisfied: false,
             })
         })
         .collect::<Result<Vec<_>, StartError>>()?;
@@ -84,7 +86,9 @@ pub(crate) fn start(
         .map(|(thread, shard)| {
             let name = format!("switches-{thread}");
             let core = plan.core_of(thread);
+            let running = orders.running();
             Ok(std::thread::Builder::new().name(name).spawn(move || {
+                let _running = running;
                 core.map(crate::cores::claim);
                 shard.run()
             })?)

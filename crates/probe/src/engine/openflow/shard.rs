@@ -19,6 +19,7 @@ use super::flood::FloodBlock;
 use super::transport::Dialler;
 use crate::config::Mode;
 use crate::engine::control::{Live, Orders};
+use crate::engine::ending::Ending;
 use crate::engine::mailbox::{Mailbox, Slot};
 use crate::engine::recorder::Recorder;
 use crate::engine::{Introductions, SwitchHandshake, TrialPlan, nanos};
@@ -75,6 +76,9 @@ pub(super) struct Shard {
     pub(super) primed: bool,
     pub(super) next_dial: u64,
     pub(super) next_tick: u64,
+    pub(super) ending: Ending,
+    /// What the conductor was told last: whether there is nothing more to wait for.
+    pub(super) satisfied: bool,
 }
 
 /// A switch and its connection.
@@ -129,7 +133,8 @@ impl Shard {
             )?;
             looked = self.orders.clock.now();
             if let (Some(from), Some(to)) = (self.traffic_time(now), self.traffic_time(looked)) {
-                self.recorder.listened(from, to);
+                let until = from.saturating_add(span(&timeout));
+                self.recorder.listened(from, until, to);
             }
             // Another thread may have closed its connections by now. What the controller does with
             // the places that are free again is no part of the trial.
@@ -144,8 +149,15 @@ impl Shard {
                 }
                 self.keep_schedule();
             }
+            if let Some(at) = self.traffic_time(self.orders.clock.now()) {
+                let exhausted = self.schedule.as_ref().is_none_or(|left| left.peek().is_none());
+                let satisfied = self.ending.look(at, exhausted, &self.recorder.tally);
+                self.orders.satisfied(&mut self.satisfied, satisfied);
+            }
         }
         if let Some(at) = self.traffic_time(self.orders.clock.now()) {
+            // What was due by now is due, whether or not there was time to take it.
+            self.take_due(at);
             self.recorder.close(at);
         }
         self.publish();
@@ -307,9 +319,8 @@ impl Shard {
         }
         member.handshake.error = Some(error.to_string());
         // Closing the socket takes it out of the poller.
-        for sequence in member.connection.reset(now + RETRY) {
-            self.recorder.abandon(index, sequence);
-        }
+        member.connection.reset(now + RETRY);
+        self.recorder.cut_off(index);
         member.switch.closed();
         if let Some(flood) = &mut member.flood {
             flood.rewind();
@@ -318,4 +329,9 @@ impl Shard {
             self.live.ceased_ready();
         }
     }
+}
+
+/// A time-out in nanoseconds.
+fn span(timeout: &Timespec) -> u64 {
+    timeout.tv_sec as u64 * 1_000_000_000 + timeout.tv_nsec as u64
 }

@@ -100,7 +100,9 @@ pub(crate) fn start(
             let tls = tls.clone();
             let name = format!("switches-{number}");
             let core = plan.core_of(number);
+            let running = orders.running();
             Ok(std::thread::Builder::new().name(name).spawn(move || {
+                let _running = running;
                 core.map(crate::cores::claim);
                 run(&thread, servers, tls)
             })?)

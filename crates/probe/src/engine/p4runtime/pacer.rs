@@ -4,15 +4,16 @@
 //! something to read, that task's turn would come late, so every connection whose turn comes hands
 //! over first what is due ([`Urgency`]). What was handed over is written at once.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use p4runtime::server::{DeviceHandle, PacketIn, Urgency};
 
-use super::thread::{HELD_BACK, ThreadState};
+use super::thread::ThreadState;
 use super::timer::Timer;
 use crate::config::Mode;
+use crate::engine::ending::Ending;
+use crate::engine::recorder::ABSENCE;
 use crate::engine::{Introductions, nanos};
 use crate::schedule::{Nanos, ShardSchedule};
 
@@ -27,8 +28,6 @@ const RETRY: u64 = 1_000_000;
 const TICK: u64 = 100_000_000;
 /// Packet-ins that wait in a stream's queue; further ones wait as due times.
 const HIGH_WATER: usize = 4096;
-/// A queue that did not move for so long although the task was on time is not being read.
-const STALLED: u64 = 5_000_000;
 
 /// The pacing of one engine thread, which all its connections share.
 pub(super) struct Pacing {
@@ -40,15 +39,16 @@ struct Pacer {
     thread: Arc<ThreadState>,
     devices: Vec<DeviceHandle>,
     schedule: Option<ShardSchedule>,
-    /// Due times of each member that were not handed over: due, and whether held back.
-    pending: Vec<VecDeque<(u64, bool)>>,
-    /// Members with pending due times.
+    /// Members with packet-ins that wait.
     waiting: Vec<usize>,
     is_waiting: Vec<bool>,
     batch: Vec<PacketIn>,
     introductions: Introductions,
     primed: bool,
     next_tick: u64,
+    ending: Ending,
+    /// What the conductor was told last: whether there is nothing more to wait for.
+    satisfied: bool,
 }
 
 impl Pacing {
@@ -64,13 +64,14 @@ impl Pacing {
             thread: thread.clone(),
             devices: thread.devices(),
             schedule: plan.schedule.as_ref().map(|schedule| schedule.shard(indices)),
-            pending: vec![VecDeque::new(); members],
             waiting: Vec::new(),
             is_waiting: vec![false; members],
             batch: Vec::new(),
             introductions: Introductions::default(),
             primed: false,
             next_tick: 0,
+            ending: plan.ending(),
+            satisfied: false,
         };
         Self { thread: thread.clone(), pacer: Mutex::new(pacer) }
     }
@@ -79,30 +80,33 @@ impl Pacing {
     pub(super) async fn pace(&self) -> io::Result<()> {
         let timer = Timer::new()?;
         let orders = &self.thread.shared.orders;
-        // Since when, and whether, whatever arrives wakes the thread.
-        let mut since = (0, true);
+        // Since when, and until when at the latest, whatever arrives wakes the thread.
+        let mut since: (u64, Option<u64>) = (0, Some(0));
         while !orders.is_stopped() {
             let now = orders.clock.now();
             if let Some(start) = orders.traffic_start().filter(|start| since.0 >= *start) {
                 let (from, to) = (since.0 - start, now - start);
                 let recorder = &mut self.thread.books().recorder;
                 match since.1 {
-                    true => recorder.listened(from, to),
-                    false => recorder.did_not_look(from, to),
+                    Some(until) => recorder.listened(from, until.saturating_sub(start), to),
+                    None => recorder.did_not_look(from, to),
                 }
             }
             let wake = {
                 let mut pacer = self.pacer();
+                pacer.look(now);
                 pacer.work(now);
                 pacer.wake(now)
             };
             let wait = wake.saturating_sub(orders.clock.now());
             if wait <= SPIN {
                 // Lets the streams and the sockets have their turn.
-                since = (now, false);
+                since = (now, None);
                 tokio::task::yield_now().await;
             } else {
-                since = (orders.clock.now(), true);
+                let from = orders.clock.now();
+                // Meanwhile connections have their turns, which is no absence unless it is long.
+                since = (from, Some(from.saturating_add(wait).saturating_add(ABSENCE)));
                 tokio::select! {
                     slept = timer.sleep(wait - SPIN) => slept?,
                     () = self.thread.wake.notified() => {}
@@ -110,6 +114,9 @@ impl Pacing {
             }
         }
         if let Some(at) = self.thread.traffic_time() {
+            // What was due by now is due, whether or not there was time to take it.
+            self.pacer().take_due(at);
+            self.pacer().note_refusals();
             self.thread.books().recorder.close(at);
         }
         self.pacer().publish();
@@ -163,6 +170,17 @@ impl Pacer {
         }
     }
 
+    /// Notes that the sockets had their turn, and tells the conductor whether that was the last.
+    fn look(&mut self, now: u64) {
+        let orders = &self.thread.shared.orders;
+        let Some(at) = orders.traffic_start().and_then(|start| now.checked_sub(start)) else {
+            return;
+        };
+        let exhausted = self.schedule.as_ref().is_none_or(|left| left.peek().is_none());
+        let satisfied = self.ending.look(at, exhausted, &self.thread.books().recorder.tally);
+        orders.satisfied(&mut self.satisfied, satisfied);
+    }
+
     /// Whether the schedule has something for this moment of the trial's clock.
     fn is_due(&self, now: u64) -> bool {
         let orders = &self.thread.shared.orders;
@@ -212,19 +230,11 @@ impl Pacer {
         let mut books = self.thread.books();
         while let Some(due) = schedule.pop_due(Nanos(at)) {
             let (_, index) = plan.place(due.switch);
-            books.recorder.due(index, due.at.0);
             if !books.members[index].ready {
+                books.recorder.due_in_vain(index, due.at.0);
                 continue;
             }
-            // Only a task that is on time itself can tell that somebody else is not.
-            let on_time = at - due.at.0 < 1_000_000;
-            let since = at.saturating_sub(self.thread.relative(books.members[index].progress));
-            let queued = self.devices.get(index).map_or(0, DeviceHandle::queued);
-            let held_back = on_time && queued > 0 && since > STALLED;
-            if queued == 0 {
-                books.members[index].progress = self.thread.absolute(at);
-            }
-            self.pending[index].push_back((due.at.0, held_back));
+            books.recorder.due_and_waits(index, due.at.0);
             if !self.is_waiting[index] {
                 self.is_waiting[index] = true;
                 self.waiting.push(index);
@@ -239,7 +249,7 @@ impl Pacer {
         let mut members = std::mem::take(&mut books.refill);
         if !self.primed {
             self.primed = true;
-            members = (0..self.pending.len()).collect();
+            members = (0..self.devices.len()).collect();
         }
         for index in members {
             let switch = books.recorder.switches[index].index;
@@ -248,10 +258,9 @@ impl Pacer {
             }
             let missing = window
                 .saturating_sub(books.recorder.switches[index].ledger.in_loop())
-                .saturating_sub(self.pending[index].len() as u32);
+                .saturating_sub(books.recorder.waiting(index) as u32);
             for _ in 0..missing {
-                books.recorder.due(index, at);
-                self.pending[index].push_back((at, false));
+                books.recorder.due_and_waits(index, at);
             }
             if missing > 0 && !self.is_waiting[index] {
                 self.is_waiting[index] = true;
@@ -269,25 +278,31 @@ impl Pacer {
             let room = HIGH_WATER.saturating_sub(device.queued());
             let mut books = self.thread.books();
             if !books.members[index].ready {
-                self.pending[index].clear();
+                books.recorder.cut_off(index);
                 self.is_waiting[index] = false;
                 return false;
             }
-            let count = room.min(self.pending[index].len());
-            for (due, held_back) in self.pending[index].drain(..count) {
-                self.batch.push(books.emit(index, due, held_back));
+            let mut first = None;
+            while self.batch.len() < room
+                && let Some((sequence, packet)) = books.emit(index)
+            {
+                first.get_or_insert(sequence);
+                self.batch.push(packet);
             }
             drop(books);
-            let first = self.batch.first().map(|packet| packet.tag & !HELD_BACK);
             let offered = self.batch.len();
             let queued = device.send_now(self.batch.drain(..)).unwrap_or(0);
+            let refuses = device.refuses();
+            let mut books = self.thread.books();
             if let Some(first) = first {
-                let mut books = self.thread.books();
                 for sequence in first + queued as u64..first + offered as u64 {
                     books.recorder.abandon(index, sequence);
                 }
             }
-            self.is_waiting[index] = !self.pending[index].is_empty();
+            if refuses {
+                books.recorder.refuse(index);
+            }
+            self.is_waiting[index] = books.recorder.waiting(index) > 0;
             self.is_waiting[index]
         });
         self.waiting = waiting;
@@ -300,7 +315,7 @@ impl Pacer {
         {
             let before = at.saturating_sub(nanos(give_up));
             let mut books = self.thread.books();
-            for index in 0..self.pending.len() {
+            for index in 0..self.devices.len() {
                 // A switch whose start delay has passed is noticed here too.
                 let freed = books.recorder.switches[index].ledger.give_up(before);
                 if freed > 0 || books.recorder.switches[index].ledger.in_loop() == 0 {
@@ -308,7 +323,17 @@ impl Pacer {
                 }
             }
         }
+        self.note_refusals();
         self.publish();
+    }
+
+    /// Notes whose streams take no more; some find out in a turn of their own.
+    fn note_refusals(&self) {
+        for (index, device) in self.devices.iter().enumerate() {
+            if device.refuses() {
+                self.thread.books().recorder.refuse(index);
+            }
+        }
     }
 
     fn publish(&self) {

@@ -28,8 +28,6 @@ use crate::traffic::{FrameSource, PacketId, is_discovery, read_id};
 
 /// Tag of packet-ins that are not measured.
 pub(super) const UNMEASURED: u64 = u64::MAX;
-/// Bit of a tag that says that the packet-in was held back by the controller.
-pub(super) const HELD_BACK: u64 = 1 << 63;
 /// Bytes of frames allocated at a time.
 const ARENA: usize = 64 * 1024;
 
@@ -89,15 +87,13 @@ pub(super) struct Member {
     has_primary: bool,
     /// How to read packet-outs, once there is a pipeline.
     packet_out: Option<Arc<Pipeline>>,
-    /// When a packet-in last left, or the queue was last empty.
-    pub(super) progress: u64,
 }
 
 impl Member {
     pub(super) fn new(source: FrameSource) -> Self {
         let mut handshake = SwitchHandshake::default();
         handshake.reach(0, "listening, not dialled");
-        Self { source, handshake, ready: false, has_primary: false, packet_out: None, progress: 0 }
+        Self { source, handshake, ready: false, has_primary: false, packet_out: None }
     }
 
     fn layout(&self) -> Option<&PacketOutLayout> {
@@ -149,16 +145,6 @@ impl ThreadState {
         self.shared.orders.clock.now().checked_sub(start)
     }
 
-    /// A moment of the trial's clock as nanoseconds since the start of traffic; before it, 0.
-    pub(super) fn relative(&self, moment: u64) -> u64 {
-        moment.saturating_sub(self.shared.orders.traffic_start().unwrap_or(moment))
-    }
-
-    /// The moment of the trial's clock that lies so many nanoseconds after the start of traffic.
-    pub(super) fn absolute(&self, at: u64) -> u64 {
-        at.saturating_add(self.shared.orders.traffic_start().unwrap_or(0))
-    }
-
     /// Sends a frame that is not measured.
     pub(super) fn send_unmeasured(&self, index: usize, port: u32, frame: &[u8]) {
         let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner);
@@ -175,9 +161,9 @@ impl ThreadState {
 }
 
 impl Books {
-    /// Makes the next packet-in of a switch.
-    pub(super) fn emit(&mut self, index: usize, due: u64, held_back: bool) -> PacketIn {
-        let sequence = self.recorder.issue(index, due);
+    /// Makes the packet-in that waits longest at a switch, and says its sequence number.
+    pub(super) fn emit(&mut self, index: usize) -> Option<(u64, PacketIn)> {
+        let (_, sequence) = self.recorder.issue_waiting(index)?;
         self.frame.clear();
         let port = self.members[index].source.next(sequence, &mut self.frame);
         if self.arena.capacity() < self.frame.len() {
@@ -185,11 +171,8 @@ impl Books {
         }
         self.arena.extend_from_slice(&self.frame);
         let payload = self.arena.split().freeze();
-        PacketIn {
-            payload,
-            metadata: PacketInMetadata::IngressPort(u32::from(port.0)),
-            tag: if held_back { sequence | HELD_BACK } else { sequence },
-        }
+        let metadata = PacketInMetadata::IngressPort(u32::from(port.0));
+        Some((sequence, PacketIn { payload, metadata, tag: sequence }))
     }
 }
 
@@ -224,10 +207,10 @@ impl Observer {
                 false => self.thread.shared.live.ceased_ready(),
             }
             if ready {
-                member.progress = self.thread.shared.orders.clock.now();
                 books.refill.push(self.index);
             } else if !self.thread.shared.orders.is_stopped() {
                 books.recorder.counts(self.index).disconnects += 1;
+                books.recorder.cut_off(self.index);
             }
         }
         drop(books);
@@ -433,9 +416,7 @@ impl DeviceObserver for Observer {
         let now = self.thread.shared.orders.clock.now();
         let start = self.thread.shared.orders.traffic_start().unwrap_or(now);
         let mut books = self.thread.books();
-        books.members[self.index].progress = now;
-        let (sequence, held_back) = (tag & !HELD_BACK, tag & HELD_BACK != 0);
-        books.recorder.left(self.index, sequence, now.saturating_sub(start), held_back);
+        books.recorder.left(self.index, tag, now.saturating_sub(start));
     }
 }
 

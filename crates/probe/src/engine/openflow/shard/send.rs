@@ -37,27 +37,25 @@ impl Shard {
     /// Moves everything that is due at `at` to its switch.
     pub(super) fn generate(&mut self, at: u64) {
         match self.plan.config.traffic.mode {
-            Mode::Open => {
-                while let Some(due) =
-                    self.schedule.as_mut().and_then(|schedule| schedule.pop_due(Nanos(at)))
-                {
-                    let (_, index) = self.plan.place(due.switch);
-                    self.recorder.due(index, due.at.0);
-                    let member = &mut self.members[index];
-                    if !member.ready {
-                        continue;
-                    }
-                    let connection = &mut member.connection;
-                    let held_back = connection.blocked || connection.backlog() > 0;
-                    connection.pending.push_back((due.at.0, held_back));
-                    self.touch(index);
-                }
-            }
+            Mode::Open => self.take_due(at),
             Mode::Closed { .. } | Mode::Flood => {
                 if !self.primed {
                     self.primed = true;
                     (0..self.members.len()).for_each(|index| self.touch(index));
                 }
+            }
+        }
+    }
+
+    /// Takes everything that is due at `at` from the schedule.
+    pub(super) fn take_due(&mut self, at: u64) {
+        while let Some(due) = self.schedule.as_mut().and_then(|left| left.pop_due(Nanos(at))) {
+            let (_, index) = self.plan.place(due.switch);
+            if self.members[index].ready {
+                self.recorder.due_and_waits(index, due.at.0);
+                self.touch(index);
+            } else {
+                self.recorder.due_in_vain(index, due.at.0);
             }
         }
     }
@@ -96,11 +94,14 @@ impl Shard {
         let start = self.orders.traffic_start().unwrap_or(u64::MAX);
         let recorder = &mut self.recorder;
         let connection = &mut self.members[index].connection;
-        connection.flush(|sequence, held_back| {
-            recorder.left(index, sequence, now.saturating_sub(start), held_back);
+        connection.flush(|sequence| {
+            recorder.left(index, sequence, now.saturating_sub(start));
         })?;
+        if connection.blocked {
+            recorder.refuse(index);
+        }
         self.watch(index)?;
-        if !self.members[index].connection.pending.is_empty()
+        if self.recorder.waiting(index) > 0
             && !self.members[index].connection.blocked
             && self.members[index].ready
         {
@@ -111,10 +112,8 @@ impl Shard {
 
     fn fill_from_schedule(&mut self, index: usize, now: u64) {
         while self.members[index].connection.backlog() < HIGH_WATER {
-            let Some((due, held_back)) = self.members[index].connection.pending.pop_front() else {
-                break;
-            };
-            self.emit(index, due, held_back, now);
+            let Some((_, sequence)) = self.recorder.issue_waiting(index) else { break };
+            self.emit(index, sequence, now);
         }
     }
 
@@ -128,7 +127,8 @@ impl Shard {
             && self.members[index].connection.backlog() < HIGH_WATER
         {
             self.recorder.due(index, at);
-            if self.emit(index, at, false, now) == Fate::ToController {
+            let sequence = self.recorder.issue(index, at);
+            if self.emit(index, sequence, now) == Fate::ToController {
                 continue;
             }
             // A packet that the rules handle takes no place in the window, so that nothing else
@@ -143,8 +143,7 @@ impl Shard {
 
     /// Hands a packet to the switch, which writes the packet-in that it leads to, if any, into the
     /// connection's outgoing bytes.
-    fn emit(&mut self, index: usize, due: u64, held_back: bool, now: u64) -> Fate {
-        let sequence = self.recorder.issue(index, due);
+    fn emit(&mut self, index: usize, sequence: u64, now: u64) -> Fate {
         let member = &mut self.members[index];
         self.frame.clear();
         let port = member.source.next(sequence, &mut self.frame);
@@ -162,7 +161,7 @@ impl Shard {
         };
         let fate = member.switch.packet(packet, now, out);
         match fate {
-            Fate::ToController => member.connection.mark(sequence, held_back),
+            Fate::ToController => member.connection.mark(sequence),
             Fate::Forwarded => self.recorder.handled(index, sequence, true),
             Fate::Dropped => self.recorder.handled(index, sequence, false),
         }

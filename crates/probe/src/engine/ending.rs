@@ -1,0 +1,179 @@
+//! When an engine thread has done all it can for a trial.
+//!
+//! The schedule says what is due, so a trial is not over before all of it left or had the time to
+//! leave, and before the answers to the last packet-in had the time to come. Only time in which the
+//! thread looks at its sockets counts: after a pause of the host, or of the process, what is due
+//! still leaves and what has arrived is still read. Times are nanoseconds since the start of
+//! traffic; no clock is read here.
+
+use crate::ledger::Tally;
+
+/// Time for further answers once everything is answered, in nanoseconds.
+const LINGER: u64 = 300_000_000;
+/// Looks that the time to wait has at least, however long each took.
+const LOOKS: u64 = 8;
+/// Longest time between two looks that counts in full, in nanoseconds.
+const LONGEST_LOOK: u64 = 100_000_000;
+
+/// The end of a trial as one engine thread sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Ending {
+    /// End of the measure window.
+    from: u64,
+    /// How long what is due has to leave, and what left has to be answered.
+    patience: u64,
+    looked: u64,
+    waited_to_leave: u64,
+    waited_for_answers: u64,
+    last_left: Option<u64>,
+}
+
+impl Ending {
+    /// Traffic ends at `from`.
+    pub(crate) fn new(from: u64, patience: u64) -> Self {
+        Self {
+            from,
+            patience,
+            looked: from,
+            waited_to_leave: 0,
+            waited_for_answers: 0,
+            last_left: None,
+        }
+    }
+
+    /// Notes that the thread has just looked at all its sockets. `exhausted` says that everything
+    /// that is due was taken from the schedule. Returns whether there is nothing more to wait for.
+    pub(crate) fn look(&mut self, at: u64, exhausted: bool, tally: &Tally) -> bool {
+        if at < self.from {
+            return false;
+        }
+        let longest = LONGEST_LOOK.min(self.patience / LOOKS);
+        let present = at.saturating_sub(self.looked).min(longest);
+        self.looked = at;
+        if !exhausted {
+            return false;
+        }
+        let may_leave = tally.pending() > 0 && self.waited_to_leave < self.patience;
+        if may_leave {
+            self.waited_to_leave += present;
+        }
+        // What leaves after its time is not waited for anew, so that there is an end.
+        if may_leave || tally.last_left() != self.last_left && tally.pending() == 0 {
+            self.last_left = tally.last_left();
+            self.waited_for_answers = 0;
+            return false;
+        }
+        self.waited_for_answers += present;
+        let enough = match tally.outstanding() {
+            0 => LINGER.min(self.patience),
+            _ => self.patience,
+        };
+        self.waited_for_answers >= enough
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{SwitchLedger, Window};
+
+    const MS: u64 = 1_000_000;
+    const WINDOW: Window = Window { from: 0, to: 1_000 * MS };
+
+    /// A switch that sends every 10 ms until `sent_until`, all of it answered but for `unanswered`.
+    fn books(sent_until: u64, unanswered: u64) -> (Tally, SwitchLedger) {
+        let (mut tally, mut ledger) = (Tally::new(WINDOW, MS, 1_000), SwitchLedger::default());
+        for due in (0..sent_until).step_by(10 * MS as usize) {
+            ledger.due(&tally, due);
+            let sequence = ledger.issue(&mut tally, due);
+            ledger.left(&mut tally, sequence, due);
+            if sequence >= unanswered {
+                ledger.answer(&mut tally, sequence, due + MS);
+            }
+        }
+        (tally, ledger)
+    }
+
+    /// Looks every 10 ms from a moment on until it is over, and says when that was.
+    fn over(ending: &mut Ending, from: u64, tally: &Tally) -> u64 {
+        (0..10_000)
+            .map(|step| from + step * 10 * MS)
+            .find(|at| ending.look(*at, true, tally))
+            .expect("there is an end")
+    }
+
+    #[test]
+    fn ends_soon_once_everything_is_answered() {
+        let (tally, _) = books(WINDOW.to, 0);
+        let mut ending = Ending::new(WINDOW.to, 2_000 * MS);
+        assert!(!ending.look(WINDOW.to - 1, false, &tally));
+        let at = over(&mut ending, WINDOW.to, &tally);
+        assert!((1_300 * MS..1_330 * MS).contains(&at), "{at}");
+    }
+
+    #[test]
+    fn waits_for_missing_answers_as_long_as_asked() {
+        let (tally, _) = books(WINDOW.to, 1);
+        let mut ending = Ending::new(WINDOW.to, 2_000 * MS);
+        let at = over(&mut ending, WINDOW.to, &tally);
+        assert!((3_000 * MS..3_030 * MS).contains(&at), "{at}");
+    }
+
+    #[test]
+    fn what_is_due_after_a_pause_leaves_and_has_the_whole_time_for_its_answers() {
+        // The process stood still from 600 ms to 9 s, beyond window and drain.
+        let (mut tally, mut ledger) = books(600 * MS, 0);
+        let mut ending = Ending::new(WINDOW.to, 2_000 * MS);
+        let resumed = 9_000 * MS;
+        assert!(!ending.look(resumed, false, &tally), "the schedule holds more");
+        for due in (600 * MS..WINDOW.to).step_by(10 * MS as usize) {
+            ledger.due(&tally, due);
+            ledger.wait(&mut tally, due);
+        }
+        assert!(!ending.look(resumed + MS, true, &tally), "it has not left");
+        while let Some((_, sequence)) = ledger.issue_waiting(&mut tally) {
+            ledger.left(&mut tally, sequence, resumed + 2 * MS);
+        }
+        let at = over(&mut ending, resumed + 3 * MS, &tally);
+        assert!((11_000 * MS..11_030 * MS).contains(&at), "{at}");
+        let counts = ledger.counts();
+        assert_eq!((counts.due, counts.sent, counts.unsent, counts.lost), (100, 100, 0, 40));
+    }
+
+    #[test]
+    fn a_pause_while_waiting_costs_no_answer() {
+        let (mut tally, mut ledger) = books(WINDOW.to, 99);
+        let mut ending = Ending::new(WINDOW.to, 2_000 * MS);
+        assert!(!ending.look(WINDOW.to, true, &tally));
+        assert!(!ending.look(60_000 * MS, true, &tally), "what came meanwhile is read now");
+        for sequence in 0..99 {
+            ledger.answer(&mut tally, sequence, 60_001 * MS);
+        }
+        assert!(!ending.look(60_001 * MS, true, &tally));
+        assert_eq!(ledger.counts().lost, 0);
+    }
+
+    #[test]
+    fn what_cannot_leave_is_given_up() {
+        let (mut tally, mut ledger) = books(500 * MS, 0);
+        for due in (500 * MS..WINDOW.to).step_by(10 * MS as usize) {
+            ledger.due(&tally, due);
+            ledger.wait(&mut tally, due);
+        }
+        ledger.refuse();
+        let mut ending = Ending::new(WINDOW.to, 2_000 * MS);
+        let at = over(&mut ending, WINDOW.to, &tally);
+        assert!((3_000 * MS..3_400 * MS).contains(&at), "{at}");
+        ledger.close(&mut tally);
+        assert_eq!((ledger.counts().unsent, ledger.hindered().refused), (50, 50));
+        assert_eq!(tally.pending(), 0);
+    }
+
+    #[test]
+    fn without_patience_it_ends_when_everything_has_left() {
+        let (tally, _) = books(WINDOW.to, 100);
+        let mut ending = Ending::new(WINDOW.to, 0);
+        assert!(!ending.look(WINDOW.to, true, &tally), "the last departure is news");
+        assert!(ending.look(WINDOW.to, true, &tally));
+    }
+}

@@ -1,0 +1,124 @@
+//! Whether the controller stopped answering for good.
+//!
+//! A controller that is too slow answers to the end, as fast as it can. One that has stopped is
+//! known by its silence: nothing more came to the end of the drain, whatever was sent meanwhile.
+
+use crate::engine::{Books, TrialPlan, nanos};
+use crate::outcome::Silence;
+use crate::traffic::describe;
+
+/// Packet-ins without an answer that make a silence; fewer may be lost one by one.
+const LEAST: u64 = 10;
+
+/// The silence at the end of a trial, if there is one.
+pub(super) fn silence(plan: &TrialPlan, books: &[Books]) -> Option<Silence> {
+    let recorders = || books.iter().map(|(recorder, _)| recorder);
+    let tallies = || recorders().map(|recorder| &recorder.tally);
+    let last_answer = tallies().filter_map(|tally| tally.last_answer()).max()?;
+    let answered_up_to = tallies().filter_map(|tally| tally.answered_up_to()).max()?;
+    let until = recorders().filter_map(|recorder| recorder.closed_at()).min()?;
+    let longest = tallies().map(|tally| tally.histograms.rtt_from_sent.max()).max()?;
+    let (mut unanswered, mut first): (_, Option<(u64, u32, u64)>) = (0, None);
+    for record in recorders().flat_map(|recorder| &recorder.switches) {
+        let (count, own) = record.ledger.left_after(answered_up_to);
+        unanswered += count;
+        if let Some((sent, sequence)) = own
+            && first.is_none_or(|(earliest, ..)| sent < earliest)
+        {
+            first = Some((sent, record.index, sequence));
+        }
+    }
+    let seen = Seen {
+        silent: until.saturating_sub(last_answer),
+        patience: nanos(plan.config.timing.drain),
+        longest,
+        unanswered,
+        unanswered_before: tallies()
+            .map(|tally| tally.outstanding())
+            .sum::<u64>()
+            .saturating_sub(unanswered),
+        answered: recorders()
+            .flat_map(|recorder| &recorder.switches)
+            .map(|record| record.ledger.total_answered())
+            .sum(),
+    };
+    if !seen.is_for_good() {
+        return None;
+    }
+    let (sent, switch, sequence) = first?;
+    let mut frame = Vec::new();
+    plan.source(switch)?.next(sequence, &mut frame);
+    let seconds = |at: u64| at as f64 / 1e9;
+    Some(Silence {
+        last_answer_s: seconds(last_answer),
+        until_s: seconds(until),
+        unanswered,
+        sent_s: seconds(sent),
+        switch,
+        sequence,
+        frame: describe(&frame),
+    })
+}
+
+/// What tells a controller that stopped from one that is slow or loses packets.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Time without an answer at the end, the time to wait for answers, and the longest time that
+    /// any answer took.
+    silent: u64,
+    patience: u64,
+    longest: u64,
+    /// Packet-ins that left after the last one that was answered.
+    unanswered: u64,
+    /// Those that left before it and have no answer.
+    unanswered_before: u64,
+    answered: u64,
+}
+
+impl Seen {
+    fn is_for_good(&self) -> bool {
+        self.unanswered >= LEAST
+            && self.silent >= self.patience
+            && self.silent > self.longest
+            // Where most is lost anyway, a few at the end are no news.
+            && self.unanswered_before < self.answered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An application of os-ken that parses every packet: its library never returns from the frame
+    /// with source port 2600, the 1,577th of a run of 10 s at 1,000/s.
+    const OS_KEN: Seen = Seen {
+        silent: 10_424_000_000,
+        patience: 2_000_000_000,
+        longest: 9_000_000,
+        unanswered: 8_424,
+        unanswered_before: 0,
+        answered: 1_576,
+    };
+
+    #[test]
+    fn a_controller_that_stopped_is_told_from_others() {
+        assert!(OS_KEN.is_for_good());
+        // ONOS over P4Runtime, 50 switches at 50/s: overloaded, and answering to the end.
+        let slow = Seen {
+            silent: 3_000_000,
+            longest: 14_700_000_000,
+            unanswered: 1_400,
+            unanswered_before: 12_000,
+            answered: 11_500,
+            ..OS_KEN
+        };
+        assert!(!slow.is_for_good());
+        // Its queue may just be longer than the drain.
+        assert!(!Seen { silent: 3_000_000_000, ..slow }.is_for_good());
+        // The last packet-in of a healthy run is lost.
+        assert!(!Seen { unanswered: 1, silent: 2_001_000_000, ..OS_KEN }.is_for_good());
+        // One in three is answered, here and there.
+        let lossy = Seen { unanswered: 12, unanswered_before: 6_000, answered: 3_000, ..OS_KEN };
+        assert!(!lossy.is_for_good());
+    }
+}
