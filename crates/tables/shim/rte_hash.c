@@ -31,26 +31,28 @@ struct shim_table {
 };
 
 #define HUGE_PAGE ((size_t)2 << 20)
-#define HEAP_BYTES ((size_t)8 << 30)
 
 /* Where tables lie: a heap of transparent huge pages, as the tables of this crate lie on. DPDK's own memory without
  * reserved huge pages is shared memory, for which the kernel gives none. */
 static int heap;
 
-static int make_heap(void)
+/* Sees to it that the heap has been given so many bytes in all; DPDK writes zeros to each. 0 if it has. */
+int shim_reserve(size_t bytes)
 {
-	char *memory = mmap(NULL, HEAP_BYTES + HUGE_PAGE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	static size_t reserved;
+	if (bytes <= reserved)
+		return 0;
+	size_t more = RTE_ALIGN(bytes - reserved, HUGE_PAGE);
+	char *memory = mmap(NULL, more + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return -1;
 	memory = RTE_PTR_ALIGN(memory, HUGE_PAGE);
 	/* Refusal is no error: the pages are small ones then, and the benchmark says so. */
-	madvise(memory, HEAP_BYTES, MADV_HUGEPAGE);
-	if (rte_malloc_heap_create("tables") != 0 ||
-	    rte_malloc_heap_memory_add("tables", memory, HEAP_BYTES, NULL, 0, HUGE_PAGE) != 0)
+	madvise(memory, more, MADV_HUGEPAGE);
+	if (rte_malloc_heap_memory_add("tables", memory, more, NULL, 0, HUGE_PAGE) != 0)
 		return -1;
-	heap = rte_malloc_heap_get_socket("tables");
-	return heap < 0 ? -1 : 0;
+	reserved += more;
+	return 0;
 }
 
 /* 0 if the environment is up. */
@@ -60,7 +62,10 @@ int shim_init(void)
 			      "-l", "0", "--log-level", "1", NULL };
 	if (rte_eal_init(11, arguments) < 0)
 		return -1;
-	return make_heap();
+	if (rte_malloc_heap_create("tables") != 0)
+		return -1;
+	heap = rte_malloc_heap_get_socket("tables");
+	return heap < 0 ? -1 : 0;
 }
 
 /* The heap for other tables of the benchmark. */

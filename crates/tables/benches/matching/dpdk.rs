@@ -11,6 +11,7 @@ use super::{Search, timed};
 
 unsafe extern "C" {
     fn shim_init() -> c_int;
+    fn shim_reserve(bytes: usize) -> c_int;
     fn shim_lpm_new(routes: u32) -> *mut c_void;
     fn shim_lpm_add(lpm: *mut c_void, address: u32, length: u8, number: u32) -> c_int;
     fn shim_lpm_search(lpm: *mut c_void, keys: *const u32, count: usize) -> u64;
@@ -27,10 +28,13 @@ unsafe extern "C" {
 /// rte_lpm looks through all routes of a length for each that is added: with more it takes minutes.
 const LPM_ROUTES: usize = 200_000;
 
+/// What a million routes need.
+const MEMORY: usize = 1 << 30;
+
 fn is_ready() -> bool {
     static READY: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     // SAFETY: called once, before any other function of the shim, on the thread that uses it.
-    let ready = *READY.get_or_init(|| unsafe { shim_init() == 0 });
+    let ready = *READY.get_or_init(|| unsafe { shim_init() == 0 && shim_reserve(MEMORY) == 0 });
     if !ready {
         eprintln!("SKIPPED: DPDK's environment did not start");
     }

@@ -9,6 +9,7 @@ use super::footprint::Footprint;
 
 unsafe extern "C" {
     fn shim_init() -> c_int;
+    fn shim_reserve(bytes: usize) -> c_int;
     fn shim_memory(table: *const c_void) -> usize;
     fn shim_new(size: u32, storage: c_int, lock_free: c_int) -> *mut c_void;
     fn shim_free(table: *mut c_void);
@@ -30,6 +31,12 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     // SAFETY: called once, before any other function of the shim, on the thread that uses it.
     if !READY.get_or_init(|| unsafe { shim_init() == 0 }) {
         eprintln!("SKIPPED: DPDK's environment did not start; rte_hash is not compared");
+        return Vec::new();
+    }
+    // As much as all of them need together.
+    // SAFETY: the environment is up.
+    if unsafe { shim_reserve((64 << 20) + 800 * size as usize) } != 0 {
+        eprintln!("SKIPPED: no memory for rte_hash with {size} entries");
         return Vec::new();
     }
     let contenders = [
