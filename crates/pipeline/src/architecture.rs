@@ -4,6 +4,7 @@
 //! Each driver keeps its packets in a queue of passes and works through it first in, first out,
 //! so outputs come in a fixed order.
 
+mod decision;
 mod other;
 mod pna;
 mod psa;

@@ -91,6 +91,13 @@ pub(crate) struct Effects {
     pub(crate) accelerator: bool,
 }
 
+impl Effects {
+    /// What copies of the last `clone` keep.
+    pub(crate) fn clone_preserves(&self) -> Preserved {
+        self.clone.as_ref().map_or(Preserved::Nothing, |(_, preserved)| preserved.clone())
+    }
+}
+
 /// Metadata that a copy of a packet keeps, with the values at the end of the pipeline.
 #[derive(Clone, Debug)]
 pub(crate) enum Preserved {

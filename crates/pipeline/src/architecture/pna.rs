@@ -2,12 +2,13 @@
 //! deparser, then recirculation, output or drop. A packet that was sent nowhere is dropped. The pre
 //! control was taken out in version 0.7; programs of the time before bring it and its types along.
 
+use super::decision::{Decision, Fate};
 use super::{
     Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
 };
 use crate::error::{LoadError, RunError};
 use crate::layout::{Layout, MetadataField};
-use crate::machine::Machine;
+use crate::machine::{Effects, Machine};
 use crate::trace::Event;
 use crate::value::Value;
 use ir::{ControlId, ParserId, TypeId};
@@ -140,7 +141,8 @@ impl Blocks {
             let text = "an inline accelerator is enabled; the packet passes it as it is".to_owned();
             machine.event(|_| Event::Log { text });
         }
-        for (_, session) in effects.mirrors {
+        let decision = decided(&effects);
+        for session in decision.copies {
             let Some(config) = machine.state.clone_sessions.get(&session).cloned() else {
                 continue;
             };
@@ -155,14 +157,26 @@ impl Blocks {
                 output(machine, outputs, replica.port, copy, generation + 1);
             }
         }
-        if effects.recirculate.is_some() {
-            machine.event(|_| Event::Copy { kind: "recirculate" });
-            return Ok(Some(packet));
-        }
-        match effects.destination {
-            Some(port) => output(machine, outputs, port, packet, generation),
-            None => drop_packet(machine, "at the end of the main control"),
+        match decision.fate {
+            Fate::Recirculate => {
+                machine.event(|_| Event::Copy { kind: "recirculate" });
+                return Ok(Some(packet));
+            }
+            Fate::Unicast { port } => output(machine, outputs, port, packet, generation),
+            Fate::Drop | Fate::Resubmit | Fate::Multicast { .. } => {
+                drop_packet(machine, "at the end of the main control");
+            }
         }
         Ok(None)
     }
+}
+
+/// Mirrors, then recirculation, output or drop; the last call of `send_to_port` or `drop_packet` counts.
+fn decided(effects: &Effects) -> Decision {
+    let fate = match (&effects.recirculate, effects.destination) {
+        (Some(_), _) => Fate::Recirculate,
+        (None, Some(port)) => Fate::Unicast { port },
+        (None, None) => Fate::Drop,
+    };
+    Decision { copies: effects.mirrors.iter().map(|(_, session)| *session).collect(), fate }
 }

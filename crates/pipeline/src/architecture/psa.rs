@@ -9,6 +9,7 @@
 mod shared;
 
 use self::shared::Shared;
+use super::decision::{Decision, Fate};
 use super::{
     Bound, Output, PSA_PORT_RECIRCULATE, PassBudget, bound_control, bound_parser, drop_packet,
     microseconds, output,
@@ -167,13 +168,8 @@ impl Blocks {
         }
         let [headers, metadata, _, decisions] = arguments;
         let number = |field| layout.field_number(&decisions, type_id, field);
-        let (dropped, resubmit) =
-            (number(MetadataField::Drop) != 0, number(MetadataField::Resubmit) != 0);
-        let (clone, session) =
-            (number(MetadataField::Clone) != 0, number(MetadataField::CloneSessionId) as u32);
+        let decision = decided_at_ingress(number);
         let class_of_service = number(MetadataField::ClassOfService);
-        let (group, destination) =
-            (number(MetadataField::MulticastGroup), number(MetadataField::EgressPort));
 
         let mut arguments = [
             initial(machine, &deparser.types, 0)?,
@@ -186,7 +182,7 @@ impl Blocks {
         // In psa_switch, a packet that does not go on is not deparsed.
         if !follows {
             machine.run_control(deparser.id, &mut arguments)?;
-        } else if !dropped && !resubmit {
+        } else if !matches!(decision.fate, Fate::Drop | Fate::Resubmit) {
             shared.fill(&mut arguments, &deparser.types, &[0, 1, 2])?;
             machine.run_control(deparser.id, &mut arguments)?;
             shared.take(machine, &arguments, &deparser.types, &[0, 1, 2])?;
@@ -195,7 +191,10 @@ impl Blocks {
         let mut modified = machine.take_emitted();
         modified.extend_from_slice(machine.payload());
 
-        if clone && let Some(config) = machine.state.clone_sessions.get(&session).cloned() {
+        for session in decision.copies {
+            let Some(config) = machine.state.clone_sessions.get(&session).cloned() else {
+                continue;
+            };
             machine.event(|_| Event::Copy { kind: "clone from ingress to egress" });
             let mut copy = packet.clone();
             copy.truncate(most(config.packet_length));
@@ -214,34 +213,35 @@ impl Blocks {
                 queue.push_back(Pass::Egress(pass));
             }
         }
-        if dropped {
-            drop_packet(machine, "at the end of ingress");
-            return Ok(());
-        }
-        if resubmit {
-            machine.event(|_| Event::Copy { kind: "resubmit" });
-            let cleared = initial(machine, &parser.types, 3)?;
-            queue.push_back(Pass::Ingress(Ingress {
-                packet,
-                port,
-                path: PacketPath::Resubmit,
-                resubmitted: if follows { cleared } else { resubmit_meta },
-                recirculated: initial(machine, &parser.types, 4)?,
-                counted_length,
-                generation: generation + 1,
-            }));
-            return Ok(());
-        }
-        let multicast = group != 0;
-        let replicas = if multicast {
-            machine.state.replicas(group as u32).to_vec()
-        } else {
-            vec![Replica { port: destination as u32, instance: 0 }]
+        let (path, replicas) = match decision.fate {
+            Fate::Unicast { port } => {
+                (PacketPath::NormalUnicast, vec![Replica { port, instance: 0 }])
+            }
+            Fate::Multicast { group } => {
+                (PacketPath::NormalMulticast, machine.state.replicas(group).to_vec())
+            }
+            Fate::Resubmit => {
+                machine.event(|_| Event::Copy { kind: "resubmit" });
+                let cleared = initial(machine, &parser.types, 3)?;
+                queue.push_back(Pass::Ingress(Ingress {
+                    packet,
+                    port,
+                    path: PacketPath::Resubmit,
+                    resubmitted: if follows { cleared } else { resubmit_meta },
+                    recirculated: initial(machine, &parser.types, 4)?,
+                    counted_length,
+                    generation: generation + 1,
+                }));
+                return Ok(());
+            }
+            Fate::Drop | Fate::Recirculate => {
+                drop_packet(machine, "at the end of ingress");
+                return Ok(());
+            }
         };
         if replicas.is_empty() {
             drop_packet(machine, "the multicast group has no members");
         }
-        let path = if multicast { PacketPath::NormalMulticast } else { PacketPath::NormalUnicast };
         let shared = shared.without_headers();
         let stays = control.types.get(1) == self.egress.parser.types.get(1);
         for replica in replicas {
@@ -329,9 +329,7 @@ impl Blocks {
         machine.run_control(control.id, &mut arguments)?;
         let [headers, metadata, _, decisions] = arguments;
         let number = |field| layout.field_number(&decisions, type_id, field);
-        let (dropped, clone) =
-            (number(MetadataField::Drop) != 0, number(MetadataField::Clone) != 0);
-        let session = number(MetadataField::CloneSessionId) as u32;
+        let decision = decided_at_egress(number, port);
 
         let mut input = Fields::new(machine, &deparser.types, 5)?;
         input.set(MetadataField::EgressPort, u128::from(port));
@@ -348,7 +346,10 @@ impl Blocks {
         let mut modified = machine.take_emitted();
         modified.extend_from_slice(machine.payload());
 
-        if clone && let Some(config) = machine.state.clone_sessions.get(&session).cloned() {
+        for session in decision.copies {
+            let Some(config) = machine.state.clone_sessions.get(&session).cloned() else {
+                continue;
+            };
             machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
             let mut copy = modified.clone();
             copy.truncate(most(config.packet_length));
@@ -367,9 +368,9 @@ impl Blocks {
                 queue.push_back(Pass::Egress(pass));
             }
         }
-        if dropped {
+        if decision.fate == Fate::Drop {
             drop_packet(machine, "at the end of egress");
-        } else if u64::from(port) == PSA_PORT_RECIRCULATE {
+        } else if decision.fate == Fate::Recirculate {
             machine.event(|_| Event::Copy { kind: "recirculate" });
             let cleared = initial(machine, &self.ingress.parser.types, 4)?;
             queue.push_back(Pass::Ingress(Ingress {
@@ -386,6 +387,38 @@ impl Blocks {
         }
         Ok(())
     }
+}
+
+/// The order of the specification: clone, drop, resubmission, multicast, unicast (section 6.2).
+fn decided_at_ingress(number: impl Fn(MetadataField) -> u128) -> Decision {
+    let group = number(MetadataField::MulticastGroup) as u32;
+    let fate = if number(MetadataField::Drop) != 0 {
+        Fate::Drop
+    } else if number(MetadataField::Resubmit) != 0 {
+        Fate::Resubmit
+    } else if group != 0 {
+        Fate::Multicast { group }
+    } else {
+        Fate::Unicast { port: number(MetadataField::EgressPort) as u32 }
+    };
+    Decision { copies: copies(&number), fate }
+}
+
+/// The order of the specification: clone, drop, recirculation, output (section 6.5).
+fn decided_at_egress(number: impl Fn(MetadataField) -> u128, port: u32) -> Decision {
+    let fate = if number(MetadataField::Drop) != 0 {
+        Fate::Drop
+    } else if u64::from(port) == PSA_PORT_RECIRCULATE {
+        Fate::Recirculate
+    } else {
+        Fate::Unicast { port }
+    };
+    Decision { copies: copies(&number), fate }
+}
+
+fn copies(number: impl Fn(MetadataField) -> u128) -> Vec<u32> {
+    let session = number(MetadataField::CloneSessionId) as u32;
+    (number(MetadataField::Clone) != 0).then_some(session).into_iter().collect()
 }
 
 impl Pipeline {

@@ -11,9 +11,12 @@
 //! last one called, with the values of that moment; a packet whose `priority` is not below the number
 //! of queues of a port (one, if nobody says otherwise) is dropped.
 
+mod field_lists;
 mod queue;
 
+use self::field_lists::FieldLists;
 use self::queue::{Pass, Queue};
+use super::decision::{Decision, Fate};
 use super::{
     Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
 };
@@ -23,7 +26,7 @@ use crate::layout::{Layout, MetadataField};
 use crate::machine::{Effects, Machine, Preserved};
 use crate::trace::Event;
 use crate::value::Value;
-use ir::{AnnotationBody, AnnotationValue, ControlId, ParserId, Projection, TypeId};
+use ir::{ControlId, ParserId, Projection, TypeId};
 
 /// `instance_type` (PktInstanceType of simple_switch).
 const NORMAL: u128 = 0;
@@ -41,6 +44,7 @@ pub(crate) struct Blocks {
     egress: ControlId,
     compute: ControlId,
     deparser: ControlId,
+    field_lists: FieldLists,
 }
 
 /// A packet in front of the parser.
@@ -83,8 +87,13 @@ impl Blocks {
         let control = |position, block, parameters| {
             bound_control(program, main, position, block, parameters).map(|bound| bound.id)
         };
+        let parser = bound_parser(program, main, 0, "parser", 3)?;
+        let metadata = parser.types.get(1).copied();
         Ok(Self {
-            parser: bound_parser(program, main, 0, "parser", 3)?,
+            field_lists: metadata
+                .map(|metadata| FieldLists::new(layout, metadata))
+                .unwrap_or_default(),
+            parser,
             verify: control(1, "checksum verification", 2)?,
             ingress: control(2, "ingress", 3)?,
             egress: control(3, "egress", 3)?,
@@ -181,27 +190,35 @@ impl Blocks {
         let [headers, metadata, mut standard] = arguments;
 
         let kept = Kept { control: self.ingress, metadata: &metadata, standard: &standard };
-        if let Some((session, preserved)) = effects.clone {
+        let decision = self.decided_at_ingress(machine, &effects, &standard)?;
+        for session in decision.copies {
+            let preserved = effects.clone_preserves();
             let copy = Copy { session, preserved, generation, port };
             self.clone_at_ingress(machine, &packet, &kept, &copy, queue)?;
         }
-        if let Some(preserved) = effects.resubmit {
-            machine.event(|_| Event::Copy { kind: "resubmit" });
-            let (metadata, standard) = self.preserved(machine, &kept, &preserved, RESUBMITTED)?;
-            let generation = generation + 1;
-            let path = "resubmitted";
-            let pass = Ingress { packet, port, metadata, standard, path, generation };
-            queue.push(Pass::Ingress(pass));
-            return Ok(());
-        }
-
-        let group = self.number(machine, &standard, MetadataField::McastGrp)?;
-        let destination = self.number(machine, &standard, MetadataField::EgressSpec)?;
-        let multicast = group != 0;
-        let instance_type = if multicast { REPLICATED } else { NORMAL };
+        let (multicast, destination) = match decision.fate {
+            Fate::Unicast { port } => (None, port),
+            Fate::Multicast { group } => (Some(group), 0),
+            Fate::Resubmit => {
+                machine.event(|_| Event::Copy { kind: "resubmit" });
+                let preserved = effects.resubmit.unwrap_or(Preserved::Nothing);
+                let (metadata, standard) =
+                    self.preserved(machine, &kept, &preserved, RESUBMITTED)?;
+                let generation = generation + 1;
+                let path = "resubmitted";
+                let pass = Ingress { packet, port, metadata, standard, path, generation };
+                queue.push(Pass::Ingress(pass));
+                return Ok(());
+            }
+            Fate::Drop | Fate::Recirculate => {
+                drop_packet(machine, "at the end of ingress");
+                return Ok(());
+            }
+        };
+        let instance_type = if multicast.is_some() { REPLICATED } else { NORMAL };
         self.set(machine, &mut standard, MetadataField::InstanceType, instance_type)?;
         let passing = Egress {
-            port: destination as u32,
+            port: destination,
             headers,
             metadata,
             standard,
@@ -211,19 +228,50 @@ impl Blocks {
             ingress_port: port,
             most: None,
             // BMv2 keeps the length with the packet, and a replica is a new packet without it.
-            truncated: if multicast { None } else { effects.truncate },
+            truncated: if multicast.is_some() { None } else { effects.truncate },
             priority: 0,
-            path: if multicast { "replicated" } else { "normal" },
+            path: if multicast.is_some() { "replicated" } else { "normal" },
             generation,
         };
-        if multicast {
-            self.replicate(machine, &passing, group as u32, queue)?;
-        } else if destination == DROP_PORT {
-            drop_packet(machine, "at the end of ingress");
-        } else {
-            self.enqueue(machine, passing, queue)?;
+        match multicast {
+            Some(group) => self.replicate(machine, &passing, group, queue),
+            None => self.enqueue(machine, passing, queue),
         }
-        Ok(())
+    }
+
+    /// In the order of simple_switch: clone, resubmission, multicast, unicast or drop.
+    fn decided_at_ingress(
+        &self,
+        machine: &Machine<'_>,
+        effects: &Effects,
+        standard: &Value,
+    ) -> Result<Decision, RunError> {
+        let group = self.number(machine, standard, MetadataField::McastGrp)?;
+        let destination = self.number(machine, standard, MetadataField::EgressSpec)?;
+        let fate = match (effects.resubmit.is_some(), group, destination) {
+            (true, ..) => Fate::Resubmit,
+            (false, 0, DROP_PORT) => Fate::Drop,
+            (false, 0, port) => Fate::Unicast { port: port as u32 },
+            (false, group, _) => Fate::Multicast { group: group as u32 },
+        };
+        Ok(Decision { copies: effects.clone.iter().map(|(session, _)| *session).collect(), fate })
+    }
+
+    /// In the order of simple_switch: clone, drop, recirculation, output.
+    fn decided_at_egress(
+        &self,
+        machine: &Machine<'_>,
+        effects: &Effects,
+        standard: &Value,
+        port: u32,
+    ) -> Result<Decision, RunError> {
+        let destination = self.number(machine, standard, MetadataField::EgressSpec)?;
+        let fate = match (destination, effects.recirculate.is_some()) {
+            (DROP_PORT, _) => Fate::Drop,
+            (_, true) => Fate::Recirculate,
+            (_, false) => Fate::Unicast { port },
+        };
+        Ok(Decision { copies: effects.clone.iter().map(|(session, _)| *session).collect(), fate })
     }
 
     /// Parser and checksum verification.
@@ -390,14 +438,16 @@ impl Blocks {
         let [headers, metadata, standard] = arguments;
 
         let kept = Kept { control: self.egress, metadata: &metadata, standard: &standard };
-        if let Some((session, preserved)) = effects.clone
-            && machine.state.clone_sessions.contains_key(&session)
-        {
+        let decision = self.decided_at_egress(machine, &effects, &standard, port)?;
+        for session in decision.copies {
+            if !machine.state.clone_sessions.contains_key(&session) {
+                continue;
+            }
             machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
             machine.charge(headers.cells())?;
             machine.charge_bytes(payload.len())?;
             let (clone_metadata, clone_standard) =
-                self.preserved(machine, &kept, &preserved, EGRESS_CLONE)?;
+                self.preserved(machine, &kept, &effects.clone_preserves(), EGRESS_CLONE)?;
             let copy = Egress {
                 port: 0,
                 headers: headers.clone(),
@@ -415,7 +465,7 @@ impl Blocks {
             };
             self.clone_to(machine, copy, session, queue)?;
         }
-        if self.number(machine, &standard, MetadataField::EgressSpec)? == DROP_PORT {
+        if decision.fate == Fate::Drop {
             drop_packet(machine, "at the end of egress");
             return Ok(());
         }
@@ -428,7 +478,8 @@ impl Blocks {
         packet.extend_from_slice(&payload);
         packet.truncate(bytes(pass.most));
 
-        if let Some(preserved) = effects.recirculate {
+        if decision.fate == Fate::Recirculate {
+            let preserved = effects.recirculate.unwrap_or(Preserved::Nothing);
             machine.event(|_| Event::Copy { kind: "recirculate" });
             let kept = Kept { control: self.egress, metadata: &metadata, standard: &standard };
             let (metadata, standard) = self.preserved(machine, &kept, &preserved, RECIRCULATED)?;
@@ -459,7 +510,9 @@ impl Blocks {
             Preserved::Nothing => {}
             Preserved::FieldList(list) => {
                 machine.charge(layout.size(self.type_of(1)?))?;
-                keep(layout, self.type_of(1)?, *list, kept.metadata, &mut metadata);
+                for path in self.field_lists.of(*list) {
+                    keep_place(path, kept.metadata, &mut metadata);
+                }
             }
             Preserved::Places(places) => {
                 let control = layout.program.controls.get(kept.control.index());
@@ -518,25 +571,6 @@ impl Egress {
     }
 }
 
-/// Copies fields with `@field_list(list)`, at any depth.
-fn keep(layout: &Layout, type_id: TypeId, list: u32, from: &Value, to: &mut Value) {
-    let Some(composite) = layout.composite(type_id) else { return };
-    let (Value::Struct(from), Value::Struct(to)) = (from, to) else { return };
-    for (position, field) in composite.fields.iter().enumerate() {
-        let (Some(from), Some(to)) = (from.get(position), to.get_mut(position)) else { return };
-        let listed = field
-            .annotations
-            .iter()
-            .filter(|annotation| annotation.name == "field_list")
-            .any(|annotation| names_list(&annotation.body, list));
-        if listed {
-            to.clone_from(from);
-        } else {
-            keep(layout, field.type_id, list, from, to);
-        }
-    }
-}
-
 /// Copies the field that a path leads to.
 fn keep_place(path: &[Projection], from: &Value, to: &mut Value) {
     match (path.split_first(), from, to) {
@@ -548,21 +582,5 @@ fn keep_place(path: &[Projection], from: &Value, to: &mut Value) {
             }
         }
         _ => {}
-    }
-}
-
-/// Whether the body of a `@field_list` has this number, with or without a width.
-fn names_list(body: &AnnotationBody, list: u32) -> bool {
-    match body {
-        AnnotationBody::Expressions(values) => values.iter().any(|value| match value {
-            AnnotationValue::Integer(number) => *number == list.into(),
-            _ => false,
-        }),
-        AnnotationBody::Tokens(tokens) => tokens.iter().any(|token| {
-            let digits = token.rsplit_once('w').map_or(token.as_str(), |(_, digits)| digits);
-            let number = ir::bits::Bits::parse(64, false, digits);
-            number.is_ok_and(|number| number.to_u64() == Some(u64::from(list)))
-        }),
-        AnnotationBody::Empty | AnnotationBody::KeyValues(_) => false,
     }
 }

@@ -1,0 +1,72 @@
+//! Which metadata the field lists of a program keep, worked out when it is loaded.
+
+use crate::layout::Layout;
+use ir::{AnnotationBody, AnnotationValue, Composite, CompositeKind, Projection, Type, TypeId};
+use std::collections::BTreeMap;
+
+/// The places of the fields with `@field_list` in user-defined metadata, by the number of the list.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FieldLists(BTreeMap<u32, Vec<Vec<Projection>>>);
+
+impl FieldLists {
+    /// The lists that name fields of this type, at any depth of structs.
+    pub(super) fn new(layout: &Layout, metadata: TypeId) -> Self {
+        let mut lists = Self::default();
+        lists.collect(layout, metadata, &mut Vec::new());
+        lists
+    }
+
+    /// The fields of a list; none if no field names it.
+    pub(super) fn of(&self, list: u32) -> &[Vec<Projection>] {
+        self.0.get(&list).map_or(&[], Vec::as_slice)
+    }
+
+    fn collect(&mut self, layout: &Layout, type_id: TypeId, path: &mut Vec<Projection>) {
+        let Some(composite) = layout.composite(type_id).filter(|composite| is_struct(composite))
+        else {
+            return;
+        };
+        for (position, field) in composite.fields.iter().enumerate() {
+            path.push(Projection::Field(position as u32));
+            for annotation in field.annotations.iter().filter(|one| one.name == "field_list") {
+                for number in numbers(&annotation.body) {
+                    let list = self.0.entry(number).or_default();
+                    // Whole structs come with all that is in them.
+                    if !list.iter().any(|known| path.starts_with(known)) {
+                        list.push(path.clone());
+                    }
+                }
+            }
+            if matches!(layout.get(field.type_id), Some(Type::Composite(_))) {
+                self.collect(layout, field.type_id, path);
+            }
+            path.pop();
+        }
+    }
+}
+
+fn is_struct(composite: &Composite) -> bool {
+    matches!(composite.kind, CompositeKind::Struct | CompositeKind::Tuple)
+}
+
+/// The numbers in the body of a `@field_list`, with or without a width.
+fn numbers(body: &AnnotationBody) -> Vec<u32> {
+    match body {
+        AnnotationBody::Expressions(values) => values
+            .iter()
+            .filter_map(|value| match value {
+                AnnotationValue::Integer(number) => u32::try_from(number.clone()).ok(),
+                _ => None,
+            })
+            .collect(),
+        AnnotationBody::Tokens(tokens) => tokens
+            .iter()
+            .filter_map(|token| {
+                let digits = token.rsplit_once('w').map_or(token.as_str(), |(_, digits)| digits);
+                let number = ir::bits::Bits::parse(64, false, digits).ok()?;
+                u32::try_from(number.to_u64()?).ok()
+            })
+            .collect(),
+        AnnotationBody::Empty | AnnotationBody::KeyValues(_) => Vec::new(),
+    }
+}
