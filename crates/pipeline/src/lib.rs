@@ -10,6 +10,7 @@
 
 mod architecture;
 mod control;
+mod data_plane;
 mod dialect;
 mod error;
 mod externs;
@@ -23,6 +24,7 @@ mod trace;
 mod value;
 
 pub use architecture::Output;
+pub use data_plane::{Compile, InterpreterTarget, Ports};
 pub use dialect::Dialect;
 pub use error::{ControlError, LoadError, RunError};
 pub use externs::hash::{CrcParameters, internet_checksum};

@@ -15,6 +15,7 @@ pub(crate) use profile::{Profile, choose};
 use crate::error::ControlError;
 use crate::externs::meter::{Meter, MeterConfig};
 use crate::layout::Layout;
+pub use entities::CounterData as CounterValue;
 use ir::bits::Bits;
 use ir::{self, ExternId, ExternType, IdleTimeout, MatchKind, TableId};
 use std::collections::{BTreeMap, HashMap};
@@ -28,22 +29,6 @@ impl EntryHandle {
     /// The default entry, which a packet hits that finds no other. It has counters and meters of its own where
     /// the architecture gives it some (PSA specification, sections 7.9 and 7.10).
     pub const DEFAULT: Self = Self(0);
-}
-
-/// What a counter counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CounterValue {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes of those packets as they were received.
-    pub bytes: u64,
-}
-
-impl CounterValue {
-    pub(crate) fn count(&mut self, bytes: u64) {
-        self.packets = self.packets.wrapping_add(1);
-        self.bytes = self.bytes.wrapping_add(bytes);
-    }
 }
 
 /// A key of a table, as entries are checked against it.
@@ -98,6 +83,14 @@ fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
         action.is_some_and(|action| action.name == "NoAction" && action.parameters.is_empty())
     };
     Some(ActionCall { action: actions.find(is_none)?, arguments: Vec::new() })
+}
+
+/// A default entry with its counters and meters.
+#[derive(Clone, Debug)]
+pub(crate) struct DefaultState {
+    action: ActionCall,
+    is_left_out: bool,
+    direct: Vec<(ExternId, Direct)>,
 }
 
 /// What becomes of entries that no packet hits for their timeout.
@@ -333,6 +326,53 @@ impl TableState {
             return Err(ControlError::Constant("the entry"));
         }
         Ok(handle)
+    }
+
+    /// Puts an entry where it was, or takes it away; returns what was there. Nothing is checked.
+    pub(crate) fn put_back(
+        &mut self,
+        handle: EntryHandle,
+        stored: Option<Stored>,
+    ) -> Option<Stored> {
+        let previous = self.entries.remove(&handle);
+        if let Some(previous) = &previous {
+            self.index.remove(&(previous.entry.matches.clone(), previous.entry.priority));
+        }
+        if let Some(stored) = stored {
+            self.index.insert((stored.entry.matches.clone(), stored.entry.priority), handle);
+            self.entries.insert(handle, stored);
+        }
+        previous
+    }
+
+    /// The number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The oldest entry from this handle on.
+    pub(crate) fn following(&self, from: EntryHandle) -> Option<EntryHandle> {
+        self.entries.range(from..).next().map(|(handle, _)| *handle)
+    }
+
+    /// The default entry, to be put back.
+    pub(crate) fn default_state(&self) -> DefaultState {
+        DefaultState {
+            action: self.default_action.clone(),
+            is_left_out: self.default_is_left_out,
+            direct: self.default_direct.clone(),
+        }
+    }
+
+    pub(crate) fn set_default_state(&mut self, state: DefaultState) {
+        self.default_action = state.action;
+        self.default_is_left_out = state.is_left_out;
+        self.default_direct = state.direct;
+    }
+
+    /// Counters and meters of the default entry as they started.
+    pub(crate) fn reset_default_direct(&mut self) {
+        self.default_direct.clone_from(&self.direct_shape);
     }
 
     /// The entry with exactly this match.

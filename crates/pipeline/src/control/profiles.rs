@@ -9,14 +9,14 @@ use ir::{ExternId, TableImplementation};
 
 /// Action profiles and selectors.
 impl Switch {
-    pub(super) fn profile(&self, id: ExternId) -> Result<&Profile, ControlError> {
+    pub(crate) fn profile(&self, id: ExternId) -> Result<&Profile, ControlError> {
         match self.state.externs.get(id.index()) {
             Some(ExternState::Profile(profile)) => Ok(profile),
             _ => Err(unknown("action profile", id.0)),
         }
     }
 
-    pub(super) fn profile_mut(&mut self, id: ExternId) -> Result<&mut Profile, ControlError> {
+    pub(crate) fn profile_mut(&mut self, id: ExternId) -> Result<&mut Profile, ControlError> {
         match self.state.externs.get_mut(id.index()) {
             Some(ExternState::Profile(profile)) => Ok(profile),
             _ => Err(unknown("action profile", id.0)),
@@ -95,7 +95,7 @@ impl Switch {
         Ok(self.profile(selector)?.groups.iter().map(|(id, group)| (*id, group)))
     }
 
-    pub(super) fn check_unused(
+    pub(crate) fn check_unused(
         &self,
         profile: ExternId,
         used: &EntryAction,

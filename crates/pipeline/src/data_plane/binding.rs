@@ -1,0 +1,176 @@
+//! Which object of the program an identifier of P4Info means: found once, by name.
+
+use entities::schema::{self, ActionProfileId, CounterId, MeterId, RegisterId, Schema};
+use entities::{EntityError, ValueType};
+use ir::{ActionId, ExternId, MatchKind, Program, TableId, ValueSetId};
+use std::collections::BTreeMap;
+
+/// From identifiers of P4Info to those of the program.
+#[derive(Debug, Default)]
+pub(super) struct Binding {
+    pub(super) tables: BTreeMap<schema::TableId, BoundTable>,
+    pub(super) profiles: BTreeMap<ActionProfileId, ExternId>,
+    pub(super) counters: BTreeMap<CounterId, ExternId>,
+    pub(super) meters: BTreeMap<MeterId, ExternId>,
+    pub(super) registers: BTreeMap<RegisterId, ExternId>,
+    pub(super) value_sets: BTreeMap<schema::ValueSetId, ValueSetId>,
+}
+
+/// A table.
+#[derive(Debug)]
+pub(super) struct BoundTable {
+    pub(super) id: TableId,
+    /// For each key of the program the match field; none for an input of a selector.
+    pub(super) keys: Vec<Option<schema::MatchField>>,
+    /// In the order of P4Info.
+    pub(super) actions: Vec<BoundAction>,
+    pub(super) counter: Option<ExternId>,
+    pub(super) meter: Option<ExternId>,
+}
+
+/// An action of a table, which may be another instance than that of another table.
+#[derive(Debug)]
+pub(super) struct BoundAction {
+    pub(super) of_schema: schema::ActionId,
+    pub(super) of_program: ActionId,
+    /// For each parameter of the program its identifier and width, in order.
+    pub(super) params: Vec<(schema::ParamId, ValueType)>,
+}
+
+impl Binding {
+    pub(super) fn new(schema: &Schema, program: &Program) -> Result<Self, EntityError> {
+        let instance = |kind: &str, name: &str| {
+            let position = program.externs.iter().position(|instance| instance.name == name);
+            position.map(extern_id).ok_or_else(|| missing(kind, name))
+        };
+        let mut binding = Self::default();
+        for table in schema.tables().iter() {
+            binding.tables.insert(table.id, bound_table(schema, program, table)?);
+        }
+        for profile in schema.action_profiles().iter() {
+            binding.profiles.insert(profile.id, instance("action profile", &profile.name)?);
+        }
+        for counter in schema.counters().iter() {
+            binding.counters.insert(counter.id, instance("counter", &counter.name)?);
+        }
+        for meter in schema.meters().iter() {
+            binding.meters.insert(meter.id, instance("meter", &meter.name)?);
+        }
+        for register in schema.registers().iter() {
+            binding.registers.insert(register.id, instance("register", &register.name)?);
+        }
+        for set in schema.value_sets().iter() {
+            set.match_fields.iter().try_for_each(|field| {
+                check_number(&field.value, || format!("field '{}' of '{}'", field.name, set.name))
+            })?;
+            let position = program.value_sets.iter().position(|known| known.name == set.name);
+            let id = position.ok_or_else(|| missing("value set", &set.name))?;
+            binding.value_sets.insert(set.id, ValueSetId(id as u32));
+        }
+        Ok(binding)
+    }
+
+    /// The action that members of a profile run: that of any of its tables.
+    pub(super) fn action_of_profile(
+        &self,
+        schema: &Schema,
+        profile: ActionProfileId,
+        action: schema::ActionId,
+    ) -> Option<&BoundAction> {
+        let implementation = Some(schema::Implementation::ActionProfile(profile));
+        let mut tables =
+            schema.tables().iter().filter(|table| table.implementation == implementation);
+        tables.find_map(|table| self.tables.get(&table.id)?.action(action))
+    }
+}
+
+impl BoundTable {
+    pub(super) fn action(&self, id: schema::ActionId) -> Option<&BoundAction> {
+        self.actions.iter().find(|action| action.of_schema == id)
+    }
+}
+
+fn bound_table(
+    schema: &Schema,
+    program: &Program,
+    table: &schema::Table,
+) -> Result<BoundTable, EntityError> {
+    let position = program.tables.iter().position(|known| known.name == table.name);
+    let id = TableId(position.ok_or_else(|| missing("table", &table.name))? as u32);
+    let known = program.tables.get(id.index()).ok_or_else(|| missing("table", &table.name))?;
+    let place = |what: &str, name: &str| format!("{what} '{name}' of table '{}'", table.name);
+
+    let matched = known.keys.iter().filter(|key| key.match_kind != MatchKind::Selector).count();
+    let keys = known.keys.iter().map(|key| {
+        let field = table.match_fields.iter().find(|field| field.name == key.name);
+        field.filter(|_| key.match_kind != MatchKind::Selector).cloned()
+    });
+    let keys: Vec<_> = keys.collect();
+    if keys.iter().flatten().count() != matched || matched != table.match_fields.len() {
+        return Err(EntityError::invalid(format!(
+            "the keys of table '{}' are others in P4Info than in the program",
+            table.name
+        )));
+    }
+    for field in keys.iter().flatten() {
+        check_number(&field.value, || place("match field", &field.name))?;
+    }
+
+    let mut actions = Vec::with_capacity(table.actions.len());
+    for reference in &table.actions {
+        let Some(declared) = schema.actions().get(reference.id) else { continue };
+        let mut ids = known.actions.iter().map(|known| known.action);
+        let named = |id: &ActionId| {
+            program.actions.get(id.index()).is_some_and(|action| action.name == declared.name)
+        };
+        let of_program =
+            ids.find(named).ok_or_else(|| missing("action", &place("action", &declared.name)))?;
+        let parameters = program.actions.get(of_program.index());
+        let parameters =
+            parameters.into_iter().flat_map(|action| action.control_plane_parameters());
+        let mut params = Vec::new();
+        for parameter in parameters {
+            let param = declared.params.iter().find(|param| param.name == parameter.name);
+            let param = param.ok_or_else(|| missing("parameter", &parameter.name))?;
+            check_number(&param.value, || place("a parameter of action", &declared.name))?;
+            params.push((param.id, param.value));
+        }
+        actions.push(BoundAction { of_schema: reference.id, of_program, params });
+    }
+
+    let direct = |name: Option<&str>| {
+        let ids = known.direct_externs.iter().copied();
+        let mut named = ids.filter(|id| {
+            let instance = program.externs.get(id.index());
+            instance.is_some_and(|instance| Some(instance.name.as_str()) == name)
+        });
+        named.next()
+    };
+    let counter = table.direct_counter.and_then(|id| schema.direct_counters().get(id));
+    let meter = table.direct_meter.and_then(|id| schema.direct_meters().get(id));
+    Ok(BoundTable {
+        id,
+        keys,
+        actions,
+        counter: direct(counter.map(|counter| counter.name.as_str())),
+        meter: direct(meter.map(|meter| meter.name.as_str())),
+    })
+}
+
+fn extern_id(position: usize) -> ExternId {
+    ExternId(position as u32)
+}
+
+fn missing(kind: &str, name: &str) -> EntityError {
+    EntityError::invalid(format!("P4Info has the {kind} '{name}', the program has not"))
+}
+
+fn check_number(value: &ValueType, place: impl Fn() -> String) -> Result<(), EntityError> {
+    match value {
+        ValueType::Bits(_) => Ok(()),
+        ValueType::Text => Err(EntityError::unimplemented(format!(
+            "{} is translated to a string, which this data plane does not do",
+            place()
+        ))),
+    }
+}

@@ -1,0 +1,254 @@
+//! Between values of the control plane and values of the interpreter.
+
+use super::binding::{BoundAction, BoundTable};
+use crate::error::ControlError;
+use crate::externs::meter::MeterConfig;
+use crate::switch::Switch;
+use crate::table::{self, FieldMatch};
+use crate::value::Value;
+use entities::schema::{MatchField, MatchKind, MeterAlgorithm};
+use entities::{
+    ActionCall, Argument, BitsType, Code, Data, DataType, EntityError, MatchKey, Matching,
+    ValueType, value,
+};
+use ir::bits::Bits;
+
+impl From<ControlError> for EntityError {
+    fn from(error: ControlError) -> Self {
+        let code = match &error {
+            ControlError::Duplicate => Code::AlreadyExists,
+            ControlError::NotFound(_) => Code::NotFound,
+            ControlError::Full { .. } => Code::ResourceExhausted,
+            ControlError::Constant(_) | ControlError::ActionScope { .. } => Code::PermissionDenied,
+            ControlError::InUse(_) => Code::FailedPrecondition,
+            ControlError::Index { .. } | ControlError::Width { .. } => Code::OutOfRange,
+            _ => Code::InvalidArgument,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+fn bits(value: &entities::Value) -> Bits {
+    Bits::from_be_bytes(value.bits().unwrap_or(0), false, value.bytes())
+}
+
+/// The value of a pattern; `None` if the program's type is wider than that of the control plane.
+fn scalar(of: ValueType, pattern: &Bits) -> Option<entities::Value> {
+    let mut bytes = pattern.to_be_bytes();
+    if bytes.is_empty() {
+        bytes.push(0);
+    }
+    entities::Value::new(of, &bytes).ok()
+}
+
+/// What a list of fields matches, key by key.
+pub(super) fn matches(table: &BoundTable, key: &MatchKey) -> Vec<FieldMatch> {
+    let fields = table.keys.iter().map(|declared| {
+        let mut fields = key.fields.iter();
+        let found = declared.as_ref().and_then(|of| fields.find(|one| one.field == of.id));
+        found.map_or(FieldMatch::Any, |field| field_match(&field.matching))
+    });
+    fields.collect()
+}
+
+pub(super) fn field_match(matching: &Matching) -> FieldMatch {
+    match matching {
+        Matching::Exact(value) | Matching::Optional(value) => FieldMatch::Exact(bits(value)),
+        Matching::Lpm { value, prefix_len } => {
+            FieldMatch::Lpm { value: bits(value), prefix_length: *prefix_len }
+        }
+        Matching::Ternary { value, mask } => {
+            FieldMatch::Ternary { value: bits(value), mask: bits(mask) }
+        }
+        Matching::Range { low, high } => FieldMatch::Range { low: bits(low), high: bits(high) },
+    }
+}
+
+/// The key of an entry, in the order in which P4Info declares the fields. `None` for an entry of
+/// the program that no controller could have written.
+pub(super) fn match_key(
+    declared: &[MatchField],
+    table: &BoundTable,
+    matches: &[FieldMatch],
+    priority: u32,
+) -> Option<MatchKey> {
+    let mut fields = Vec::with_capacity(declared.len());
+    for field in declared {
+        let is_of = |of: &Option<MatchField>| of.as_ref().is_some_and(|of| of.id == field.id);
+        let position = table.keys.iter().position(is_of)?;
+        if let Some(matching) = matching(field, matches.get(position)?)? {
+            fields.push(entities::FieldMatch { field: field.id, matching });
+        }
+    }
+    Some(MatchKey { fields: fields.into(), priority })
+}
+
+/// What one field matches; `Some(None)` if that is everything.
+fn matching(field: &MatchField, found: &FieldMatch) -> Option<Option<Matching>> {
+    let of = |pattern: &Bits| scalar(field.value, pattern);
+    Some(Some(match (found, &field.kind) {
+        (FieldMatch::Any, MatchKind::Exact) => return None,
+        (FieldMatch::Any, _) => return Some(None),
+        (FieldMatch::Exact(value), MatchKind::Optional) => Matching::Optional(of(value)?),
+        (FieldMatch::Exact(value), _) => Matching::Exact(of(value)?),
+        (FieldMatch::Lpm { value, prefix_length }, _) => {
+            Matching::Lpm { value: of(value)?, prefix_len: *prefix_length }
+        }
+        (FieldMatch::Ternary { value, mask }, _) => {
+            Matching::Ternary { value: of(value)?, mask: of(mask)? }
+        }
+        (FieldMatch::Range { low, high }, _) => Matching::Range { low: of(low)?, high: of(high)? },
+    }))
+}
+
+/// The call of an action with arguments in the types of the program.
+pub(super) fn call(
+    switch: &Switch,
+    action: Option<&BoundAction>,
+    call: &ActionCall,
+) -> Result<table::ActionCall, EntityError> {
+    let action = action.ok_or_else(|| {
+        EntityError::invalid(format!("the program has no action {} here", call.action))
+    })?;
+    let argument = |id| call.arguments.iter().find(|argument| argument.param == id);
+    let arguments = action.params.iter().filter_map(|(id, _)| argument(*id));
+    let arguments: Vec<Bits> = arguments.map(|argument| bits(&argument.value)).collect();
+    Ok(switch.action_call(action.of_program, &arguments)?)
+}
+
+/// The call as the control plane sees it; `None` if it is of no action that P4Info names.
+pub(super) fn shown_call(actions: &[BoundAction], call: &table::ActionCall) -> Option<ActionCall> {
+    let action = actions.iter().find(|action| action.of_program == call.action)?;
+    let mut arguments = Vec::with_capacity(action.params.len());
+    for ((param, of), value) in action.params.iter().zip(&call.arguments) {
+        arguments.push(Argument { param: *param, value: scalar(*of, &value.to_pattern()?)? });
+    }
+    arguments.sort_by_key(|argument| argument.param);
+    Some(ActionCall { action: action.of_schema, arguments: arguments.into() })
+}
+
+pub(super) fn meter_config(
+    algorithm: MeterAlgorithm,
+    config: Option<entities::MeterConfig>,
+) -> Option<MeterConfig> {
+    config.map(|config| match algorithm {
+        MeterAlgorithm::TwoRateThreeColor => MeterConfig::TwoRate {
+            committed_rate: config.committed_rate,
+            committed_burst: config.committed_burst,
+            peak_rate: config.peak_rate,
+            peak_burst: config.peak_burst,
+        },
+        _ => MeterConfig::SingleRate {
+            committed_rate: config.committed_rate,
+            committed_burst: config.committed_burst,
+            excess_burst: config.excess_burst,
+        },
+    })
+}
+
+pub(super) fn shown_meter_config(config: Option<MeterConfig>) -> Option<entities::MeterConfig> {
+    config.map(|config| match config {
+        MeterConfig::TwoRate { committed_rate, committed_burst, peak_rate, peak_burst } => {
+            entities::MeterConfig {
+                committed_rate,
+                committed_burst,
+                peak_rate,
+                peak_burst,
+                excess_burst: 0,
+            }
+        }
+        // The peak of a marker of one rate is its rate (P4Runtime, "MeterConfig").
+        MeterConfig::SingleRate { committed_rate, committed_burst, excess_burst } => {
+            entities::MeterConfig {
+                committed_rate,
+                committed_burst,
+                peak_rate: committed_rate,
+                peak_burst: committed_burst,
+                excess_burst,
+            }
+        }
+    })
+}
+
+/// A value of any type, in the shape that `like` has.
+pub(super) fn from_data(like: &Value, of: &DataType, data: &Data) -> Option<Value> {
+    let each = |like: &[Value], types: &[DataType], values: &[Data]| {
+        let parts = like.iter().zip(types).zip(values);
+        parts.map(|((like, of), value)| from_data(like, of, value)).collect::<Option<Vec<_>>>()
+    };
+    let position = |members: &[String], name: &String| {
+        Some(members.iter().position(|one| one == name)? as u32)
+    };
+    Some(match (like, of, data) {
+        (Value::Bits(like), _, Data::Bits(bytes) | Data::EnumValue(bytes)) => {
+            Value::Bits(extended(like, bytes, matches!(of, DataType::Bits(BitsType::Signed(_)))))
+        }
+        (Value::Bool(_), _, Data::Bool(value)) => Value::Bool(*value),
+        (Value::Enum(_), DataType::Enum(members), Data::Enum(name)) => {
+            Value::Enum(position(members, name)?)
+        }
+        (Value::Error(_), DataType::Error(members), Data::Error(name)) => {
+            Value::Error(position(members, name)?)
+        }
+        (Value::Struct(like), DataType::Struct(types), Data::Struct(values))
+        | (Value::Struct(like), DataType::Tuple(types), Data::Tuple(values)) => {
+            Value::Struct(each(like, types, values)?)
+        }
+        (Value::Header { fields, .. }, DataType::Header(types), Data::Header(header)) => {
+            let Some(values) = header else {
+                return Some(Value::Header { valid: false, fields: fields.clone() });
+            };
+            let parts = fields.iter().zip(types.iter()).zip(values);
+            let fields = parts.map(|((like, of), bytes)| {
+                from_data(like, &DataType::Bits(*of), &Data::Bits(bytes.clone()))
+            });
+            Value::Header { valid: true, fields: fields.collect::<Option<_>>()? }
+        }
+        _ => return None,
+    })
+}
+
+/// A canonical string in the width of `like`, with its sign repeated if it has one.
+fn extended(like: &Bits, bytes: &[u8], signed: bool) -> Bits {
+    let width = u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_mul(8);
+    Bits::from_be_bytes(width, signed, bytes).cast(like.width(), like.is_signed())
+}
+
+/// The data that a value is; `None` for types that registers and digests do not hold here.
+pub(super) fn to_data(of: &DataType, value: &Value) -> Option<Data> {
+    let each = |types: &[DataType], values: &[Value]| {
+        types.iter().zip(values).map(|(of, value)| to_data(of, value)).collect::<Option<Vec<_>>>()
+    };
+    let name = |members: &[String], position: &u32| members.get(*position as usize).cloned();
+    Some(match (of, value) {
+        (DataType::Bits(of), Value::Bits(bits)) => Data::Bits(string(*of, bits)?),
+        (DataType::SerializableEnum(width), Value::Bits(bits)) => {
+            Data::EnumValue(string(BitsType::Unsigned(*width), bits)?)
+        }
+        (DataType::Bool, Value::Bool(value)) => Data::Bool(*value),
+        (DataType::Enum(members), Value::Enum(position)) => Data::Enum(name(members, position)?),
+        (DataType::Error(members), Value::Error(position)) => Data::Error(name(members, position)?),
+        (DataType::Struct(types), Value::Struct(values)) => Data::Struct(each(types, values)?),
+        (DataType::Tuple(types), Value::Struct(values)) => Data::Tuple(each(types, values)?),
+        (DataType::Header(types), Value::Header { valid, fields }) => {
+            let fields = types.iter().zip(fields).map(|(of, field)| match field {
+                Value::Bits(bits) => string(*of, bits),
+                _ => None,
+            });
+            Data::Header(if *valid { Some(fields.collect::<Option<_>>()?) } else { None })
+        }
+        _ => return None,
+    })
+}
+
+fn string(of: BitsType, bits: &Bits) -> Option<Box<[u8]>> {
+    let mut bytes = bits.cast(bits.width().next_multiple_of(8), bits.is_signed()).to_be_bytes();
+    if bytes.is_empty() {
+        bytes.push(0);
+    }
+    match of {
+        BitsType::Unsigned(width) => value::unsigned(&bytes, width).ok().map(Box::from),
+        BitsType::Signed(width) => value::signed(&bytes, width).ok().map(Box::from),
+        BitsType::Varbit(_) => None,
+    }
+}
