@@ -94,7 +94,7 @@ fn packets_of_known_hosts_stay_in_the_switch_and_the_run_says_so() {
     assert_orderly(trial);
     let counts = trial.counts;
     assert_eq!((counts.due, counts.forwarded_by_rules), (100, 100), "{counts:?}");
-    assert_eq!((counts.sent, counts.lost, counts.unsent()), (0, 0, 0), "{counts:?}");
+    assert_eq!((counts.sent, counts.lost, counts.unsent), (0, 0, 0), "{counts:?}");
     assert_eq!(learned(&controller), 2, "{}", controller.output());
     assert!(trial.notes.iter().any(|note| note.contains("rules handled every packet")));
     let why = trial.handshake.why_zero.as_deref().unwrap_or_default();
