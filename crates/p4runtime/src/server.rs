@@ -25,8 +25,8 @@ use tokio::net::TcpListener;
 use tonic::Status;
 
 pub use self::handle::{
-    DeviceHandle, DeviceObserver, NoObserver, PacketIn, PacketInError, PacketInMetadata,
-    PacketOutRefusal,
+    DeviceHandle, DeviceObserver, DigestError, DigestList, NoObserver, PacketIn, PacketInError,
+    PacketInMetadata, PacketOutRefusal,
 };
 use self::{routes::Routes, service::Service};
 use crate::gnmi::{GnmiServer, Ports};

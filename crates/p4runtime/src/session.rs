@@ -118,6 +118,8 @@ pub enum Effect {
     /// The device runs another pipeline from now on, and its forwarding state was cleared or
     /// reconciled.
     PipelineCommitted(Arc<Pipeline>),
+    /// The primary acknowledged a list of digests, whether or not there is one with this id.
+    DigestAcknowledged(v1::DigestListAck),
 }
 
 /// One device: arbitration, pipeline and forwarding state.
@@ -282,6 +284,20 @@ impl Device {
         }
     }
 
+    /// Whether a controller has enabled the digest with a `DigestEntry`.
+    #[must_use]
+    pub fn is_digest_enabled(&self, digest: DigestId) -> bool {
+        self.committed.as_ref().and_then(|loaded| loaded.store.digest(digest)).is_some()
+    }
+
+    /// The streams that lists of a digest go to: the primary of every role that covers it.
+    pub fn digest_receivers(&self, digest: DigestId) -> impl Iterator<Item = StreamId> {
+        self.arbitration.primaries().filter_map(move |(role, stream, _)| {
+            let covers = self.access(role).is_none_or(|access| access.covers_id(digest.0));
+            covers.then_some(stream)
+        })
+    }
+
     /// Does what has become due: digests that waited long enough, idle table entries.
     pub fn tick(&mut self, now: Nanos, effects: &mut Vec<Effect>) {
         for list in self.digests.due(now) {
@@ -413,6 +429,7 @@ impl Device {
             )
         } else {
             self.digests.acknowledge(ack);
+            effects.push(Effect::DigestAcknowledged(*ack));
             return;
         };
         self.refuse(stream, &error, digest_ack_error(*ack), effects);
@@ -432,10 +449,8 @@ impl Device {
     }
 
     fn send_digest(&self, list: v1::DigestList, effects: &mut Vec<Effect>) {
-        for (role, stream, _) in self.arbitration.primaries() {
-            if self.access(role).is_none_or(|access| access.covers_id(list.digest_id)) {
-                effects.push(send(stream, Response::Digest(list.clone())));
-            }
+        for stream in self.digest_receivers(DigestId(list.digest_id)) {
+            effects.push(send(stream, Response::Digest(list.clone())));
         }
     }
 }

@@ -98,7 +98,14 @@ impl Encode for ToController {
         match item {
             Outgoing::Device(device) => self.device = Some(device),
             Outgoing::Pipeline(pipeline) => self.pipeline = Some(pipeline),
-            Outgoing::Message(message) => grpc::put(&*message, buffer),
+            Outgoing::Message(message) => {
+                if let (Some(Response::Digest(list)), Some(device)) =
+                    (&message.update, &self.device)
+                {
+                    device.digest_list_sent(list.list_id);
+                }
+                grpc::put(&*message, buffer);
+            }
             Outgoing::Packet(packet) => grpc::put(&self.packet_in(packet), buffer),
         }
     }

@@ -18,6 +18,7 @@ use tonic::Status;
 use super::{clock, timer::Timer};
 use crate::{
     arbitration::{RoleKey, StreamId},
+    conversion,
     gnmi::{Port, Ports},
     proto::v1,
     session::{Device, Effect, PacketFilter, Pipeline, ReadAnswer},
@@ -73,6 +74,12 @@ pub trait DeviceObserver: Send + Sync + 'static {
 
     /// A packet-in with this tag is being encoded into the buffer that goes to the socket.
     fn packet_in_sent(&self, _tag: u64) {}
+
+    /// A list of digests with this id is being encoded into the buffer that goes to the socket.
+    fn digest_list_sent(&self, _list_id: u64) {}
+
+    /// The primary acknowledged a list of digests. That there is one with this id was not checked.
+    fn digest_acknowledged(&self, _device: &DeviceHandle, _ack: &v1::DigestListAck) {}
 }
 
 /// Why packet-outs were dropped.
@@ -122,6 +129,35 @@ pub enum PacketInError {
     NoPipeline(u64),
     /// No controller is primary of a role that receives packet-ins.
     #[error("device {0} has no primary; wait until a controller has arbitrated")]
+    NoPrimary(u64),
+}
+
+/// A list of digests from a data plane that makes its own lists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DigestList {
+    /// Unique among the lists of the device, which is up to its owner.
+    pub list_id: u64,
+    /// What was learned.
+    pub data: Vec<Data>,
+}
+
+/// Why lists of digests cannot be sent at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DigestError {
+    /// The controller has not enabled the digest, or the device runs no pipeline that has it.
+    #[error(
+        "nobody has enabled digest {digest:#x} of device {device}; wait until a controller has \
+         written its DigestEntry"
+    )]
+    NotEnabled {
+        /// The device.
+        device: u64,
+        /// The id of the digest.
+        digest: u32,
+    },
+    /// No controller is primary of a role that covers the digest.
+    #[error("device {0} has no primary for digests; wait until a controller has arbitrated")]
     NoPrimary(u64),
 }
 
@@ -300,6 +336,52 @@ impl DeviceHandle {
         self.change(|device, effects| device.digest(digest, data, clock::now(), effects));
     }
 
+    /// Sends lists of digests at once, each as it is: nothing is bundled, delayed or left out
+    /// because it was sent before, which a `DigestEntry` permits a data plane and does not demand.
+    /// The ids must not meet those of lists that [`DeviceHandle::digest`] makes, so use one of the
+    /// two. Returns how many lists were queued for the first receiver; the rest did not fit its
+    /// queue and are lost. As with [`DeviceHandle::send_now`], they are written before this
+    /// returns, and it is only for use on the runtime that serves the device.
+    ///
+    /// # Errors
+    ///
+    /// When nobody would receive them.
+    pub fn send_digest_lists(
+        &self,
+        digest: DigestId,
+        lists: impl IntoIterator<Item = DigestList>,
+    ) -> Result<usize, DigestError> {
+        let session = self.session();
+        if !session.device.is_digest_enabled(digest) {
+            return Err(DigestError::NotEnabled { device: self.shared.id, digest: digest.0 });
+        }
+        let receivers = session.device.digest_receivers(digest);
+        let outboxes: Vec<_> =
+            receivers.filter_map(|stream| find(&session, stream)).map(Arc::clone).collect();
+        // To write may lead back here.
+        drop(session);
+        let timestamp = i64::try_from(clock::now().0).unwrap_or(i64::MAX);
+        let message = |list: DigestList| {
+            let data = list.data.iter().map(conversion::data::message).collect();
+            let (digest_id, list_id) = (digest.0, list.list_id);
+            let list = v1::DigestList { digest_id, list_id, data, timestamp };
+            let update = Some(v1::stream_message_response::Update::Digest(list));
+            Outgoing::Message(Box::new(v1::StreamMessageResponse { update }))
+        };
+        let Some((first, others)) = outboxes.split_first() else {
+            return Err(DigestError::NoPrimary(self.shared.id));
+        };
+        if others.is_empty() {
+            return Ok(first.push_all(lists.into_iter().map(message), When::Now));
+        }
+        let lists: Vec<_> = lists.into_iter().collect();
+        let queued = first.push_all(lists.iter().cloned().map(message), When::Now);
+        for outbox in others {
+            outbox.push_all(lists.iter().cloned().map(message), When::Now);
+        }
+        Ok(queued)
+    }
+
     /// Tells the ports of the device to clients that ask for them over gNMI.
     pub fn set_ports(&self, ports: Vec<Port>) {
         self.shared.ports.set(ports);
@@ -440,6 +522,10 @@ impl DeviceHandle {
         self.shared.observer.packet_in_sent(tag);
     }
 
+    pub(super) fn digest_list_sent(&self, list_id: u64) {
+        self.shared.observer.digest_list_sent(list_id);
+    }
+
     /// Sends and closes under the session's lock, so that two threads cannot send two
     /// arbitration results in the wrong order. What the owner is to be told stays in `effects`.
     fn apply(&self, session: &mut Session, effects: &mut Vec<Effect>) {
@@ -463,7 +549,7 @@ impl DeviceHandle {
                     receivers_changed = true;
                 }
                 Effect::Primary { .. } => receivers_changed = true,
-                Effect::PacketOut { .. } => {}
+                Effect::PacketOut { .. } | Effect::DigestAcknowledged(_) => {}
             }
             true
         });
@@ -492,6 +578,7 @@ impl DeviceHandle {
                 Effect::PacketOut { from, packet } => {
                     observer.packet_outs(self, from, &mut vec![packet]);
                 }
+                Effect::DigestAcknowledged(ack) => observer.digest_acknowledged(self, &ack),
                 Effect::Send { .. } | Effect::Close { .. } => {}
             }
         }

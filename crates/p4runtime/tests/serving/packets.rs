@@ -5,7 +5,7 @@ use p4runtime::{
     arbitration::ElectionId,
     client::{Client, ClientOptions},
     proto::v1::{self, stream_message_response::Update as Response, write_request::Atomicity},
-    server::{PacketInError, ServerOptions},
+    server::{DigestError, DigestList, PacketInError, ServerOptions},
 };
 
 use crate::support::{self, DIGEST, Heard, Served, packet_in, soon};
@@ -185,4 +185,43 @@ async fn digests_are_sent_when_their_time_has_come() {
         let answer = soon(receiver.next()).await.expect("open");
         assert!(matches!(answer, Some(Response::Error(_))), "{answer:?}");
     }
+}
+
+#[tokio::test]
+async fn lists_of_digests_that_the_owner_makes_are_sent_as_they_are() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let device = &served.devices[0];
+    let id = entities::schema::DigestId(DIGEST);
+    let list = |list_id| DigestList { list_id, data: vec![entities::Data::Bits(Box::from([7]))] };
+    let (mut client, sender, mut receiver) = served.primary().await;
+    let not_enabled = DigestError::NotEnabled { device: 1, digest: DIGEST };
+    assert_eq!(device.send_digest_lists(id, [list(1)]), Err(not_enabled));
+
+    // As much as this would hold back what the device bundles itself.
+    let config = v1::digest_entry::Config {
+        max_timeout_ns: i64::MAX,
+        max_list_size: 100,
+        ack_timeout_ns: i64::MAX,
+    };
+    let entry = v1::DigestEntry { digest_id: DIGEST, config: Some(config) };
+    let update = v1::Update {
+        r#type: v1::update::Type::Insert as i32,
+        entity: Some(v1::Entity { entity: Some(v1::entity::Entity::DigestEntry(entry)) }),
+    };
+    client.write(vec![update], Atomicity::ContinueOnError).await.expect("written");
+    // The same data in each, and ids as the owner likes.
+    assert_eq!(device.send_digest_lists(id, [list(5), list(9)]), Ok(2));
+    for list_id in [5, 9] {
+        let Some(Response::Digest(list)) = soon(receiver.next()).await.expect("open") else {
+            panic!("no digest")
+        };
+        assert_eq!((list.digest_id, list.list_id, list.data.len()), (DIGEST, list_id, 1));
+        served.log.wait_for(Heard::ListSent(list_id)).await;
+        sender.acknowledge(&list);
+        served.log.wait_for(Heard::Acknowledged(list_id)).await;
+    }
+
+    drop((sender, receiver, client));
+    served.log.wait_for(Heard::Primary(false)).await;
+    assert_eq!(device.send_digest_lists(id, [list(10)]), Err(DigestError::NoPrimary(1)));
 }

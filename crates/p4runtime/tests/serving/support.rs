@@ -98,6 +98,8 @@ pub(crate) enum Heard {
     Written(usize, usize),
     PacketOut(v1::PacketOut),
     Sent(u64),
+    ListSent(u64),
+    Acknowledged(u64),
 }
 
 #[derive(Default)]
@@ -174,6 +176,15 @@ impl DeviceObserver for Log {
 
     fn packet_in_sent(&self, tag: u64) {
         self.push(Heard::Sent(tag));
+    }
+
+    fn digest_list_sent(&self, list_id: u64) {
+        self.push(Heard::ListSent(list_id));
+    }
+
+    fn digest_acknowledged(&self, _device: &DeviceHandle, ack: &v1::DigestListAck) {
+        assert_eq!(ack.digest_id, DIGEST);
+        self.push(Heard::Acknowledged(ack.list_id));
     }
 }
 

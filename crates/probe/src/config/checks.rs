@@ -12,7 +12,7 @@ use super::collection::Report;
 use super::draft::Draft;
 use super::settings::traffic::MOST_OUTSTANDING;
 use super::value::{InputFile, ModeName, PlanName, Value, duration_text};
-use super::{FlowTables, Frame, Generator, Matching, Protocol, TopologySource};
+use super::{FlowTables, Frame, Generator, Load, Matching, Protocol, TopologySource};
 use crate::topology::{SwitchIndex, Topology};
 use crate::traffic::check_frame_bytes;
 
@@ -101,6 +101,25 @@ fn mode(draft: &Draft, report: &mut Report<'_>) {
             "rule looks for the flow-mod that a packet meets, and protocol is p4runtime".to_owned(),
             "traffic.matching = \"auto\", or another protocol".to_owned(),
         );
+    }
+    if draft.traffic.load == Load::Digest {
+        if !p4runtime {
+            report.conflict(
+                &["traffic.load", "protocol"],
+                format!("digest needs P4Runtime, and protocol is {}", draft.protocol.text()),
+                "protocol = \"p4runtime\", or traffic.load = \"packet-in\"".to_owned(),
+            );
+        } else if draft.traffic.matching != Matching::Auto {
+            report.conflict(
+                &["traffic.matching", "traffic.load"],
+                format!(
+                    "{} ties packet-outs to packet-ins, and traffic.load is digest, whose \
+                     acknowledgements carry the id of their list",
+                    draft.traffic.matching.text()
+                ),
+                "traffic.matching = \"auto\"".to_owned(),
+            );
+        }
     }
     let outstanding = u64::from(draft.traffic.window) * u64::from(draft.most_switches());
     let limit = draft.traffic.outstanding_limit;

@@ -11,8 +11,9 @@ use super::value::{
     Overrides, PlanName, Process, Rates, RestBase, Secret, ServerAddress, Thresholds, Unsettable,
 };
 use super::{
-    Addresses, Arrivals, Config, Controller, FlowTables, Frame, Generator, Matching, Mode, Output,
-    P4Runtime, Plan, PlanKind, PortForm, Protocol, Switches, Timing, Tls, TopologySource, Traffic,
+    Addresses, Arrivals, Config, Controller, FlowTables, Frame, Generator, Load, Matching, Mode,
+    Output, P4Runtime, Plan, PlanKind, PortForm, Protocol, Switches, Timing, Tls, TopologySource,
+    Traffic,
 };
 use crate::topology;
 
@@ -68,6 +69,7 @@ pub(super) struct TrafficDraft {
     pub(super) arrivals: Arrivals,
     pub(super) window: u32,
     pub(super) give_up: Duration,
+    pub(super) load: Load,
     pub(super) frame: Frame,
     pub(super) frame_bytes: usize,
     pub(super) mac: Generator,
@@ -131,6 +133,7 @@ pub(super) struct P4RuntimeDraft {
     pub(super) device_config: InputFile,
     pub(super) cookie: u64,
     pub(super) port_form: PortForm,
+    pub(super) digest: String,
 }
 
 #[derive(Debug, Default)]
@@ -302,6 +305,7 @@ impl TrafficDraft {
             },
             rate: self.rate,
             arrivals: self.arrivals,
+            load: self.load,
             frame: self.frame,
             frame_bytes: self.frame_bytes,
             addresses: Addresses {
@@ -351,6 +355,7 @@ impl P4RuntimeDraft {
             device_config: self.device_config.0,
             cookie: self.cookie,
             port_form: self.port_form,
+            digest: self.digest,
         }
     }
 }

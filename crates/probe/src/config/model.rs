@@ -173,6 +173,8 @@ pub struct P4Runtime {
     pub cookie: u64,
     /// How port numbers are written in packet-in metadata.
     pub port_form: PortForm,
+    /// The digest that switches send with [`Load::Digest`]; empty for the first of the pipeline.
+    pub digest: String,
 }
 
 /// How port numbers are written in packet-in metadata.
@@ -210,7 +212,9 @@ pub struct Traffic {
     pub rate: f64,
     /// Inter-arrival times, in [`Mode::Open`].
     pub arrivals: Arrivals,
-    /// The frame inside a packet-in.
+    /// What a switch sends when something is due.
+    pub load: Load,
+    /// The frame inside a packet-in, or what a digest is learned from.
     pub frame: Frame,
     /// Frame length in bytes, FCS excluded.
     pub frame_bytes: usize,
@@ -315,6 +319,16 @@ pub enum Generator {
     Serial,
     /// Drawn at random.
     Random,
+}
+
+/// What a switch sends when something is due, and what answers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Load {
+    /// A packet-in, answered by a packet-out or a rule.
+    #[default]
+    PacketIn,
+    /// A list of one digest, answered by its acknowledgement (P4Runtime only).
+    Digest,
 }
 
 /// How an answer is tied to its packet-in.

@@ -32,7 +32,7 @@ use openflow::{
 
 use awaiting::{Awaiting, Waiting};
 use flow_key::FlowKey;
-use packet::Packet;
+pub(crate) use packet::Packet;
 use passage::Passage;
 use port_counters::PortCounters;
 

@@ -26,6 +26,7 @@ impl Setup {
                 mode: Mode::Open,
                 rate,
                 arrivals,
+                load: Default::default(),
                 frame: Frame::TcpSyn,
                 frame_bytes: 66,
                 addresses: Addresses {

@@ -165,7 +165,8 @@ pub(super) fn trial(
         handshake,
         notes: [
             remarks::of_handshakes(&handshakes),
-            remarks::of_answers(&counts),
+            remarks::of_load(plan.config.traffic.load),
+            remarks::of_answers(&counts, plan.config.traffic.load),
             notes(plan, &counts, hindered, &send_lag, &read_delay, &rtt_from_sent),
         ]
         .concat(),

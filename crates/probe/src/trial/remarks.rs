@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::config::Load;
 use crate::engine::SwitchHandshake;
 use crate::outcome::Counts;
 
@@ -19,16 +20,30 @@ pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
     vec![format!(
         "Switches do not all have the same pipeline, so that the figures are of no single one: {}. \
          A controller may keep the pipeline of a device that it knows from before (ONOS does): make \
-         it forget them with --onos-forget, or make it forget them with --onos-forget, or start it anew with --between.",
+         it forget them with --onos-forget, or start it anew with --between.",
         each.join("; ")
     )]
 }
 
+/// What the figures are of, where they are not of packet-ins.
+pub(super) fn of_load(load: Load) -> Vec<String> {
+    match load {
+        Load::PacketIn => Vec::new(),
+        Load::Digest => vec![
+            "The load is lists of one digest: where packet-ins are counted or timed, these lists \
+             are, and their answers are acknowledgements. The traffic behind them is not there: no \
+             packet enters a switch."
+                .to_owned(),
+        ],
+    }
+}
+
 /// What is odd about the answers.
-pub(super) fn of_answers(counts: &Counts) -> Vec<String> {
+pub(super) fn of_answers(counts: &Counts, load: Load) -> Vec<String> {
     let mut notes = Vec::new();
-    // A controller that sends a packet again now and then does not flood.
-    if counts.answered > 0 && counts.duplicated > counts.answered / 10 {
+    // A controller that sends a packet again now and then does not flood, and one that
+    // acknowledges a list again changes nothing.
+    if load == Load::PacketIn && counts.answered > 0 && counts.duplicated > counts.answered / 10 {
         let each = (counts.answered + counts.duplicated) as f64 / counts.answered as f64;
         notes.push(format!(
             "The controller answered with several packet-outs for a packet-in, {each:.1} on average: \
@@ -64,7 +79,8 @@ mod tests {
     #[test]
     fn flooding_is_said_and_a_few_repetitions_are_not() {
         let answers = |answered, duplicated| {
-            of_answers(&Counts { answered, duplicated, ..Counts::default() })
+            let counts = Counts { answered, duplicated, ..Counts::default() };
+            of_answers(&counts, Load::PacketIn)
         };
         // What an ONOS without its host provider did: 2,000 packet-ins, 8,000 packet-outs.
         let notes = answers(2_000, 6_000);

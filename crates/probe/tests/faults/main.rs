@@ -1,5 +1,6 @@
 //! Controllers that misbehave: the run ends in bounded time, says what happened, and counts right.
 
+mod digests;
 mod openflow_peer;
 mod p4runtime;
 mod run;

@@ -21,7 +21,7 @@ fn settings(port: &str) -> Vec<(&str, &str)> {
     ]
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     listener.local_addr().expect("an address").port()
 }

@@ -118,4 +118,16 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         slot: |draft| &mut draft.p4runtime.port_form,
         ..BASE
     },
+    Setting {
+        key: "p4runtime.digest",
+        flag: "digest",
+        value_name: "NAME",
+        example: "mac_learn_digest_t",
+        summary: "The digest that switches send if traffic.load is digest",
+        manual: "Its name or alias in P4Info. Without it, the first that the pipeline declares. A \
+            pipeline that has no such digest is not sent anything else instead: the run ends with \
+            the names of those that it declares.",
+        slot: |draft| &mut draft.p4runtime.digest,
+        ..BASE
+    },
 ];

@@ -90,6 +90,21 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         ..BASE
     },
     Setting {
+        key: "traffic.load",
+        flag: "load",
+        value_name: "LOAD",
+        default: "packet-in",
+        example: "digest",
+        summary: "What switches send: packet-in or digest",
+        manual: "packet-in sends a packet, and its answer is a packet-out. digest sends a list of \
+            one digest over P4Runtime, filled with the addresses and ports of the packet, and its \
+            answer is the acknowledgement of that list. Which digest is p4runtime.digest. A switch \
+            is ready once the controller has enabled it with a DigestEntry. Wherever packet-ins \
+            are counted or timed, digest lists are then.",
+        slot: |draft| &mut draft.traffic.load,
+        ..BASE
+    },
+    Setting {
         key: "traffic.frame",
         flag: "frame",
         value_name: "FRAME",

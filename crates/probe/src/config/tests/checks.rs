@@ -32,6 +32,22 @@ fn transaction_ids_need_openflow() {
 }
 
 #[test]
+fn digests_need_p4runtime_and_are_tied_by_their_lists() {
+    refused(
+        "protocol = \"of10\"\ntraffic.load = \"digest\"\n",
+        "probe.toml:2: traffic.load: digest needs P4Runtime, and protocol is openflow10; write \
+         protocol = \"p4runtime\", or traffic.load = \"packet-in\"",
+    );
+    refused(
+        "protocol = \"p4rt\"\ntraffic.load = \"digest\"\ntraffic.matching = \"order\"\n",
+        "probe.toml:3: traffic.matching: order ties packet-outs to packet-ins, and traffic.load is \
+         digest, whose acknowledgements carry the id of their list; write traffic.matching = \
+         \"auto\"",
+    );
+    config("protocol = \"p4rt\"\ntraffic.load = \"digest\"\n");
+}
+
+#[test]
 fn tables_that_run_are_those_of_openflow_and_pass_single_packets() {
     refused(
         "protocol = \"p4rt\"\nswitches.flow-tables = \"run\"\n",

@@ -6,7 +6,7 @@ use super::path::input_file;
 use super::scalar::{narrow, parse_number};
 use super::{Rejection, Value, alternatives, quoted};
 use crate::config::{
-    Arrivals, FlowTables, Frame, Generator, Matching, PortForm, ProcessSelector, Protocol,
+    Arrivals, FlowTables, Frame, Generator, Load, Matching, PortForm, ProcessSelector, Protocol,
     TopologySource,
 };
 
@@ -70,6 +70,11 @@ words!(Generator, "generator", {
 words!(FlowTables, "way of treating packets", {
     FlowTables::Bypass = "bypass",
     FlowTables::Run = "run",
+});
+
+words!(Load, "load", {
+    Load::PacketIn = "packet-in",
+    Load::Digest = "digest",
 });
 
 words!(Matching, "way of matching", {

@@ -4,6 +4,7 @@
 //! pacing task that hands packet-ins to the streams when they are due. A packet-in counts as sent
 //! when the server encodes it into the buffer that goes to the socket.
 
+mod digest;
 mod pacer;
 mod pipelines;
 mod ports;
@@ -26,8 +27,9 @@ use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use tokio::sync::watch;
 
 use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
-use crate::config::{DeviceAddress, PortForm, Protocol};
+use crate::config::{DeviceAddress, Load, PortForm, Protocol};
 use crate::ledger::Tally;
+use digest::DigestForm;
 use pacer::Pacing;
 pub use ports::{HeldPorts, PortsError};
 use thread::{Doorman, Member, Observer, Shared, ThreadState};
@@ -49,6 +51,8 @@ pub(crate) enum StartError {
     NoSwitch(u32),
     #[error("the pipeline that switches start with cannot be loaded: {0}")]
     Pipeline(String),
+    #[error("{file}: {cause}")]
+    Digest { file: PathBuf, cause: digest::NoDigest },
 }
 
 /// Where every P4Runtime switch listens, in the order of the switches.
@@ -164,6 +168,12 @@ fn devices(
                 .map_err(|error| StartError::Pipeline(error.to_string()))?;
         }
         let pipeline = device.pipeline().cloned();
+        if let (Some(pipeline), Load::Digest, Some(file)) =
+            (&pipeline, plan.config.traffic.load, &plan.config.p4runtime.p4info)
+        {
+            DigestForm::of(pipeline, &plan.config.p4runtime.digest)
+                .map_err(|cause| StartError::Digest { file: file.clone(), cause })?;
+        }
         let observer = Arc::new(Observer { thread: thread.clone(), index });
         if let Some(pipeline) = pipeline {
             observer.preloaded(pipeline);

@@ -8,21 +8,25 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::{Bytes, BytesMut};
+use entities::schema::DigestId;
 use p4runtime::arbitration::{RoleKey, StreamId};
 use p4runtime::packet_io::PacketOutLayout;
 use p4runtime::proto::v1::{self, entity::Entity, update};
 use p4runtime::server::{
-    ConnectionObserver, DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata, PacketOutRefusal,
+    ConnectionObserver, DeviceHandle, DeviceObserver, DigestList, PacketIn, PacketInMetadata,
+    PacketOutRefusal,
 };
 use p4runtime::session::Pipeline;
 use p4runtime::status::EntityError;
 use tokio::sync::Notify;
 
+use super::digest::{self, DigestForm, NoDigest};
 use super::pipelines::Pipelines;
-use crate::config::{Matching, Mode};
+use crate::config::{Load, Matching, Mode};
 use crate::engine::recorder::{Recorder, RuleChange};
 use crate::engine::{Live, Orders, SwitchHandshake, TrialPlan};
 use crate::ledger::Answer;
+use crate::openflow_switch::Packet;
 use crate::topology::{Port, SwitchIndex};
 use crate::traffic::{FrameSource, PacketId, is_discovery, read_id};
 
@@ -76,7 +80,15 @@ pub(super) struct Books {
     /// making it.
     arena: BytesMut,
     frame: Vec<u8>,
+    /// What digests are learned from.
+    packet: Packet,
     closed_loop: bool,
+}
+
+/// What a switch sends at a due time.
+pub(super) enum Emission {
+    Packet(PacketIn),
+    Digest(DigestList),
 }
 
 /// What belongs to a switch beside its device and its record.
@@ -87,13 +99,48 @@ pub(super) struct Member {
     has_primary: bool,
     /// How to read packet-outs, once there is a pipeline.
     packet_out: Option<Arc<Pipeline>>,
+    /// The digest that the switch sends, or why it cannot, once there is a pipeline and where
+    /// digests are the load.
+    digest: Option<Result<DigestForm, NoDigest>>,
+    /// Whether the controller has enabled that digest.
+    digest_enabled: bool,
 }
 
 impl Member {
     pub(super) fn new(source: FrameSource) -> Self {
         let mut handshake = SwitchHandshake::default();
         handshake.reach(0, "listening, not dialled");
-        Self { source, handshake, ready: false, has_primary: false, packet_out: None }
+        Self {
+            source,
+            handshake,
+            ready: false,
+            has_primary: false,
+            packet_out: None,
+            digest: None,
+            digest_enabled: false,
+        }
+    }
+
+    /// The digest that the switch sends, if digests are the load.
+    pub(super) fn digest_id(&self) -> Option<DigestId> {
+        Some(self.digest.as_ref()?.as_ref().ok()?.id)
+    }
+
+    /// How far the switch has come since its stream opened: rank and words, and whether that is
+    /// all the way.
+    fn stage(&self) -> Option<(u32, String, bool)> {
+        let waits = |what: String| Some((3, what, false));
+        match (self.has_primary, &self.packet_out, &self.digest) {
+            (false, _, _) => None,
+            (true, None, _) => waits("primary elected, waiting for a pipeline".to_owned()),
+            (true, Some(_), Some(Err(missing))) => waits(missing.to_string()),
+            (true, Some(_), Some(Ok(digest))) if !self.digest_enabled => waits(format!(
+                "has a pipeline, waiting for the controller to enable digest \"{}\" (it has \
+                 written no DigestEntry for it)",
+                digest.name
+            )),
+            (true, Some(_), _) => Some((4, "ready".to_owned(), true)),
+        }
     }
 
     fn layout(&self) -> Option<&PacketOutLayout> {
@@ -113,6 +160,7 @@ impl ThreadState {
                 refill: Vec::new(),
                 arena: BytesMut::with_capacity(ARENA),
                 frame: Vec::new(),
+                packet: Packet::default(),
                 closed_loop,
             }),
             devices: RwLock::default(),
@@ -161,18 +209,25 @@ impl ThreadState {
 }
 
 impl Books {
-    /// Makes the packet-in that waits longest at a switch, and says its sequence number.
-    pub(super) fn emit(&mut self, index: usize) -> Option<(u64, PacketIn)> {
+    /// Makes the packet-in, or the digest list, that waits longest at a switch, and says its
+    /// sequence number.
+    pub(super) fn emit(&mut self, index: usize) -> Option<(u64, Emission)> {
         let (_, sequence) = self.recorder.issue_waiting(index)?;
         self.frame.clear();
         let port = self.members[index].source.next(sequence, &mut self.frame);
+        if let Some(Ok(form)) = &self.members[index].digest {
+            self.packet.load(&self.frame);
+            let data = vec![form.data(&self.packet, port.0, sequence)];
+            let list = DigestList { list_id: digest::list_id(sequence), data };
+            return Some((sequence, Emission::Digest(list)));
+        }
         if self.arena.capacity() < self.frame.len() {
             self.arena = BytesMut::with_capacity(ARENA.max(self.frame.len()));
         }
         self.arena.extend_from_slice(&self.frame);
         let payload = self.arena.split().freeze();
         let metadata = PacketInMetadata::IngressPort(u32::from(port.0));
-        Some((sequence, PacketIn { payload, metadata, tag: sequence }))
+        Some((sequence, Emission::Packet(PacketIn { payload, metadata, tag: sequence })))
     }
 }
 
@@ -187,16 +242,11 @@ impl Observer {
         let mut books = self.thread.books();
         let Some(member) = books.members.get_mut(self.index) else { return };
         change(member);
-        let (primary, pipeline) = (member.has_primary, member.packet_out.is_some());
-        let stage = match (primary, pipeline) {
-            (false, _) => None,
-            (true, false) => Some((3, "primary elected, waiting for a pipeline")),
-            (true, true) => Some((4, "ready")),
-        };
-        if let Some((rank, stage)) = stage {
-            member.handshake.reach(rank, stage);
+        let stage = member.stage();
+        if let Some((rank, stage, _)) = &stage {
+            member.handshake.reach(*rank, stage);
         }
-        let ready = primary && pipeline;
+        let ready = stage.is_some_and(|(_, _, ready)| ready);
         if ready != member.ready {
             member.ready = ready;
             // It says that the switch became ready, which the end of the trial does not undo.
@@ -219,15 +269,40 @@ impl Observer {
 
     /// The device has a pipeline from the start.
     pub(super) fn preloaded(&self, pipeline: Arc<Pipeline>) {
-        self.has(pipeline);
+        self.has(pipeline, None);
     }
 
-    fn has(&self, pipeline: Arc<Pipeline>) {
+    fn has(&self, pipeline: Arc<Pipeline>, device: Option<&DeviceHandle>) {
         let name = self.thread.shared.pipelines.name(&pipeline);
+        let config = &self.thread.shared.plan.config;
+        let digest = (config.traffic.load == Load::Digest)
+            .then(|| DigestForm::of(&pipeline, &config.p4runtime.digest));
+        let enabled = match (&digest, device) {
+            (Some(Ok(digest)), Some(device)) => is_enabled(device, digest.id),
+            _ => false,
+        };
         self.update(|member| {
             member.packet_out = Some(pipeline);
             member.handshake.pipeline = Some(name);
+            member.digest = digest;
+            member.digest_enabled = enabled;
         });
+    }
+
+    /// What has this sequence number is on its way.
+    fn left(&self, sequence: u64) {
+        let now = self.thread.shared.orders.clock.now();
+        let start = self.thread.shared.orders.traffic_start().unwrap_or(now);
+        let mut books = self.thread.books();
+        books.recorder.left(self.index, sequence, now.saturating_sub(start));
+    }
+
+    /// The controller wrote entries of digests.
+    fn digests_configured(&self, device: &DeviceHandle) {
+        let digest = self.thread.books().members.get(self.index).and_then(Member::digest_id);
+        let Some(digest) = digest else { return };
+        let enabled = is_enabled(device, digest);
+        self.update(|member| member.digest_enabled = enabled);
     }
 
     /// An answer to a packet-in of any switch arrived.
@@ -273,6 +348,10 @@ impl Observer {
     }
 }
 
+fn is_enabled(device: &DeviceHandle, digest: DigestId) -> bool {
+    device.inspect(|device| device.is_digest_enabled(digest))
+}
+
 fn settle(books: &mut Books, index: usize, answer: Answer) {
     match answer {
         Answer::First { frees_place } => {
@@ -294,17 +373,18 @@ impl DeviceObserver for Observer {
         self.update(|member| member.has_primary = stream.is_some());
     }
 
-    fn pipeline_committed(&self, _device: &DeviceHandle, pipeline: &Arc<Pipeline>) {
-        self.has(pipeline.clone());
+    fn pipeline_committed(&self, device: &DeviceHandle, pipeline: &Arc<Pipeline>) {
+        self.has(pipeline.clone(), Some(device));
     }
 
     fn written(
         &self,
-        _device: &DeviceHandle,
+        device: &DeviceHandle,
         request: &v1::WriteRequest,
         outcomes: &[Result<(), EntityError>],
     ) {
         let (mut installed, mut removed, mut refused) = (0, 0, 0);
+        let mut digests = false;
         for (update, outcome) in request.updates.iter().zip(outcomes) {
             let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
             match (outcome, entity) {
@@ -314,8 +394,12 @@ impl DeviceObserver for Observer {
                     update::Type::Delete => removed += 1,
                     update::Type::Unspecified => {}
                 },
+                (Ok(()), Some(Entity::DigestEntry(_))) => digests = true,
                 (Ok(()), _) => {}
             }
+        }
+        if digests {
+            self.digests_configured(device);
         }
         let at = self.thread.traffic_time();
         let mut books = self.thread.books();
@@ -357,6 +441,9 @@ impl DeviceObserver for Observer {
                 continue;
             };
             books.recorder.packet_out(self.index, at);
+            if plan.config.traffic.load == Load::Digest {
+                continue;
+            }
             match plan.config.traffic.matching {
                 Matching::Order => {
                     let answer = books.recorder.answer_oldest(self.index, at);
@@ -413,10 +500,26 @@ impl DeviceObserver for Observer {
         if tag == UNMEASURED {
             return;
         }
-        let now = self.thread.shared.orders.clock.now();
-        let start = self.thread.shared.orders.traffic_start().unwrap_or(now);
+        self.left(tag);
+    }
+
+    fn digest_list_sent(&self, list_id: u64) {
+        if let Some(sequence) = digest::sequence_of(list_id) {
+            self.left(sequence);
+        }
+    }
+
+    fn digest_acknowledged(&self, _device: &DeviceHandle, ack: &v1::DigestListAck) {
+        let Some(at) = self.thread.traffic_time() else { return };
         let mut books = self.thread.books();
-        books.recorder.left(self.index, tag, now.saturating_sub(start));
+        let Some(digest) = books.members[self.index].digest_id() else { return };
+        let answer = digest::acknowledged(&mut books.recorder, self.index, digest, ack, at);
+        settle(&mut books, self.index, answer);
+        let refill = !books.refill.is_empty();
+        drop(books);
+        if refill {
+            self.thread.wake.notify_one();
+        }
     }
 }
 

@@ -40,6 +40,7 @@ fn traffic(frame: Frame, frame_bytes: usize) -> Traffic {
         mode: Mode::Open,
         rate: 1.0,
         arrivals: Arrivals::Constant,
+        load: Default::default(),
         frame,
         frame_bytes,
         addresses: addresses(Generator::Hosts),
