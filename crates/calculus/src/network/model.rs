@@ -316,12 +316,14 @@ impl NetworkBuilder {
         for server in &self.servers {
             check_server(server)?;
         }
-        for flow in &self.flows {
-            check_flow(flow, &self.servers)?;
+        let mut last_visits = vec![None; self.servers.len()];
+        for (index, flow) in self.flows.iter().enumerate() {
+            check_flow(flow, FlowId::new(index), &self.servers, &mut last_visits)?;
         }
         let mut turns = BTreeMap::<(ServerId, ServerId), Vec<FlowId>>::new();
         let mut crossing = vec![Vec::new(); self.servers.len()];
-        let mut positions = HashMap::new();
+        let hops = self.flows.iter().map(|flow| flow.path.len()).sum();
+        let mut positions = HashMap::with_capacity(hops);
         for (index, flow) in self.flows.iter().enumerate() {
             let id = FlowId::new(index);
             for (position, server) in flow.path.iter().enumerate() {
@@ -418,17 +420,23 @@ fn check_above(
     Err(ModelError::Curve { curve, owner: owner(), fault })
 }
 
-fn check_flow(flow: &Flow, servers: &[Server]) -> Result<(), ModelError> {
+/// Checks a flow; `last_visits` has, for each server, the last of the flows so far that visits it.
+fn check_flow(
+    flow: &Flow,
+    this: FlowId,
+    servers: &[Server],
+    last_visits: &mut [Option<FlowId>],
+) -> Result<(), ModelError> {
     if flow.path.is_empty() {
         return Err(ModelError::EmptyPath(flow.name.clone()));
     }
-    let mut visited = HashSet::new();
     for id in &flow.path {
-        let Some(server) = servers.get(id.index()) else {
+        let (Some(server), Some(last)) = (servers.get(id.index()), last_visits.get_mut(id.index()))
+        else {
             let server = format!("#{}", id.index());
             return Err(ModelError::MissingServer { flow: flow.name.clone(), server });
         };
-        if !visited.insert(id) {
+        if last.replace(this) == Some(this) {
             let (flow, server) = (flow.name.clone(), server.name.clone());
             return Err(ModelError::CyclicPath { flow, server });
         }

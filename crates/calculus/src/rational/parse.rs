@@ -68,6 +68,9 @@ fn parse_decimal(text: &str, whole: &str) -> Result<Rational, ParseRationalError
     if (before.is_empty() && after.is_empty()) || !is_digits(before) || !is_digits(after) {
         return Err(malformed());
     }
+    if let Some(value) = short_decimal(before, after, exponent) {
+        return Ok(if negative { -value } else { value });
+    }
     let digits = format!("{before}{after}");
     let magnitude: BigInt = digits.parse().map_err(|_| malformed())?;
     if magnitude.is_zero() {
@@ -82,6 +85,21 @@ fn parse_decimal(text: &str, whole: &str) -> Result<Rational, ParseRationalError
         BigRational::new(magnitude, scale)
     };
     Ok(Rational::from_big(if negative { -value } else { value }))
+}
+
+/// Digits before and after the point with an exponent, where all of it fits a word.
+fn short_decimal(before: &str, after: &str, exponent: i32) -> Option<Rational> {
+    let mut magnitude = 0_i64;
+    for digit in before.bytes().chain(after.bytes()) {
+        magnitude = magnitude.checked_mul(10)?.checked_add(i64::from(digit - b'0'))?;
+    }
+    let power = exponent.checked_sub(i32::try_from(after.len()).ok()?)?;
+    let scale = 10_i64.checked_pow(power.unsigned_abs())?;
+    if power >= 0 {
+        Rational::new(magnitude.checked_mul(scale)?, 1)
+    } else {
+        Rational::new(magnitude, scale)
+    }
 }
 
 fn parse_exponent(text: &str, whole: &str) -> Result<i32, ParseRationalError> {

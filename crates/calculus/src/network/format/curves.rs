@@ -33,7 +33,7 @@ pub(super) enum Bounds {
 }
 
 /// Reads a curve.
-pub(super) fn curve(node: &Node, units: &Units, bounds: Bounds) -> Result<Curve, FormatError> {
+pub(super) fn curve(node: &Node<'_>, units: &Units, bounds: Bounds) -> Result<Curve, FormatError> {
     if let Tree::Array(nodes) = &node.value {
         let kind = if bounds == Bounds::FromAbove { "minimum" } else { "maximum" };
         return combined(node, nodes, kind, units, bounds);
@@ -90,8 +90,8 @@ pub(super) fn curve(node: &Node, units: &Units, bounds: Bounds) -> Result<Curve,
 
 /// Several curves as one.
 fn combined(
-    node: &Node,
-    nodes: &[Node],
+    node: &Node<'_>,
+    nodes: &[Node<'_>],
     kind: &str,
     units: &Units,
     bounds: Bounds,
@@ -114,7 +114,7 @@ fn combined(
 }
 
 /// Breakpoints: time, value and slope of each segment; the last one goes on for ever.
-fn segments(node: &Node, units: &Units) -> Result<Curve, FormatError> {
+fn segments(node: &Node<'_>, units: &Units) -> Result<Curve, FormatError> {
     let mut pieces = vec![Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO)];
     for node in node.list()? {
         let of = Parameters::new(node, units, &["time", "value", "slope"])?;
@@ -142,7 +142,7 @@ struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    fn new(node: &'a Node, units: &'a Units, known: &[&str]) -> Result<Self, FormatError> {
+    fn new(node: &'a Node<'a>, units: &'a Units, known: &[&str]) -> Result<Self, FormatError> {
         Ok(Self { fields: node.fields(known)?, units })
     }
 

@@ -114,11 +114,12 @@ pub fn read(text: &str, format: Format) -> Result<Network, FormatError> {
 /// The servers that a flow's list of names means.
 fn path(
     flow: &str,
-    steps: &Node,
+    steps: &Node<'_>,
     servers: &HashMap<String, ServerId>,
 ) -> Result<Vec<ServerId>, FormatError> {
-    let mut path = Vec::new();
-    for step in steps.list()? {
+    let steps = steps.list()?;
+    let mut path = Vec::with_capacity(steps.len());
+    for step in steps {
         let server = step.text()?;
         let id = servers.get(server).copied().ok_or_else(|| ModelError::MissingServer {
             flow: flow.to_owned(),

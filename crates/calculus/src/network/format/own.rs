@@ -12,7 +12,7 @@ use crate::network::{
 };
 
 /// Reads a network.
-pub(super) fn network(root: &Node) -> Result<Network, FormatError> {
+pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     let known = [
         "name",
         "time-unit",
@@ -83,7 +83,7 @@ fn units(fields: &Fields<'_>) -> Result<Units, FormatError> {
     Ok(units)
 }
 
-fn multiplexing(node: &Node) -> Result<Multiplexing, FormatError> {
+fn multiplexing(node: &Node<'_>) -> Result<Multiplexing, FormatError> {
     match node.text()? {
         "fifo" => Ok(Multiplexing::Fifo),
         "arbitrary" => Ok(Multiplexing::Arbitrary),
@@ -92,7 +92,7 @@ fn multiplexing(node: &Node) -> Result<Multiplexing, FormatError> {
     }
 }
 
-fn server(node: &Node, units: &Units, common: &Common) -> Result<Server, FormatError> {
+fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<Server, FormatError> {
     let known =
         ["name", "service", "strict", "maximum-service", "shaping", "multiplexing", "packetizer"];
     let fields = node.fields(&known)?;
@@ -113,7 +113,7 @@ fn server(node: &Node, units: &Units, common: &Common) -> Result<Server, FormatE
 }
 
 fn flow(
-    node: &Node,
+    node: &Node<'_>,
     units: &Units,
     servers: &HashMap<String, ServerId>,
 ) -> Result<Flow, FormatError> {
@@ -131,7 +131,7 @@ fn flow(
 }
 
 fn link(
-    node: &Node,
+    node: &Node<'_>,
     units: &Units,
     servers: &HashMap<String, ServerId>,
 ) -> Result<Link, FormatError> {

@@ -3,6 +3,8 @@
 //! Everything is in seconds, bits and bits per second inside. Prefixes of data and rates are
 //! decimal (`k` is 1000) as in networking; `Ki`, `Mi`, `Gi` are binary. `b` is bits, `B` bytes.
 
+use std::borrow::Cow;
+
 use crate::Rational;
 
 use super::FormatError;
@@ -45,10 +47,15 @@ impl Units {
     }
 
     /// Reads a number with or without a unit.
-    pub(crate) fn read(&self, node: &Node, dimension: Dimension) -> Result<Rational, FormatError> {
+    pub(crate) fn read(
+        &self,
+        node: &Node<'_>,
+        dimension: Dimension,
+    ) -> Result<Rational, FormatError> {
         let text = match &node.value {
-            Tree::Number(text) => text.replace('_', ""),
-            Tree::Text(text) => text.clone(),
+            Tree::Number(text) if text.contains('_') => Cow::Owned(text.replace('_', "")),
+            Tree::Number(text) => Cow::Borrowed(*text),
+            Tree::Text(text) => Cow::Borrowed(text.as_ref()),
             _ => return Err(node.fault(format!("is {}; a number is needed", node.kind()))),
         };
         self.parse(&text, dimension).map_err(|message| node.fault(message))

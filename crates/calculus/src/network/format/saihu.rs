@@ -16,10 +16,9 @@ use crate::network::{Flow, Multiplexing, Network, NetworkBuilder, Server, Server
 use crate::{Curve, Rational};
 
 /// Reads a network.
-pub(super) fn network(root: &Node) -> Result<Network, FormatError> {
+pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     let fields = root.any_fields()?;
-    let nothing =
-        Node { line: 0, path: String::new(), value: super::tree::Tree::Object(Default::default()) };
+    let nothing = Node::empty();
     let common = fields.get("network").unwrap_or(&nothing);
     let common = common.any_fields()?;
     let units = units(&common, &Units::default())?;
@@ -71,7 +70,7 @@ struct General<'a> {
     fields: Fields<'a>,
 }
 
-fn multiplexing(node: &Node) -> Result<Multiplexing, FormatError> {
+fn multiplexing(node: &Node<'_>) -> Result<Multiplexing, FormatError> {
     match node.text()?.to_ascii_uppercase().as_str() {
         "FIFO" => Ok(Multiplexing::Fifo),
         "ARBITRARY" => Ok(Multiplexing::Arbitrary),
@@ -96,7 +95,7 @@ fn units(fields: &Fields<'_>, outside: &Units) -> Result<Units, FormatError> {
 
 /// Two lists of one length as pairs.
 fn pairs(
-    node: &Node,
+    node: &Node<'_>,
     (first, of_first): (&str, Dimension),
     units: &Units,
 ) -> Result<Vec<(Rational, Rational)>, FormatError> {
@@ -114,12 +113,16 @@ fn pairs(
 }
 
 /// A field of a flow or server, or what the network says for all.
-fn field<'a>(fields: &Fields<'a>, general: &General<'a>, name: &str) -> Option<(&'a Node, bool)> {
+fn field<'a>(
+    fields: &Fields<'a>,
+    general: &General<'a>,
+    name: &str,
+) -> Option<(&'a Node<'a>, bool)> {
     let own = fields.get(name).map(|node| (node, true));
     own.or_else(|| general.fields.get(name).map(|node| (node, false)))
 }
 
-fn server(node: &Node, general: &General<'_>) -> Result<Server, FormatError> {
+fn server(node: &Node<'_>, general: &General<'_>) -> Result<Server, FormatError> {
     let fields = node.any_fields()?;
     let own = units(&fields, &general.units)?;
     let chosen = |is_own: bool| if is_own { &own } else { &general.units };
@@ -144,7 +147,7 @@ fn server(node: &Node, general: &General<'_>) -> Result<Server, FormatError> {
 }
 
 fn flow(
-    node: &Node,
+    node: &Node<'_>,
     general: &General<'_>,
     servers: &HashMap<String, ServerId>,
 ) -> Result<Flow, FormatError> {

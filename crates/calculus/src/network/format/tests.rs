@@ -284,6 +284,39 @@ fn the_line_of_a_fault_is_found_in_large_files() {
     assert_eq!(said, format!("line {line}: flow[{flows}].arrival.rate '-1' is negative"));
 }
 
+#[test]
+fn faults_name_the_line_however_toml_is_written() {
+    let flow = "[[flow]]\nname = \"f\"\npath = [\"a\"]\n";
+    for (arrival, expected) in [
+        ("[flow.arrival]\nrate = -1\n", "line 8: flow[0].arrival.rate '-1' is negative"),
+        ("arrival.rate = -1\n", "line 7: flow[0].arrival.rate '-1' is negative"),
+        ("[flow.arrival.rat]\n", "line 7: flow[0].arrival.rat is not known here"),
+        (
+            "arrival = [\n{ rate = 1 },\n{ rate = -1 },\n]\n",
+            "line 9: flow[0].arrival[1].rate '-1' is negative",
+        ),
+        ("arrival = [\n{ rate = 1 },\n7,\n]\n", "line 9: flow[0].arrival[1] is a number"),
+        ("\"ar\\u0072ivals\" = 1\n", "line 7: flow[0].arrivals is not known here"),
+    ] {
+        let said = fault(&format!("{SERVER}{flow}{arrival}"), Format::Toml);
+        assert!(said.starts_with(expected), "{arrival}: {said}");
+    }
+    let twice = fault(&format!("{SERVER}{flow}path = []\n"), Format::Toml);
+    assert!(twice.starts_with("line 7: duplicate key"), "{twice}");
+}
+
+#[test]
+fn numbers_of_toml_have_no_largest_word() {
+    let large = "123456789012345678901234567890";
+    let text = format!(
+        "{SERVER}[[flow]]\nname = \"f\"\npath = [\"a\"]\narrival = {{ token-bucket = {{ burst = {large}, rate = 1e300 }} }}\n"
+    );
+    let network = read(&text, Format::Toml).expect("a network");
+    let number = |text: &str| text.parse::<Rational>().expect("a number");
+    let arrival = Curve::token_bucket(number(large), number("1e300")).expect("a curve");
+    assert_eq!(network.flow(network.flow_named("f").expect("a flow")).arrival, arrival);
+}
+
 const SERVER: &str = "[[server]]\nname = \"a\"\nservice = { rate = 3 }\n";
 
 fn fault(text: &str, format: Format) -> String {

@@ -3,12 +3,14 @@
 //! The common ways to read both go through `f64`, where 0.67 is not 67/100 any more. Here a number
 //! stays as it was written until somebody knows its unit; see [`super::quantity`].
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::borrow::Cow;
+use std::rc::Rc;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use toml_edit::{Document, Item, TableLike, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use super::FormatError;
 use crate::excerpt::excerpt;
@@ -16,53 +18,113 @@ use crate::excerpt::excerpt;
 /// Objects within objects, at most.
 const DEEPEST: usize = 64;
 
-/// A value and where it stands.
+/// A value and where it stands. Line and path are found when a fault asks for them: files have
+/// a million values, and at most one is at fault.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    /// Line in the file, from 1; 0 if not known.
-    pub(crate) line: usize,
-    /// Where in the tree, such as `flow[2].arrival`.
-    pub(crate) path: String,
+pub(crate) struct Node<'t> {
+    place: Place<'t>,
     /// What it is.
-    pub(crate) value: Tree,
+    pub(crate) value: Tree<'t>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Tree {
-    Object(BTreeMap<String, Node>),
-    Array(Vec<Node>),
-    Text(String),
+pub(crate) enum Tree<'t> {
+    /// Fields, sorted by name.
+    Object(Vec<Node<'t>>),
+    Array(Vec<Node<'t>>),
+    Text(Cow<'t, str>),
     /// As it was written.
-    Number(String),
+    Number(&'t str),
     Flag(bool),
     Nothing,
 }
 
-impl Node {
+/// Where a value stands.
+#[derive(Clone, Debug)]
+struct Place<'t> {
+    /// The place of what it is in; none for the whole.
+    within: Option<Rc<Place<'t>>>,
+    step: Step<'t>,
+    /// Bytes before it, or before its name.
+    offset: usize,
+}
+
+/// How one comes to a value from what it is in.
+#[derive(Clone, Debug)]
+enum Step<'t> {
+    /// It is the whole text, which this is.
+    Whole(&'t str),
+    Field(Cow<'t, str>),
+    Element(usize),
+}
+
+impl<'t> Place<'t> {
+    fn whole(text: &'t str) -> Self {
+        Self { within: None, step: Step::Whole(text), offset: 0 }
+    }
+
+    /// The line in the file, from 1.
+    fn line(&self) -> usize {
+        let mut place = self;
+        while let Some(within) = &place.within {
+            place = within;
+        }
+        let text = if let Step::Whole(text) = place.step { text } else { "" };
+        line(text, self.offset)
+    }
+
+    /// Where in the tree, such as `flow[2].arrival`.
+    fn path(&self) -> String {
+        let mut path = self.within.as_ref().map_or(String::new(), |within| within.path());
+        match &self.step {
+            Step::Whole(_) => {}
+            Step::Field(name) if path.is_empty() => path.push_str(name),
+            Step::Field(name) => path.extend([".", name]),
+            Step::Element(index) => path.push_str(&format!("[{index}]")),
+        }
+        path
+    }
+}
+
+/// The line, from 1, of a place in a text.
+fn line(text: &str, offset: usize) -> usize {
+    let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
+    1 + before.iter().filter(|byte| **byte == b'\n').count()
+}
+
+impl<'t> Node<'t> {
     /// Reads TOML.
-    pub(crate) fn of_toml(text: &str) -> Result<Self, FormatError> {
-        let source = Source::new(text);
-        let document = Document::parse(text).map_err(|error| {
-            let line = error.span().map_or(0, |span| source.line(span.start));
+    pub(crate) fn of_toml(text: &'t str) -> Result<Self, FormatError> {
+        let table = DeTable::parse(text).map_err(|error| {
+            let line = error.span().map_or(0, |span| line(text, span.start));
             let message = error.message().trim().replace('\n', "; ");
             FormatError::Syntax { line, message: excerpt(&message).into_owned() }
         })?;
-        toml_table(&source, document.as_table(), 1, String::new(), 0)
+        toml_table(text, table.into_inner(), Place::whole(text), 0)
     }
 
     /// Reads JSON.
-    pub(crate) fn of_json(text: &str) -> Result<Self, FormatError> {
-        let source = Source::new(text);
+    pub(crate) fn of_json(text: &'t str) -> Result<Self, FormatError> {
         let raw: &RawValue =
             serde_json::from_str(text).map_err(|error| json_fault(text, 0, &error))?;
-        json(&source, raw, String::new(), 0)
+        json(text, raw, Place { offset: offset(text, raw.get()), ..Place::whole(text) }, 0)
+    }
+
+    /// An object without fields that stands in no file.
+    pub(crate) fn empty() -> Self {
+        Self { place: Place::whole(""), value: Tree::Object(Vec::new()) }
+    }
+
+    /// The name of a field; empty for what is none.
+    fn name(&self) -> &str {
+        if let Step::Field(name) = &self.place.step { name } else { "" }
     }
 
     /// A fault at this place.
     pub(crate) fn fault(&self, message: impl Into<String>) -> FormatError {
         FormatError::Field {
-            line: self.line,
-            path: match self.path.as_str() {
+            line: self.place.line(),
+            path: match self.place.path().as_str() {
                 "" => "the file".to_owned(),
                 path => excerpt(path).into_owned(),
             },
@@ -85,8 +147,8 @@ impl Node {
     /// The fields of an object. None but `known` may be there.
     pub(crate) fn fields(&self, known: &[&str]) -> Result<Fields<'_>, FormatError> {
         let fields = self.any_fields()?;
-        for (name, node) in fields.fields {
-            if !known.contains(&name.as_str()) {
+        for node in fields.fields {
+            if !known.contains(&node.name()) {
                 let known = known.join(", ");
                 return Err(node.fault(format!("is not known here; known are {known}")));
             }
@@ -103,7 +165,7 @@ impl Node {
     }
 
     /// The elements of a list.
-    pub(crate) fn list(&self) -> Result<&[Node], FormatError> {
+    pub(crate) fn list(&self) -> Result<&[Node<'t>], FormatError> {
         match &self.value {
             Tree::Array(nodes) => Ok(nodes),
             _ => Err(self.fault(format!("is {}; a list is needed", self.kind()))),
@@ -139,132 +201,88 @@ impl Node {
 /// The fields of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a> {
-    node: &'a Node,
-    fields: &'a BTreeMap<String, Node>,
+    node: &'a Node<'a>,
+    /// Sorted by name.
+    fields: &'a [Node<'a>],
 }
 
 impl<'a> Fields<'a> {
     /// A field that may be missing.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a Node> {
-        self.fields.get(name)
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Node<'a>> {
+        self.fields.iter().find(|node| node.name() == name)
     }
 
     /// A field that must be there.
-    pub(crate) fn need(&self, name: &str) -> Result<&'a Node, FormatError> {
+    pub(crate) fn need(&self, name: &str) -> Result<&'a Node<'a>, FormatError> {
         self.get(name).ok_or_else(|| self.node.fault(format!("has no '{name}'")))
     }
 
     /// All, by name.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a Node)> {
-        self.fields.iter().map(|(name, node)| (name.as_str(), node))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a Node<'a>)> {
+        self.fields.iter().map(|node| (node.name(), node))
     }
 }
 
-/// A text and where its lines begin: every value has a line, so that finding one must not depend
-/// on how long the text is.
-struct Source<'t> {
-    text: &'t str,
-    /// Where each line but the first begins.
-    starts: Vec<usize>,
-}
-
-impl<'t> Source<'t> {
-    fn new(text: &'t str) -> Self {
-        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        Self { text, starts: ends.map(|(end, _)| end + 1).collect() }
-    }
-
-    /// The line, from 1, of a place in the text.
-    fn line(&self, offset: usize) -> usize {
-        1 + self.starts.partition_point(|start| *start <= offset)
-    }
-}
-
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
-}
-
-fn too_deep(path: &str) -> FormatError {
+fn too_deep(place: &Place<'_>) -> FormatError {
     FormatError::Field {
         line: 0,
-        path: excerpt(path).into_owned(),
+        path: excerpt(&place.path()).into_owned(),
         message: format!("is nested more than {DEEPEST} levels deep"),
     }
 }
 
-fn toml_table(
-    source: &Source<'_>,
-    table: &dyn TableLike,
-    at: usize,
-    path: String,
+fn toml_table<'t>(
+    text: &'t str,
+    table: DeTable<'t>,
+    place: Place<'t>,
     depth: usize,
-) -> Result<Node, FormatError> {
+) -> Result<Node<'t>, FormatError> {
     if depth > DEEPEST {
-        return Err(too_deep(&path));
+        return Err(too_deep(&place));
     }
-    let mut fields = BTreeMap::new();
-    for (name, item) in table.iter() {
-        let key_line =
-            table.key(name).and_then(|key| key.span()).map(|span| source.line(span.start));
-        let line = key_line.or_else(|| item.span().map(|span| source.line(span.start)));
-        let node = toml_item(source, item, line.unwrap_or(at), join(&path, name), depth + 1)?;
-        fields.insert(name.to_owned(), node);
+    let within = Rc::new(place.clone());
+    let mut fields = Vec::with_capacity(table.len());
+    for (name, value) in table {
+        let offset = name.span().start;
+        let step = Step::Field(name.into_inner());
+        let place = Place { within: Some(Rc::clone(&within)), step, offset };
+        fields.push(toml_value(text, value, place, depth + 1)?);
     }
-    Ok(Node { line: at, path, value: Tree::Object(fields) })
+    fields.sort_by(|a, b| a.name().cmp(b.name()));
+    Ok(Node { place, value: Tree::Object(fields) })
 }
 
-fn toml_item(
-    source: &Source<'_>,
-    item: &Item,
-    at: usize,
-    path: String,
+fn toml_value<'t>(
+    text: &'t str,
+    value: Spanned<DeValue<'t>>,
+    place: Place<'t>,
     depth: usize,
-) -> Result<Node, FormatError> {
-    match item {
-        Item::None => Ok(Node { line: at, path, value: Tree::Nothing }),
-        Item::Value(value) => toml_value(source, value, at, path, depth),
-        Item::Table(table) => toml_table(source, table, at, path, depth),
-        Item::ArrayOfTables(tables) => {
-            let mut nodes = Vec::new();
-            for (index, table) in tables.iter().enumerate() {
-                let at = table.span().map_or(at, |span| source.line(span.start));
-                nodes.push(toml_table(source, table, at, format!("{path}[{index}]"), depth + 1)?);
-            }
-            Ok(Node { line: at, path, value: Tree::Array(nodes) })
-        }
-    }
-}
-
-fn toml_value(
-    source: &Source<'_>,
-    value: &Value,
-    at: usize,
-    path: String,
-    depth: usize,
-) -> Result<Node, FormatError> {
+) -> Result<Node<'t>, FormatError> {
     if depth > DEEPEST {
-        return Err(too_deep(&path));
+        return Err(too_deep(&place));
     }
-    let at = value.span().map_or(at, |span| source.line(span.start));
-    let value = match value {
-        Value::String(text) => Tree::Text(text.value().clone()),
-        Value::Integer(_) | Value::Float(_) => {
-            let raw = value.span().and_then(|span| source.text.get(span)).unwrap_or_default();
-            Tree::Number(raw.trim().to_owned())
+    let span = value.span();
+    let value = match value.into_inner() {
+        DeValue::String(text) => Tree::Text(text),
+        DeValue::Integer(_) | DeValue::Float(_) => {
+            Tree::Number(text.get(span).unwrap_or_default().trim())
         }
-        Value::Boolean(flag) => Tree::Flag(*flag.value()),
+        DeValue::Boolean(flag) => Tree::Flag(flag),
         // A date is no value that anything here takes; as a text it is refused with its place.
-        Value::Datetime(date) => Tree::Text(date.value().to_string()),
-        Value::Array(array) => {
-            let mut nodes = Vec::new();
-            for (index, value) in array.iter().enumerate() {
-                nodes.push(toml_value(source, value, at, format!("{path}[{index}]"), depth + 1)?);
+        DeValue::Datetime(date) => Tree::Text(Cow::Owned(date.to_string())),
+        DeValue::Array(array) => {
+            let within = Rc::new(place.clone());
+            let mut nodes = Vec::with_capacity(array.len());
+            for (index, value) in array.into_iter().enumerate() {
+                let (step, offset) = (Step::Element(index), value.span().start);
+                let place = Place { within: Some(Rc::clone(&within)), step, offset };
+                nodes.push(toml_value(text, value, place, depth + 1)?);
             }
             Tree::Array(nodes)
         }
-        Value::InlineTable(table) => return toml_table(source, table, at, path, depth + 1),
+        DeValue::Table(table) => return toml_table(text, table, place, depth + 1),
     };
-    Ok(Node { line: at, path, value })
+    Ok(Node { place, value })
 }
 
 /// What a part of a text that begins behind so many lines has for faults.
@@ -281,8 +299,12 @@ fn json_fault(part: &str, lines: usize, error: &serde_json::Error) -> FormatErro
     FormatError::Syntax { line: lines + error.line(), message: excerpt(&message).into_owned() }
 }
 
+/// The name of a field, borrowed unless it has escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
 /// The fields of an object in the order of the text, with those that are there twice.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct Members<'a>(Vec<(Name<'a>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -306,51 +328,59 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-fn json(
-    source: &Source<'_>,
-    raw: &RawValue,
-    path: String,
+/// Where a part of a text begins: parts borrow from the whole, so that their addresses say it.
+fn offset(text: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
+}
+
+fn json<'t>(
+    text: &'t str,
+    raw: &'t RawValue,
+    place: Place<'t>,
     depth: usize,
-) -> Result<Node, FormatError> {
+) -> Result<Node<'t>, FormatError> {
     if depth > DEEPEST {
-        return Err(too_deep(&path));
+        return Err(too_deep(&place));
     }
-    let text = raw.get();
-    // The parts borrow from the whole, so their addresses say where they stand.
-    let offset = (text.as_ptr() as usize).checked_sub(source.text.as_ptr() as usize);
-    let offset = offset.filter(|offset| *offset <= source.text.len());
-    let at = offset.map_or(0, |offset| source.line(offset));
-    let fault = |error| json_fault(text, at.saturating_sub(1), &error);
-    let value = match text.as_bytes().first() {
+    let part = raw.get();
+    let fault = |error| json_fault(part, line(text, offset(text, part)) - 1, &error);
+    let value = match part.as_bytes().first() {
         Some(b'{') => {
-            let Members(members) = serde_json::from_str(text).map_err(fault)?;
-            let mut fields = BTreeMap::new();
-            for (name, raw) in members {
-                let node = json(source, raw, join(&path, &name), depth + 1)?;
-                match fields.entry(name) {
-                    Entry::Vacant(free) => free.insert(node),
-                    Entry::Occupied(first) => {
-                        let first: &Node = first.get();
-                        let line = first.line;
-                        return Err(node.fault(format!("is there twice, first in line {line}")));
-                    }
-                };
+            let Members(members) = serde_json::from_str(part).map_err(fault)?;
+            let within = Rc::new(place.clone());
+            let mut fields = Vec::with_capacity(members.len());
+            for (Name(name), raw) in members {
+                let (step, offset) = (Step::Field(name), offset(text, raw.get()));
+                let place = Place { within: Some(Rc::clone(&within)), step, offset };
+                fields.push(json(text, raw, place, depth + 1)?);
+            }
+            fields.sort_by(|a, b| a.name().cmp(b.name()));
+            for pair in fields.windows(2) {
+                if let [first, second] = pair
+                    && first.name() == second.name()
+                {
+                    let line = first.place.line();
+                    return Err(second.fault(format!("is there twice, first in line {line}")));
+                }
             }
             Tree::Object(fields)
         }
         Some(b'[') => {
-            let raws: Vec<&RawValue> = serde_json::from_str(text).map_err(fault)?;
-            let mut nodes = Vec::new();
+            let raws: Vec<&RawValue> = serde_json::from_str(part).map_err(fault)?;
+            let within = Rc::new(place.clone());
+            let mut nodes = Vec::with_capacity(raws.len());
             for (index, raw) in raws.into_iter().enumerate() {
-                nodes.push(json(source, raw, format!("{path}[{index}]"), depth + 1)?);
+                let (step, offset) = (Step::Element(index), offset(text, raw.get()));
+                let place = Place { within: Some(Rc::clone(&within)), step, offset };
+                nodes.push(json(text, raw, place, depth + 1)?);
             }
             Tree::Array(nodes)
         }
-        Some(b'"') => Tree::Text(serde_json::from_str(text).map_err(fault)?),
+        Some(b'"') => Tree::Text(serde_json::from_str::<Name<'_>>(part).map_err(fault)?.0),
         Some(b't') => Tree::Flag(true),
         Some(b'f') => Tree::Flag(false),
         Some(b'n') => Tree::Nothing,
-        _ => Tree::Number(text.to_owned()),
+        _ => Tree::Number(part),
     };
-    Ok(Node { line: at, path, value })
+    Ok(Node { place, value })
 }

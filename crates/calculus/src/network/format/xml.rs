@@ -1,7 +1,5 @@
 //! XML as a tree of elements with attributes; text is ignored.
 
-use std::collections::BTreeMap;
-
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
@@ -16,7 +14,7 @@ const DEEPEST: usize = 64;
 pub(super) struct Element {
     pub(super) name: String,
     pub(super) line: usize,
-    pub(super) attributes: BTreeMap<String, String>,
+    attributes: Vec<(String, String)>,
     pub(super) children: Vec<Element>,
 }
 
@@ -62,7 +60,7 @@ impl Element {
 
     fn new(start: &BytesStart<'_>, line: usize) -> Result<Self, FormatError> {
         let name = start.local_name().as_ref().to_owned();
-        let mut attributes = BTreeMap::new();
+        let mut attributes = Vec::new();
         for attribute in start.attributes() {
             let fault = |message: String| {
                 let message = excerpt(&message).into_owned();
@@ -72,14 +70,17 @@ impl Element {
             let value = attribute
                 .normalized_value(XmlVersion::Implicit1_0)
                 .map_err(|error| fault(error.to_string()))?;
-            attributes.insert(attribute.key.local_name().as_ref().to_owned(), value.into_owned());
+            let name = attribute.key.local_name().as_ref().to_owned();
+            attributes.push((name, value.into_owned()));
         }
         Ok(Self { name: name.to_string(), line, attributes, children: Vec::new() })
     }
 
     /// An attribute that may be missing.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.attributes.get(name).map(String::as_str)
+        // Of two that differ in their namespaces alone, the last.
+        let found = self.attributes.iter().rev().find(|(other, _)| other == name);
+        found.map(|(_, value)| value.as_str())
     }
 
     /// An attribute that must be there.
