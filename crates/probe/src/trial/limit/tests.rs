@@ -1,5 +1,5 @@
-//! Each row of the table with a run that it was made for. Figures are those of runs against
-//! ONOS 2.5.6, os-ken and the reference controllers, unless a comment says otherwise.
+//! Each row of the table with a run that it was made for. Where a run against ONOS 2.5.6 was reported, its figures
+//! are used; what the reports leave open, and all else, is made up to be plausible.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
