@@ -249,11 +249,6 @@ const POLL: Duration = Duration::from_millis(5);
 const QUIET: Duration = Duration::from_millis(300);
 /// Patience with such a flood.
 const LONGEST_FLOOD: Duration = Duration::from_secs(30);
-/// CPU of a controller that nobody asks for anything, in percent of a core, beyond which it is
-/// noted: discovery and keep-alives of many switches take less.
-const BUSY_BEFORE_PERCENT: f64 = 25.0;
-/// A shorter time to settle tells handshakes from other work no more.
-const LONG_SETTLE: Duration = Duration::from_millis(500);
 /// Head start for engine threads to notice when traffic begins.
 const HEAD_START: Duration = Duration::from_millis(50);
 
@@ -393,16 +388,8 @@ impl Conductor<'_> {
     /// Notes a controller that works before it is asked to.
     fn note_busy_controller(&mut self) {
         let settle = self.plan.config.timing.settle;
-        let Some(cpu) = self.usage.controller_before_traffic() else { return };
-        if settle >= LONG_SETTLE && cpu > BUSY_BEFORE_PERCENT {
-            self.notes.push(format!(
-                "The controller used {cpu:.0} % of a core in the {:.1} s before the first \
-                 packet-in: it was busy with something else, such as what a trial before had left \
-                 it, and what was measured includes that. Give it time with --settle, or restart it \
-                 with --between.",
-                settle.as_secs_f64() / 2.0
-            ));
-        }
+        let cpu = self.usage.controller_before_traffic();
+        self.notes.extend(cpu.and_then(|cpu| remarks::busy_before(settle, cpu)));
     }
 
     /// Waits for a moment of traffic time, sampling the use of both hosts.

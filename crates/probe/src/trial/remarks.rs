@@ -1,10 +1,30 @@
 //! Remarks about what the controller did, beside those about how well it was measured.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::config::Load;
 use crate::engine::SwitchHandshake;
 use crate::outcome::Counts;
+
+/// CPU of a controller that nobody asks for anything, in percent of a core, beyond which it is
+/// noted: discovery and keep-alives of many switches take less.
+const BUSY_BEFORE_PERCENT: f64 = 25.0;
+/// A shorter time to settle tells handshakes from other work no more.
+const LONG_SETTLE: Duration = Duration::from_millis(500);
+
+/// That a controller works before it is asked to: `cpu` is what it used while the switches settled, in percent of a
+/// core.
+pub(super) fn busy_before(settle: Duration, cpu: f64) -> Option<String> {
+    (settle >= LONG_SETTLE && cpu > BUSY_BEFORE_PERCENT).then(|| {
+        format!(
+            "The controller used {cpu:.0} % of a core in the {:.1} s before the first packet-in: it was \
+             busy with something else, such as what a trial before had left it, and what was measured \
+             includes that. Give it time with --settle, or restart it with --between.",
+            settle.as_secs_f64() / 2.0
+        )
+    })
+}
 
 /// What is odd about how switches were set up.
 pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
@@ -74,6 +94,15 @@ mod tests {
         let notes = of_handshakes(&handshakes);
         assert_eq!(notes.len(), 1);
         assert!(notes[0].contains(": 40 have new; 10 have old. "), "{notes:?}");
+    }
+
+    #[test]
+    fn work_before_the_first_packet_is_said_unless_it_may_be_handshakes() {
+        let second = Duration::from_secs(1);
+        let note = busy_before(second, 65.0).expect("it is busy");
+        assert!(note.contains("65 % of a core in the 0.5 s before"), "{note}");
+        assert_eq!(busy_before(second, 8.0), None);
+        assert_eq!(busy_before(Duration::from_millis(100), 65.0), None);
     }
 
     #[test]
