@@ -1,0 +1,1 @@
+../../../crates/p4lang/tests/accepted/statements.p4

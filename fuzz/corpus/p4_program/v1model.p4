@@ -1,0 +1,1 @@
+../../../crates/p4lang/tests/accepted/v1model.p4

@@ -1,0 +1,1 @@
+../../../crates/p4lang/tests/accepted/structured_annotations.p4

@@ -1,0 +1,44 @@
+//! gRPC's messages out of frames that are cut anywhere: what comes out does not depend on where.
+
+#![no_main]
+
+use bytes::Bytes;
+use grpc::Messages;
+use libfuzzer_sys::fuzz_target;
+
+/// Longest message that is taken.
+const LIMIT: usize = 1 << 12;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&step, data)) = data.split_first() else { return };
+    let whole = received(std::iter::once(data));
+    // Frames of changing lengths, empty ones among them.
+    let mut rest = data;
+    let frames =
+        std::iter::successors(Some(usize::from(step) % 7), |length| Some((length + 3) % 7))
+            .map_while(|length| {
+                if rest.is_empty() {
+                    return None;
+                }
+                let (frame, after) = rest.split_at(length.min(rest.len()));
+                rest = after;
+                Some(frame)
+            });
+    assert_eq!(received(frames), whole);
+});
+
+/// The messages up to the first error, whether there was one, and whether one is unfinished.
+fn received<'data>(frames: impl Iterator<Item = &'data [u8]>) -> (Vec<Bytes>, bool, bool) {
+    let mut messages = Messages::new(LIMIT);
+    let mut found = Vec::new();
+    for frame in frames {
+        messages.push(Bytes::copy_from_slice(frame));
+        while let Some(message) = messages.next_message() {
+            match message {
+                Ok(message) => found.push(message),
+                Err(_) => return (found, true, false),
+            }
+        }
+    }
+    (found, false, messages.is_inside())
+}

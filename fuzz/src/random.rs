@@ -1,0 +1,37 @@
+//! Decisions of a mutator.
+
+/// A small generator of pseudo-random numbers (SplitMix64, Steele et al., OOPSLA 2014).
+pub struct Random(u64);
+
+impl Random {
+    /// The same seed gives the same numbers.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Numbers that depend on all of `data`.
+    pub fn of(data: &[u8]) -> Self {
+        Self(data.iter().fold(data.len() as u64, |sum, byte| {
+            (sum.rotate_left(7) ^ u64::from(*byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        }))
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, or zero if nothing is.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    /// One of `list`, which is not empty.
+    pub fn pick<'list, T>(&mut self, list: &'list [T]) -> &'list T {
+        &list[self.below(list.len())]
+    }
+}

@@ -1,0 +1,52 @@
+//! Programs that somebody gave, and packets through them.
+
+use std::time::Duration;
+
+use ir::Program;
+use p4lang::preprocess::{MemoryFiles, Options};
+use pipeline::Switch;
+
+use crate::random::Random;
+
+/// Compiles a text that may include nothing but the architectures.
+pub fn compile(text: &str) -> Option<Program> {
+    let compiled =
+        p4lang::compile_text("fuzz.p4", text, &Options::default(), &MemoryFiles::default());
+    compiled.messages(p4lang::diagnostic::Style::Plain);
+    compiled.program
+}
+
+/// Sends a few packets through a program, if a switch takes it, and looks at it from the other
+/// sides: P4Info and the entries of its text. The packets depend on nothing but `seed`.
+pub fn exercise(program: Program, mut seed: Random) {
+    drop(p4lang::p4info::generate(&program));
+    drop(p4lang::p4info::entries(&program));
+    let Ok(mut switch) = Switch::new(program) else { return };
+    for round in 0..6 {
+        let packet = packet(&mut seed);
+        let port = seed.below(4) as u32;
+        // That a packet never ends is an answer too.
+        drop(switch.process(port, &packet, Duration::from_millis(round)));
+    }
+    switch.take_digests();
+    switch.expire(Duration::from_secs(3_600));
+    switch.reset().expect("what was loaded can be loaded again");
+}
+
+/// A packet such as programs look at: mostly Ethernet with IPv4 and TCP or UDP, cut anywhere.
+fn packet(random: &mut Random) -> Vec<u8> {
+    let mut packet: Vec<u8> = (0..random.below(100)).map(|_| random.next() as u8).collect();
+    let kinds: [&[u8]; 4] = [
+        &[8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6],
+        &[8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17],
+        &[0x81, 0, 0, 1, 8, 0, 0x46],
+        &[0x86, 0xdd, 0x60],
+    ];
+    let kind = *random.pick(&kinds);
+    if random.below(4) > 0
+        && let Some(place) = packet.get_mut(12..12 + kind.len())
+    {
+        place.copy_from_slice(kind);
+    }
+    packet
+}
