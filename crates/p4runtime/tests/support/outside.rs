@@ -46,7 +46,7 @@ impl Random {
 
     #[allow(dead_code, reason = "the test gives a seed")]
     pub(crate) fn given(bytes: &[u8]) -> Self {
-        Self { given: bytes.to_vec().into_iter(), state: 0 }
+        Self { given: Vec::from(bytes).into_iter(), state: 0 }
     }
 
     /// Whether some of the given bytes are left.
