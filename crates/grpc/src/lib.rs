@@ -1,6 +1,6 @@
 //! gRPC over HTTP/2, for both ends, in a loop that the caller owns; and TLS and TCP as a measurement wants them.
 //!
-//! What lies between h2 and the calls is ours ([`http2`], private): a connection with all its calls is one task, and a
+//! What lies between h2 and the calls is ours (`http2`, private): a connection with all its calls is one task, and a
 //! message can be written when it is due instead of when the runtime comes to it. Messages, metadata and statuses are
 //! tonic's, and so are calls that nobody is in a hurry for.
 //!

@@ -35,7 +35,7 @@ impl Messages {
         Self { limit, frame: Bytes::new(), begun: BytesMut::new() }
     }
 
-    /// The next frame, once [`Messages::next`] has returned all messages of the one before.
+    /// The next frame, once [`Messages::next_message`] has returned all messages of the one before.
     pub fn push(&mut self, frame: Bytes) {
         if self.begun.is_empty() {
             self.frame = frame;

@@ -15,7 +15,7 @@ use crate::{proto::v1, status::EntityError, store::Reading};
 const MESSAGE_BYTES: usize = 256 * 1024;
 
 /// The most that one Read may cost, in bytes: what is sent, and for everything that was looked at
-/// [`LOOK_BYTES`]. A table of a million entries is well below it.
+/// `LOOK_BYTES`. A table of a million entries is well below it.
 pub const MAX_READ_BYTES: u64 = 256 << 20;
 
 /// What it costs to look at an entity, selected or not.
