@@ -3,12 +3,13 @@
 #
 #     conformance/install.sh [PEER...]
 #
-# Peers are openvswitch, os-ken, faucet, finsy, p4runtime-shell, grpc-java and
-# p4runtime-descriptors; without arguments, all of them. Open vSwitch's test controller comes from
-# the system's packages, grpc-java through Maven, and the rest from PyPI, in the versions that the
-# files in conformance/peers name, each into a folder of its own under conformance/.peers or, if it
-# is set, under $PLANIMETER_PEERS. What is there already in that version is left alone. Everything
-# that could not be installed is named at the end; the exit status is then 1.
+# Peers are iproute2, openvswitch, os-ken, faucet, finsy, p4runtime-shell, ptf, grpc-java,
+# p4runtime-descriptors, iperf3 (with ping) and mininet; without arguments, all of them. iproute2,
+# which makes network namespaces, Open vSwitch's test controller, iperf3 and Mininet come from the
+# system's packages, grpc-java through Maven, and the rest from PyPI, in the versions that the files
+# in conformance/peers name, each into a folder of its own under conformance/.peers or, if it is set,
+# under $PLANIMETER_PEERS. What is there already in that version is left alone. Everything that could
+# not be installed is named at the end; the exit status is then 1.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -36,6 +37,16 @@ system_package() {
         as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
+iproute2() {
+    local found
+    found=$(PATH=$PATH:/usr/sbin:/sbin command -v ip || true)
+    if [ -z "$found" ]; then
+        system_package iproute2 || return 1
+        found=$(PATH=$PATH:/usr/sbin:/sbin command -v ip)
+    fi
+    say "iproute2: $found"
+}
+
 openvswitch() {
     local found
     found=$(PATH=$PATH:/usr/sbin:/usr/bin command -v ovs-testcontroller || true)
@@ -48,6 +59,21 @@ openvswitch() {
     say "openvswitch: $found"
 }
 
+# from_packages PEER PROGRAM... -- PACKAGE...: programs that the system packages.
+from_packages() {
+    local peer=$1 programs=() program
+    shift
+    while [ "$1" != -- ]; do programs+=("$1"); shift; done
+    shift
+    for program in "${programs[@]}"; do
+        if [ -z "$(PATH=$PATH:/usr/sbin:/sbin:/usr/bin command -v "$program" || true)" ]; then
+            system_package "$@" || return 1
+            break
+        fi
+    done
+    say "$peer: ${programs[*]}"
+}
+
 python_ready() {
     if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
         system_package python3 python3-venv || return 1
@@ -56,9 +82,9 @@ python_ready() {
         { say "Python 3.10 or later is needed, and this is $(python3 --version)" >&2; return 1; }
 }
 
-# A part of Faucet is written in C and comes as source.
+# can_compile PEER: a part of it is written in C and comes as source.
 can_compile() {
-    is_current faucet && return
+    is_current "$1" && return
     python_ready || return 1
     local header
     header=$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h
@@ -116,9 +142,12 @@ p4runtime_descriptors() {
 
 install() {
     case $1 in
+        iproute2) iproute2 ;;
         openvswitch) openvswitch ;;
         os-ken | finsy | p4runtime-shell) environment "$1" ;;
-        faucet) can_compile && environment "$1" ;;
+        iperf3) from_packages iperf3 iperf3 ping sysctl -- iperf3 iputils-ping procps ;;
+        mininet) from_packages mininet mn ip -- mininet iproute2 ;;
+        faucet | ptf) can_compile "$1" && environment "$1" ;;
         grpc-java) grpc_java ;;
         p4runtime-descriptors) p4runtime_descriptors ;;
         *)
@@ -129,7 +158,8 @@ install() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- openvswitch os-ken faucet finsy p4runtime-shell grpc-java p4runtime-descriptors
+    set -- iproute2 openvswitch os-ken faucet finsy p4runtime-shell ptf grpc-java \
+        p4runtime-descriptors iperf3 mininet
 fi
 mkdir -p "$peers"
 # Two at once would trample on each other.

@@ -24,6 +24,14 @@ pub enum Peer {
     P4RuntimeShell,
     /// grpc-java over Netty, which controllers in Java are built on, such as ONOS.
     GrpcJava,
+    /// PTF, the test framework of p4lang, with scapy.
+    Ptf,
+    /// Mininet, which builds networks of namespaces.
+    Mininet,
+    /// iperf3, which sends TCP as fast as it goes.
+    Iperf3,
+    /// ping, of iputils.
+    Ping,
 }
 
 impl Peer {
@@ -44,6 +52,13 @@ impl Peer {
             Self::Finsy => interpreter("finsy"),
             Self::P4RuntimeShell => interpreter("p4runtime-shell"),
             Self::GrpcJava => on_search_path("java").filter(|_| libraries().is_dir()),
+            Self::Ptf => interpreter("ptf"),
+            // Debian has it for the Python of the system.
+            Self::Mininet => on_search_path("mn")
+                .and(Some(PathBuf::from("/usr/bin/python3")))
+                .filter(|at| at.is_file()),
+            Self::Iperf3 => on_search_path("iperf3"),
+            Self::Ping => on_search_path("ping"),
         };
         if let Some(program) = program {
             let mut command = bounded(&program);
@@ -52,13 +67,17 @@ impl Peer {
             }
             return Some(command);
         }
-        let message = format!("{self:?} is not installed; conformance/install.sh installs it");
-        let required = env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
-        assert!(!required, "{message}");
-        // Not eprintln!, which the test harness keeps to itself when a test passes.
-        let _ = writeln!(std::io::stderr(), "SKIPPED: {message}");
+        skip(&format!("{self:?} is not installed; conformance/install.sh installs it"));
         None
     }
+}
+
+/// Says that a test is skipped, or fails it if nothing may be.
+pub(crate) fn skip(message: &str) {
+    let required = env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+    assert!(!required, "{message}");
+    // Not eprintln!, which the test harness keeps to itself when a test passes.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {message}");
 }
 
 /// The root of the repository, where examples and pipelines are.

@@ -91,6 +91,21 @@ impl Running {
         );
     }
 
+    /// Waits until the program has ended well.
+    ///
+    /// # Panics
+    ///
+    /// When it ends with an error, or not in time; with what it printed.
+    pub fn wait_for_end(&mut self, patience: Duration) {
+        let mut ended = None;
+        poll(patience, || {
+            ended = self.try_wait();
+            ended.is_some()
+        });
+        let well = ended.is_some_and(|status| status.success());
+        assert!(well, "the peer ended with {ended:?}; printed:\n{}", self.output());
+    }
+
     /// How the program ended, if it did.
     pub fn try_wait(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use conformance::{OneTrial, Peer, ProbeRun, Running, Serving, repository};
+use conformance::{
+    ADDRESS, Lab, OneTrial, Peer, ProbeRun, Running, Serving, SwitchProcess, repository,
+};
 use probe::outcome::{Completion, RunResult};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
@@ -42,6 +44,34 @@ fn finsy_over_tls() {
 #[test]
 fn p4runtime_shell_over_tls() {
     grpc(Peer::P4RuntimeShell, "p4runtime_shell_tls.py");
+}
+
+#[test]
+fn a_switch_over_tls_and_over_mutual_tls() {
+    let (Some(shell), Some(lab)) = (Peer::P4RuntimeShell.command(), Lab::new()) else { return };
+    let (trusted, foreign) = (Authority::new(), Authority::new());
+    let certificate = [text(&trusted.certificate()), text(&trusted.key())];
+    let cacert = text(&trusted.authority());
+    let program = text(&repository().join("programs/l2.p4"));
+    let mut flags =
+        vec!["--p4", &program, "--grpc-server-ssl", "--grpc-server-cert", &certificate[0]];
+    flags.extend(["--grpc-server-key", &certificate[1]]);
+    let reads = |files: &[PathBuf]| {
+        let mut command = lab.within("s", &shell);
+        command.arg(repository().join("conformance/scripts/p4runtime_shell_table.py"));
+        let output = command.args([ADDRESS, "1", "l2"]).args(files).output().expect("ip runs");
+        String::from_utf8_lossy(&output.stdout).contains("done")
+    };
+    let switch = SwitchProcess::start(&lab, &[], &flags);
+    assert!(reads(&[trusted.authority()]));
+    assert!(!reads(&[foreign.authority()]), "a switch that somebody else vouches for");
+    drop(switch);
+
+    flags.extend(["--grpc-server-with-client-auth", "--grpc-server-cacert", &cacert]);
+    let _switch = SwitchProcess::start(&lab, &[], &flags);
+    assert!(reads(&[trusted.authority(), trusted.certificate(), trusted.key()]));
+    assert!(!reads(&[trusted.authority()]), "a client without a certificate");
+    assert!(!reads(&[trusted.authority(), foreign.certificate(), foreign.key()]));
 }
 
 #[test]

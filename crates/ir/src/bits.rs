@@ -397,6 +397,9 @@ impl Bits {
     /// Whether all bits under `mask` are equal.
     #[must_use]
     pub fn matches_under(&self, value: &Self, mask: &Self) -> bool {
+        if self.width == value.width && self.width == mask.width {
+            return self.words.matches_under(&value.words, &mask.words);
+        }
         self.bit_xor(value).bit_and(mask).is_zero()
     }
 

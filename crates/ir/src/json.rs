@@ -32,6 +32,13 @@ pub enum ReadError {
 }
 
 impl Program {
+    /// Whether JSON is that of a program and not of BMv2: all of ours has its version in front.
+    #[must_use]
+    pub fn is_json(text: &str) -> bool {
+        let head: String = text.chars().filter(|c| !c.is_whitespace()).take(11).collect();
+        head == "{\"version\":"
+    }
+
     /// The program as JSON.
     ///
     /// # Errors

@@ -139,6 +139,9 @@ pub struct Program {
     pub main: Package,
     /// Annotations of the package `main` (`@pkginfo` and others).
     pub annotations: Vec<Annotation>,
+    /// Some block is `@atomic` (P4_16 specification, section 18.4.1).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub atomic: bool,
 }
 
 impl Program {
@@ -164,6 +167,7 @@ impl Program {
             value_sets: Vec::new(),
             main: Package { name: String::new(), arguments: Vec::new() },
             annotations: Vec::new(),
+            atomic: false,
         }
     }
 }

@@ -230,7 +230,9 @@ impl SourceMap {
         let (line, name) = match file.markers.iter().rev().find(|marker| marker.offset <= offset) {
             Some(marker) => {
                 let since = index.saturating_sub(file.line_index(marker.offset)) as u32;
-                (marker.line.saturating_add(since), marker.name.as_deref().unwrap_or(&file.name))
+                // Compilers write `# 0` before the first line; nothing that is shown lies on line 0.
+                let line = marker.line.saturating_add(since).max(1);
+                (line, marker.name.as_deref().unwrap_or(&file.name))
             }
             None => (index as u32 + 1, file.name.as_str()),
         };
@@ -285,6 +287,16 @@ mod tests {
         map.add_line_marker(file, 2, 70, Some("other.p4".to_owned()));
         assert_eq!(map.location(Span::new(file, 0, 1)).to_string(), "a.p4:1:1");
         assert_eq!(map.location(Span::new(file, 4, 5)).to_string(), "other.p4:71:1");
+    }
+
+    /// As the first line of what GCC's preprocessor writes since its version 11.
+    #[test]
+    fn nothing_lies_on_line_0() {
+        let mut map = SourceMap::new();
+        let file = map.add("a.p4", "a\nb\n");
+        map.add_line_marker(file, 0, 0, Some("b.p4".to_owned()));
+        assert_eq!(map.location(Span::new(file, 0, 1)).to_string(), "b.p4:1:1");
+        assert_eq!(map.location(Span::new(file, 2, 3)).to_string(), "b.p4:1:1");
     }
 
     #[test]

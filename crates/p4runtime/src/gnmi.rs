@@ -4,7 +4,8 @@
 //! for `interfaces/interface[name=*]/state/ifindex` and subscribe to `oper-status`. This is that
 //! part of gNMI 0.7 (openconfig/reference, rpc/gnmi/gnmi-specification.md): Get, and Subscribe in
 //! all three modes, over the leaves of `state` and `config`. Values are typed scalars whatever
-//! encoding is asked for; Set is not served.
+//! encoding is asked for; Set is not served. What passed a port (`state/counters`) is read when it is
+//! asked for; a stream tells it once, and then changes of `oper-status` alone.
 //!
 //! The messages are written as structs, not generated: they are few, and gNMI's own protos bring
 //! in much that nothing here uses.
@@ -15,6 +16,7 @@ mod service;
 mod tests;
 mod tree;
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use self::messages::SubscribeResponse;
@@ -32,15 +34,48 @@ pub struct Port {
     pub up: bool,
 }
 
+/// What passed a port since it was opened, as `openconfig-interfaces` has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Bytes that were received.
+    pub in_octets: u64,
+    /// Packets that were received.
+    pub in_pkts: u64,
+    /// Packets that came and found no room.
+    pub in_discards: u64,
+    /// Bytes that were sent.
+    pub out_octets: u64,
+    /// Packets that were sent.
+    pub out_pkts: u64,
+    /// Packets that were to be sent and found no room, or a port that was down.
+    pub out_discards: u64,
+    /// Packets that were to be sent and that the port does not take.
+    pub out_errors: u64,
+}
+
+/// Where the counters of ports are read.
+pub trait CounterSource: fmt::Debug + Send + Sync {
+    /// Those of a port, by its number; `None` if there is no such port.
+    fn counters(&self, port: u32) -> Option<PortCounters>;
+}
+
 /// The ports of a device and who wants to hear of them.
 #[derive(Debug, Default)]
 pub(crate) struct Ports {
     state: Mutex<State>,
 }
 
+/// A port as it is at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seen {
+    port: Port,
+    counters: Option<PortCounters>,
+}
+
 #[derive(Debug, Default)]
 struct State {
     ports: Vec<Port>,
+    counters: Option<Arc<dyn CounterSource>>,
     subscribers: Vec<Subscriber>,
 }
 
@@ -56,8 +91,21 @@ impl Ports {
         self.state().ports = ports;
     }
 
-    pub(crate) fn get(&self) -> Vec<Port> {
-        self.state().ports.clone()
+    /// Says where counters are read; without it, ports have none.
+    pub(crate) fn set_counters(&self, source: Arc<dyn CounterSource>) {
+        self.state().counters = Some(source);
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        let (ports, source) = {
+            let state = self.state();
+            (state.ports.clone(), state.counters.clone())
+        };
+        let seen = |port: Port| Seen {
+            counters: source.as_ref().and_then(|source| source.counters(port.number)),
+            port,
+        };
+        ports.into_iter().map(seen).collect()
     }
 
     /// Tells subscribers that a port went up or down; false if there is no such port.

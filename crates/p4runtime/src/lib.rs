@@ -9,11 +9,13 @@
 //! * [`store`]: the entities of a switch as messages, over any data plane; [`emulated`]: the data
 //!   plane of a switch that processes no packets.
 //! * [`arbitration`], [`packet_io`], [`session`]: who may write, and what a switch answers.
+//! * `decoding`: what a request takes in memory, before it is decoded.
 //! * [`server`], [`client`]: the two ends over gRPC.
 
 pub mod arbitration;
 pub mod client;
 mod conversion;
+mod decoding;
 pub mod emulated;
 pub mod gnmi;
 pub mod p4info;

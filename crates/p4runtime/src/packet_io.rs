@@ -6,6 +6,8 @@
 //! with them, so both layouts are resolved once per pipeline: afterwards a packet costs one
 //! small allocation (the list itself) and no look-up by name.
 
+mod header;
+
 use bytes::Bytes;
 use thiserror::Error;
 
@@ -90,6 +92,9 @@ pub struct Field {
     id: u32,
     name: String,
     kind: Kind,
+    /// The width in the header of the program, which a translated type has beside that of the
+    /// controller.
+    header_bits: u32,
     padding: bool,
 }
 
@@ -144,6 +149,10 @@ impl Field {
         Self {
             id: metadata.id,
             name: metadata.name.clone(),
+            header_bits: match (metadata.bitwidth, kind) {
+                (0, Kind::Bits(bits)) => bits,
+                (bits, _) => bits.unsigned_abs(),
+            },
             kind,
             padding: is_padding(&metadata.name, &metadata.annotations),
         }

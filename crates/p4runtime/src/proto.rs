@@ -8,6 +8,10 @@
 //! Every `bytes` field is a [`bytes::Bytes`]: a packet-in decoded from a received frame shares
 //! the frame's memory. Maps are ordered, so that encoding is deterministic.
 
+use std::sync::OnceLock;
+
+use prost_reflect::DescriptorPool;
+
 /// `google.rpc`: the status message that gRPC services share.
 pub use self::packages::google::rpc;
 /// `p4.config.v1`: P4Info and the types it describes.
@@ -18,6 +22,12 @@ pub use self::packages::p4::v1;
 /// A serialised `google.protobuf.FileDescriptorSet` of all protos above and their imports, as
 /// server reflection and [`prost_reflect::DescriptorPool`] want it.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// The descriptors, to look things up in; none if they could not be read, which a test rules out.
+pub(crate) fn pool() -> Option<&'static DescriptorPool> {
+    static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
+    POOL.get_or_init(|| DescriptorPool::decode(DESCRIPTORS).ok()).as_ref()
+}
 
 /// The packages nested as the generated code expects to find them.
 mod packages {

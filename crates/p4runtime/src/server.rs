@@ -24,9 +24,10 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tonic::Status;
 
+pub use self::clock::now;
 pub use self::handle::{
-    DeviceHandle, DeviceObserver, DigestError, DigestList, NoObserver, PacketIn, PacketInError,
-    PacketInMetadata, PacketOutRefusal,
+    DeviceHandle, DeviceObserver, DigestError, DigestList, IdleTimeoutError, NoObserver, PacketIn,
+    PacketInError, PacketInMetadata, PacketOutRefusal,
 };
 use self::{routes::Routes, service::Service};
 use crate::gnmi::{GnmiServer, Ports};

@@ -18,7 +18,10 @@ mod tests;
 
 use std::{mem, sync::Arc};
 
-use ::entities::{Data, Target, schema::DigestId};
+use ::entities::{
+    Data, Target,
+    schema::{DigestId, TableId},
+};
 use prost_types::Any;
 use tonic::Status;
 
@@ -292,10 +295,30 @@ impl Device {
 
     /// The streams that lists of a digest go to: the primary of every role that covers it.
     pub fn digest_receivers(&self, digest: DigestId) -> impl Iterator<Item = StreamId> {
+        self.primaries_that_cover(digest.0)
+    }
+
+    /// The streams that idle time-outs of a table go to: the primary of every role that covers it.
+    pub fn idle_timeout_receivers(&self, table: TableId) -> impl Iterator<Item = StreamId> {
+        self.primaries_that_cover(table.0)
+    }
+
+    fn primaries_that_cover(&self, id: u32) -> impl Iterator<Item = StreamId> {
         self.arbitration.primaries().filter_map(move |(role, stream, _)| {
-            let covers = self.access(role).is_none_or(|access| access.covers_id(digest.0));
+            let covers = self.access(role).is_none_or(|access| access.covers_id(id));
             covers.then_some(stream)
         })
+    }
+
+    /// Changes entities as packets do that add or remove entries: whoever is primary, and nobody
+    /// hears of it. An outcome for each update; none without a pipeline.
+    pub fn write_from_data_plane(
+        &mut self,
+        updates: &[v1::Update],
+        now: Nanos,
+    ) -> Vec<Result<(), EntityError>> {
+        let Some(loaded) = &mut self.committed else { return Vec::new() };
+        updates.iter().map(|update| loaded.store.write(update, now)).collect()
     }
 
     /// Does what has become due: digests that waited long enough, idle table entries.

@@ -58,6 +58,8 @@ async fn serve() -> String {
 /// A client that takes an answer message by message.
 async fn raw(address: &str) -> Raw {
     let channel = Channel::from_shared(format!("http://{address}")).expect("an address");
+    // What fits the window is made before it is taken; the window is the client's, and its memory.
+    let channel = channel.initial_stream_window_size(65_535);
     Raw::new(channel.connect().await.expect("connected"))
 }
 

@@ -1,3 +1,99 @@
-//! Where packets come from and go.
+//! Where packets come from and go: ports of a switch, and capture files.
+//!
+//! A port has as many [`Queue`]s as there are workers, and each worker owns one of each port: what
+//! it receives there are whole flows, and what it transmits there meets nobody else's. A queue
+//! never waits and knows no time; the worker's loop does both. Packets are copied into the
+//! worker's own buffers ([`Burst`]), where headers may grow in front, and what a kernel or a card
+//! left undone (checksums, segments, stripped VLAN tags) is done by then: a program sees frames as
+//! they are on a wire.
 
+pub mod af_packet;
+mod burst;
+mod counters;
+#[cfg(feature = "dpdk")]
+pub mod dpdk;
+pub mod interface;
+pub mod memory;
+pub mod offload;
+mod open;
 pub mod pcap;
+mod sys;
+pub mod tap;
+pub mod xdp;
+
+pub use burst::{Burst, Frame, HEADROOM};
+pub use counters::{Counters, PortCounters};
+pub use open::{OpenError, PortSpec, Source, SpecError, open};
+
+use std::fmt::Debug;
+use std::io;
+use std::ops::RangeInclusive;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+/// A port, opened for a number of workers.
+#[derive(Debug)]
+pub struct Port {
+    /// What it is called where it comes from, as `veth0`.
+    pub name: String,
+    /// One for each worker, in their order.
+    pub queues: Vec<Box<dyn Queue>>,
+    /// What passed all of its queues.
+    pub counters: Arc<PortCounters>,
+}
+
+/// One worker's end of a port.
+pub trait Queue: Debug + Send {
+    /// Takes packets that wait into `burst`, as many as it has room for, and returns their number. Does
+    /// not wait.
+    ///
+    /// # Errors
+    /// If the port is gone or down; what is in the burst is whole.
+    fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown>;
+
+    /// Takes a copy of a packet that is to leave. It may leave at once or at the next
+    /// [`Self::flush`]; what could not be taken is counted.
+    fn transmit(&mut self, packet: &[u8]) -> Transmitted;
+
+    /// Lets everything leave that was taken; false if some of it has to wait, since the queue is
+    /// full. Then this is to be called again.
+    fn flush(&mut self) -> bool;
+
+    /// What to poll for input, if packets announce themselves.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Tries to get back a port that is gone or down; true if it is there. Costs system calls: to
+    /// be called from time to time.
+    fn reopen(&mut self) -> bool;
+}
+
+/// What became of a packet that was to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transmitted {
+    /// It leaves.
+    Taken,
+    /// The queue is full.
+    Full,
+    /// It is longer than the port takes, or shorter than a header of its link.
+    BadLength,
+    /// The port is gone or down.
+    Down,
+}
+
+/// The port is gone or down.
+#[derive(Debug, thiserror::Error)]
+#[error("port {port} is gone or down: {cause}")]
+pub struct PortDown {
+    /// Its name.
+    pub port: String,
+    /// What the system says.
+    pub cause: io::Error,
+}
+
+/// The lengths that a packet may have on a link of Ethernet: a header, and what fits behind it. One
+/// tag does not count, as in the kernel (packet_snd).
+fn link_lengths(packet: &[u8], mtu: usize) -> RangeInclusive<usize> {
+    const HEADER: usize = 14;
+    let tag = if packet.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };
+    HEADER..=mtu + HEADER + tag
+}

@@ -4,7 +4,7 @@
 //! Each driver keeps its packets in a queue of passes and works through it first in, first out,
 //! so outputs come in a fixed order.
 
-mod decision;
+pub(crate) mod decision;
 mod other;
 mod pna;
 mod psa;
@@ -59,12 +59,13 @@ impl Driver {
         machine: &mut Machine<'_>,
         port: u32,
         packet: &[u8],
-    ) -> Result<Vec<Output>, RunError> {
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
         match self {
-            Self::V1model(blocks) => blocks.process(machine, port, packet),
-            Self::Psa(blocks) => blocks.process(machine, port, packet),
-            Self::Pna(blocks) => blocks.process(machine, port, packet),
-            Self::Other(blocks) => blocks.process(machine, port, packet),
+            Self::V1model(blocks) => blocks.process(machine, port, packet, outputs),
+            Self::Psa(blocks) => blocks.process(machine, port, packet, outputs),
+            Self::Pna(blocks) => blocks.process(machine, port, packet, outputs),
+            Self::Other(blocks) => blocks.process(machine, port, packet, outputs),
         }
     }
 }

@@ -7,7 +7,7 @@ mod replication;
 mod tables;
 
 use crate::error::ControlError;
-use crate::switch::Switch;
+use crate::switch::Core;
 use crate::table::TableState;
 use ir::{Action, ActionId, ExternId, Table, TableId, ValueSetId};
 
@@ -33,7 +33,7 @@ fn find<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<
 }
 
 /// Names.
-impl Switch {
+impl Core {
     /// The table of this name, or whose name ends in `.` and it.
     ///
     /// # Errors
@@ -83,12 +83,8 @@ impl Switch {
         self.program().tables.get(id.index()).ok_or_else(|| unknown("table", id.0))
     }
 
-    fn table(&self, id: TableId) -> Result<&TableState, ControlError> {
+    pub(crate) fn table(&self, id: TableId) -> Result<&TableState, ControlError> {
         self.state.tables.get(id.index()).ok_or_else(|| unknown("table", id.0))
-    }
-
-    fn table_mut(&mut self, id: TableId) -> Result<&mut TableState, ControlError> {
-        self.state.tables.get_mut(id.index()).ok_or_else(|| unknown("table", id.0))
     }
 
     fn program_action(&self, id: ActionId) -> Result<&Action, ControlError> {

@@ -1,35 +1,42 @@
-//! The interpreter as a data plane: a [`Switch`] that a control plane programs through the seam of
-//! [`entities`].
+//! The interpreter as a data plane: a program and its state that a control plane changes through the seam of
+//! [`entities`], while workers run packets on it.
 //!
-//! What packets read and write is in the switch alone: entries, counters, meters, registers, idle
-//! times. What only the control plane knows, and reads back as it wrote it (metadata of entries,
-//! ports in the form in which they came, groups with their watches), is kept beside it, in books.
-//! Changes are applied as they are prepared, and each leaves behind what undoes it; packets wait
-//! until the batch has ended, so that a batch is atomic whichever way it was asked for.
+//! What packets read and write is in the state alone: entries with what is kept of them, counters, meters,
+//! registers, idle times. What only the control plane knows, and reads back as it wrote it (ports in the form in
+//! which they came, groups with their watches), is kept beside it, in books.
+//!
+//! Changes are applied as they are prepared, each in one step for packets, and each leaves behind what undoes it. A batch
+//! that packets must see as a whole keeps them out from its begin to its end ([`Gate`]); all others let them run.
+//! A change that is undone gives back what was written over, not what packets did meanwhile: what was counted in
+//! an entry that the batch deleted is there again, with the entry.
 
 mod binding;
+mod digests;
+mod ports;
 mod read;
 mod values;
 mod write;
 
-use self::binding::Binding;
+use self::binding::{Binding, BoundTable};
+use self::digests::Digests;
+pub use self::ports::{PacketCounts, Ports, TableUsage, Worker};
 use self::read::View;
 use self::write::{Writer, replace};
-use crate::architecture::Output;
-use crate::error::RunError;
-use crate::switch::Switch;
+use crate::switch::Core;
+use crate::sync::lock;
 use crate::table::Ageing;
-use entities::schema::{ActionProfileId, DigestId, Schema, TableId, ValueSetId};
+use entities::schema::{self, ActionProfileId, Schema, ValueSetId};
 use entities::{
-    CloneSession, CloneSessionId, DataPlane, DigestConfig, EntityError, EntryKey, Group, GroupId,
-    MatchKey, MulticastGroup, MulticastGroupId, Nanos, OneShot, ProfileUsage, Reader, TableEntry,
-    Target, Update, ValueSet, Visibility,
+    CloneSession, CloneSessionId, DataPlane, EntityError, EntryKey, Group, GroupId, MulticastGroup,
+    MulticastGroupId, Nanos, ProfileUsage, Reader, TableEntry, Target, Update, ValueSet,
+    Visibility,
 };
-use ir::Program;
+use ir::{Program, TableImplementation};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tables::Gate;
 
 /// Makes a program of the device configuration that a controller pushes, or says why not.
 pub type Compile = Box<dyn FnMut(&[u8]) -> Result<Program, EntityError> + Send>;
@@ -38,17 +45,21 @@ pub type Compile = Box<dyn FnMut(&[u8]) -> Result<Program, EntityError> + Send>;
 pub struct InterpreterTarget {
     compile: Compile,
     ports: Ports,
+    origin: Nanos,
 }
-
-/// Where packets come in: what runs is whatever the control plane committed last.
-#[derive(Clone, Debug, Default)]
-pub struct Ports(Arc<Mutex<Option<Arc<Shared>>>>);
 
 impl InterpreterTarget {
     /// A switch without pipeline. `compile` makes a program of what controllers push.
     #[must_use]
     pub fn new(compile: Compile) -> Self {
-        Self { compile, ports: Ports::default() }
+        Self { compile, ports: Ports::default(), origin: Nanos(0) }
+    }
+
+    /// Packets' time counts from `origin` on the control plane's clock, as v1model's timestamps do from the
+    /// start of a switch.
+    #[must_use]
+    pub fn starting_at(self, origin: Nanos) -> Self {
+        Self { origin, ..self }
     }
 
     /// Where packets come in.
@@ -71,180 +82,165 @@ impl Target for InterpreterTarget {
         device_config: &[u8],
     ) -> Result<Box<dyn DataPlane>, EntityError> {
         let program = (self.compile)(device_config)?;
-        let plane = Interpreted::new(Arc::clone(schema), program, self.ports.clone())?;
+        let plane = Interpreted::new(Arc::clone(schema), program, self.ports.clone(), self.origin)?;
         Ok(Box::new(plane))
-    }
-}
-
-impl Ports {
-    /// Processes a packet as [`Switch::process`] does; nothing leaves while no pipeline runs.
-    ///
-    /// # Errors
-    /// As [`Switch::process`].
-    pub fn process(
-        &self,
-        port: u32,
-        packet: &[u8],
-        now: Duration,
-    ) -> Result<Vec<Output>, RunError> {
-        let shared = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match shared {
-            Some(shared) => shared
-                .running()
-                .get()
-                .map_or(Ok(Vec::new()), |running| running.switch.process(port, packet, now)),
-            None => Ok(Vec::new()),
-        }
     }
 }
 
 /// A pipeline of the interpreter and its state.
 #[derive(Debug)]
 pub(crate) struct Interpreted {
-    schema: Arc<Schema>,
-    binding: Arc<Binding>,
     shared: Arc<Shared>,
     ports: Ports,
-    /// Taken out of `shared` while a batch is prepared.
-    batch: Option<Box<Running>>,
+    batch: Option<Batch>,
     /// No entry expires before this time.
     next_expiry: Option<Nanos>,
 }
 
+/// What workers, the control plane and its readers share.
 #[derive(Debug)]
 struct Shared {
-    running: Mutex<Option<Box<Running>>>,
-    is_back: Condvar,
+    /// Where the time of packets begins, on the clock of the control plane.
+    origin: Nanos,
+    schema: Arc<Schema>,
+    binding: Binding,
+    core: Core,
+    books: Mutex<Books>,
+    gate: Gate,
+    digests: Digests,
 }
 
-/// What packets run on, never without it while it is held.
-struct Held<'a>(MutexGuard<'a, Option<Box<Running>>>);
+/// A batch that was begun.
+#[derive(Default)]
+struct Batch {
+    inverses: Vec<Undo>,
+    closes_gate: bool,
+}
 
-impl Held<'_> {
-    fn get(&mut self) -> Option<&mut Running> {
-        self.0.as_deref_mut()
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch").field("changes", &self.inverses.len()).finish_non_exhaustive()
     }
 }
+
+type Undo = Box<dyn FnOnce(&Shared, &mut Books) + Send>;
+
+/// How often entries that time out are taken out of tables that delete them.
+const DELETION: Duration = Duration::from_secs(1);
 
 impl Shared {
-    /// Waits until no batch is being prepared.
-    fn running(&self) -> Held<'_> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        while running.is_none() {
-            running = self.is_back.wait(running).unwrap_or_else(PoisonError::into_inner);
-        }
-        Held(running)
-    }
-
-    fn put_back(&self, running: Box<Running>) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
-        self.is_back.notify_all();
-    }
-}
-
-/// The switch, what is kept beside it, and what undoes the batch.
-pub(crate) struct Running {
-    switch: Switch,
-    books: Books,
-    inverses: Vec<Undo>,
-}
-
-type Undo = Box<dyn FnOnce(&mut Running) + Send>;
-
-impl fmt::Debug for Running {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("books", &self.books).finish_non_exhaustive()
-    }
-}
-
-impl Running {
-    fn parts(&mut self) -> (&mut Switch, &Books) {
-        (&mut self.switch, &self.books)
-    }
-
     /// How much of an action profile is in use.
-    fn usage(&self, profile: ActionProfileId, instance: ir::ExternId) -> ProfileUsage {
-        let members = self.switch.profile(instance).map_or(0, |profile| profile.members.len());
-        let book = self.books.profiles.get(&profile);
+    fn usage(
+        &self,
+        books: &Books,
+        profile: ActionProfileId,
+        instance: ir::ExternId,
+    ) -> ProfileUsage {
+        let members = self.core.profile(instance).map_or(0, |profile| profile.members().len());
+        let book = books.profiles.get(&profile);
+        let tables = self.core.program().tables.iter().zip(&self.core.state.tables);
+        let tables = tables.filter(|(table, _)| {
+            matches!(
+                table.implementation,
+                Some(TableImplementation::ActionProfile(id) | TableImplementation::ActionSelector(id))
+                    if id == instance
+            )
+        });
+        let (mut one_shots, mut size) = (0, book.map_or(0, |book| book.total_size));
+        for (_, state) in tables {
+            let of_table = state.one_shots();
+            one_shots += of_table.count;
+            size = size.saturating_add(of_table.size);
+        }
         ProfileUsage {
             members: members as u64,
             groups: book.map_or(0, |book| book.groups.len() as u64),
-            one_shots: book.map_or(0, |book| book.one_shots),
-            total_size: book.map_or(0, |book| book.total_size),
+            one_shots,
+            total_size: size,
         }
+    }
+
+    /// A time of the control plane as packets have it.
+    fn time(&self, now: Nanos) -> Duration {
+        Duration::from_nanos(now.0.saturating_sub(self.origin.0))
+    }
+
+    fn ageing(&self, bound: &BoundTable) -> Ageing {
+        let state = self.core.state.tables.get(bound.id.index());
+        state.map_or(Ageing::None, |state| state.ageing)
+    }
+
+    /// Adds entries that are idle and were not told so; returns when the next one will be.
+    fn tell_idle(
+        &self,
+        table: &schema::Table,
+        bound: &BoundTable,
+        now: Duration,
+        expired: &mut Vec<TableEntry>,
+    ) -> Option<Duration> {
+        let state = self.core.state.tables.get(bound.id.index())?;
+        let mut next = None::<Duration>;
+        for stored in state.iter() {
+            let mut entry = stored.state();
+            let Some(timeout) = entry.idle_timeout else { continue };
+            let mut quiet_since = entry.restarted.max(entry.told.unwrap_or_default());
+            if quiet_since.saturating_add(timeout) <= now {
+                let fields = &table.match_fields;
+                let key = values::match_key(fields, bound, &stored.matches, stored.priority);
+                let Some(key) = key else { continue };
+                quiet_since = now;
+                entry.told = Some(now);
+                let note = entry.note.as_deref().cloned().unwrap_or_default();
+                expired.push(TableEntry {
+                    controller_metadata: note.controller_metadata,
+                    metadata: note.metadata,
+                    idle_timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
+                    ..TableEntry::new(table.id, EntryKey::Match(key))
+                });
+            }
+            let deadline = quiet_since.saturating_add(timeout);
+            next = Some(next.map_or(deadline, |next| next.min(deadline)));
+        }
+        next
+    }
+
+    fn table_usage(&self) -> Vec<TableUsage> {
+        let tables = self.schema.tables().iter().filter_map(|table| {
+            let bound = self.binding.tables.get(&table.id)?;
+            let state = self.core.state.tables.get(bound.id.index())?;
+            let (hits, misses) = state.lookups();
+            Some(TableUsage {
+                id: table.id,
+                name: table.name.clone(),
+                entries: state.len() as u64,
+                size: table.size,
+                hits,
+                misses,
+            })
+        });
+        tables.collect()
     }
 }
 
-/// What the control plane wrote that packets do not need.
+/// What the control plane wrote that packets do not need and no entry keeps.
 #[derive(Debug, Default)]
 struct Books {
-    /// Of entries that have any.
-    entries: BTreeMap<TableId, BTreeMap<MatchKey, Note>>,
-    defaults: BTreeMap<TableId, Note>,
+    defaults: BTreeMap<schema::TableId, crate::table::Note>,
     profiles: BTreeMap<ActionProfileId, ProfileBook>,
     multicast_groups: BTreeMap<MulticastGroupId, MulticastGroup>,
     clone_sessions: BTreeMap<CloneSessionId, CloneSession>,
     value_sets: BTreeMap<ValueSetId, ValueSet>,
-    digests: BTreeMap<DigestId, Option<DigestConfig>>,
-    /// When an entry was last told to be idle.
-    told: BTreeMap<(TableId, MatchKey), Duration>,
-}
-
-/// What is kept of an entry.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Note {
-    controller_metadata: u64,
-    metadata: Box<[u8]>,
-    one_shot: Option<Box<OneShot>>,
 }
 
 /// What is kept of an action profile.
 #[derive(Debug, Default)]
 struct ProfileBook {
     groups: BTreeMap<GroupId, Group>,
-    one_shots: u64,
+    /// Of its groups.
     total_size: u64,
 }
 
 impl Books {
-    fn note(&self, table: TableId, key: &MatchKey) -> Note {
-        let notes = self.entries.get(&table);
-        notes.and_then(|notes| notes.get(key)).cloned().unwrap_or_default()
-    }
-
-    fn put_note(
-        &mut self,
-        table: TableId,
-        profile: Option<ActionProfileId>,
-        key: MatchKey,
-        note: Note,
-    ) {
-        if note == Note::default() {
-            return;
-        }
-        if let (Some(profile), Some(one_shot)) = (profile, &note.one_shot) {
-            let book = self.profiles.entry(profile).or_default();
-            book.one_shots += 1;
-            book.total_size = book.total_size.saturating_add(one_shot.size);
-        }
-        self.entries.entry(table).or_default().insert(key, note);
-    }
-
-    fn take_note(
-        &mut self,
-        table: TableId,
-        profile: Option<ActionProfileId>,
-        key: &MatchKey,
-    ) -> Option<Note> {
-        let note = self.entries.get_mut(&table)?.remove(key)?;
-        if let (Some(profile), Some(one_shot)) = (profile, &note.one_shot) {
-            let book = self.profiles.entry(profile).or_default();
-            book.one_shots = book.one_shots.saturating_sub(1);
-            book.total_size = book.total_size.saturating_sub(one_shot.size);
-        }
-        Some(note)
-    }
-
     fn put_group(
         &mut self,
         profile: ActionProfileId,
@@ -261,21 +257,45 @@ impl Books {
 }
 
 impl Interpreted {
-    fn new(schema: Arc<Schema>, program: Program, ports: Ports) -> Result<Self, EntityError> {
-        let binding = Arc::new(Binding::new(&schema, &program)?);
-        let switch = Switch::new(program)
+    fn new(
+        schema: Arc<Schema>,
+        program: Program,
+        ports: Ports,
+        origin: Nanos,
+    ) -> Result<Self, EntityError> {
+        let binding = Binding::new(&schema, &program)?;
+        let core = Core::new(program)
             .map_err(|error| EntityError::invalid(format!("The program cannot run: {error}")))?;
-        let running = Running { switch, books: Books::default(), inverses: Vec::new() };
-        let running = Mutex::new(Some(Box::new(running)));
-        let shared = Arc::new(Shared { running, is_back: Condvar::new() });
-        Ok(Self { schema, binding, shared, ports, batch: None, next_expiry: None })
+        let deletes = core.state.tables.iter().any(|table| table.ageing == Ageing::Delete);
+        let shared = Arc::new(Shared {
+            origin,
+            schema,
+            binding,
+            core,
+            books: Mutex::default(),
+            gate: Gate::new(),
+            digests: Digests::default(),
+        });
+        // Packets may add entries that time out.
+        let next_expiry = deletes.then_some(Nanos(0));
+        Ok(Self { shared, ports, batch: None, next_expiry })
     }
 
-    fn end(&mut self, end: impl FnOnce(&mut Running)) {
-        if let Some(mut running) = self.batch.take() {
-            end(&mut running);
-            self.shared.put_back(running);
+    fn end(&mut self, end: impl FnOnce(&Shared, Vec<Undo>)) {
+        if let Some(batch) = self.batch.take() {
+            end(&self.shared, batch.inverses);
+            if batch.closes_gate {
+                self.shared.gate.open();
+            }
         }
+    }
+}
+
+/// Undoes changes, the last one first.
+fn undo(shared: &Shared, inverses: Vec<Undo>) {
+    let mut books = lock(&shared.books);
+    for inverse in inverses.into_iter().rev() {
+        inverse(shared, &mut books);
     }
 }
 
@@ -287,19 +307,21 @@ impl Drop for Interpreted {
 
 impl DataPlane for Interpreted {
     fn activate(&mut self) {
-        let shared = Arc::clone(&self.shared);
-        *self.ports.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(shared);
+        self.ports.run_on(Arc::clone(&self.shared));
     }
 
-    /// Packets wait for the end of a batch, so that they see all of it or nothing.
-    fn begin(&mut self, _: Visibility) -> Result<(), EntityError> {
+    fn begin(&mut self, visibility: Visibility) -> Result<(), EntityError> {
         self.roll_back();
-        self.batch = self.shared.running().0.take();
+        let closes_gate = visibility == Visibility::Batch;
+        if closes_gate {
+            self.shared.gate.close();
+        }
+        self.batch = Some(Batch { inverses: Vec::new(), closes_gate });
         Ok(())
     }
 
     fn prepare(&mut self, update: Update, now: Nanos) -> Result<(), EntityError> {
-        let Some(running) = self.batch.as_deref_mut() else {
+        let Some(batch) = &mut self.batch else {
             return Err(EntityError::new(entities::Code::Internal, "no batch was begun"));
         };
         if let entities::Entity::Entry(entry) = &update.entity
@@ -308,74 +330,57 @@ impl DataPlane for Interpreted {
             // Too early for an entry whose timer started before, never too late.
             self.next_expiry = Some(now);
         }
-        let before = running.inverses.len();
-        let (schema, binding) = (&self.schema, &self.binding);
-        let outcome = Writer { schema, binding, running, now }.apply(update);
-        if outcome.is_err() {
+        let mut inverses = Vec::new();
+        let outcome = {
+            let mut books = lock(&self.shared.books);
+            let (shared, books) = (&*self.shared, &mut *books);
+            Writer { shared, books, inverses: &mut inverses, now }.apply(update)
+        };
+        match outcome {
+            Ok(()) => batch.inverses.append(&mut inverses),
             // What was done of a change that is refused in the end is undone at once.
-            for undo in running.inverses.split_off(before).into_iter().rev() {
-                undo(running);
-            }
+            Err(_) => undo(&self.shared, inverses),
         }
         outcome
     }
 
     fn commit(&mut self) {
-        self.end(|running| running.inverses = Vec::new());
+        self.end(|_, _| {});
     }
 
     fn roll_back(&mut self) {
-        self.end(|running| {
-            for undo in std::mem::take(&mut running.inverses).into_iter().rev() {
-                undo(running);
-            }
-        });
+        self.end(undo);
     }
 
     fn reader(&self, now: Nanos) -> Box<dyn Reader> {
-        let (schema, binding) = (Arc::clone(&self.schema), Arc::clone(&self.binding));
-        Box::new(View { schema, binding, shared: Arc::clone(&self.shared), now })
+        Box::new(View { shared: Arc::clone(&self.shared), now })
     }
 
     fn expire(&mut self, now: Nanos) -> Vec<TableEntry> {
         if self.next_expiry.is_none_or(|expiry| expiry > now) {
             return Vec::new();
         }
-        let time = Duration::from_nanos(now.0);
-        let mut held = self.shared.running();
-        let Some(running) = held.get() else { return Vec::new() };
+        let shared = &self.shared;
+        let time = shared.time(now);
         let (mut expired, mut next) = (Vec::new(), None::<Duration>);
-        for table in self.schema.tables().iter() {
-            let Some(bound) = self.binding.tables.get(&table.id) else { continue };
-            let state = running.switch.state.tables.get(bound.id.index());
-            let Some(state) = state.filter(|state| state.ageing == Ageing::Notify) else {
-                continue;
-            };
-            for (_, stored) in state.iter() {
-                let (entry, fields) = (&stored.entry, &table.match_fields);
-                let Some(timeout) = entry.idle_timeout else { continue };
-                let key = values::match_key(fields, bound, &entry.matches, entry.priority);
-                let Some(key) = key else { continue };
-                let place = (table.id, key);
-                let told = running.books.told.get(&place).copied().unwrap_or_default();
-                let mut quiet_since = stored.restarted.max(told);
-                if quiet_since.saturating_add(timeout) <= time {
-                    quiet_since = time;
-                    let note = running.books.note(table.id, &place.1);
-                    expired.push(TableEntry {
-                        controller_metadata: note.controller_metadata,
-                        metadata: note.metadata,
-                        idle_timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
-                        ..TableEntry::new(table.id, EntryKey::Match(place.1.clone()))
-                    });
-                    running.books.told.insert(place, time);
+        for table in shared.schema.tables().iter() {
+            let Some(bound) = shared.binding.tables.get(&table.id) else { continue };
+            let deadline = match shared.ageing(bound) {
+                Ageing::None => None,
+                Ageing::Notify => shared.tell_idle(table, bound, time, &mut expired),
+                Ageing::Delete => {
+                    if let Some(state) = shared.core.state.tables.get(bound.id.index()) {
+                        state.expire(time);
+                    }
+                    Some(time.saturating_add(DELETION))
                 }
-                let deadline = quiet_since.saturating_add(timeout);
-                next = Some(next.map_or(deadline, |next| next.min(deadline)));
-            }
+            };
+            next = [next, deadline].into_iter().flatten().min();
         }
-        self.next_expiry =
-            next.map(|next| Nanos(u64::try_from(next.as_nanos()).unwrap_or(u64::MAX)));
+        self.next_expiry = next.map(|next| {
+            let since = u64::try_from(next.as_nanos()).unwrap_or(u64::MAX);
+            Nanos(shared.origin.0.saturating_add(since))
+        });
         expired
     }
 

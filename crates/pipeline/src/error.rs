@@ -120,6 +120,23 @@ pub enum RunError {
     UnknownAlgorithm(String),
 }
 
+impl RunError {
+    /// What it is in one word, to be counted by.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Assertion { .. } => "assertion",
+            Self::StepLimit(_) => "step_limit",
+            Self::WorkLimit(_) => "work_limit",
+            Self::PassLimit(_) => "pass_limit",
+            Self::Depth(_) => "depth",
+            Self::Malformed(_) => "malformed",
+            Self::UnknownExtern { .. } => "unknown_extern",
+            Self::UnknownAlgorithm(_) => "unknown_algorithm",
+        }
+    }
+}
+
 /// The control plane asked for something that cannot be done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -240,4 +257,34 @@ pub enum ControlError {
     /// An idle timeout for a table that has none.
     #[error("the table does not support idle timeouts")]
     NoIdleTimeout,
+}
+
+/// A program cannot be compiled to machine code.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// The compiled path does not have this yet.
+    #[error(
+        "{place}: {what} cannot be compiled to machine code yet: run the program on the interpreter"
+    )]
+    Unsupported {
+        /// What it is.
+        what: String,
+        /// In the source.
+        place: String,
+    },
+    /// The code generator gave up.
+    #[error("no machine code for this program: {0}")]
+    Generator(String),
+}
+
+impl CompileError {
+    /// What is missing, if that is why.
+    #[must_use]
+    pub fn unsupported(&self) -> Option<&str> {
+        match self {
+            Self::Unsupported { what, .. } => Some(what),
+            _ => None,
+        }
+    }
 }

@@ -11,16 +11,17 @@ mod methods;
 mod pna;
 pub(crate) mod v1model;
 
+use crate::array::Array;
 use crate::error::LoadError;
 use crate::layout::{Layout, Member};
 use crate::machine::{Machine, Stop, damaged};
+use crate::sync::read;
 use crate::table::{CounterValue, Profile};
 use crate::value::Value;
 use hash::Algorithm;
 use ir::bits::Bits;
 use ir::{Argument, ExternCallee, ExternId, ExternInstance, ExternType, Location, TypeId};
 use meter::Meter;
-use std::collections::BTreeMap;
 
 pub(crate) use calls::known;
 
@@ -35,7 +36,7 @@ pub(crate) struct Call<'c> {
 }
 
 /// An extern instance at work.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum ExternState {
     Counter(Counters),
     Meter(Meters),
@@ -63,29 +64,29 @@ pub(crate) enum ExternState {
 }
 
 /// An array of counters. Elements that were never counted are not kept.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) name: String,
     pub(crate) size: u64,
-    pub(crate) values: BTreeMap<u64, CounterValue>,
+    pub(crate) cells: Array<CounterValue>,
 }
 
 /// An array of meters.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Meters {
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) counts_packets: bool,
-    pub(crate) meters: BTreeMap<u64, Meter>,
+    pub(crate) cells: Array<Meter>,
 }
 
 /// An array of registers. Elements that were never written are not kept.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Registers {
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) initial: Value,
-    pub(crate) values: BTreeMap<u64, Value>,
+    pub(crate) cells: Array<Value>,
 }
 
 /// What a checksum unit has been given since its block began.
@@ -108,39 +109,33 @@ impl ExternState {
         let size = constructed.numbers.first().copied().unwrap_or(0);
         Ok(match instance.extern_type {
             ExternType::V1Counter | ExternType::Counter => {
-                Self::Counter(Counters { name, size, values: BTreeMap::new() })
+                Self::Counter(Counters { name, size, cells: Array::default() })
             }
             ExternType::V1Meter | ExternType::Meter => Self::Meter(Meters {
                 name,
                 size,
                 counts_packets: constructed.counts_packets(),
-                meters: BTreeMap::new(),
+                cells: Array::default(),
             }),
             ExternType::V1Register | ExternType::Register => {
                 let element = instance.type_arguments.first().copied();
                 let element = element.ok_or(LoadError::Malformed("type of a register"))?;
                 let initial = constructed.initial_value(layout, instance, element);
                 let initial = initial.ok_or(LoadError::Malformed("type of a register"))?;
-                Self::Register(Registers { name, size, initial, values: BTreeMap::new() })
+                Self::Register(Registers { name, size, initial, cells: Array::default() })
             }
             ExternType::V1DirectCounter | ExternType::DirectCounter => Self::DirectCounter,
             ExternType::V1DirectMeter | ExternType::DirectMeter => {
                 Self::DirectMeter { counts_packets: constructed.counts_packets() }
             }
             ExternType::V1ActionProfile | ExternType::ActionProfile => {
-                Self::Profile(Profile { name, size, ..Profile::default() })
+                Self::Profile(Profile::new(name, size, None, 0))
             }
-            ExternType::V1ActionSelector | ExternType::ActionSelector => Self::Profile(Profile {
-                name,
-                size,
-                algorithm: Some(constructed.algorithm().unwrap_or(Algorithm::Crc32)),
-                output_width: constructed
-                    .numbers
-                    .get(1)
-                    .and_then(|width| u32::try_from(*width).ok())
-                    .unwrap_or(0),
-                ..Profile::default()
-            }),
+            ExternType::V1ActionSelector | ExternType::ActionSelector => {
+                let algorithm = constructed.algorithm().unwrap_or(Algorithm::Crc32);
+                let width = constructed.numbers.get(1).and_then(|width| u32::try_from(*width).ok());
+                Self::Profile(Profile::new(name, size, Some(algorithm), width.unwrap_or(0)))
+            }
             ExternType::Hash => Self::Hash { algorithm: constructed.hash_algorithm() },
             ExternType::Checksum => Self::Checksum { algorithm: constructed.hash_algorithm() },
             // v1model's, from the days before `verify_checksum`.
@@ -209,7 +204,7 @@ impl Constructed {
     }
 }
 
-impl Machine<'_> {
+impl<'p> Machine<'p> {
     /// The value that argument `position` has before the call.
     pub(crate) fn input(&self, call: &Call<'_>, position: usize) -> Result<Value, Stop> {
         match call.arguments.get(position) {
@@ -361,12 +356,13 @@ impl Machine<'_> {
     /// The hash of data.
     pub(crate) fn hash(&mut self, algorithm: &Algorithm, data: &[u8]) -> Result<u64, Stop> {
         if *algorithm == Algorithm::Random {
-            return Ok(self.state.random_number(0, u64::MAX));
+            return Ok(self.random_number(0, u64::MAX));
         }
-        self.state.hashes.hash(algorithm, data).ok_or_else(|| algorithm.not_run().into())
+        let hash = read(&self.state.hashes).hash(algorithm, data);
+        hash.ok_or_else(|| algorithm.not_run().into())
     }
 
-    pub(crate) fn extern_state(&mut self, id: ExternId) -> Result<&mut ExternState, Stop> {
-        self.state.externs.get_mut(id.index()).ok_or_else(|| damaged("extern instance"))
+    pub(crate) fn extern_state(&self, id: ExternId) -> Result<&'p ExternState, Stop> {
+        self.state.externs.get(id.index()).ok_or_else(|| damaged("extern instance"))
     }
 }

@@ -3,8 +3,10 @@
 //! Everything that is looked up by an id of the program goes through here or through `get`, so an
 //! IR file that was edited by hand makes an error, not a panic.
 
+mod alone;
 mod names;
 
+use alone::Alone;
 use names::Names;
 pub(crate) use names::{CoreError, Member, MetadataField, PacketPath};
 
@@ -14,8 +16,9 @@ use crate::machine::Stop;
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{
-    self, ActionId, Argument, Composite, CompositeKind, ExternCallee, ExternFunction, ExternId,
-    ExternMethod, ExternType, Place, Program, Statement, StatementKind, Type, TypeId, VariableId,
+    self, ActionId, Argument, BinaryOperator, Composite, CompositeKind, ControlId, Expression,
+    ExpressionKind, ExternCallee, ExternFunction, ExternId, ExternMethod, ExternType, ParserId,
+    Place, Program, Statement, StatementKind, Type, TypeId, VariableId,
 };
 use num_bigint::BigInt;
 use std::collections::HashMap;
@@ -44,6 +47,9 @@ pub(crate) struct Layout {
     standard_metadata: Vec<VariableId>,
     /// Where the values for the parameters of an added entry's action lie in the struct that `add_entry` is given.
     added_arguments: HashMap<(TypeId, ActionId), Vec<usize>>,
+    /// Variables that are not parameters.
+    locals: Vec<VariableId>,
+    alone: Alone,
 }
 
 impl Layout {
@@ -73,6 +79,8 @@ impl Layout {
             names: Names::new(&program),
             standard_metadata: standard_metadata(&program),
             added_arguments: added_arguments(&program),
+            locals: locals(&program),
+            alone: Alone::new(&program),
             types,
             sizes: sizes.into_iter().map(Option::unwrap_or_default).collect(),
             frame_size,
@@ -161,6 +169,21 @@ impl Layout {
                 Value::composite(composite.kind, true, fields)
             }
         })
+    }
+
+    /// Variables that are not parameters; a call sets those.
+    pub(crate) fn locals(&self) -> &[VariableId] {
+        &self.locals
+    }
+
+    /// Whether a control of the package must not run while another one does that must not either.
+    pub(crate) fn runs_alone(&self, id: ControlId) -> bool {
+        self.alone.control(id, self.dialect)
+    }
+
+    /// As [`Self::runs_alone`], for parsers.
+    pub(crate) fn runs_alone_parser(&self, id: ParserId) -> bool {
+        self.alone.parser(id, self.dialect)
     }
 
     /// Variables with v1model's standard metadata.
@@ -301,6 +324,22 @@ fn meter_results(program: &Program) -> HashMap<ExternId, Place> {
     results
 }
 
+fn locals(program: &Program) -> Vec<VariableId> {
+    let mut is_parameter = vec![false; program.variables.len()];
+    let of_blocks = program.parsers.iter().map(|parser| &parser.parameters);
+    let of_blocks = of_blocks.chain(program.controls.iter().map(|control| &control.parameters));
+    let of_blocks = of_blocks.chain(program.functions.iter().map(|function| &function.parameters));
+    let of_actions = program.actions.iter().flat_map(|action| &action.parameters);
+    let parameters = of_blocks.flatten().map(|parameter| parameter.variable);
+    for variable in parameters.chain(of_actions.map(|parameter| parameter.variable)) {
+        if let Some(is_parameter) = is_parameter.get_mut(variable.index()) {
+            *is_parameter = true;
+        }
+    }
+    let variables = (0..).map(VariableId).zip(is_parameter);
+    variables.filter(|(_, is_parameter)| !is_parameter).map(|(variable, _)| variable).collect()
+}
+
 fn standard_metadata(program: &Program) -> Vec<VariableId> {
     let is_standard = |variable: &ir::Variable| {
         let composite = match program.types.find(variable.type_id) {
@@ -349,6 +388,17 @@ fn added_arguments(program: &Program) -> HashMap<(TypeId, ActionId), Vec<usize>>
     positions
 }
 
+/// The field that a key looks at, whole, in a slice or under a mask.
+pub(crate) fn field_of_key(key: &Expression) -> &Expression {
+    let is_constant = |operand: &Expression| matches!(operand.kind, ExpressionKind::Constant(_));
+    match &key.kind {
+        ExpressionKind::Binary(BinaryOperator::BitAnd, left, right) if is_constant(right) => left,
+        ExpressionKind::Binary(BinaryOperator::BitAnd, left, right) if is_constant(left) => right,
+        ExpressionKind::Slice { operand, .. } => operand,
+        _ => key,
+    }
+}
+
 /// Calls `visit` with every statement of a program, those inside others too.
 pub(crate) fn each_statement<'p>(program: &'p Program, visit: &mut dyn FnMut(&'p Statement)) {
     let mut blocks: Vec<&ir::Block> = Vec::new();
@@ -363,6 +413,11 @@ pub(crate) fn each_statement<'p>(program: &'p Program, visit: &mut dyn FnMut(&'p
         blocks.push(&parser.prologue);
         blocks.extend(parser.states.iter().map(|state| &state.body));
     }
+    each_statement_in(blocks, visit);
+}
+
+/// Calls `visit` with every statement of some blocks, those inside others too.
+fn each_statement_in<'p>(mut blocks: Vec<&'p ir::Block>, visit: &mut dyn FnMut(&'p Statement)) {
     while let Some(block) = blocks.pop() {
         for statement in block {
             visit(statement);

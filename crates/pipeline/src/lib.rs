@@ -2,13 +2,20 @@
 //!
 //! This is the reference: it walks the IR of `p4lang` as the specification describes it, and every
 //! faster way to run a program is checked against it. A [`Switch`] takes a packet, a port and a
-//! time, and gives the packets that leave; the control plane's side of it (entries, counters,
-//! multicast groups) are methods of the same type. There is no I/O, no clock and no thread here.
+//! time, and gives the packets that leave. It is a [`Core`], the program and its state with the control plane's
+//! side of it (entries, counters, multicast groups), and one worker. Under a control plane
+//! ([`InterpreterTarget`]) several workers share one core, each in a thread of the caller's ([`Ports`]). There is no
+//! I/O, no clock and no thread here.
+//!
+//! [`Compiled`] is such a way: machine code for what it knows of v1model, on the same state.
 //!
 //! Where P4 leaves a value unspecified the reference gives zero, and v1model behaves as BMv2's
 //! simple_switch; each place says so.
 
 mod architecture;
+mod array;
+mod bound;
+mod compiled;
 mod control;
 mod data_plane;
 mod dialect;
@@ -19,18 +26,20 @@ mod machine;
 mod state;
 pub mod stf;
 mod switch;
+mod sync;
 mod table;
 mod trace;
 mod value;
 
 pub use architecture::Output;
-pub use data_plane::{Compile, InterpreterTarget, Ports};
+pub use compiled::{Compiled, CompiledWorker};
+pub use data_plane::{Compile, InterpreterTarget, PacketCounts, Ports, TableUsage, Worker};
 pub use dialect::Dialect;
-pub use error::{ControlError, LoadError, RunError};
+pub use error::{CompileError, ControlError, LoadError, RunError};
 pub use externs::hash::{CrcParameters, internet_checksum};
 pub use externs::meter::{Color, MeterConfig};
 pub use state::{CloneSession, Digest, Replica};
-pub use switch::Switch;
+pub use switch::{Core, Switch};
 pub use table::{
     ActionCall, CounterValue, EntryAction, EntryHandle, FieldMatch, Group, GroupMember, IdleEntry,
     TableEntry, WeightedAction,

@@ -9,13 +9,16 @@ mod apply;
 mod expression;
 mod parse;
 mod place;
+mod scratch;
 mod statement;
+
+pub(crate) use scratch::Scratch;
 
 use crate::dialect::Dialect;
 use crate::error::RunError;
 use crate::layout::Layout;
 use crate::state::State;
-use crate::table::EntryHandle;
+use crate::table::Stored;
 use crate::trace::{Event, Trace};
 use crate::value::Value;
 use ir::bits::Bits;
@@ -24,6 +27,7 @@ use ir::{
     TableId, VariableId,
 };
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Statements that one packet may run.
@@ -113,7 +117,7 @@ pub(crate) enum Preserved {
 pub(crate) struct Lookup {
     pub(crate) table: TableId,
     pub(crate) keys: Vec<Bits>,
-    pub(crate) entry: Option<EntryHandle>,
+    pub(crate) entry: Option<Arc<Stored>>,
     /// Colour that each direct meter found; a meter runs once per lookup.
     pub(crate) colors: Vec<(ExternId, crate::externs::meter::Color)>,
 }
@@ -121,15 +125,12 @@ pub(crate) struct Lookup {
 /// See the module.
 pub(crate) struct Machine<'p> {
     pub(crate) layout: &'p Layout,
-    pub(crate) state: &'p mut State,
+    pub(crate) state: &'p State,
+    pub(crate) scratch: &'p mut Scratch,
     trace: Option<&'p mut dyn Trace>,
-    frame: Vec<Value>,
-    /// The packet as the parser sees it.
-    packet: Vec<u8>,
     /// In bits.
     cursor: u64,
-    /// What the deparser emitted.
-    emitted: Vec<u8>,
+    /// Bits that are used of the last byte that was emitted.
     emitted_used: u32,
     pub(crate) now: Duration,
     /// Length in bytes as received, for counters and meters.
@@ -137,7 +138,6 @@ pub(crate) struct Machine<'p> {
     pub(crate) effects: Effects,
     /// PNA: an inline accelerator was enabled in the pass before.
     pub(crate) from_accelerator: bool,
-    pub(crate) lookups: Vec<Lookup>,
     in_parser: bool,
     /// Bytes by which headers that became valid or invalid change the packet.
     length_change: i64,
@@ -149,24 +149,26 @@ pub(crate) struct Machine<'p> {
 impl<'p> Machine<'p> {
     pub(crate) fn new(
         layout: &'p Layout,
-        state: &'p mut State,
+        state: &'p State,
+        scratch: &'p mut Scratch,
         trace: Option<&'p mut dyn Trace>,
         now: Duration,
     ) -> Result<Self, RunError> {
+        if scratch.frame.len() != layout.program.variables.len() {
+            scratch.frame = initial_frame(layout)?;
+        }
+        scratch.lookups.clear();
         Ok(Self {
             layout,
             state,
+            scratch,
             trace,
-            frame: initial_frame(layout)?,
-            packet: Vec::new(),
             cursor: 0,
-            emitted: Vec::new(),
             emitted_used: 8,
             now,
             received_length: 0,
             effects: Effects::default(),
             from_accelerator: false,
-            lookups: Vec::new(),
             in_parser: false,
             length_change: 0,
             steps: 0,
@@ -175,16 +177,33 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// Forgets all of the pass before but what the switch remembers.
+    /// Forgets all of the pass before but what the switch remembers. Parameters are set before they are read.
     pub(crate) fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
         self.charge(self.layout.frame_size)?;
-        self.frame = initial_frame(self.layout)?;
+        for variable in self.layout.locals() {
+            let type_id = self.layout.program.variables.get(variable.index());
+            let initial = type_id.and_then(|variable| self.layout.initial(variable.type_id));
+            let initial = initial.ok_or(RunError::Malformed("type of a variable"))?;
+            if let Some(value) = self.scratch.frame.get_mut(variable.index()) {
+                value.copy_from(initial);
+            }
+        }
         self.load_packet(Vec::new());
-        self.take_emitted();
+        self.emitted_used = 8;
+        self.scratch.emitted.clear();
         self.take_length_change();
         self.received_length = received_length;
         self.effects = Effects::default();
         Ok(())
+    }
+
+    /// Tables that are being applied, the innermost last.
+    pub(crate) fn lookups(&self) -> &[Lookup] {
+        &self.scratch.lookups
+    }
+
+    pub(crate) fn random_number(&mut self, low: u64, high: u64) -> u64 {
+        self.scratch.random_number(low, high)
     }
 
     pub(crate) fn take_length_change(&mut self) -> i64 {
@@ -193,20 +212,43 @@ impl<'p> Machine<'p> {
 
     /// Takes a packet for the next parser.
     pub(crate) fn load_packet(&mut self, packet: Vec<u8>) {
-        self.packet = packet;
+        self.scratch.packet = packet;
         self.cursor = 0;
+    }
+
+    /// The packet that was loaded, as it was.
+    pub(crate) fn packet(&self) -> &[u8] {
+        &self.scratch.packet
+    }
+
+    /// Gives the packet back that was loaded; nothing is left to parse.
+    pub(crate) fn take_packet(&mut self) -> Vec<u8> {
+        self.cursor = 0;
+        std::mem::take(&mut self.scratch.packet)
     }
 
     /// What the parser left, from the byte in which its cursor stands.
     pub(crate) fn payload(&self) -> &[u8] {
         let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
-        self.packet.get(start..).unwrap_or(&[])
+        self.scratch.packet.get(start..).unwrap_or(&[])
     }
 
-    /// What the deparsers emitted since the last call, in whole bytes.
-    pub(crate) fn take_emitted(&mut self) -> Vec<u8> {
+    /// The packet that leaves: what the deparsers emitted, in whole bytes, and a payload.
+    pub(crate) fn take_deparsed(&mut self, payload: &[u8]) -> Vec<u8> {
         self.emitted_used = 8;
-        std::mem::take(&mut self.emitted)
+        let mut packet = Vec::with_capacity(self.scratch.emitted.len() + payload.len());
+        packet.append(&mut self.scratch.emitted);
+        packet.extend_from_slice(payload);
+        packet
+    }
+
+    /// As [`Self::take_deparsed`], with what the parser left as the payload.
+    pub(crate) fn take_deparsed_packet(&mut self) -> Vec<u8> {
+        let packet = std::mem::take(&mut self.scratch.packet);
+        let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
+        let deparsed = self.take_deparsed(packet.get(start..).unwrap_or(&[]));
+        self.scratch.packet = packet;
+        deparsed
     }
 
     /// Runs a parser of the package. `Err` is a fault, `Ok` the parser's error, `NoError` (0) if it
@@ -219,6 +261,8 @@ impl<'p> Machine<'p> {
         let layout = self.layout;
         let parser = layout.program.parsers.get(id.index()).ok_or(RunError::Malformed("parser"))?;
         self.event(|_| Event::Block { name: parser.name.clone() });
+        let state = self.state;
+        let _alone = layout.runs_alone_parser(id).then(|| state.alone());
         self.copy_in(&parser.parameters, arguments)?;
         self.clear_checksums();
         self.in_parser = true;
@@ -242,10 +286,22 @@ impl<'p> Machine<'p> {
         id: ControlId,
         arguments: &mut [Value],
     ) -> Result<(), RunError> {
+        self.run_control_and(id, arguments, |_| Ok(()))
+    }
+
+    /// Runs a control of the package, and `then` while its variables are as it left them.
+    pub(crate) fn run_control_and(
+        &mut self,
+        id: ControlId,
+        arguments: &mut [Value],
+        then: impl FnOnce(&mut Self) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
         let layout = self.layout;
         let control =
             layout.program.controls.get(id.index()).ok_or(RunError::Malformed("control"))?;
         self.event(|_| Event::Block { name: control.name.clone() });
+        let state = self.state;
+        let _alone = layout.runs_alone(id).then(|| state.alone());
         self.copy_in(&control.parameters, arguments)?;
         self.clear_checksums();
         match self.block(&control.body) {
@@ -253,6 +309,7 @@ impl<'p> Machine<'p> {
             Err(Stop::Reject(_)) => return Err(RunError::Malformed("parser error in a control")),
             Err(Stop::Fault(fault)) => return Err(fault),
         }
+        then(self)?;
         self.copy_out(&control.parameters, arguments);
         Ok(())
     }
@@ -261,31 +318,37 @@ impl<'p> Machine<'p> {
     /// one object for all packets.
     fn clear_checksums(&mut self) {
         if self.layout.dialect != Dialect::PsaSwitch {
-            self.state.checksums.clear();
+            self.scratch.checksums.clear();
         }
     }
 
-    fn copy_in(&mut self, parameters: &[Parameter], arguments: &[Value]) -> Result<(), RunError> {
+    /// Arguments change places with what the parameters hold until [`Self::copy_out`] changes them back:
+    /// nothing is copied, and a parameter that is only read comes back as it went in.
+    fn copy_in(
+        &mut self,
+        parameters: &[Parameter],
+        arguments: &mut [Value],
+    ) -> Result<(), RunError> {
         for (parameter, argument) in parameters.iter().zip(arguments) {
             // Also for the way out.
             self.charge(2 * self.layout.size(parameter.type_id))?;
-            let value = match parameter.direction {
-                Direction::In | Direction::InOut => argument.clone(),
-                // As in psa_switch, where the caller says what an `out` parameter holds at first.
-                Direction::Out if self.layout.dialect == Dialect::PsaSwitch => argument.clone(),
-                Direction::Out => self.initial(parameter.type_id)?,
-            };
-            self.set_variable(parameter.variable, value)?;
+            let variable = self.scratch.frame.get_mut(parameter.variable.index());
+            let variable = variable.ok_or(RunError::Malformed("variable"))?;
+            // psa_switch says in the caller what an `out` parameter holds at first.
+            if parameter.direction != Direction::Out || self.layout.dialect == Dialect::PsaSwitch {
+                std::mem::swap(variable, argument);
+            } else {
+                let initial = self.layout.initial(parameter.type_id);
+                variable.copy_from(initial.ok_or(RunError::Malformed("type"))?);
+            }
         }
         Ok(())
     }
 
     fn copy_out(&mut self, parameters: &[Parameter], arguments: &mut [Value]) {
         for (parameter, argument) in parameters.iter().zip(arguments) {
-            if parameter.direction != Direction::In
-                && let Some(value) = self.frame.get(parameter.variable.index())
-            {
-                *argument = value.clone();
+            if let Some(value) = self.scratch.frame.get_mut(parameter.variable.index()) {
+                std::mem::swap(value, argument);
             }
         }
     }
@@ -296,12 +359,13 @@ impl<'p> Machine<'p> {
     }
 
     fn set_variable(&mut self, variable: VariableId, value: Value) -> Result<(), RunError> {
-        *self.frame.get_mut(variable.index()).ok_or(RunError::Malformed("variable"))? = value;
+        *self.scratch.frame.get_mut(variable.index()).ok_or(RunError::Malformed("variable"))? =
+            value;
         Ok(())
     }
 
     fn variable(&self, variable: VariableId) -> Result<&Value, RunError> {
-        self.frame.get(variable.index()).ok_or(RunError::Malformed("variable"))
+        self.scratch.frame.get(variable.index()).ok_or(RunError::Malformed("variable"))
     }
 
     /// Runs statements in order.
@@ -347,6 +411,11 @@ impl<'p> Machine<'p> {
 
     fn shallower(&self) {
         self.depth.set(self.depth.get().saturating_sub(1));
+    }
+
+    /// Whether events are told to anybody.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.trace.is_some()
     }
 
     /// Tells the trace, if there is one; `make` runs only then.

@@ -1,16 +1,26 @@
-//! What a switch remembers from packet to packet.
+//! What a switch remembers from packet to packet, and what its control plane said.
+//!
+//! Workers share it and the control plane changes it while they run. Each part has its own lock, which is held for
+//! one step: a lookup, one count, the copy of a pointer to a group. What a packet took of it (an entry, a group, a
+//! clone session) stays whole for as long as the packet has it.
+//!
+//! What has to go together without others between is another matter:
+//! * `@atomic` blocks, and in BMv2's dialects registers: [`State::alone`].
+//! * actions that write their entry, where the program asks for it (`synced`): [`crate::table::ActionCell::turn`].
+//! * batches of the control plane that no packet may see a part of: [`tables::Gate`].
 
 use crate::dialect::Dialect;
 use crate::error::LoadError;
+use crate::externs::ExternState;
 use crate::externs::hash::HashSettings;
-use crate::externs::{ChecksumState, ExternState};
 use crate::layout::Layout;
+use crate::sync::{lock, read};
 use crate::table::{FieldMatch, TableState};
 use crate::value::Value;
 use ir::{ExternId, TypeId};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
 /// A message that a program sent to the control plane.
@@ -59,26 +69,26 @@ const PSA_PORT_CPU: u32 = 0xffff_fffd;
 pub(crate) struct State {
     pub(crate) tables: Vec<TableState>,
     pub(crate) externs: Vec<ExternState>,
-    /// What checksum units were given; an instance that is not here is as after `clear`.
-    pub(crate) checksums: HashMap<ExternId, ChecksumState>,
     /// By value set and member: one match per field.
-    pub(crate) value_sets: Vec<Vec<Vec<FieldMatch>>>,
-    pub(crate) hashes: HashSettings,
-    pub(crate) digests: Vec<Digest>,
-    pub(crate) expire_profiles: BTreeMap<u64, Duration>,
-    pub(crate) ports_down: BTreeSet<u32>,
+    pub(crate) value_sets: Vec<RwLock<Arc<ValueSetMembers>>>,
+    pub(crate) hashes: RwLock<HashSettings>,
+    pub(crate) expire_profiles: RwLock<BTreeMap<u64, Duration>>,
+    pub(crate) ports_down: RwLock<BTreeSet<u32>>,
     /// PNA: ports of the host; all others are of the network.
-    pub(crate) host_ports: BTreeSet<u32>,
-    pub(crate) multicast_groups: BTreeMap<u32, Vec<Replica>>,
-    pub(crate) clone_sessions: BTreeMap<u32, CloneSession>,
-    pub(crate) flow_ids: u32,
+    pub(crate) host_ports: RwLock<BTreeSet<u32>>,
+    pub(crate) multicast_groups: RwLock<BTreeMap<u32, Arc<[Replica]>>>,
+    pub(crate) clone_sessions: RwLock<BTreeMap<u32, Arc<CloneSession>>>,
+    flow_ids: AtomicU32,
     /// v1model: queues of each port.
-    pub(crate) priority_queues: u32,
-    random: ChaCha8Rng,
+    pub(crate) priority_queues: AtomicU32,
+    alone: Mutex<()>,
 }
 
+/// One match per field of each member.
+pub(crate) type ValueSetMembers = Vec<Vec<FieldMatch>>;
+
 impl State {
-    pub(crate) fn new(layout: &Layout, seed: u64) -> Result<Self, LoadError> {
+    pub(crate) fn new(layout: &Layout) -> Result<Self, LoadError> {
         let program = &layout.program;
         let externs = program
             .externs
@@ -88,32 +98,31 @@ impl State {
         let mut tables = Vec::with_capacity(program.tables.len());
         for table in &program.tables {
             let state = TableState::new(layout, table);
-            let mut state = state.ok_or(LoadError::Malformed("key or action of a table"))?;
+            let state = state.ok_or(LoadError::Malformed("key or action of a table"))?;
             state.add_program_entries(layout, table).map_err(|(position, cause)| {
                 LoadError::Entry { table: table.name.clone(), position, cause }
             })?;
             tables.push(state);
         }
+        let clone_sessions = match layout.dialect {
+            Dialect::Psa => {
+                BTreeMap::from([(PSA_CLONE_SESSION_TO_CPU, Arc::new(Self::clone_session_to_cpu()))])
+            }
+            _ => BTreeMap::new(),
+        };
         Ok(Self {
             tables,
             externs,
-            checksums: HashMap::new(),
-            value_sets: vec![Vec::new(); program.value_sets.len()],
-            hashes: HashSettings::default(),
-            digests: Vec::new(),
-            expire_profiles: BTreeMap::new(),
-            ports_down: BTreeSet::new(),
-            host_ports: BTreeSet::new(),
-            multicast_groups: BTreeMap::new(),
-            clone_sessions: match layout.dialect {
-                Dialect::Psa => {
-                    BTreeMap::from([(PSA_CLONE_SESSION_TO_CPU, Self::clone_session_to_cpu())])
-                }
-                _ => BTreeMap::new(),
-            },
-            flow_ids: 0,
-            priority_queues: 1,
-            random: ChaCha8Rng::seed_from_u64(seed),
+            value_sets: program.value_sets.iter().map(|_| RwLock::default()).collect(),
+            hashes: RwLock::default(),
+            expire_profiles: RwLock::default(),
+            ports_down: RwLock::default(),
+            host_ports: RwLock::default(),
+            multicast_groups: RwLock::default(),
+            clone_sessions: RwLock::new(clone_sessions),
+            flow_ids: AtomicU32::new(0),
+            priority_queues: AtomicU32::new(1),
+            alone: Mutex::new(()),
         })
     }
 
@@ -123,13 +132,36 @@ impl State {
         CloneSession { replicas, ..CloneSession::default() }
     }
 
-    /// A number between both, ends included; `low` if the range is empty.
-    pub(crate) fn random_number(&mut self, low: u64, high: u64) -> u64 {
-        if low >= high { low } else { self.random.random_range(low..=high) }
+    /// Copies of a multicast group.
+    pub(crate) fn replicas(&self, group: u32) -> Arc<[Replica]> {
+        read(&self.multicast_groups).get(&group).cloned().unwrap_or_default()
     }
 
-    /// Copies of a multicast group.
-    pub(crate) fn replicas(&self, group: u32) -> &[Replica] {
-        self.multicast_groups.get(&group).map_or(&[], Vec::as_slice)
+    pub(crate) fn clone_session(&self, session: u32) -> Option<Arc<CloneSession>> {
+        read(&self.clone_sessions).get(&session).cloned()
+    }
+
+    pub(crate) fn is_up(&self, port: Option<u32>) -> bool {
+        port.is_none_or(|port| !read(&self.ports_down).contains(&port))
+    }
+
+    pub(crate) fn is_host_port(&self, port: u32) -> bool {
+        read(&self.host_ports).contains(&port)
+    }
+
+    /// What an expire time profile of PNA stands for.
+    pub(crate) fn expire_time(&self, profile: u64) -> Option<Duration> {
+        read(&self.expire_profiles).get(&profile).copied()
+    }
+
+    /// The next of the flows' numbers.
+    pub(crate) fn new_flow_id(&self) -> u32 {
+        self.flow_ids.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    /// Held by a block of the package that must not run while another such block does
+    /// ([`Layout::runs_alone`]).
+    pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
+        lock(&self.alone)
     }
 }

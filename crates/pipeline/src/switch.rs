@@ -1,28 +1,94 @@
 //! A running program: packets in, packets out.
 
 use crate::architecture::{Driver, Output};
+use crate::dialect::Dialect;
 use crate::error::{LoadError, RunError};
 use crate::externs;
 use crate::layout::{Layout, each_statement};
-use crate::machine::Machine;
-use crate::state::{Digest, State};
+use crate::machine::{Machine, Scratch};
+use crate::state::{Digest, PSA_CLONE_SESSION_TO_CPU, State};
+use crate::sync::write;
 use crate::trace::Trace;
 use ir::{Architecture, Program, StatementKind};
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The packages of ebpf_model.p4, ubpf_model.p4 and xdp_model.p4.
 const CHECKED_ONLY: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];
 
-/// A program at work, run by the reference interpreter.
+/// A program and its state, which workers share and the control plane changes while they run: entries,
+/// counters, multicast groups and all else that is not one packet's.
+///
+/// A change is seen by packets that look at its object after it; packets on their way keep what they found.
+#[derive(Debug)]
+pub struct Core {
+    pub(crate) layout: Layout,
+    pub(crate) driver: Driver,
+    pub(crate) state: State,
+}
+
+impl Core {
+    pub(crate) fn new(program: Program) -> Result<Self, LoadError> {
+        if program.version != Program::VERSION {
+            return Err(LoadError::Version { found: program.version, known: Program::VERSION });
+        }
+        program.validate().map_err(|violation| LoadError::Invalid(violation.to_string()))?;
+        if let Architecture::Other(package) = &program.architecture
+            && CHECKED_ONLY.contains(&package.as_str())
+        {
+            return Err(LoadError::NotEmulated(package.clone()));
+        }
+        let layout = Layout::new(program)?;
+        check_externs(&layout)?;
+        let driver = Driver::new(&layout)?;
+        let state = State::new(&layout)?;
+        Ok(Self { layout, driver, state })
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &Program {
+        &self.layout.program
+    }
+
+    /// Processes a packet with a worker's memory.
+    pub(crate) fn process(
+        &self,
+        scratch: &mut Scratch,
+        (port, packet): (u32, &[u8]),
+        now: Duration,
+        trace: Option<&mut dyn Trace>,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let trace = trace.map(|trace| -> &mut dyn Trace { trace });
+        let mut machine = Machine::new(&self.layout, &self.state, scratch, trace, now)?;
+        let before = outputs.len();
+        let outcome = self.driver.process(&mut machine, port, packet, outputs);
+        if outcome.is_err() {
+            outputs.truncate(before);
+        }
+        outcome
+    }
+}
+
+/// A program at work, run by the reference interpreter: a [`Core`] and one worker.
 ///
 /// Time is a duration since an origin of the caller's choice (BMv2: since the switch started); it
 /// must not go back. Random numbers depend only on the seed and on what was processed before.
 #[derive(Debug)]
 pub struct Switch {
-    pub(crate) layout: Layout,
-    pub(crate) driver: Driver,
-    pub(crate) state: State,
+    core: Core,
+    scratch: Scratch,
     seed: u64,
+}
+
+impl Deref for Switch {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
 }
 
 impl Switch {
@@ -39,26 +105,7 @@ impl Switch {
     /// # Errors
     /// As [`Switch::new`].
     pub fn with_seed(program: Program, seed: u64) -> Result<Self, LoadError> {
-        if program.version != Program::VERSION {
-            return Err(LoadError::Version { found: program.version, known: Program::VERSION });
-        }
-        program.validate().map_err(|violation| LoadError::Invalid(violation.to_string()))?;
-        if let Architecture::Other(package) = &program.architecture
-            && CHECKED_ONLY.contains(&package.as_str())
-        {
-            return Err(LoadError::NotEmulated(package.clone()));
-        }
-        let layout = Layout::new(program)?;
-        check_externs(&layout)?;
-        let driver = Driver::new(&layout)?;
-        let state = State::new(&layout, seed)?;
-        Ok(Self { layout, driver, state, seed })
-    }
-
-    /// The program.
-    #[must_use]
-    pub fn program(&self) -> &Program {
-        &self.layout.program
+        Ok(Self { core: Core::new(program)?, scratch: Scratch::new(seed), seed })
     }
 
     /// Back to the state after loading: entries of the program, empty registers, same seed.
@@ -66,7 +113,8 @@ impl Switch {
     /// # Errors
     /// As [`Switch::new`].
     pub fn reset(&mut self) -> Result<(), LoadError> {
-        self.state = State::new(&self.layout, self.seed)?;
+        self.core.state = State::new(&self.core.layout)?;
+        self.scratch = Scratch::new(self.seed);
         Ok(())
     }
 
@@ -81,8 +129,9 @@ impl Switch {
         packet: &[u8],
         now: Duration,
     ) -> Result<Vec<Output>, RunError> {
-        let mut machine = Machine::new(&self.layout, &mut self.state, None, now)?;
-        self.driver.process(&mut machine, port, packet)
+        let mut outputs = Vec::new();
+        self.core.process(&mut self.scratch, (port, packet), now, None, &mut outputs)?;
+        Ok(outputs)
     }
 
     /// As [`Switch::process`], telling `trace` what happens.
@@ -96,13 +145,44 @@ impl Switch {
         now: Duration,
         trace: &mut dyn Trace,
     ) -> Result<Vec<Output>, RunError> {
-        let mut machine = Machine::new(&self.layout, &mut self.state, Some(trace), now)?;
-        self.driver.process(&mut machine, port, packet)
+        let mut outputs = Vec::new();
+        self.core.process(&mut self.scratch, (port, packet), now, Some(trace), &mut outputs)?;
+        Ok(outputs)
     }
 
     /// Messages to the control plane since the last call, oldest first.
     pub fn take_digests(&mut self) -> Vec<Digest> {
-        std::mem::take(&mut self.state.digests)
+        std::mem::take(&mut self.scratch.digests)
+    }
+
+    /// PSA: whether the switch does what BMv2's psa_switch does and the specification does not say; not
+    /// at first. Then, after `targets/psa_switch` and p4c's `backends/bmv2/psa_switch`:
+    /// * a `Checksum` is the hash of the last `update` alone, as a number without its leading zero bytes, instead
+    ///   of all data since `clear`; this and `InternetChecksum` remember from packet to packet;
+    /// * a resubmitted packet comes from port 0, instead of the port on which it was received;
+    /// * metadata of clones, resubmitted and recirculated packets are zero, whatever the deparser assigned, and
+    ///   parameters of one struct type are one variable;
+    /// * the ingress deparser runs for packets that go to egress only, not for those that are dropped or
+    ///   resubmitted;
+    /// * direct counters count each hit, direct meters run at each hit, and the colour of the latter is BMv2's
+    ///   number (0 green, 1 yellow, 2 red) as one of PSA (0 red, 1 green, 2 yellow);
+    /// * tables with an action profile have no default action but one that the control plane sets;
+    /// * bytes are counted and metered by the length that the packet had when it was received;
+    /// * action selectors choose by all bits of the hash, whatever their output width;
+    /// * a `select` that nothing fits ends the parser without an error;
+    /// * no clone session is there at first, not even `PSA_CLONE_SESSION_TO_CPU`.
+    pub fn follow_psa_switch(&mut self, follow: bool) {
+        if self.program().architecture == Architecture::Psa {
+            self.core.layout.dialect = if follow { Dialect::PsaSwitch } else { Dialect::Psa };
+            let to_cpu = State::clone_session_to_cpu();
+            let mut sessions = write(&self.core.state.clone_sessions);
+            let known = sessions.get(&PSA_CLONE_SESSION_TO_CPU);
+            if !follow {
+                sessions.entry(PSA_CLONE_SESSION_TO_CPU).or_insert_with(|| Arc::new(to_cpu));
+            } else if known.is_some_and(|known| **known == to_cpu) {
+                sessions.remove(&PSA_CLONE_SESSION_TO_CPU);
+            }
+        }
     }
 }
 

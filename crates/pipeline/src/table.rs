@@ -1,24 +1,36 @@
 //! Tables: what the control plane put in, what a packet finds.
 //!
 //! A lookup takes the best of all entries that match: highest priority, or in tables without
-//! priorities longest prefix, then the oldest. Tables with nothing but exact keys find their entry through the index that also
-//! tells duplicates; all others are scanned. The reference is for being right, not for speed.
+//! priorities longest prefix, then the oldest.
+//!
+//! Packets and the control plane use a table at the same time. A lock around the way to the entries is held for
+//! one lookup, shared, or for the time in which one entry is put in or taken out; it is not held while
+//! an action runs. What becomes of an entry that a packet has found is told in [`stored`].
 
 mod entry;
 mod profile;
+mod search;
+mod stored;
 
 pub(crate) use entry::fit;
 pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
 pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
+pub(crate) use stored::{
+    ActionCell, Direct, Directs, EntryState, GroupCell, Note, Runs, Stored, counter_in, meter_in,
+};
 
+use self::search::Search;
 use crate::error::ControlError;
 use crate::externs::meter::{Meter, MeterConfig};
 use crate::layout::Layout;
+use crate::sync::{lock, read, write};
 pub use entities::CounterData as CounterValue;
 use ir::bits::Bits;
 use ir::{self, ExternId, ExternType, IdleTimeout, MatchKind, TableId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
 /// Names an entry of a table as long as it is there; never used again.
@@ -40,41 +52,6 @@ pub(crate) struct KeyShape {
     pub(crate) signed: bool,
 }
 
-/// Counters and meters of one entry, one per direct extern of the table.
-#[derive(Clone, Debug)]
-pub(crate) enum Direct {
-    Counter(CounterValue),
-    Meter(Meter),
-    Other,
-}
-
-/// An entry and its state.
-#[derive(Clone, Debug)]
-pub(crate) struct Stored {
-    pub(crate) entry: TableEntry,
-    pub(crate) is_const: bool,
-    pub(crate) direct: Vec<(ExternId, Direct)>,
-    /// When the idle timer started last.
-    pub(crate) restarted: Duration,
-    /// Reported to the control plane since then.
-    notified: bool,
-    prefix_length: u64,
-}
-
-impl Stored {
-    fn is_idle(&self, now: Duration) -> bool {
-        match self.entry.idle_timeout {
-            Some(timeout) => now.saturating_sub(self.restarted) >= timeout,
-            None => false,
-        }
-    }
-
-    pub(crate) fn restart(&mut self, now: Duration) {
-        self.restarted = now;
-        self.notified = false;
-    }
-}
-
 /// `NoAction`, if a table has it.
 fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
     let mut actions = table.actions.iter().map(|reference| reference.action);
@@ -85,12 +62,14 @@ fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
     Some(ActionCall { action: actions.find(is_none)?, arguments: Vec::new() })
 }
 
-/// A default entry with its counters and meters.
+/// The default entry with its counters and meters.
 #[derive(Clone, Debug)]
 pub(crate) struct DefaultState {
-    action: ActionCall,
-    is_left_out: bool,
-    direct: Vec<(ExternId, Direct)>,
+    pub(crate) cell: Arc<ActionCell>,
+    /// The program's default action does not run in BMv2: for tables with an action profile p4c's back end for
+    /// BMv2 leaves it out, with a warning (`backends/bmv2/common/control.h`).
+    pub(crate) is_left_out: bool,
+    pub(crate) directs: Directs,
 }
 
 /// What becomes of entries that no packet hits for their timeout.
@@ -113,29 +92,44 @@ pub struct IdleEntry {
 }
 
 /// A table at work.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct TableState {
     pub(crate) name: String,
     pub(crate) keys: Vec<KeyShape>,
     pub(crate) needs_priority: bool,
-    /// Only exact keys, and no entry that leaves one out.
-    indexed: bool,
-    pub(crate) default_action: ActionCall,
+    /// Actions that write their entry run alone (`synced` of seed 001).
+    pub(crate) synchronised: bool,
     pub(crate) initial_default: ActionCall,
-    /// The program's default action does not run in BMv2: for tables with an action profile p4c's back end for
-    /// BMv2 leaves it out, with a warning (`backends/bmv2/common/control.h`).
-    pub(crate) default_is_left_out: bool,
     is_of_switches: bool,
     /// Runs for an entry whose group has no member that can be used.
-    pub(crate) empty_group_action: Option<ActionCall>,
+    pub(crate) empty_group_action: Option<Arc<ActionCell>>,
     pub(crate) ageing: Ageing,
-    direct_shape: Vec<(ExternId, Direct)>,
-    /// Of the default entry.
-    default_direct: Vec<(ExternId, Direct)>,
     size: Option<u64>,
-    entries: BTreeMap<EntryHandle, Stored>,
-    index: HashMap<(Vec<FieldMatch>, u32), EntryHandle>,
+    default: Mutex<DefaultState>,
+    entries: RwLock<Entries>,
+    /// Lookups that found an entry.
+    hits: AtomicU64,
+    /// Lookups that found none.
+    misses: AtomicU64,
+}
+
+/// The entries of a table.
+#[derive(Debug)]
+struct Entries {
+    by_handle: BTreeMap<EntryHandle, Arc<Stored>>,
+    search: Search,
     next_handle: u64,
+    /// Counters and meters of an entry that is added.
+    shape: Directs,
+    one_shots: OneShots,
+}
+
+/// Groups that entries brought along.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OneShots {
+    pub(crate) count: u64,
+    /// Of all together, as the selector counts.
+    pub(crate) size: u64,
 }
 
 impl TableState {
@@ -165,14 +159,12 @@ impl TableState {
         let needs_priority = keys.iter().any(|key| {
             matches!(key.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
         });
-        let indexed =
-            keys.iter().all(|key| matches!(key.kind, MatchKind::Exact | MatchKind::Selector));
         let ageing = match table.idle_timeout {
             None => Ageing::None,
             Some(IdleTimeout::AutoDelete) => Ageing::Delete,
             Some(IdleTimeout::NotifyControl) => Ageing::Notify,
         };
-        let direct_shape = table
+        let shape = table
             .direct_externs
             .iter()
             .map(|id| {
@@ -187,34 +179,42 @@ impl TableState {
                 };
                 Some((*id, direct))
             })
-            .collect::<Option<Vec<_>>>()?;
+            .collect::<Option<Directs>>()?;
         Some(Self {
             name: table.name.clone(),
             keys,
             needs_priority,
-            indexed,
+            synchronised: table.storage.synchronised,
             initial_default: default_action.clone(),
-            default_is_left_out: table.implementation.is_some(),
             is_of_switches: layout.dialect.is_of_switches(),
-            empty_group_action,
-            default_action,
+            empty_group_action: empty_group_action.map(ActionCell::new),
             ageing,
-            default_direct: direct_shape.clone(),
-            direct_shape,
             size: table.size,
-            entries: BTreeMap::new(),
-            index: HashMap::new(),
-            next_handle: 1,
+            default: Mutex::new(DefaultState {
+                cell: ActionCell::new(default_action),
+                is_left_out: table.implementation.is_some(),
+                directs: shape.clone(),
+            }),
+            entries: RwLock::new(Entries {
+                by_handle: BTreeMap::new(),
+                search: Search::new(!needs_priority),
+                next_handle: 1,
+                shape,
+                one_shots: OneShots::default(),
+            }),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
         })
     }
 
     /// Adds the entries that the program has.
     pub(crate) fn add_program_entries(
-        &mut self,
+        &self,
         layout: &Layout,
         table: &ir::Table,
     ) -> Result<(), (usize, ControlError)> {
         let all = table.entries.len();
+        let mut entries = write(&self.entries);
         for (position, source) in table.entries.iter().enumerate() {
             let damaged = || (position, ControlError::NotFound("value in the program"));
             let matches = entry::matches_from_program(layout, &self.keys, table, source)
@@ -227,276 +227,251 @@ impl TableState {
             let by_order = u32::try_from(all - position).unwrap_or(u32::MAX);
             let ranked = self.needs_priority || !plain;
             let priority = if ranked { source.priority.unwrap_or(by_order) } else { 0 };
-            self.indexed &= plain;
-            let entry = TableEntry {
-                matches,
-                priority,
-                action: EntryAction::Action(action),
-                idle_timeout: None,
-            };
-            if !self.index.contains_key(&(entry.matches.clone(), priority)) {
-                self.store(entry, source.is_const, Duration::ZERO);
+            if entries.search.find(&matches, priority).is_none() {
+                let runs = Runs::Action(ActionCell::new(action));
+                let key = (matches, priority);
+                let entry = entries.make(key, runs, None, source.is_const, Duration::ZERO);
+                entries.link(&entry);
             }
         }
         Ok(())
     }
 
-    fn store(&mut self, entry: TableEntry, is_const: bool, now: Duration) -> EntryHandle {
-        let handle = EntryHandle(self.next_handle);
-        self.next_handle += 1;
-        let prefix_length = entry.matches.iter().map(FieldMatch::prefix_length).sum();
-        self.index.insert((entry.matches.clone(), entry.priority), handle);
-        let direct = self.direct_shape.clone();
-        let notified = false;
-        let stored = Stored { entry, is_const, direct, restarted: now, notified, prefix_length };
-        self.entries.insert(handle, stored);
-        handle
-    }
-
-    /// Adds an entry whose values were checked.
+    /// Adds an entry whose values were checked. One that has timed out and is to be deleted makes room.
     pub(crate) fn add(
-        &mut self,
-        entry: TableEntry,
+        &self,
+        (matches, priority): (Vec<FieldMatch>, u32),
+        runs: Runs,
+        idle_timeout: Option<Duration>,
         now: Duration,
-    ) -> Result<EntryHandle, ControlError> {
-        self.check_timeout(&entry)?;
-        if self.find(&entry.matches, entry.priority).is_some() {
-            return Err(ControlError::Duplicate);
+        fill: impl FnOnce(&mut EntryState),
+    ) -> Result<Arc<Stored>, ControlError> {
+        self.check_timeout(idle_timeout)?;
+        let mut entries = write(&self.entries);
+        if let Some(known) = entries.search.find(&matches, priority).cloned() {
+            if !self.is_gone(&known, now) {
+                return Err(ControlError::Duplicate);
+            }
+            entries.unlink(&known);
         }
         // Zero says nothing about the size, to p4c's back end for BMv2 too.
         if let Some(size) = self.size.filter(|size| *size > 0)
-            && self.entries.len() as u64 >= size
+            && entries.by_handle.len() as u64 >= size
         {
             return Err(ControlError::Full { name: self.name.clone(), size });
         }
-        Ok(self.store(entry, false, now))
+        let entry = entries.make((matches, priority), runs, idle_timeout, false, now);
+        fill(&mut entry.state());
+        entries.link(&entry);
+        Ok(entry)
     }
 
-    fn check_timeout(&self, entry: &TableEntry) -> Result<(), ControlError> {
-        if entry.idle_timeout.is_some() && self.ageing == Ageing::None {
+    pub(crate) fn check_timeout(&self, timeout: Option<Duration>) -> Result<(), ControlError> {
+        if timeout.is_some() && self.ageing == Ageing::None {
             return Err(ControlError::NoIdleTimeout);
         }
         Ok(())
     }
 
-    /// Gives an entry another action and timeout; its counters stay.
-    pub(crate) fn modify(
-        &mut self,
-        entry: TableEntry,
-        now: Duration,
-    ) -> Result<EntryHandle, ControlError> {
-        self.check_timeout(&entry)?;
-        let handle = self.changeable(&entry.matches, entry.priority)?;
-        let stored = self.entries.get_mut(&handle).ok_or(ControlError::NotFound("entry"))?;
-        stored.entry = entry;
-        stored.restart(now);
-        Ok(handle)
-    }
-
-    /// Removes an entry.
-    pub(crate) fn remove(
-        &mut self,
-        matches: &[FieldMatch],
-        priority: u32,
-    ) -> Result<TableEntry, ControlError> {
-        let handle = self.changeable(matches, priority)?;
-        self.take(handle).ok_or(ControlError::NotFound("entry"))
-    }
-
-    fn take(&mut self, handle: EntryHandle) -> Option<TableEntry> {
-        let stored = self.entries.remove(&handle)?;
-        self.index.remove(&(stored.entry.matches.clone(), stored.entry.priority));
-        Some(stored.entry)
-    }
-
-    /// Removes all that the control plane put in.
-    pub(crate) fn clear(&mut self) {
-        self.entries.retain(|_, stored| stored.is_const);
-        let entries = &self.entries;
-        self.index.retain(|_, handle| entries.contains_key(handle));
-    }
-
-    fn changeable(
+    /// The entry with exactly this match, if it can be changed.
+    pub(crate) fn changeable(
         &self,
         matches: &[FieldMatch],
         priority: u32,
-    ) -> Result<EntryHandle, ControlError> {
-        let handle = self.find(matches, priority).ok_or(ControlError::NotFound("entry"))?;
-        if self.entries.get(&handle).is_some_and(|stored| stored.is_const) {
+    ) -> Result<Arc<Stored>, ControlError> {
+        let found = self.find(matches, priority).ok_or(ControlError::NotFound("entry"))?;
+        if found.is_const {
             return Err(ControlError::Constant("the entry"));
         }
-        Ok(handle)
+        Ok(found)
     }
 
-    /// Puts an entry where it was, or takes it away; returns what was there. Nothing is checked.
-    pub(crate) fn put_back(
-        &mut self,
-        handle: EntryHandle,
-        stored: Option<Stored>,
-    ) -> Option<Stored> {
-        let previous = self.entries.remove(&handle);
-        if let Some(previous) = &previous {
-            self.index.remove(&(previous.entry.matches.clone(), previous.entry.priority));
+    /// Takes an entry out; whether it was there.
+    pub(crate) fn unlink(&self, entry: &Stored) -> bool {
+        write(&self.entries).unlink(entry)
+    }
+
+    /// Puts an entry back where it was, in the place of one with the same match that came meanwhile.
+    pub(crate) fn link(&self, entry: &Arc<Stored>) {
+        let mut entries = write(&self.entries);
+        if let Some(other) = entries.search.find(&entry.matches, entry.priority).cloned() {
+            entries.unlink(&other);
         }
-        if let Some(stored) = stored {
-            self.index.insert((stored.entry.matches.clone(), stored.entry.priority), handle);
-            self.entries.insert(handle, stored);
-        }
-        previous
+        entries.link(entry);
+    }
+
+    /// Removes all that the control plane put in.
+    pub(crate) fn clear(&self) {
+        let mut entries = write(&self.entries);
+        let gone: Vec<_> =
+            entries.by_handle.values().filter(|entry| !entry.is_const).cloned().collect();
+        gone.iter().for_each(|entry| {
+            entries.unlink(entry);
+        });
     }
 
     /// The number of entries.
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        read(&self.entries).by_handle.len()
     }
 
-    /// The oldest entry from this handle on.
-    pub(crate) fn following(&self, from: EntryHandle) -> Option<EntryHandle> {
-        self.entries.range(from..).next().map(|(handle, _)| *handle)
+    /// Lookups that found an entry, and lookups that found none.
+    pub(crate) fn lookups(&self) -> (u64, u64) {
+        (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }
 
-    /// The default entry, to be put back.
-    pub(crate) fn default_state(&self) -> DefaultState {
-        DefaultState {
-            action: self.default_action.clone(),
-            is_left_out: self.default_is_left_out,
-            direct: self.default_direct.clone(),
+    /// Groups that entries brought along.
+    pub(crate) fn one_shots(&self) -> OneShots {
+        read(&self.entries).one_shots
+    }
+
+    /// Changes what is kept with an entry, and with it what its own group counts.
+    pub(crate) fn change(&self, entry: &Stored, change: impl FnOnce(&mut EntryState)) {
+        let mut entries = write(&self.entries);
+        let is_there = entries.by_handle.contains_key(&entry.handle);
+        let mut state = entry.state();
+        let before = state.one_shot_size();
+        change(&mut state);
+        let after = state.one_shot_size();
+        if is_there {
+            entries.one_shots.swap(before, after);
         }
     }
 
-    pub(crate) fn set_default_state(&mut self, state: DefaultState) {
-        self.default_action = state.action;
-        self.default_is_left_out = state.is_left_out;
-        self.default_direct = state.direct;
+    /// Entries from this handle on, oldest first, some at once.
+    pub(crate) fn from(&self, from: EntryHandle) -> Vec<Arc<Stored>> {
+        const AT_ONCE: usize = 256;
+        read(&self.entries)
+            .by_handle
+            .range(from..)
+            .take(AT_ONCE)
+            .map(|(_, one)| Arc::clone(one))
+            .collect()
+    }
+
+    /// All entries, oldest first. Those that come or go meanwhile may be seen or not.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Arc<Stored>> {
+        let mut some = Vec::new().into_iter();
+        let mut next = EntryHandle(0);
+        std::iter::from_fn(move || {
+            some.next()
+                .or_else(|| {
+                    some = self.from(next).into_iter();
+                    some.next()
+                })
+                .inspect(|entry: &Arc<Stored>| next = EntryHandle(entry.handle.0.saturating_add(1)))
+        })
+    }
+
+    pub(crate) fn default(&self) -> MutexGuard<'_, DefaultState> {
+        lock(&self.default)
     }
 
     /// Counters and meters of the default entry as they started.
-    pub(crate) fn reset_default_direct(&mut self) {
-        self.default_direct.clone_from(&self.direct_shape);
+    pub(crate) fn reset_default_directs(&self) {
+        let shape = read(&self.entries).shape.clone();
+        self.default().directs = shape;
     }
 
     /// The entry with exactly this match.
-    pub(crate) fn find(&self, matches: &[FieldMatch], priority: u32) -> Option<EntryHandle> {
-        self.index.get(&(matches.to_vec(), priority)).copied()
+    pub(crate) fn find(&self, matches: &[FieldMatch], priority: u32) -> Option<Arc<Stored>> {
+        read(&self.entries).search.find(matches, priority).cloned()
     }
 
-    pub(crate) fn get(&self, handle: EntryHandle) -> Option<&Stored> {
-        self.entries.get(&handle)
+    pub(crate) fn get(&self, handle: EntryHandle) -> Option<Arc<Stored>> {
+        read(&self.entries).by_handle.get(&handle).cloned()
     }
 
-    pub(crate) fn get_mut(&mut self, handle: EntryHandle) -> Option<&mut Stored> {
-        self.entries.get_mut(&handle)
-    }
-
-    /// Counters and meters of an entry, [`EntryHandle::DEFAULT`] too.
-    fn direct(&mut self, handle: EntryHandle) -> Option<&mut Vec<(ExternId, Direct)>> {
-        if handle == EntryHandle::DEFAULT {
-            return Some(&mut self.default_direct);
-        }
-        self.entries.get_mut(&handle).map(|stored| &mut stored.direct)
-    }
-
-    pub(crate) fn counter(
-        &mut self,
+    /// Counters and meters of an entry, [`EntryHandle::DEFAULT`] too, while nobody else uses them.
+    pub(crate) fn with_directs<R>(
+        &self,
         handle: EntryHandle,
-        instance: ExternId,
-    ) -> Option<&mut CounterValue> {
-        self.direct(handle)?.iter_mut().find_map(|(id, direct)| match direct {
-            Direct::Counter(value) if *id == instance => Some(value),
-            _ => None,
-        })
-    }
-
-    pub(crate) fn meter(&mut self, handle: EntryHandle, instance: ExternId) -> Option<&mut Meter> {
-        self.direct(handle)?.iter_mut().find_map(|(id, direct)| match direct {
-            Direct::Meter(meter) if *id == instance => Some(meter),
-            _ => None,
-        })
+        use_them: impl FnOnce(&mut Directs) -> R,
+    ) -> Option<R> {
+        if handle == EntryHandle::DEFAULT {
+            return Some(use_them(&mut self.default().directs));
+        }
+        Some(use_them(&mut self.get(handle)?.state().directs))
     }
 
     /// Configures a direct meter for all entries, also those to come; `false` if the table has none such.
     pub(crate) fn configure_meters(
-        &mut self,
+        &self,
         instance: ExternId,
         config: Option<MeterConfig>,
         now: Duration,
     ) -> bool {
-        let mut is_there = false;
-        let stored = self.entries.values_mut().flat_map(|stored| &mut stored.direct);
-        for (id, direct) in self.direct_shape.iter_mut().chain(stored) {
-            if let Direct::Meter(meter) = direct
-                && *id == instance
-            {
+        let mut entries = write(&self.entries);
+        let Some(meter) = meter_in(&mut entries.shape, instance) else { return false };
+        meter.configure(config, now);
+        for entry in entries.by_handle.values() {
+            if let Some(meter) = meter_in(&mut entry.state().directs, instance) {
                 meter.configure(config, now);
-                is_there = true;
             }
         }
-        is_there
+        true
     }
 
-    /// All entries, oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (EntryHandle, &Stored)> {
-        self.entries.iter().map(|(handle, stored)| (*handle, stored))
-    }
-
-    /// The entry that a packet with these key values hits.
-    pub(crate) fn lookup(&mut self, keys: &[Bits], now: Duration) -> Option<EntryHandle> {
+    /// The entry that a packet with these key values hits, and what it cost to find it.
+    pub(crate) fn lookup(&self, keys: &[Bits], now: Duration) -> (Option<Arc<Stored>>, u64) {
+        let mut cost = 0;
         loop {
-            let found = self.best(keys)?;
-            let expired = self.ageing == Ageing::Delete
-                && self.entries.get(&found).is_some_and(|stored| stored.is_idle(now));
-            if !expired {
-                return Some(found);
+            let (found, compared) = self.best(keys);
+            cost += compared;
+            match found {
+                Some(found) if self.is_gone(&found, now) => {
+                    self.unlink(&found);
+                }
+                found => {
+                    let count = if found.is_some() { &self.hits } else { &self.misses };
+                    count.fetch_add(1, Ordering::Relaxed);
+                    return (found, cost);
+                }
             }
-            self.take(found);
         }
     }
 
-    /// Entries that a lookup compares with the keys.
-    pub(crate) fn compared(&self) -> u64 {
-        if self.indexed { 1 } else { self.entries.len() as u64 }
-    }
-
-    fn best(&self, keys: &[Bits]) -> Option<EntryHandle> {
+    fn best(&self, keys: &[Bits]) -> (Option<Arc<Stored>>, u64) {
         // BMv2 finds an entry without key in a table without key.
         if self.keys.is_empty() && !self.is_of_switches {
-            return None;
+            return (None, 1);
         }
-        if self.indexed {
-            let exact = self.keys.iter().zip(keys).map(|(key, value)| match key.kind {
-                MatchKind::Selector => FieldMatch::Any,
-                _ => FieldMatch::Exact(value.clone()),
-            });
-            return self.find(&exact.collect::<Vec<_>>(), 0);
-        }
-        let matching = self.entries.iter().filter(|(_, stored)| {
-            stored.entry.matches.iter().zip(keys).all(|(wanted, key)| wanted.matches(key))
-        });
-        let oldest_last = matching.rev();
-        // Where entries have priorities, BMv2 does not look at prefixes.
-        oldest_last
-            .max_by_key(|(_, stored)| {
-                let prefix = if self.needs_priority { 0 } else { stored.prefix_length };
-                (stored.entry.priority, prefix)
-            })
-            .map(|(handle, _)| *handle)
+        let entries = read(&self.entries);
+        let (found, compared) = entries.search.best(keys);
+        (found.cloned(), compared)
+    }
+
+    /// Whether an entry has timed out in a table that deletes such entries: it is there no more,
+    /// though it may not have been taken out yet.
+    pub(crate) fn is_gone(&self, entry: &Stored, now: Duration) -> bool {
+        self.ageing == Ageing::Delete && entry.state().is_idle(now)
+    }
+
+    pub(crate) fn is_gone_in(&self, state: &EntryState, now: Duration) -> bool {
+        self.ageing == Ageing::Delete && state.is_idle(now)
     }
 
     /// Entries whose timers ran out by `now`: each is reported once per timeout, or removed.
-    pub(crate) fn expire(&mut self, now: Duration) -> Vec<(TableEntry, bool)> {
-        let idle: Vec<EntryHandle> = self
-            .entries
-            .iter()
-            .filter(|(_, stored)| !stored.notified && stored.is_idle(now))
-            .map(|(handle, _)| *handle)
-            .collect();
+    pub(crate) fn expire(&self, now: Duration) -> Vec<(TableEntry, bool)> {
         let mut reported = Vec::new();
-        for handle in idle {
-            if self.ageing == Ageing::Delete {
-                reported.extend(self.take(handle).map(|entry| (entry, true)));
-            } else if let Some(stored) = self.entries.get_mut(&handle) {
-                stored.notified = true;
-                reported.push((stored.entry.clone(), false));
+        if self.ageing == Ageing::None {
+            return reported;
+        }
+        for entry in self.iter() {
+            let is_new = {
+                let mut state = entry.state();
+                let is_new = state.told.is_none() && state.is_idle(now);
+                if is_new {
+                    state.told = Some(now);
+                }
+                is_new
+            };
+            if is_new {
+                let deletes = self.ageing == Ageing::Delete;
+                if deletes {
+                    self.unlink(&entry);
+                }
+                reported.push((entry.shown(), deletes));
             }
         }
         reported
@@ -508,11 +483,11 @@ impl TableState {
         matches: &[FieldMatch],
         priority: u32,
     ) -> Result<Vec<FieldMatch>, ControlError> {
-        let keys: Vec<&KeyShape> = self.keys.iter().collect();
-        if matches.len() != keys.len() {
-            return Err(ControlError::KeyCount { found: matches.len(), expected: keys.len() });
+        if matches.len() != self.keys.len() {
+            return Err(ControlError::KeyCount { found: matches.len(), expected: self.keys.len() });
         }
-        let checked = keys
+        let checked = self
+            .keys
             .iter()
             .zip(matches)
             .map(|(key, found)| found.checked(key))
@@ -522,5 +497,54 @@ impl TableState {
             (false, 1..) => Err(ControlError::PriorityUnexpected),
             _ => Ok(checked),
         }
+    }
+}
+
+impl Entries {
+    /// An entry that is not linked yet.
+    fn make(
+        &mut self,
+        key: (Vec<FieldMatch>, u32),
+        runs: Runs,
+        idle_timeout: Option<Duration>,
+        is_const: bool,
+        now: Duration,
+    ) -> Arc<Stored> {
+        let handle = EntryHandle(self.next_handle);
+        self.next_handle += 1;
+        let state = EntryState {
+            runs,
+            idle_timeout,
+            directs: self.shape.clone(),
+            restarted: now,
+            told: None,
+            note: None,
+        };
+        Stored::new(handle, key, is_const, state)
+    }
+
+    fn link(&mut self, entry: &Arc<Stored>) {
+        self.one_shots.swap(None, entry.state().one_shot_size());
+        self.search.insert(entry);
+        self.by_handle.insert(entry.handle, Arc::clone(entry));
+    }
+
+    fn unlink(&mut self, entry: &Stored) -> bool {
+        if self.by_handle.remove(&entry.handle).is_none() {
+            return false;
+        }
+        self.search.remove(entry);
+        self.one_shots.swap(entry.state().one_shot_size(), None);
+        true
+    }
+}
+
+impl OneShots {
+    /// Another group, or none, in the place of one.
+    fn swap(&mut self, before: Option<u64>, after: Option<u64>) {
+        self.count = self.count.saturating_sub(u64::from(before.is_some()));
+        self.count += u64::from(after.is_some());
+        self.size = self.size.saturating_sub(before.unwrap_or(0));
+        self.size = self.size.saturating_add(after.unwrap_or(0));
     }
 }

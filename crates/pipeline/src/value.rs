@@ -131,6 +131,33 @@ impl Value {
         }
     }
 
+    /// Becomes equal to another value, in the memory that it has where both are of one shape.
+    pub(crate) fn copy_from(&mut self, from: &Self) {
+        fn all(to: &mut [Value], from: &[Value]) {
+            to.iter_mut().zip(from).for_each(|(to, from)| to.copy_from(from));
+        }
+        match (self, from) {
+            (Self::Struct(to), Self::Struct(from)) | (Self::Union(to), Self::Union(from))
+                if to.len() == from.len() =>
+            {
+                all(to, from);
+            }
+            (Self::Header { valid, fields }, Self::Header { valid: from_valid, fields: from })
+                if fields.len() == from.len() =>
+            {
+                *valid = *from_valid;
+                all(fields, from);
+            }
+            (Self::Stack { elements, next }, Self::Stack { elements: from, next: from_next })
+                if elements.len() == from.len() =>
+            {
+                *next = *from_next;
+                all(elements, from);
+            }
+            (to, from) => to.clone_from(from),
+        }
+    }
+
     /// `setValid` and `setInvalid`.
     pub(crate) fn set_validity(&mut self, to: bool) {
         match self {
@@ -212,6 +239,7 @@ impl Value {
                 fields.iter().for_each(|value| value.each_pattern(visit));
             }
             Self::Header { valid: false, .. } => {}
+            Self::Bits(bits) | Self::Varbits(bits) => visit(bits),
             _ => {
                 if let Some(pattern) = self.to_pattern() {
                     visit(&pattern);

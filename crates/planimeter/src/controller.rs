@@ -16,7 +16,7 @@ use controllers::p4runtime::Target;
 use controllers::{Counters, Journal, openflow, p4runtime};
 
 use crate::failure::Failure;
-use crate::interrupt;
+use crate::{given, interrupt};
 pub(crate) use arguments::command;
 
 /// Spacing of the figures on standard error with --verbose.
@@ -41,7 +41,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 
 /// Lets this process end when its parent does, however that comes about. `false` if the parent has
 /// ended already.
-fn ends_with(parent: u32) -> bool {
+pub(crate) fn ends_with(parent: u32) -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     getppid().is_some_and(|now| now.as_raw_nonzero().get().cast_unsigned() == parent)
@@ -251,10 +251,6 @@ fn refuse(matches: &ArgMatches, names: &[&str], protocol: &str) -> Result<(), Fa
         ))),
         None => Ok(()),
     }
-}
-
-fn given(matches: &ArgMatches, name: &str) -> bool {
-    matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine)
 }
 
 fn text<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {

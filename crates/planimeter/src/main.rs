@@ -15,15 +15,18 @@ mod program;
 mod progress;
 mod report;
 mod stf;
+mod switch;
 mod tables;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Command;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
 
 fn main() -> ExitCode {
     end_quietly_with_the_reader();
-    let matches = match command().try_get_matches() {
+    let matches = match command().try_get_matches_from(words()) {
         Ok(matches) => matches,
         Err(error) => {
             // Help and version are no failures; clap knows which stream they belong to.
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Some(("bound", arguments)) => bound::run(arguments),
         Some(("compile", arguments)) => compile::run(arguments),
         Some(("stf", arguments)) => stf::run(arguments),
+        Some(("switch", arguments)) => switch::run(arguments),
         Some(("tables", arguments)) => tables::run(arguments),
         _ => Ok(ExitCode::from(2)),
     };
@@ -46,6 +50,23 @@ fn main() -> ExitCode {
         eprintln!("planimeter: {failure}");
         failure.exit_code()
     })
+}
+
+/// The words of the command line. What simple_switch_grpc takes behind `--` are options here like
+/// all others, so `planimeter switch` does without it.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|verb| verb == "switch")
+        && let Some(position) = words.iter().position(|word| word == "--")
+    {
+        words.remove(position);
+    }
+    words
+}
+
+/// Whether an argument stands on the command line.
+fn given(matches: &ArgMatches, name: &str) -> bool {
+    matches.value_source(name) == Some(ValueSource::CommandLine)
 }
 
 /// Ends without a word when standard output is a pipe whose reader is gone, as after `| head`. The
@@ -81,5 +102,6 @@ fn command() -> Command {
         .subcommand(bound::command())
         .subcommand(compile::command())
         .subcommand(stf::command())
+        .subcommand(switch::command())
         .subcommand(tables::command())
 }

@@ -96,18 +96,12 @@ pub(crate) fn architecture(program: &Program) -> &str {
 
 fn load_json(path: &Path) -> Result<Program, Failure> {
     let text = read(path)?;
-    if is_ir(&text) {
+    if Program::is_json(&text) {
         return Program::from_json(&text).map_err(|error| unreadable(path, &error));
     }
     with_large_stack(|| load_bmv2_json(&text))
         .map_err(Failure::run)?
         .map_err(|error| Failure::input(format!("{}: {error}", path.display())))
-}
-
-/// Whether JSON is the IR and not of BMv2: all of the IR has a version and an architecture in front.
-fn is_ir(json: &str) -> bool {
-    let head: String = json.chars().filter(|c| !c.is_whitespace()).take(12).collect();
-    head.starts_with("{\"version\":")
 }
 
 fn compile(path: &Path, options: &Options) -> Result<Program, Failure> {

@@ -25,6 +25,7 @@ pub mod topology;
 pub mod traffic;
 mod trial;
 pub mod usage;
+mod wording;
 
 pub use cores::{beside_engine, leaves_a_core};
 pub use engine::control::{Live, Phase};

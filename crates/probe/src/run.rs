@@ -280,7 +280,7 @@ impl Runner<'_> {
         let repetition = self.point_at(switches, rate).trials.len() as u32 + 1;
         let description = format!(
             "{switches} switches, {}, repetition {repetition}",
-            describe(&self.config.traffic.mode, rate),
+            self.config.traffic.load.words(&describe(&self.config.traffic.mode, rate)),
         );
         self.watcher.trial_begins(self.trials, self.planned, &description);
         let setting = TrialSetting {

@@ -24,7 +24,7 @@ const NOTABLE: f64 = 0.01;
 /// What marks a statistic that is unbounded over all packet-ins.
 pub(crate) const UNBOUNDED: &str = "†";
 /// What the mark means.
-pub(crate) const UNBOUNDED_MEANS: &str = "† of those answered only: more packet-ins have no answer, or never left, than lie beyond \
+pub(crate) const UNBOUNDED_MEANS: &str = "† of those answered only: more have no answer, or never left, than lie beyond \
      this percentile (of a mean, more than 1 %)";
 
 /// Which statistic of it.

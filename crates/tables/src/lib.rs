@@ -40,6 +40,7 @@ mod digest;
 mod direct;
 mod entry;
 mod exclusive;
+mod gate;
 mod hash;
 #[allow(unsafe_code, reason = "entries are reached through addresses, and allocated one by one")]
 mod indirect;
@@ -72,6 +73,7 @@ pub use design::{
 };
 pub use digest::{Digest, DigestCounts, DigestError, DigestLoop};
 pub use entry::{ActionId, AddStatus, ExpiryProfile, Position, Tick};
+pub use gate::{Gate, Inside, Lane};
 pub use hash::{KeyHash, KeyHasher};
 pub use layout::{Layout, LayoutError, MAX_ACTIONS, MAX_KEY_BITS, MAX_PARAMETER_BYTES, MAX_SIZE};
 pub use match_key::{FieldMatch, MatchError, MatchField, MatchKind};

@@ -3,7 +3,7 @@
 //!     RUSTFLAGS="--cfg loom" cargo test -p tables --test models
 //!
 //! The files below are those of the crate, compiled against loom's atomics: bucket locks and versions, entry locks,
-//! quiescence, exclusive shards, trees that are replaced under their readers. Each promise comes with a model in which the protocol is left out, and there loom must
+//! quiescence, exclusive shards, the gate that keeps packets out, trees that are replaced under their readers. Each promise comes with a model in which the protocol is left out, and there loom must
 //! find the failure: so the check can fail.
 
 #[cfg(not(loom))]
@@ -15,7 +15,19 @@ fn models_need_a_model_checker() {
 #[cfg(loom)]
 mod sync {
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use loom::sync::{Arc, Condvar, Mutex};
     pub(crate) use loom::thread::yield_now;
+
+    use loom::sync::MutexGuard;
+    use std::sync::PoisonError;
+
+    pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn wait<'g, T>(condition: &Condvar, guard: MutexGuard<'g, T>) -> MutexGuard<'g, T> {
+        condition.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    }
 
     /// Whoever spins waits for somebody, who must run.
     pub(crate) fn spin_loop() {
@@ -96,6 +108,10 @@ mod arena;
 #[allow(dead_code, reason = "models use a part of each file")]
 mod exclusive;
 #[cfg(loom)]
+#[path = "../src/gate.rs"]
+#[allow(dead_code, unreachable_pub, reason = "models use a part of each file")]
+mod gate;
+#[cfg(loom)]
 #[path = "../src/quiescence.rs"]
 #[allow(dead_code, reason = "models use a part of each file")]
 mod quiescence;
@@ -108,3 +124,7 @@ mod quiescence;
     reason = "models use a part of each file; entries lie at addresses"
 )]
 mod protocol;
+
+#[cfg(loom)]
+#[path = "models/closing.rs"]
+mod closing;

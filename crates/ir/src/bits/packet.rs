@@ -1,7 +1,7 @@
 //! Values as they lie in packets and in control-plane messages: big-endian, most significant bit
 //! first.
 
-use super::Bits;
+use super::{Bits, words::Words};
 
 impl Bits {
     /// The low `width` bits of a big-endian number; missing bytes are zero.
@@ -9,6 +9,10 @@ impl Bits {
     pub fn from_be_bytes(width: u32, signed: bool, bytes: &[u8]) -> Self {
         let needed = width.div_ceil(8) as usize;
         let low = bytes.get(bytes.len().saturating_sub(needed)..).unwrap_or(bytes);
+        if width <= 128 {
+            let pattern = low.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
+            return Self { width, signed, words: Words::from_u128(width, pattern) };
+        }
         let little: Vec<u8> = low.iter().rev().copied().collect();
         let mut bits = Self::zero(width, signed);
         bits.words.copy_le_bytes(&little, width);
@@ -37,6 +41,10 @@ impl Bits {
         }
         let bytes = packet.get(first..last)?;
         let below = (8 - end % 8) % 8;
+        if bytes.len() <= 16 {
+            let number = bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
+            return Some(Self { width, signed, words: Words::from_u128(width, number >> below) });
+        }
         // One byte more than the field may have to be read; the shift drops what follows it.
         let wide = Self::from_be_bytes(width.saturating_add(below as u32), false, bytes);
         Some(wide.shift_right(below).cast(width, signed))
@@ -61,6 +69,12 @@ impl Bits {
             return 8 - (free - head);
         }
         let tail = (8 - rest % 8) % 8;
+        if let (Some(pattern), true) = (self.words.to_u128(), rest + tail <= 128) {
+            let bytes = (pattern << tail).to_be_bytes();
+            let length = ((rest + tail) / 8) as usize;
+            packet.extend_from_slice(bytes.get(bytes.len() - length..).unwrap_or_default());
+            return 8 - tail;
+        }
         let low = self.cast(rest, false).cast(rest.saturating_add(tail), false);
         packet.extend(low.shift_left(u64::from(tail)).to_be_bytes());
         8 - tail

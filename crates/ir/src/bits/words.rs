@@ -12,6 +12,11 @@ pub(super) enum Words {
     Large(Box<[u64]>),
 }
 
+/// A mask of the `width` lowest of 128 bits.
+fn low_bits(width: u32) -> u128 {
+    u128::MAX.checked_shr(128_u32.saturating_sub(width)).unwrap_or(0)
+}
+
 impl Words {
     pub(super) fn zero(width: u32) -> Self {
         if width <= 128 {
@@ -22,6 +27,9 @@ impl Words {
     }
 
     pub(super) fn from_u128(width: u32, pattern: u128) -> Self {
+        if width <= 128 {
+            return Self::Small(halves(pattern & low_bits(width)));
+        }
         let mut words = Self::zero(width);
         for (word, value) in words.as_mut_slice().iter_mut().zip(halves(pattern)) {
             *word = value;
@@ -98,6 +106,12 @@ impl Words {
 
     /// The low `width` bits in a pattern of that width.
     pub(super) fn resized(&self, width: u32) -> Self {
+        if let Self::Small([low, high]) = self
+            && width <= 128
+        {
+            let pattern = u128::from(*low) | u128::from(*high) << 64;
+            return Self::Small(halves(pattern & low_bits(width)));
+        }
         let mut words = Self::zero(width);
         for (to, from) in words.as_mut_slice().iter_mut().zip(self.as_slice()) {
             *to = *from;
@@ -113,6 +127,16 @@ impl Words {
             *word = combine(*word, *right);
         }
         words
+    }
+
+    /// Whether no bit of the mask differs; all three are of one width.
+    pub(super) fn matches_under(&self, other: &Self, mask: &Self) -> bool {
+        let at = |words: &[u64], position: usize| words.get(position).copied().unwrap_or(0);
+        let (others, masks) = (other.as_slice(), mask.as_slice());
+        let words = self.as_slice().iter().enumerate();
+        words.fold(0, |differing, (position, word)| {
+            differing | (word ^ at(others, position)) & at(masks, position)
+        }) == 0
     }
 
     pub(super) fn add(&self, other: &Self) -> Self {

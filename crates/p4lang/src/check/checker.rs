@@ -349,12 +349,15 @@ impl<'program, 'run> Checker<'program, 'run> {
     }
 
     fn close_name(&self, name: &str) -> Option<Arc<str>> {
+        /// Longer names are not worth what comparing them costs.
+        const LONGEST: usize = 256;
         let most = 1 + name.len() / 4;
         self.scopes
             .iter()
             .rev()
             .flat_map(|scope| scope.names.keys())
-            .map(|candidate| (edit_distance(name, candidate, most), candidate))
+            .filter(|candidate| name.len().max(candidate.len()) <= LONGEST)
+            .map(|candidate| (strsim::levenshtein(name, candidate), candidate))
             .filter(|(distance, _)| *distance <= most)
             .min_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)))
             .map(|(_, candidate)| candidate.clone())
@@ -383,27 +386,4 @@ impl<'program, 'run> Checker<'program, 'run> {
     pub(super) fn span_of(&self, id: DeclarationId) -> Span {
         self.out.index.get(id).map_or_else(Span::nowhere, Node::span)
     }
-}
-
-/// Levenshtein distance, or more than `most`.
-fn edit_distance(a: &str, b: &str, most: usize) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > most {
-        return most + 1;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (j, y) in b.iter().enumerate() {
-            let above = row.get(j + 1).copied().unwrap_or(most + 1);
-            let cost = (diagonal + usize::from(x != y)).min(above + 1).min(left + 1);
-            diagonal = above;
-            left = cost;
-            next.push(cost);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(most + 1)
 }

@@ -37,7 +37,11 @@ impl<'a> Lowering<'a> {
         match &statement.kind {
             StatementKind::Empty => {}
             StatementKind::Declaration(declaration) => self.local_declaration(declaration),
-            StatementKind::Block(block) => self.statements(&block.statements),
+            StatementKind::Block(block) => {
+                let mut annotations = block.annotations.iter();
+                self.program.atomic |= annotations.any(|one| &*one.name.text == "atomic");
+                self.statements(&block.statements);
+            }
             StatementKind::Assign { target, operator, value } => {
                 self.assignment(span, target, *operator, value);
             }

@@ -126,26 +126,24 @@ impl Lowering<'_> {
     }
 
     fn unnamed_composite(&mut self, kind: ir::CompositeKind, fields: Vec<ir::Field>) -> ir::TypeId {
-        // They are searched one by one.
-        self.count_elements(self.program.types.composites.len() as u32 / 8);
-        let known =
-            self.program.types.composites.iter().position(|known| {
-                known.kind == kind && known.fields == fields && is_unnamed(known)
-            });
-        if let Some(position) = known {
-            return self
-                .program
-                .types
-                .intern(ir::Type::Composite(ir::CompositeId(position as u32)));
+        let parts = fields.iter().map(|field| (field.name.clone(), field.type_id, field.user_type));
+        let key = (kind == ir::CompositeKind::Tuple, parts.collect());
+        if let Some(known) = self.unnamed.get(&key) {
+            return *known;
         }
-        let number = self.program.types.composites.iter().filter(|known| is_unnamed(known)).count();
+        // Programs that make ever more of them double with each line, and are refused the sooner.
+        self.count_elements(self.program.types.composites.len() as u32 / 8);
+        let number = self.unnamed_names;
+        self.unnamed_names += 1;
         let prefix = if kind == ir::CompositeKind::Tuple { "tuple" } else { "record" };
-        self.program.types.add_composite(ir::Composite {
+        let id = self.program.types.add_composite(ir::Composite {
             name: format!("{prefix}_{number}"),
             kind,
             fields,
             annotations: Vec::new(),
-        })
+        });
+        self.unnamed.insert(key, id);
+        id
     }
 
     fn composite(
@@ -183,6 +181,7 @@ impl Lowering<'_> {
         if !arguments.is_empty() {
             name = format!("{name}<{}>", arguments.join(", "));
         }
+        self.unnamed_names += usize::from(is_name_of_unnamed(&name));
         self.program.types.add_composite(ir::Composite { name, kind, fields, annotations })
     }
 
@@ -295,8 +294,11 @@ impl Lowering<'_> {
     }
 }
 
-fn is_unnamed(composite: &ir::Composite) -> bool {
-    let name = &composite.name;
+/// What is in a tuple (true) or record: the names, types and declared types of its fields.
+pub(super) type Unnamed = (bool, Vec<(String, ir::TypeId, Option<ir::UserTypeId>)>);
+
+/// Whether a tuple or record could get this name.
+fn is_name_of_unnamed(name: &str) -> bool {
     ["tuple_", "record_"].iter().any(|prefix| {
         name.strip_prefix(prefix)
             .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))

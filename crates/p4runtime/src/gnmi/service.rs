@@ -10,6 +10,7 @@ use std::{
 
 use futures_core::Stream;
 use grpc::{Method, Outbox, OutboxReader};
+use prost::Message;
 use tonic::{
     Request, Response, Status, Streaming,
     body::Body,
@@ -19,7 +20,7 @@ use tonic::{
 use tonic_prost::ProstCodec;
 
 use super::{
-    Port, Ports,
+    Ports, Seen,
     messages::{self, Mode, Path, SubscribeRequest, SubscribeResponse},
     tree,
 };
@@ -29,6 +30,12 @@ use crate::status::shortened;
 const QUEUE: usize = 4096;
 /// `gnmi.Encoding.PROTO`: scalars as typed values.
 const PROTO: i32 = 2;
+/// The largest request in bytes: an empty path of two bytes takes a hundred in memory.
+const REQUEST_LIMIT: usize = 256 << 10;
+/// The most paths of a request, each of which is kept with the prefix before it.
+const PATHS: usize = 4096;
+/// The longest prefix in bytes.
+const PREFIX_LIMIT: usize = 4096;
 
 /// Which ports a request is about: those of the device that its target names by id, or of the
 /// first one.
@@ -57,7 +64,7 @@ impl GnmiServer {
 
     fn select(
         &self,
-        ports: &[Port],
+        ports: &[Seen],
         paths: &[Path],
     ) -> Result<Vec<messages::Notification>, Status> {
         tree::select(ports, paths, (self.now)()).ok_or_else(|| {
@@ -66,9 +73,8 @@ impl GnmiServer {
     }
 
     fn get(&self, request: &messages::GetRequest) -> Result<messages::GetResponse, Status> {
-        let paths: Vec<_> =
-            request.path.iter().map(|path| tree::join(request.prefix.as_ref(), path)).collect();
-        let ports = self.find(&paths)?.get();
+        let paths = joined(request.prefix.as_ref(), request.path.iter())?;
+        let ports = self.find(&paths)?.seen();
         Ok(messages::GetResponse { notification: self.select(&ports, &paths)? })
     }
 
@@ -81,7 +87,7 @@ impl GnmiServer {
         outbox: &Outbox<SubscribeResponse>,
     ) -> Result<(), Status> {
         if !updates_only {
-            for notification in self.select(&ports.get(), paths)? {
+            for notification in self.select(&ports.seen(), paths)? {
                 outbox.push_always(SubscribeResponse::update(notification));
             }
         }
@@ -104,18 +110,44 @@ impl Service<http::Request<Body>> for GnmiServer {
         match request.uri().path() {
             "/gnmi.gNMI/Get" => Box::pin(async {
                 let get = Method(move |request| server.get(&request));
-                Ok(Grpc::new(ProstCodec::new()).unary(get, request).await)
+                Ok(grpc().unary(get, request).await)
             }),
-            "/gnmi.gNMI/Subscribe" => Box::pin(async {
-                Ok(Grpc::new(ProstCodec::new()).streaming(Subscribe(server), request).await)
-            }),
+            "/gnmi.gNMI/Subscribe" => {
+                Box::pin(async { Ok(grpc().streaming(Subscribe(server), request).await) })
+            }
             "/gnmi.gNMI/Capabilities" => Box::pin(async {
                 let tell = Method(|_: messages::CapabilityRequest| Ok(capabilities()));
-                Ok(Grpc::new(ProstCodec::new()).unary(tell, request).await)
+                Ok(grpc().unary(tell, request).await)
             }),
             _ => Box::pin(async { Ok(Status::unimplemented("").into_http()) }),
         }
     }
+}
+
+fn grpc<A, Q>() -> Grpc<ProstCodec<A, Q>>
+where
+    A: Message + Send + 'static,
+    Q: Message + Default + Send + 'static,
+{
+    Grpc::new(ProstCodec::new()).max_decoding_message_size(REQUEST_LIMIT)
+}
+
+/// The paths with the prefix before them.
+fn joined<'a>(
+    prefix: Option<&Path>,
+    paths: impl ExactSizeIterator<Item = &'a Path>,
+) -> Result<Vec<Path>, Status> {
+    let count = paths.len();
+    if count > PATHS {
+        let said = format!("The request has {count} paths; {PATHS} are allowed.");
+        return Err(Status::resource_exhausted(said));
+    }
+    let length = prefix.map_or(0, Message::encoded_len);
+    if length > PREFIX_LIMIT {
+        let said = format!("The prefix has {length} bytes; {PREFIX_LIMIT} are allowed.");
+        return Err(Status::resource_exhausted(said));
+    }
+    Ok(paths.map(|path| tree::join(prefix, path)).collect())
 }
 
 fn capabilities() -> messages::CapabilityResponse {
@@ -160,11 +192,8 @@ async fn subscribed(
         return Err(Status::invalid_argument("The first message must be a subscription list."));
     };
     let whole = Path::default();
-    let paths: Vec<_> = list
-        .subscription
-        .iter()
-        .map(|one| tree::join(list.prefix.as_ref(), one.path.as_ref().unwrap_or(&whole)))
-        .collect();
+    let paths = list.subscription.iter().map(|one| one.path.as_ref().unwrap_or(&whole));
+    let paths = joined(list.prefix.as_ref(), paths)?;
     let ports = server.find(&paths)?;
     let mode = Mode::try_from(list.mode);
     if mode == Ok(Mode::Stream) {

@@ -193,6 +193,27 @@ async fn a_subscription_that_makes_no_sense_is_refused() {
 }
 
 #[tokio::test]
+async fn a_short_request_does_not_become_many_long_paths() {
+    let mut served = Served::new().await;
+    let mut get = async |prefix: &str, paths| {
+        let request =
+            GetRequest { prefix: Some(parse("", prefix)), path: vec![Path::default(); paths] };
+        served.unary::<_, GetResponse>("/gnmi.gNMI/Get", request).await
+    };
+    assert_eq!(get("interfaces", 4096).await.expect("many").notification.len(), 2);
+    for (prefix, paths, said) in [
+        ("interfaces", 4097, "4097 paths"),
+        (&*"interfaces/".repeat(400), 1, "The prefix has"),
+        (&*"interfaces/".repeat(30_000), 1, "too large"),
+    ] {
+        let status = get(prefix, paths).await.expect_err("refused");
+        let codes = [Code::ResourceExhausted, Code::OutOfRange];
+        assert!(codes.contains(&status.code()), "{status:?}");
+        assert!(status.message().contains(said), "{status:?}");
+    }
+}
+
+#[tokio::test]
 async fn capabilities_say_what_there_is_and_set_is_not() {
     let mut served = Served::new().await;
     let response = served.unary("/gnmi.gNMI/Capabilities", CapabilityRequest {}).await;

@@ -1,41 +1,62 @@
 //! The leaves of a port in the model `openconfig-interfaces`, and which of them a path selects.
 
 use super::{
-    Port,
+    Port, PortCounters, Seen,
     messages::{Notification, Path, PathElem, TypedValue, Update, Value},
 };
 
-/// Container, leaf, value.
-type Leaf = (&'static str, &'static str, fn(&Port) -> Value);
+/// Container, leaf, value; some ports have no counters.
+type Leaf = (&'static [&'static str], &'static str, fn(&Seen) -> Option<Value>);
+
+const CONFIG: &[&str] = &["config"];
+const STATE: &[&str] = &["state"];
+const COUNTERS: &[&str] = &["state", "counters"];
+const OPER_STATUS: &str = "oper-status";
 
 /// The leaves below `interfaces/interface[name=N]`.
-const LEAVES: [Leaf; 6] = [
-    ("config", "name", |port| Value::Text(port.name.clone())),
-    ("config", "enabled", |_| Value::Flag(true)),
-    ("state", "name", |port| Value::Text(port.name.clone())),
-    ("state", "ifindex", |port| Value::Number(port.number.into())),
-    ("state", "admin-status", |_| Value::Text("UP".to_owned())),
-    ("state", OPER_STATUS, |port| Value::Text(if port.up { "UP" } else { "DOWN" }.to_owned())),
+const LEAVES: [Leaf; 13] = [
+    (CONFIG, "name", |seen| Some(Value::Text(seen.port.name.clone()))),
+    (CONFIG, "enabled", |_| Some(Value::Flag(true))),
+    (STATE, "name", |seen| Some(Value::Text(seen.port.name.clone()))),
+    (STATE, "ifindex", |seen| Some(Value::Number(seen.port.number.into()))),
+    (STATE, "admin-status", |_| Some(Value::Text("UP".to_owned()))),
+    (STATE, OPER_STATUS, |seen| {
+        Some(Value::Text(if seen.port.up { "UP" } else { "DOWN" }.to_owned()))
+    }),
+    // Ports do not tell unicast from other packets. ONOS adds up these, those to groups and those to
+    // all (drivers/gnmi, OpenConfigGnmiPortStatisticsDiscovery), so everything goes here.
+    (COUNTERS, "in-octets", |seen| seen.counter(|counters| counters.in_octets)),
+    (COUNTERS, "in-unicast-pkts", |seen| seen.counter(|counters| counters.in_pkts)),
+    (COUNTERS, "in-discards", |seen| seen.counter(|counters| counters.in_discards)),
+    (COUNTERS, "out-octets", |seen| seen.counter(|counters| counters.out_octets)),
+    (COUNTERS, "out-unicast-pkts", |seen| seen.counter(|counters| counters.out_pkts)),
+    (COUNTERS, "out-discards", |seen| seen.counter(|counters| counters.out_discards)),
+    (COUNTERS, "out-errors", |seen| seen.counter(|counters| counters.out_errors)),
 ];
 
-const OPER_STATUS: &str = "oper-status";
+impl Seen {
+    fn counter(&self, which: fn(&PortCounters) -> u64) -> Option<Value> {
+        self.counters.as_ref().map(|counters| Value::Number(which(counters)))
+    }
+}
 
 /// What the paths select of the ports, one notification for each port; `None` if a path leads
 /// nowhere, whatever the ports.
-pub(super) fn select(ports: &[Port], paths: &[Path], timestamp: i64) -> Option<Vec<Notification>> {
+pub(super) fn select(ports: &[Seen], paths: &[Path], timestamp: i64) -> Option<Vec<Notification>> {
     let known = |path: &Path| {
         LEAVES.iter().any(|(container, leaf, _)| matches(path, None, container, leaf))
     };
     if !paths.iter().all(known) {
         return None;
     }
-    let notifications = ports.iter().map(|port| notification(port, paths, timestamp, |_| true));
+    let notifications = ports.iter().map(|seen| notification(seen, paths, timestamp, |_| true));
     Some(notifications.filter(|one| !one.update.is_empty()).collect())
 }
 
 /// What the paths select of a port that went up or down, if anything.
 pub(super) fn changed(port: &Port, paths: &[Path], timestamp: i64) -> Option<Notification> {
-    let told = notification(port, paths, timestamp, |leaf| leaf == OPER_STATUS);
+    let seen = Seen { port: port.clone(), counters: None };
+    let told = notification(&seen, paths, timestamp, |leaf| leaf == OPER_STATUS);
     (!told.update.is_empty()).then_some(told)
 }
 
@@ -50,50 +71,54 @@ pub(super) fn join(prefix: Option<&Path>, path: &Path) -> Path {
 }
 
 fn notification(
-    port: &Port,
+    seen: &Seen,
     paths: &[Path],
     timestamp: i64,
     wanted: impl Fn(&str) -> bool,
 ) -> Notification {
+    let name = &seen.port.name;
     let selected = |(container, leaf, _): &&Leaf| {
-        wanted(leaf) && paths.iter().any(|path| matches(path, Some(&port.name), container, leaf))
+        wanted(leaf) && paths.iter().any(|path| matches(path, Some(name), container, leaf))
     };
-    let update = |(container, leaf, value): &Leaf| Update {
-        path: Some(leaf_path(&port.name, container, leaf)),
-        val: Some(TypedValue { value: Some(value(port)) }),
+    let update = |(container, leaf, value): &Leaf| {
+        Some(Update {
+            path: Some(leaf_path(name, container, leaf)),
+            val: Some(TypedValue { value: Some(value(seen)?) }),
+        })
     };
-    let update = LEAVES.iter().filter(selected).map(update).collect();
+    let update = LEAVES.iter().filter(selected).filter_map(update).collect();
     Notification { timestamp, update }
 }
 
-fn leaf_path(port: &str, container: &str, leaf: &str) -> Path {
+fn leaf_path(port: &str, container: &[&str], leaf: &str) -> Path {
     let elem = |name: &str| PathElem { name: name.to_owned(), ..PathElem::default() };
     let interface = PathElem {
         name: "interface".to_owned(),
         key: [("name".to_owned(), port.to_owned())].into(),
     };
-    Path {
-        elem: vec![elem("interfaces"), interface, elem(container), elem(leaf)],
-        ..Path::default()
-    }
+    let mut path = vec![elem("interfaces"), interface];
+    path.extend(container.iter().map(|node| elem(node)));
+    path.push(elem(leaf));
+    Path { elem: path, ..Path::default() }
 }
 
 /// Whether a path selects a leaf: it names the leaf or a node above it, `*` stands for any one
 /// node, `...` for any number of them. Without a port, whether it would for some port.
-fn matches(path: &Path, port: Option<&str>, container: &str, leaf: &str) -> bool {
-    let nodes = ["interfaces", "interface", container, leaf];
-    for (depth, elem) in path.elem.iter().enumerate() {
+fn matches(path: &Path, port: Option<&str>, container: &[&str], leaf: &str) -> bool {
+    let mut nodes = ["interfaces", "interface"].iter().chain(container).chain([&leaf]);
+    for elem in &path.elem {
         if elem.name == "..." {
             // Only at the end, which is the form that clients use.
             return true;
         }
-        let Some(node) = nodes.get(depth) else { return false };
+        let Some(node) = nodes.next() else { return false };
         if elem.name != *node && elem.name != "*" {
             return false;
         }
         let key = elem.key.get("name").filter(|_| *node == "interface");
+        // ONOS asks for the interface `...`.
         if let (Some(key), Some(port)) = (key, port)
-            && key != "*"
+            && !matches!(key.as_str(), "*" | "...")
             && key != port
         {
             return false;
@@ -119,9 +144,12 @@ mod tests {
         Path { elem, ..Path::default() }
     }
 
-    fn ports() -> Vec<Port> {
-        let port = |number: u32, up| Port { number, name: format!("eth{number}"), up };
-        vec![port(1, true), port(2, false)]
+    fn ports() -> Vec<Seen> {
+        let seen = |number: u32, up| Seen {
+            port: Port { number, name: format!("eth{number}"), up },
+            counters: None,
+        };
+        vec![seen(1, true), seen(2, false)]
     }
 
     fn values(text: &str) -> Option<Vec<Vec<Value>>> {
@@ -151,7 +179,8 @@ mod tests {
         let text = |text: &str| Value::Text(text.to_owned());
         let state = vec![text("eth2"), Value::Number(2), text("UP"), text("DOWN")];
         assert_eq!(values("interfaces/interface[name=eth2]/state"), Some(vec![state]));
-        for whole in ["", "interfaces", "interfaces/interface", "interfaces/...", "*/*"] {
+        let all = "interfaces/interface[name=...]";
+        for whole in ["", "interfaces", "interfaces/interface", "interfaces/...", "*/*", all] {
             let found = values(whole).expect("known");
             assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [6, 6], "{whole}");
         }
@@ -166,8 +195,41 @@ mod tests {
     }
 
     #[test]
+    fn counters_are_there_where_somebody_counts() {
+        let mut ports = ports();
+        let counted =
+            PortCounters { in_octets: 640, in_pkts: 10, out_errors: 2, ..PortCounters::default() };
+        ports[1].counters = Some(counted);
+        let selected = |text: &str| -> Vec<(String, String, Value)> {
+            let notifications = select(&ports, &[path(text)], 7).expect("known");
+            let updates = notifications.into_iter().flat_map(|one| one.update);
+            let flat = |update: Update| {
+                let elem = update.path.expect("each has one").elem;
+                let names: Vec<&str> = elem.iter().map(|elem| elem.name.as_str()).collect();
+                let value = update.val.and_then(|val| val.value).expect("each has one");
+                (elem[1].key["name"].clone(), names.join("/"), value)
+            };
+            updates.map(flat).collect()
+        };
+        let leaf = |leaf: &str, value| {
+            let path = format!("interfaces/interface/state/counters/{leaf}");
+            ("eth2".to_owned(), path, Value::Number(value))
+        };
+        let found = selected("interfaces/interface[name=*]/state/counters");
+        assert_eq!(found.len(), 7);
+        assert!(found.contains(&leaf("in-octets", 640)) && found.contains(&leaf("out-errors", 2)));
+        let found = selected("interfaces/interface[name=eth2]/state/counters/in-unicast-pkts");
+        assert_eq!(found, [leaf("in-unicast-pkts", 10)]);
+        assert_eq!(selected("interfaces/interface[name=eth1]/state/counters"), []);
+        assert_eq!(
+            select(&ports, &[path("interfaces/interface/state/counters/in-flight")], 7),
+            None
+        );
+    }
+
+    #[test]
     fn only_the_status_of_a_port_changes() {
-        let port = &ports()[1];
+        let port = &ports()[1].port;
         let told = |text: &str| changed(port, &[path(text)], 0).map(|one| one.update.len());
         assert_eq!(told("interfaces/interface[name=eth2]/state/oper-status"), Some(1));
         assert_eq!(told("interfaces"), Some(1));

@@ -6,14 +6,12 @@
 //! besides prost. What it lacks is added here: errors say line and column, and nesting is bounded
 //! before the recursive parser sees it. The printer is ours, so that the layout is protobuf's.
 
-use std::sync::OnceLock;
-
 use miette::Diagnostic as _;
 use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use prost_reflect::{DynamicMessage, MessageDescriptor};
 use serde::Serialize;
 
-use crate::proto::DESCRIPTORS;
+use crate::proto;
 use crate::proto::config::P4Info;
 use crate::proto::v1::WriteRequest;
 
@@ -101,10 +99,7 @@ fn descriptor() -> Result<MessageDescriptor, TextError> {
 }
 
 fn named(name: &str) -> Option<MessageDescriptor> {
-    static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
-    POOL.get_or_init(|| DescriptorPool::decode(DESCRIPTORS).ok())
-        .as_ref()
-        .and_then(|pool| pool.get_message_by_name(name))
+    proto::pool().and_then(|pool| pool.get_message_by_name(name))
 }
 
 fn syntax_error(text: &str, error: &prost_reflect::text_format::ParseError) -> TextError {

@@ -11,7 +11,6 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use h2::{RecvStream, SendStream, server::SendResponse};
-use prost::Message as _;
 use tonic::{Status, codegen::http};
 
 use super::{
@@ -22,6 +21,7 @@ use grpc::{Call, Encode, Messages, Outbox, OutboxReader, Sending, When};
 
 use crate::{
     arbitration::StreamId,
+    decoding,
     proto::v1::{
         self, stream_message_request::Update as Request,
         stream_message_response::Update as Response,
@@ -99,10 +99,14 @@ impl Encode for ToController {
             Outgoing::Device(device) => self.device = Some(device),
             Outgoing::Pipeline(pipeline) => self.pipeline = Some(pipeline),
             Outgoing::Message(message) => {
-                if let (Some(Response::Digest(list)), Some(device)) =
-                    (&message.update, &self.device)
-                {
-                    device.digest_list_sent(list.list_id);
+                match (&message.update, &self.device) {
+                    (Some(Response::Digest(list)), Some(device)) => {
+                        device.digest_list_sent(list.list_id);
+                    }
+                    (Some(Response::IdleTimeoutNotification(told)), Some(device)) => {
+                        device.idle_timeout_sent(told);
+                    }
+                    _ => {}
                 }
                 grpc::put(&*message, buffer);
             }
@@ -198,8 +202,7 @@ impl Receiving {
         let _ = self.requests.flow_control().release_capacity(frame.len());
         self.messages.push(frame);
         while let Some(message) = self.messages.next_message() {
-            let request = v1::StreamMessageRequest::decode(message?)
-                .map_err(|error| Status::internal(format!("The message is malformed: {error}.")))?;
+            let request = decoding::decode(message?, self.to.request_limit)?;
             self.handle(request);
             if self.refused {
                 return Poll::Ready(Ok(false));

@@ -12,7 +12,9 @@ static START: LazyLock<(Instant, Duration)> = LazyLock::new(|| {
     (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 });
 
-pub(super) fn now() -> Nanos {
+/// The time by which the server stamps what it is told: since the Unix epoch, and never going
+/// back. A data plane that compares times with it uses it too.
+pub fn now() -> Nanos {
     let now = START.1 + START.0.elapsed();
     // Enough until the year 2554.
     Nanos(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))

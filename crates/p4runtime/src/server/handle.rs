@@ -10,7 +10,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use entities::{Data, schema::DigestId};
+use entities::{
+    Data,
+    schema::{DigestId, TableId},
+};
 use grpc::{Outbox, When};
 use thiserror::Error;
 use tonic::Status;
@@ -19,8 +22,8 @@ use super::{clock, timer::Timer};
 use crate::{
     arbitration::{RoleKey, StreamId},
     conversion,
-    gnmi::{Port, Ports},
-    proto::v1,
+    gnmi::{CounterSource, Port, Ports},
+    proto::v1::{self, stream_message_response::Update},
     session::{Device, Effect, PacketFilter, Pipeline, ReadAnswer},
     status::{EntityError, grpc_code},
     store::Nanos,
@@ -77,6 +80,9 @@ pub trait DeviceObserver: Send + Sync + 'static {
 
     /// A list of digests with this id is being encoded into the buffer that goes to the socket.
     fn digest_list_sent(&self, _list_id: u64) {}
+
+    /// A notification of idle entries is being encoded into the buffer that goes to the socket.
+    fn idle_timeout_sent(&self, _notification: &v1::IdleTimeoutNotification) {}
 
     /// The primary acknowledged a list of digests. That there is one with this id was not checked.
     fn digest_acknowledged(&self, _device: &DeviceHandle, _ack: &v1::DigestListAck) {}
@@ -161,6 +167,11 @@ pub enum DigestError {
     NoPrimary(u64),
 }
 
+/// No controller is primary of a role that covers the table whose entries were idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("device {0} has no primary for the table; wait until a controller has arbitrated")]
+pub struct IdleTimeoutError(u64);
+
 /// What waits in a stream's outbox.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
@@ -244,6 +255,15 @@ impl DeviceHandle {
     /// Looks at the state machine, which stays locked meanwhile.
     pub fn inspect<T>(&self, look: impl FnOnce(&Device) -> T) -> T {
         look(&self.session().device)
+    }
+
+    /// Calls `visit` with what restores the forwarding state; see [`Device::written`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::written`].
+    pub fn written(&self, visit: &mut dyn FnMut(v1::Update)) -> Result<(), EntityError> {
+        self.session().device.written(clock::now(), visit)
     }
 
     /// Sends one packet-in; see [`DeviceHandle::send_batch`].
@@ -355,36 +375,54 @@ impl DeviceHandle {
         if !session.device.is_digest_enabled(digest) {
             return Err(DigestError::NotEnabled { device: self.shared.id, digest: digest.0 });
         }
-        let receivers = session.device.digest_receivers(digest);
-        let outboxes: Vec<_> =
-            receivers.filter_map(|stream| find(&session, stream)).map(Arc::clone).collect();
+        let receivers = outboxes(&session, session.device.digest_receivers(digest));
         // To write may lead back here.
         drop(session);
-        let timestamp = i64::try_from(clock::now().0).unwrap_or(i64::MAX);
         let message = |list: DigestList| {
             let data = list.data.iter().map(conversion::data::message).collect();
             let (digest_id, list_id) = (digest.0, list.list_id);
-            let list = v1::DigestList { digest_id, list_id, data, timestamp };
-            let update = Some(v1::stream_message_response::Update::Digest(list));
-            Outgoing::Message(Box::new(v1::StreamMessageResponse { update }))
+            Update::Digest(v1::DigestList { digest_id, list_id, data, timestamp: timestamp() })
         };
-        let Some((first, others)) = outboxes.split_first() else {
-            return Err(DigestError::NoPrimary(self.shared.id));
+        send_to_all(&receivers, lists, message).ok_or(DigestError::NoPrimary(self.shared.id))
+    }
+
+    /// Changes entities as packets do; see [`Device::write_from_data_plane`].
+    pub fn write_from_data_plane(&self, updates: &[v1::Update]) -> Vec<Result<(), EntityError>> {
+        self.change(|device, _| device.write_from_data_plane(updates, clock::now()))
+    }
+
+    /// Tells that entries of a table have been idle, each in a notification of its own, for a data
+    /// plane that watches its entries itself. The entries are sent as they are. Returns how many
+    /// notifications were queued for the first receiver; the rest did not fit its queue and are
+    /// lost. As with [`DeviceHandle::send_now`], they are written before this returns, and it is
+    /// only for use on the runtime that serves the device.
+    ///
+    /// # Errors
+    ///
+    /// When no controller is primary of a role that covers the table.
+    pub fn send_idle_timeouts(
+        &self,
+        table: TableId,
+        entries: impl IntoIterator<Item = v1::TableEntry>,
+    ) -> Result<usize, IdleTimeoutError> {
+        let session = self.session();
+        let receivers = outboxes(&session, session.device.idle_timeout_receivers(table));
+        drop(session);
+        let message = |entry: v1::TableEntry| {
+            let (table_entry, timestamp) = (vec![entry], timestamp());
+            Update::IdleTimeoutNotification(v1::IdleTimeoutNotification { table_entry, timestamp })
         };
-        if others.is_empty() {
-            return Ok(first.push_all(lists.into_iter().map(message), When::Now));
-        }
-        let lists: Vec<_> = lists.into_iter().collect();
-        let queued = first.push_all(lists.iter().cloned().map(message), When::Now);
-        for outbox in others {
-            outbox.push_all(lists.iter().cloned().map(message), When::Now);
-        }
-        Ok(queued)
+        send_to_all(&receivers, entries, message).ok_or(IdleTimeoutError(self.shared.id))
     }
 
     /// Tells the ports of the device to clients that ask for them over gNMI.
     pub fn set_ports(&self, ports: Vec<Port>) {
         self.shared.ports.set(ports);
+    }
+
+    /// Says where clients' questions over gNMI about what passed ports are answered.
+    pub fn set_port_counters(&self, source: Arc<dyn CounterSource>) {
+        self.shared.ports.set_counters(source);
     }
 
     /// Tells gNMI subscribers that a port went up or down; false if there is no such port.
@@ -526,6 +564,10 @@ impl DeviceHandle {
         self.shared.observer.digest_list_sent(list_id);
     }
 
+    pub(super) fn idle_timeout_sent(&self, notification: &v1::IdleTimeoutNotification) {
+        self.shared.observer.idle_timeout_sent(notification);
+    }
+
     /// Sends and closes under the session's lock, so that two threads cannot send two
     /// arbitration results in the wrong order. What the owner is to be told stays in `effects`.
     fn apply(&self, session: &mut Session, effects: &mut Vec<Effect>) {
@@ -627,14 +669,51 @@ fn find(session: &Session, stream: StreamId) -> Option<&Arc<Outbox<Outgoing>>> {
     session.streams.iter().find(|(open, _)| *open == stream).map(|(_, outbox)| outbox)
 }
 
-fn send(session: &Session, to: StreamId, message: v1::StreamMessageResponse) {
-    use v1::stream_message_response::Update;
+fn outboxes(
+    session: &Session,
+    streams: impl Iterator<Item = StreamId>,
+) -> Vec<Arc<Outbox<Outgoing>>> {
+    streams.filter_map(|stream| find(session, stream)).map(Arc::clone).collect()
+}
 
+/// Sends each item to each receiver in a message of its own, and returns how many the first one took; `None` without a
+/// receiver.
+fn send_to_all<T: Clone>(
+    receivers: &[Arc<Outbox<Outgoing>>],
+    items: impl IntoIterator<Item = T>,
+    update: impl Fn(T) -> Update,
+) -> Option<usize> {
+    let message = |item| {
+        let update = Some(update(item));
+        Outgoing::Message(Box::new(v1::StreamMessageResponse { update }))
+    };
+    let (first, others) = receivers.split_first()?;
+    if others.is_empty() {
+        return Some(first.push_all(items.into_iter().map(message), When::Now));
+    }
+    let items: Vec<_> = items.into_iter().collect();
+    let queued = first.push_all(items.iter().cloned().map(message), When::Now);
+    for outbox in others {
+        outbox.push_all(items.iter().cloned().map(message), When::Now);
+    }
+    Some(queued)
+}
+
+/// Now, as messages of the data plane carry it.
+fn timestamp() -> i64 {
+    i64::try_from(clock::now().0).unwrap_or(i64::MAX)
+}
+
+fn send(session: &Session, to: StreamId, message: v1::StreamMessageResponse) {
     let Some(outbox) = find(session, to) else { return };
-    // Errors and idle notifications may be lost when a controller does not read; the
-    // specification says so. Arbitration results and digests may not.
-    let may_be_lost =
-        matches!(message.update, Some(Update::Error(_) | Update::IdleTimeoutNotification(_)));
+    // Errors, idle notifications and digests may be lost when a controller does not read: the
+    // specification says so of the first two, and of digests that a list whose acknowledgement
+    // does not come is sent again. What waits for a controller must have an end. Arbitration
+    // results are few, and may not be lost.
+    let may_be_lost = matches!(
+        message.update,
+        Some(Update::Error(_) | Update::IdleTimeoutNotification(_) | Update::Digest(_))
+    );
     let item = Outgoing::Message(Box::new(message));
     if may_be_lost {
         outbox.push_all([item], When::InTurn);
@@ -647,7 +726,7 @@ fn send(session: &Session, to: StreamId, message: v1::StreamMessageResponse) {
 fn stream_error(effect: &Effect) -> Option<String> {
     match effect {
         Effect::Send { message, .. } => match &message.update {
-            Some(v1::stream_message_response::Update::Error(error)) => Some(error.message.clone()),
+            Some(Update::Error(error)) => Some(error.message.clone()),
             _ => None,
         },
         _ => None,

@@ -13,13 +13,13 @@ use bytes::Bytes;
 use futures_core::Stream;
 use grpc::{Link, Method, Outbox, Streaming};
 use h2::{RecvStream, server::SendResponse};
+use prost::Message;
 use tonic::{
     Status,
     body::Body,
     codegen::{BoxFuture, http},
     server::Grpc,
 };
-use tonic_prost::ProstCodec;
 
 use super::{
     Devices,
@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     arbitration::StreamId,
+    decoding::{Request, RequestCodec},
     proto::v1,
     session::{Device, ReadAnswer, ReadStep},
     status,
@@ -53,8 +54,7 @@ impl Service {
         let devices = Arc::clone(&self.devices);
         macro_rules! unary {
             ($method:expr) => {{
-                let mut grpc =
-                    Grpc::new(ProstCodec::default()).max_decoding_message_size(self.request_limit);
+                let mut grpc = self.grpc();
                 Box::pin(async move { Ok(grpc.unary(Method($method), request).await) })
             }};
         }
@@ -78,8 +78,7 @@ impl Service {
                 unary!(|_: v1::CapabilitiesRequest| Ok(Device::capabilities()))
             }
             "Read" => {
-                let mut grpc =
-                    Grpc::new(ProstCodec::default()).max_decoding_message_size(self.request_limit);
+                let mut grpc = self.grpc();
                 let read = Streaming(move |request: v1::ReadRequest| {
                     let answer = devices.find(request.device_id)?.read(request)?;
                     Ok(ReadStream { answer: Some(answer) })
@@ -92,6 +91,11 @@ impl Service {
                 Box::pin(async { Ok(Status::unimplemented(said).into_http()) })
             }
         }
+    }
+
+    fn grpc<A: Message + Send + 'static, Q: Request>(&self) -> Grpc<RequestCodec<A, Q>> {
+        let limit = self.request_limit;
+        Grpc::new(RequestCodec::new(limit)).max_decoding_message_size(limit)
     }
 
     /// Opens a `StreamChannel`.

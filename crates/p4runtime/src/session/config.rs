@@ -130,6 +130,30 @@ impl Device {
         Ok(())
     }
 
+    /// Calls `visit` with updates that, written to a device that was just given the same pipeline,
+    /// make it what this one is: for owners that keep it over a restart. Tells nothing while no
+    /// pipeline is committed.
+    ///
+    /// # Errors
+    ///
+    /// When the pipeline cannot be loaded once more, to compare with.
+    pub fn written(
+        &mut self,
+        now: Nanos,
+        visit: &mut dyn FnMut(v1::Update),
+    ) -> Result<(), EntityError> {
+        let Some(running) = self.committed.take() else { return Ok(()) };
+        let fresh = self.store(&running.pipeline);
+        let outcome = fresh.and_then(|fresh| {
+            each_written(&fresh, &running.store, now, &mut |update| {
+                visit(update);
+                Ok(())
+            })
+        });
+        self.committed = Some(running);
+        outcome
+    }
+
     /// Answers a GetForwardingPipelineConfig request with the pipeline that the device runs.
     ///
     /// # Errors
@@ -207,8 +231,7 @@ impl Device {
     }
 }
 
-/// Carries over what controllers have written, in an order in which every entity finds those
-/// that it refers to.
+/// Carries over what controllers have written.
 ///
 /// `fresh` is what was loaded before anybody wrote to it: default entries, entries of the program.
 fn reconcile(
@@ -222,35 +245,38 @@ fn reconcile(
         Reconcile::Refuse => Err(invalid(format!("The device's entities cannot be kept: {error}"))),
         Reconcile::Drop => Ok(()),
     };
+    each_written(fresh, from, now, &mut |update| to.write(&update, now).or_else(refuse))
+}
+
+/// Calls `visit` with what restores all that was written to `from` since it was as `fresh` is, in
+/// an order in which every entity finds those that it refers to.
+fn each_written(
+    fresh: &Store<Box<dyn DataPlane>>,
+    from: &Store<Box<dyn DataPlane>>,
+    now: Nanos,
+    visit: &mut dyn FnMut(v1::Update) -> Result<(), EntityError>,
+) -> Result<(), EntityError> {
+    let mut outcome = Ok(());
     for (update_type, request) in everything() {
         // What a store holds that nobody wrote to: default entries, counters at zero.
         let mut untouched = HashSet::new();
-        let mut written = Vec::new();
-        let read = fresh
-            .read(&request, now, &mut |found| {
-                untouched.insert(found.encode_to_vec());
-            })
-            .and_then(|()| {
-                from.read(&request, now, &mut |found| {
-                    if !untouched.contains(&found.encode_to_vec()) {
-                        written.push(found);
-                    }
-                })
-            });
-        read.or_else(refuse)?;
-        for update in written.into_iter().flat_map(|entity| restoring(update_type, entity)) {
-            to.write(&update, now).or_else(refuse)?;
-        }
+        fresh.read(&request, now, &mut |found| {
+            untouched.insert(found.encode_to_vec());
+        })?;
+        from.read(&request, now, &mut |found| {
+            if outcome.is_ok() && !untouched.contains(&found.encode_to_vec()) {
+                outcome = restoring(update_type, found).into_iter().try_for_each(&mut *visit);
+            }
+        })?;
     }
     // Of arrays, which may have any number of cells, only what was written is looked at.
-    let mut refused = Ok(());
     from.written_cells(&mut |entity| {
         let update = v1::Update { r#type: UpdateType::Modify as i32, entity: Some(entity) };
-        if refused.is_ok() {
-            refused = to.write(&update, now).or_else(refuse);
+        if outcome.is_ok() {
+            outcome = visit(update);
         }
     });
-    refused
+    outcome
 }
 
 /// The updates that restore an entity: of a constant entry only the direct resources, since

@@ -44,6 +44,29 @@ impl Device {
         Ok(outcomes)
     }
 
+    /// Writes on behalf of the device's owner, all or nothing, so that entities are there before any
+    /// controller comes.
+    ///
+    /// # Errors
+    ///
+    /// The position of the update that was refused, and why.
+    pub fn install(
+        &mut self,
+        updates: &[v1::Update],
+        now: Nanos,
+    ) -> Result<(), (usize, EntityError)> {
+        let loaded = self.current_mut().ok_or_else(|| (0, no_pipeline()))?;
+        let outcomes = loaded.store.write_batch(updates, Atomicity::RollbackOnError, now);
+        let refused = outcomes.into_iter().enumerate().find_map(|(position, outcome)| {
+            // The others only say that they were not tried.
+            outcome
+                .err()
+                .filter(|error| error.code() != Code::Aborted)
+                .map(|error| (position, error))
+        });
+        refused.map_or(Ok(()), Err)
+    }
+
     /// Answers a Read request, which needs neither a stream nor an election id. What is written
     /// from now on is not part of the answer.
     ///

@@ -8,7 +8,7 @@ use p4runtime::{
     server::{DigestError, DigestList, PacketInError, ServerOptions},
 };
 
-use crate::support::{self, DIGEST, Heard, Served, packet_in, soon};
+use crate::support::{self, DIGEST, Heard, Served, TABLE, host, packet_in, soon};
 
 fn field(metadata_id: u32, value: &'static [u8]) -> v1::PacketMetadata {
     v1::PacketMetadata { metadata_id, value: Bytes::from_static(value) }
@@ -224,4 +224,37 @@ async fn lists_of_digests_that_the_owner_makes_are_sent_as_they_are() {
     drop((sender, receiver, client));
     served.log.wait_for(Heard::Primary(false)).await;
     assert_eq!(device.send_digest_lists(id, [list(10)]), Err(DigestError::NoPrimary(1)));
+}
+
+#[tokio::test]
+async fn idle_entries_of_the_data_plane_are_there_and_are_told_of_one_by_one() {
+    let served = Served::new(1, ServerOptions::default()).await;
+    let device = &served.devices[0];
+    let table = entities::schema::TableId(TABLE);
+    let entry = |address| match host(address).entity.expect("an entity").entity {
+        Some(v1::entity::Entity::TableEntry(entry)) => entry,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(device.write_from_data_plane(&[host(1)]), [], "there is no pipeline");
+    assert!(device.send_idle_timeouts(table, [entry(1)]).is_err(), "there is no primary");
+    let (mut client, sender, mut receiver) = served.primary().await;
+    let outcomes = device.write_from_data_plane(&[host(1), host(1), host(2)]);
+    assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
+    assert_eq!(device.send_idle_timeouts(table, [entry(1), entry(2)]), Ok(2));
+    for address in 1..=2 {
+        let Some(Response::IdleTimeoutNotification(told)) =
+            soon(receiver.next()).await.expect("open")
+        else {
+            panic!("no notification")
+        };
+        assert!(told.timestamp > 0);
+        assert_eq!(told.table_entry, [entry(address)]);
+        served.log.wait_for(Heard::IdleSent(1)).await;
+        let deleted = v1::Update { r#type: v1::update::Type::Delete.into(), ..host(address) };
+        let written = client.write(vec![deleted], Atomicity::ContinueOnError).await;
+        written.expect("it was there");
+    }
+    drop((sender, receiver, client));
+    served.log.wait_for(Heard::Primary(false)).await;
+    assert!(device.send_idle_timeouts(table, [entry(1)]).is_err());
 }

@@ -99,6 +99,8 @@ pub(crate) enum Heard {
     PacketOut(v1::PacketOut),
     Sent(u64),
     ListSent(u64),
+    /// A notification of so many idle entries.
+    IdleSent(usize),
     Acknowledged(u64),
 }
 
@@ -180,6 +182,10 @@ impl DeviceObserver for Log {
 
     fn digest_list_sent(&self, list_id: u64) {
         self.push(Heard::ListSent(list_id));
+    }
+
+    fn idle_timeout_sent(&self, notification: &v1::IdleTimeoutNotification) {
+        self.push(Heard::IdleSent(notification.table_entry.len()));
     }
 
     fn digest_acknowledged(&self, _device: &DeviceHandle, ack: &v1::DigestListAck) {

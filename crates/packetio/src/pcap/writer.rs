@@ -62,6 +62,15 @@ impl<W: Write> CaptureWriter<W> {
         self.output.write_all(frame)
     }
 
+    /// Flushes the output.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be flushed.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+
     /// Flushes and hands the output back.
     ///
     /// # Errors

@@ -5,16 +5,16 @@
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Decision {
+pub(crate) struct Decision {
     /// Clone sessions (mirror sessions of PNA) that copy the packet; v1model and PSA have one at most.
-    pub(super) copies: Vec<u32>,
+    pub(crate) copies: Vec<u32>,
     /// What becomes of the packet.
-    pub(super) fate: Fate,
+    pub(crate) fate: Fate,
 }
 
 /// What becomes of a packet that is not a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It ends here.
     Drop,
     /// It goes to ingress again, as it was received.

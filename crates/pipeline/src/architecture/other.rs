@@ -51,7 +51,8 @@ impl Blocks {
         machine: &mut Machine<'_>,
         port: u32,
         packet: &[u8],
-    ) -> Result<Vec<Output>, RunError> {
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
         let length = packet.len();
         machine.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
         machine.begin_pass(length as u64)?;
@@ -67,7 +68,7 @@ impl Blocks {
                     let outcome = machine.run_parser(*id, &mut arguments)?;
                     if !outcome.accepted {
                         drop_packet(machine, "the parser rejects");
-                        return Ok(Vec::new());
+                        return Ok(());
                     }
                     keep(&parser.parameters, arguments, &mut values);
                 }
@@ -81,22 +82,15 @@ impl Blocks {
                     });
                     if refused {
                         drop_packet(machine, "a control refuses");
-                        return Ok(Vec::new());
+                        return Ok(());
                     }
                     keep(&control.parameters, arguments, &mut values);
                 }
             }
         }
-        let mut outputs = Vec::new();
-        let leaving = if self.emits {
-            let mut leaving = machine.take_emitted();
-            leaving.extend_from_slice(machine.payload());
-            leaving
-        } else {
-            packet.to_vec()
-        };
-        output(machine, &mut outputs, port, leaving, 0);
-        Ok(outputs)
+        let leaving = if self.emits { machine.take_deparsed_packet() } else { packet.to_vec() };
+        output(machine, outputs, port, leaving, 0);
+        Ok(())
     }
 }
 

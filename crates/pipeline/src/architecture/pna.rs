@@ -41,16 +41,16 @@ impl Blocks {
         machine: &mut Machine<'_>,
         port: u32,
         packet: &[u8],
-    ) -> Result<Vec<Output>, RunError> {
-        let mut outputs = Vec::new();
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
         let mut budget = PassBudget::default();
         let mut packet = packet.to_vec();
         let mut generation = 0;
         loop {
             budget.take(generation)?;
-            match self.pass(machine, port, packet, generation, &mut outputs)? {
+            match self.pass(machine, port, packet, generation, outputs)? {
                 Some(again) => packet = again,
-                None => return Ok(outputs),
+                None => return Ok(()),
             }
             generation += 1;
         }
@@ -69,7 +69,7 @@ impl Blocks {
         let length = packet.len();
         machine.event(|_| Event::Pass { pipeline: "main", port, length, path });
         machine.begin_pass(length as u64)?;
-        let from_host = machine.state.host_ports.contains(&port);
+        let from_host = machine.state.is_host_port(port);
         let direction = machine.layout.names.direction(from_host);
         let now = microseconds(machine);
 
@@ -98,7 +98,6 @@ impl Blocks {
             initial(machine, types.get(1))?,
             describe(machine, types.get(2), 0)?,
         ];
-        let received = packet.clone();
         machine.load_packet(packet);
         let outcome = machine.run_parser(self.parser.id, &mut arguments)?;
         let [headers, metadata, _] = arguments;
@@ -132,8 +131,8 @@ impl Blocks {
         machine.run_control(self.control.id, &mut arguments)?;
         let [headers, metadata, _, decisions] = arguments;
         machine.run_control(self.deparser.id, &mut [headers, metadata, decisions])?;
-        let mut packet = machine.take_emitted();
-        packet.extend_from_slice(machine.payload());
+        let packet = machine.take_deparsed_packet();
+        let received = machine.take_packet();
 
         let effects = std::mem::take(&mut machine.effects);
         machine.from_accelerator = effects.accelerator;
@@ -143,12 +142,13 @@ impl Blocks {
         }
         let decision = decided(&effects);
         for session in decision.copies {
-            let Some(config) = machine.state.clone_sessions.get(&session).cloned() else {
+            let Some(config) = machine.state.clone_session(session) else {
                 continue;
             };
             machine.event(|_| Event::Copy { kind: "mirror" });
-            let group = config.multicast_group.map_or(&[][..], |id| machine.state.replicas(id));
-            let replicas: Vec<_> = config.replicas.iter().chain(group).copied().collect();
+            let group = config.multicast_group.map(|id| machine.state.replicas(id));
+            let group = group.unwrap_or_default();
+            let replicas: Vec<_> = config.replicas.iter().chain(group.iter()).copied().collect();
             let most = config.packet_length.and_then(|most| usize::try_from(most).ok());
             for replica in replicas {
                 let contents = if config.before_main_control { &received } else { &packet };

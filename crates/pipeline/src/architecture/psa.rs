@@ -93,7 +93,8 @@ impl Blocks {
         machine: &mut Machine<'_>,
         port: u32,
         packet: &[u8],
-    ) -> Result<Vec<Output>, RunError> {
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
         let parser = &self.ingress.parser.types;
         let first = Ingress {
             packet: packet.to_vec(),
@@ -105,7 +106,6 @@ impl Blocks {
             generation: 0,
         };
         let mut queue = VecDeque::from([Pass::Ingress(first)]);
-        let mut outputs = Vec::new();
         let mut budget = PassBudget::default();
         while let Some(pass) = queue.pop_front() {
             match pass {
@@ -115,11 +115,11 @@ impl Blocks {
                 }
                 Pass::Egress(pass) => {
                     budget.take(pass.generation)?;
-                    self.egress(machine, pass, &mut queue, &mut outputs)?;
+                    self.egress(machine, pass, &mut queue, outputs)?;
                 }
             }
         }
-        Ok(outputs)
+        Ok(())
     }
 
     fn ingress(
@@ -144,7 +144,7 @@ impl Blocks {
         input.set(MetadataField::IngressPort, shown_port).set(MetadataField::PacketPath, path);
         let headers = initial(machine, &parser.types, 0)?;
         let metadata = initial(machine, &parser.types, 1)?;
-        machine.load_packet(packet.clone());
+        machine.load_packet(packet);
         let mut arguments = [headers, metadata, input.value, pass.resubmitted, pass.recirculated];
         let outcome = machine.run_parser(parser.id, &mut arguments)?;
         if follows {
@@ -188,11 +188,11 @@ impl Blocks {
             shared.take(machine, &arguments, &deparser.types, &[0, 1, 2])?;
         }
         let [cloned_meta, resubmit_meta, normal_meta, ..] = arguments;
-        let mut modified = machine.take_emitted();
-        modified.extend_from_slice(machine.payload());
+        let modified = machine.take_deparsed_packet();
+        let packet = machine.take_packet();
 
         for session in decision.copies {
-            let Some(config) = machine.state.clone_sessions.get(&session).cloned() else {
+            let Some(config) = machine.state.clone_session(session) else {
                 continue;
             };
             machine.event(|_| Event::Copy { kind: "clone from ingress to egress" });
@@ -343,11 +343,10 @@ impl Blocks {
         ];
         machine.run_control(deparser.id, &mut arguments)?;
         let [cloned_meta, recirculated_meta, ..] = arguments;
-        let mut modified = machine.take_emitted();
-        modified.extend_from_slice(machine.payload());
+        let modified = machine.take_deparsed_packet();
 
         for session in decision.copies {
-            let Some(config) = machine.state.clone_sessions.get(&session).cloned() else {
+            let Some(config) = machine.state.clone_session(session) else {
                 continue;
             };
             machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
@@ -464,6 +463,6 @@ fn most(packet_length: Option<u64>) -> usize {
 }
 
 fn replicas(machine: &Machine<'_>, session: &CloneSession) -> Vec<Replica> {
-    let group = session.multicast_group.map_or(&[][..], |group| machine.state.replicas(group));
-    session.replicas.iter().chain(group).copied().collect()
+    let group = session.multicast_group.map(|group| machine.state.replicas(group));
+    session.replicas.iter().chain(group.unwrap_or_default().iter()).copied().collect()
 }

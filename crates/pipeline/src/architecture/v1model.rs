@@ -27,6 +27,7 @@ use crate::machine::{Effects, Machine, Preserved};
 use crate::trace::Event;
 use crate::value::Value;
 use ir::{ControlId, ParserId, Projection, TypeId};
+use std::sync::atomic::Ordering;
 
 /// `instance_type` (PktInstanceType of simple_switch).
 const NORMAL: u128 = 0;
@@ -111,7 +112,8 @@ impl Blocks {
         machine: &mut Machine<'_>,
         port: u32,
         packet: &[u8],
-    ) -> Result<Vec<Output>, RunError> {
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
         let metadata = machine.initial(self.type_of(1)?)?;
         let mut standard = machine.initial(self.type_of(2)?)?;
         self.set(machine, &mut standard, MetadataField::IngressPort, u128::from(port))?;
@@ -126,7 +128,6 @@ impl Blocks {
         };
         let mut queue = Queue::default();
         queue.push(Pass::Ingress(first));
-        let mut outputs = Vec::new();
         let mut budget = PassBudget::default();
         while let Some(pass) = queue.next() {
             match pass {
@@ -136,11 +137,11 @@ impl Blocks {
                 }
                 Pass::Egress(pass) => {
                     budget.take(pass.generation)?;
-                    self.egress(machine, *pass, &mut queue, &mut outputs)?;
+                    self.egress(machine, *pass, &mut queue, outputs)?;
                 }
             }
         }
-        Ok(outputs)
+        Ok(())
     }
 
     fn set(
@@ -180,12 +181,12 @@ impl Blocks {
             self.set(machine, &mut standard, MetadataField::IngressGlobalTimestamp, now)?;
         }
 
-        let mut arguments = self.parse(machine, packet.clone(), metadata, standard)?;
-        machine.run_control(self.ingress, &mut arguments)?;
-        machine.send_digest()?;
+        let mut arguments = self.parse(machine, packet, metadata, standard)?;
+        machine.run_control_and(self.ingress, &mut arguments, Machine::send_digest)?;
 
         let effects = std::mem::take(&mut machine.effects);
-        let payload = machine.payload().to_vec();
+        let payload_length = machine.payload().len();
+        let mut packet = machine.take_packet();
         let length_in_egress = length.saturating_add_signed(machine.take_length_change());
         let [headers, metadata, mut standard] = arguments;
 
@@ -215,6 +216,8 @@ impl Blocks {
                 return Ok(());
             }
         };
+        packet.drain(..packet.len().saturating_sub(payload_length));
+        let payload = packet;
         let instance_type = if multicast.is_some() { REPLICATED } else { NORMAL };
         self.set(machine, &mut standard, MetadataField::InstanceType, instance_type)?;
         let passing = Egress {
@@ -306,7 +309,7 @@ impl Blocks {
         copy: &Copy,
         queue: &mut Queue,
     ) -> Result<(), RunError> {
-        if !machine.state.clone_sessions.contains_key(&copy.session) {
+        if machine.state.clone_session(copy.session).is_none() {
             return Ok(());
         }
         machine.event(|_| Event::Copy { kind: "clone from ingress to egress" });
@@ -345,14 +348,14 @@ impl Blocks {
         session: u32,
         queue: &mut Queue,
     ) -> Result<(), RunError> {
-        let Some(config) = machine.state.clone_sessions.get(&session).cloned() else {
+        let Some(config) = machine.state.clone_session(session) else {
             return Ok(());
         };
         if let Some(group) = config.multicast_group {
             self.replicate(machine, &passing, group, queue)?;
         }
         passing.most = config.packet_length;
-        for replica in config.replicas {
+        for replica in &config.replicas {
             passing.charge(machine)?;
             let mut copy = passing.copied();
             copy.port = replica.port;
@@ -370,11 +373,11 @@ impl Blocks {
         group: u32,
         queue: &mut Queue,
     ) -> Result<(), RunError> {
-        let replicas = machine.state.replicas(group).to_vec();
+        let replicas = machine.state.replicas(group);
         if replicas.is_empty() {
             drop_packet(machine, "the multicast group has no members");
         }
-        for replica in replicas {
+        for replica in replicas.iter() {
             passing.charge(machine)?;
             let mut copy = passing.copied();
             copy.port = replica.port;
@@ -392,7 +395,8 @@ impl Blocks {
         queue: &mut Queue,
     ) -> Result<(), RunError> {
         passing.priority = self.number(machine, &passing.standard, MetadataField::Priority)?;
-        if passing.priority >= u128::from(machine.state.priority_queues) {
+        let queues = machine.state.priority_queues.load(Ordering::Relaxed);
+        if passing.priority >= u128::from(queues) {
             drop_packet(machine, "the port has no queue of this priority");
             return Ok(());
         }
@@ -430,7 +434,7 @@ impl Blocks {
         self.set(machine, &mut standard, MetadataField::PacketLength, u128::from(pass.length))?;
 
         // The payload is what checksums over it and the deparser see.
-        machine.load_packet(payload.clone());
+        machine.load_packet(payload);
         let mut arguments = [headers, metadata, standard];
         machine.run_control(self.egress, &mut arguments)?;
         let effects = std::mem::take(&mut machine.effects);
@@ -440,12 +444,12 @@ impl Blocks {
         let kept = Kept { control: self.egress, metadata: &metadata, standard: &standard };
         let decision = self.decided_at_egress(machine, &effects, &standard, port)?;
         for session in decision.copies {
-            if !machine.state.clone_sessions.contains_key(&session) {
+            if machine.state.clone_session(session).is_none() {
                 continue;
             }
             machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
             machine.charge(headers.cells())?;
-            machine.charge_bytes(payload.len())?;
+            machine.charge_bytes(machine.packet().len())?;
             let (clone_metadata, clone_standard) =
                 self.preserved(machine, &kept, &effects.clone_preserves(), EGRESS_CLONE)?;
             let copy = Egress {
@@ -453,7 +457,7 @@ impl Blocks {
                 headers: headers.clone(),
                 metadata: clone_metadata,
                 standard: clone_standard,
-                payload: payload.clone(),
+                payload: machine.packet().to_vec(),
                 length,
                 received_length: pass.received_length,
                 ingress_port: pass.ingress_port,
@@ -474,8 +478,8 @@ impl Blocks {
         machine.run_control(self.compute, &mut checked)?;
         let [headers, metadata] = checked;
         machine.run_control(self.deparser, &mut [headers])?;
-        let mut packet = machine.take_emitted();
-        packet.extend_from_slice(&payload);
+        let payload = machine.take_packet();
+        let mut packet = machine.take_deparsed(&payload);
         packet.truncate(bytes(pass.most));
 
         if decision.fate == Fate::Recirculate {

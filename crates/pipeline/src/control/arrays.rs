@@ -5,17 +5,18 @@ use crate::error::ControlError;
 use crate::externs::hash::CrcParameters;
 use crate::externs::meter::{Meter, MeterConfig};
 use crate::externs::{Counters, ExternState, Meters, Registers};
-use crate::switch::Switch;
-use crate::table::{CounterValue, EntryHandle, fit};
+use crate::switch::Core;
+use crate::sync::write;
+use crate::table::{CounterValue, EntryHandle, counter_in, fit, meter_in};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ExternId, TableId};
 use std::time::Duration;
 
 /// Counters, meters and registers.
-impl Switch {
-    fn counters(&mut self, id: ExternId) -> Result<&mut Counters, ControlError> {
-        match self.state.externs.get_mut(id.index()) {
+impl Core {
+    fn counters(&self, id: ExternId) -> Result<&Counters, ControlError> {
+        match self.state.externs.get(id.index()) {
             Some(ExternState::Counter(counters)) => Ok(counters),
             _ => Err(unknown("counter", id.0)),
         }
@@ -38,20 +39,20 @@ impl Switch {
     ///
     /// # Errors
     /// If there is no such counter or element.
-    pub fn counter(&mut self, id: ExternId, index: u64) -> Result<CounterValue, ControlError> {
+    pub fn counter(&self, id: ExternId, index: u64) -> Result<CounterValue, ControlError> {
         let counters = self.counters(id)?;
         check_index(index, counters.size, &counters.name)?;
-        Ok(counters.values.get(&index).copied().unwrap_or_default())
+        Ok(counters.cells.get(index).unwrap_or_default())
     }
 
     /// Sets an element of a counter.
     ///
     /// # Errors
     /// If there is no such counter or element.
-    pub fn set_counter(&mut self, id: ExternId, index: u64, value: CounterValue) -> Done {
+    pub fn set_counter(&self, id: ExternId, index: u64, value: CounterValue) -> Done {
         let counters = self.counters(id)?;
         check_index(index, counters.size, &counters.name)?;
-        counters.values.insert(index, value);
+        counters.cells.set(index, Some(value));
         Ok(())
     }
 
@@ -60,12 +61,12 @@ impl Switch {
     /// # Errors
     /// If there is no such entry or counter.
     pub fn direct_counter(
-        &mut self,
+        &self,
         table: TableId,
         entry: EntryHandle,
         counter: ExternId,
     ) -> Result<CounterValue, ControlError> {
-        self.counter_of(table, entry, counter).map(|value| *value)
+        self.with_counter(table, entry, counter, |value| *value)
     }
 
     /// Sets the direct counter of an entry, [`EntryHandle::DEFAULT`] too.
@@ -73,14 +74,13 @@ impl Switch {
     /// # Errors
     /// If there is no such entry or counter.
     pub fn set_direct_counter(
-        &mut self,
+        &self,
         table: TableId,
         entry: EntryHandle,
         counter: ExternId,
         value: CounterValue,
     ) -> Done {
-        *self.counter_of(table, entry, counter)? = value;
-        Ok(())
+        self.with_counter(table, entry, counter, |counter| *counter = value)
     }
 
     /// Configures an element of a meter; `None` makes it find every packet green.
@@ -88,17 +88,17 @@ impl Switch {
     /// # Errors
     /// If there is no such meter or element.
     pub fn configure_meter(
-        &mut self,
+        &self,
         id: ExternId,
         index: u64,
         config: Option<MeterConfig>,
         now: Duration,
     ) -> Done {
-        let Some(ExternState::Meter(meters)) = self.state.externs.get_mut(id.index()) else {
+        let Some(ExternState::Meter(meters)) = self.state.externs.get(id.index()) else {
             return Err(unknown("meter", id.0));
         };
         check_index(index, meters.size, &meters.name)?;
-        meters.meters.entry(index).or_default().configure(config, now);
+        meters.cells.update(index, |cell| cell.get_or_insert_default().configure(config, now));
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl Switch {
             return Err(unknown("meter", id.0));
         };
         check_index(index, meters.size, &meters.name)?;
-        Ok(meters.meters.get(&index).and_then(Meter::config))
+        Ok(meters.cells.get(index).and_then(|meter| meter.config()))
     }
 
     /// Configures the direct meter of an entry, [`EntryHandle::DEFAULT`] too.
@@ -123,15 +123,14 @@ impl Switch {
     /// # Errors
     /// If there is no such entry or meter.
     pub fn configure_direct_meter(
-        &mut self,
+        &self,
         table: TableId,
         entry: EntryHandle,
         meter: ExternId,
         config: Option<MeterConfig>,
         now: Duration,
     ) -> Done {
-        self.meter_of(table, entry, meter)?.configure(config, now);
-        Ok(())
+        self.with_meter(table, entry, meter, |meter| meter.configure(config, now))
     }
 
     /// Configures the direct meters of all entries of a table, also of those that come later.
@@ -139,13 +138,13 @@ impl Switch {
     /// # Errors
     /// If the table has no such meter.
     pub fn configure_direct_meters(
-        &mut self,
+        &self,
         table: TableId,
         meter: ExternId,
         config: Option<MeterConfig>,
         now: Duration,
     ) -> Done {
-        let is_there = self.table_mut(table)?.configure_meters(meter, config, now);
+        let is_there = self.table(table)?.configure_meters(meter, config, now);
         is_there.then_some(()).ok_or_else(|| unknown("meter", meter.0))
     }
 
@@ -154,38 +153,44 @@ impl Switch {
     /// # Errors
     /// If there is no such entry or meter.
     pub fn direct_meter_config(
-        &mut self,
+        &self,
         table: TableId,
         entry: EntryHandle,
         meter: ExternId,
     ) -> Result<Option<MeterConfig>, ControlError> {
-        Ok(self.meter_of(table, entry, meter)?.config())
+        self.with_meter(table, entry, meter, |meter| meter.config())
     }
 
-    fn counter_of(
-        &mut self,
+    fn with_counter<R>(
+        &self,
         table: TableId,
         entry: EntryHandle,
         counter: ExternId,
-    ) -> Result<&mut CounterValue, ControlError> {
-        self.check_entry(table, entry)?;
-        let found = self.table_mut(table)?.counter(entry, counter);
+        use_it: impl FnOnce(&mut CounterValue) -> R,
+    ) -> Result<R, ControlError> {
+        let found = self
+            .table(table)?
+            .with_directs(entry, |directs| counter_in(directs, counter).map(use_it))
+            .ok_or(ControlError::NotFound("entry"))?;
         found.ok_or_else(|| unknown("counter", counter.0))
     }
 
-    fn meter_of(
-        &mut self,
+    fn with_meter<R>(
+        &self,
         table: TableId,
         entry: EntryHandle,
         meter: ExternId,
-    ) -> Result<&mut Meter, ControlError> {
-        self.check_entry(table, entry)?;
-        let found = self.table_mut(table)?.meter(entry, meter);
+        use_it: impl FnOnce(&mut Meter) -> R,
+    ) -> Result<R, ControlError> {
+        let found = self
+            .table(table)?
+            .with_directs(entry, |directs| meter_in(directs, meter).map(use_it))
+            .ok_or(ControlError::NotFound("entry"))?;
         found.ok_or_else(|| unknown("meter", meter.0))
     }
 
-    fn registers(&mut self, id: ExternId) -> Result<&mut Registers, ControlError> {
-        match self.state.externs.get_mut(id.index()) {
+    fn registers(&self, id: ExternId) -> Result<&Registers, ControlError> {
+        match self.state.externs.get(id.index()) {
             Some(ExternState::Register(registers)) => Ok(registers),
             _ => Err(unknown("register", id.0)),
         }
@@ -195,24 +200,24 @@ impl Switch {
     ///
     /// # Errors
     /// If there is no such register or element.
-    pub fn register(&mut self, id: ExternId, index: u64) -> Result<Value, ControlError> {
+    pub fn register(&self, id: ExternId, index: u64) -> Result<Value, ControlError> {
         let registers = self.registers(id)?;
         check_index(index, registers.size, &registers.name)?;
-        Ok(registers.values.get(&index).unwrap_or(&registers.initial).clone())
+        Ok(registers.cells.get(index).unwrap_or_else(|| registers.initial.clone()))
     }
 
     /// Writes an element of a register whose elements are numbers.
     ///
     /// # Errors
     /// If there is no such register or element, or the value does not fit.
-    pub fn set_register(&mut self, id: ExternId, index: u64, value: &Bits) -> Done {
+    pub fn set_register(&self, id: ExternId, index: u64, value: &Bits) -> Done {
         let registers = self.registers(id)?;
         check_index(index, registers.size, &registers.name)?;
         let shape = registers.initial.to_pattern();
         let shape = shape.ok_or_else(|| unknown("width of register", &registers.name))?;
         let value = fit(&registers.name, value, shape.width(), shape.is_signed())?;
         let value = Value::from_pattern(&registers.initial, &value);
-        registers.values.insert(index, value);
+        registers.cells.set(index, Some(value));
         Ok(())
     }
 
@@ -220,8 +225,8 @@ impl Switch {
     ///
     /// # Errors
     /// If there is no such register.
-    pub fn reset_register(&mut self, id: ExternId) -> Done {
-        self.registers(id)?.values.clear();
+    pub fn reset_register(&self, id: ExternId) -> Done {
+        self.registers(id)?.cells.clear();
         Ok(())
     }
 
@@ -229,24 +234,24 @@ impl Switch {
     ///
     /// # Errors
     /// If there is no such counter.
-    pub fn reset_counter(&mut self, id: ExternId) -> Done {
-        self.counters(id)?.values.clear();
+    pub fn reset_counter(&self, id: ExternId) -> Done {
+        self.counters(id)?.cells.clear();
         Ok(())
     }
 
     /// Sets what `crc16_custom` computes.
-    pub fn set_crc16(&mut self, parameters: CrcParameters) {
-        self.state.hashes.custom_crcs.crc16 = parameters;
+    pub fn set_crc16(&self, parameters: CrcParameters) {
+        write(&self.state.hashes).custom_crcs.crc16 = parameters;
     }
 
     /// Sets the key of Toeplitz hashes (PNA on DPDK); all zeros at first, so that every hash is zero.
-    pub fn set_toeplitz_key(&mut self, key: Vec<u8>) {
-        self.state.hashes.toeplitz_key = key;
+    pub fn set_toeplitz_key(&self, key: Vec<u8>) {
+        write(&self.state.hashes).toeplitz_key = key;
     }
 
     /// Sets what `crc32_custom` computes.
-    pub fn set_crc32(&mut self, parameters: CrcParameters) {
-        self.state.hashes.custom_crcs.crc32 = parameters;
+    pub fn set_crc32(&self, parameters: CrcParameters) {
+        write(&self.state.hashes).custom_crcs.crc32 = parameters;
     }
 }
 

@@ -3,21 +3,15 @@
 use super::{Done, unknown};
 use crate::error::ControlError;
 use crate::externs::ExternState;
-use crate::switch::Switch;
+use crate::switch::Core;
+use crate::sync::write;
 use crate::table::{ActionCall, EntryAction, Group, Profile};
 use ir::{ExternId, TableImplementation};
 
 /// Action profiles and selectors.
-impl Switch {
+impl Core {
     pub(crate) fn profile(&self, id: ExternId) -> Result<&Profile, ControlError> {
         match self.state.externs.get(id.index()) {
-            Some(ExternState::Profile(profile)) => Ok(profile),
-            _ => Err(unknown("action profile", id.0)),
-        }
-    }
-
-    pub(crate) fn profile_mut(&mut self, id: ExternId) -> Result<&mut Profile, ControlError> {
-        match self.state.externs.get_mut(id.index()) {
             Some(ExternState::Profile(profile)) => Ok(profile),
             _ => Err(unknown("action profile", id.0)),
         }
@@ -27,50 +21,50 @@ impl Switch {
     ///
     /// # Errors
     /// If it is there already, or the profile is full.
-    pub fn add_member(&mut self, profile: ExternId, member: u32, action: ActionCall) -> Done {
-        self.profile_mut(profile)?.add_member(member, action)
+    pub fn add_member(&self, profile: ExternId, member: u32, action: ActionCall) -> Done {
+        self.profile(profile)?.add_member(member, action)
     }
 
     /// Gives a member another action.
     ///
     /// # Errors
     /// If it is not there.
-    pub fn modify_member(&mut self, profile: ExternId, member: u32, action: ActionCall) -> Done {
-        self.profile_mut(profile)?.modify_member(member, action)
+    pub fn modify_member(&self, profile: ExternId, member: u32, action: ActionCall) -> Done {
+        self.profile(profile)?.modify_member(member, action)
     }
 
     /// Removes a member.
     ///
     /// # Errors
     /// If it is not there, or groups or entries use it.
-    pub fn delete_member(&mut self, profile: ExternId, member: u32) -> Done {
+    pub fn delete_member(&self, profile: ExternId, member: u32) -> Done {
         self.check_unused(profile, &EntryAction::Member(member), "member")?;
-        self.profile_mut(profile)?.remove_member(member)
+        self.profile(profile)?.remove_member(member)
     }
 
     /// Adds a group to an action selector.
     ///
     /// # Errors
     /// If it is there already, a member is not, or it weighs too much.
-    pub fn add_group(&mut self, selector: ExternId, group: u32, members: Group) -> Done {
-        self.profile_mut(selector)?.add_group(group, members)
+    pub fn add_group(&self, selector: ExternId, group: u32, members: Group) -> Done {
+        self.profile(selector)?.add_group(group, members)
     }
 
     /// Gives a group other members.
     ///
     /// # Errors
-    /// If it is not there, and as [`Switch::add_group`].
-    pub fn modify_group(&mut self, selector: ExternId, group: u32, members: Group) -> Done {
-        self.profile_mut(selector)?.modify_group(group, members)
+    /// If it is not there, and as [`Core::add_group`].
+    pub fn modify_group(&self, selector: ExternId, group: u32, members: Group) -> Done {
+        self.profile(selector)?.modify_group(group, members)
     }
 
     /// Removes a group.
     ///
     /// # Errors
     /// If it is not there, or entries use it.
-    pub fn delete_group(&mut self, selector: ExternId, group: u32) -> Done {
+    pub fn delete_group(&self, selector: ExternId, group: u32) -> Done {
         self.check_unused(selector, &EntryAction::Group(group), "group")?;
-        self.profile_mut(selector)?.remove_group(group)
+        self.profile(selector)?.remove_group(group)
     }
 
     /// Members of a profile with their actions.
@@ -80,8 +74,9 @@ impl Switch {
     pub fn members(
         &self,
         profile: ExternId,
-    ) -> Result<impl Iterator<Item = (u32, &ActionCall)>, ControlError> {
-        Ok(self.profile(profile)?.members.iter().map(|(id, call)| (*id, call)))
+    ) -> Result<impl Iterator<Item = (u32, ActionCall)> + use<>, ControlError> {
+        let members = self.profile(profile)?.members().clone();
+        Ok(members.into_iter().map(|(id, cell)| (id, (*cell.call()).clone())))
     }
 
     /// Groups of a selector.
@@ -91,8 +86,9 @@ impl Switch {
     pub fn groups(
         &self,
         selector: ExternId,
-    ) -> Result<impl Iterator<Item = (u32, &Group)>, ControlError> {
-        Ok(self.profile(selector)?.groups.iter().map(|(id, group)| (*id, group)))
+    ) -> Result<impl Iterator<Item = (u32, Group)> + use<>, ControlError> {
+        let groups = self.profile(selector)?.groups().clone();
+        Ok(groups.into_iter().map(|(id, cell)| (id, cell.choice().group.clone())))
     }
 
     pub(crate) fn check_unused(
@@ -112,7 +108,7 @@ impl Switch {
             )
         });
         for (_, state) in users {
-            if state.iter().any(|(_, stored)| stored.entry.action == *used) {
+            if state.iter().any(|entry| entry.state().runs.uses(used)) {
                 return Err(ControlError::InUse(what));
             }
         }
@@ -121,11 +117,12 @@ impl Switch {
 
     /// Tells selectors that a port is up or down; members that watch a port that is down are not
     /// chosen. All are up at first.
-    pub fn set_port_up(&mut self, port: u32, up: bool) {
+    pub fn set_port_up(&self, port: u32, up: bool) {
+        let mut down = write(&self.state.ports_down);
         if up {
-            self.state.ports_down.remove(&port);
+            down.remove(&port);
         } else {
-            self.state.ports_down.insert(port);
+            down.insert(port);
         }
     }
 }

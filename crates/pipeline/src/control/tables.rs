@@ -2,17 +2,20 @@
 
 use super::{Done, unknown};
 use crate::error::ControlError;
-use crate::switch::Switch;
+use crate::switch::Core;
+use crate::sync::write;
 use crate::table::{
-    ActionCall, EntryAction, EntryHandle, FieldMatch, IdleEntry, Stored, TableEntry, fit,
+    ActionCall, ActionCell, EntryAction, EntryHandle, EntryState, FieldMatch, IdleEntry, Runs,
+    Stored, TableEntry, fit,
 };
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ActionId, TableId, TableImplementation};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Tables.
-impl Switch {
+impl Core {
     /// An action with arguments for its parameters without direction, which are put into the
     /// parameters' types.
     ///
@@ -49,27 +52,47 @@ impl Switch {
     /// # Errors
     /// If it does not fit the table, is there already, or finds the table full or constant.
     pub fn add_entry(
-        &mut self,
+        &self,
         table: TableId,
         entry: TableEntry,
         now: Duration,
     ) -> Result<EntryHandle, ControlError> {
-        let entry = self.checked_entry(table, entry)?;
-        self.table_mut(table)?.add(entry, now)
+        Ok(self.add_entry_with(table, &entry, now, |_| {})?.handle)
+    }
+
+    /// Adds an entry with more that is kept of it, before a packet can find it.
+    pub(crate) fn add_entry_with(
+        &self,
+        table: TableId,
+        entry: &TableEntry,
+        now: Duration,
+        fill: impl FnOnce(&mut EntryState),
+    ) -> Result<Arc<Stored>, ControlError> {
+        let (matches, runs) = self.checked_entry(table, entry)?;
+        let key = (matches, entry.priority);
+        self.table(table)?.add(key, runs, entry.idle_timeout, now, fill)
     }
 
     /// Gives the entry with this match and priority another action and timeout.
     ///
     /// # Errors
-    /// As [`Switch::add_entry`], and if it is not there.
+    /// As [`Core::add_entry`], and if it is not there.
     pub fn modify_entry(
-        &mut self,
+        &self,
         table: TableId,
         entry: TableEntry,
         now: Duration,
     ) -> Result<EntryHandle, ControlError> {
-        let entry = self.checked_entry(table, entry)?;
-        self.table_mut(table)?.modify(entry, now)
+        let (matches, runs) = self.checked_entry(table, &entry)?;
+        let state = self.table(table)?;
+        state.check_timeout(entry.idle_timeout)?;
+        let stored = state.changeable(&matches, entry.priority)?;
+        state.change(&stored, |state| {
+            state.runs = runs;
+            state.idle_timeout = entry.idle_timeout;
+            state.restart(now);
+        });
+        Ok(stored.handle)
     }
 
     /// Removes the entry with this match and priority.
@@ -77,22 +100,25 @@ impl Switch {
     /// # Errors
     /// If it is not there or is constant.
     pub fn delete_entry(
-        &mut self,
+        &self,
         table: TableId,
         matches: &[FieldMatch],
         priority: u32,
     ) -> Result<TableEntry, ControlError> {
         self.check_mutable(table)?;
-        let matches = self.table(table)?.check_matches(matches, priority)?;
-        self.table_mut(table)?.remove(&matches, priority)
+        let state = self.table(table)?;
+        let matches = state.check_matches(matches, priority)?;
+        let stored = state.changeable(&matches, priority)?;
+        state.unlink(&stored);
+        Ok(stored.shown())
     }
 
     /// Removes all entries that the program does not say to be constant.
     ///
     /// # Errors
     /// If there is no such table.
-    pub fn clear_table(&mut self, table: TableId) -> Done {
-        self.table_mut(table)?.clear();
+    pub fn clear_table(&self, table: TableId) -> Done {
+        self.table(table)?.clear();
         Ok(())
     }
 
@@ -103,8 +129,8 @@ impl Switch {
     pub fn entries(
         &self,
         table: TableId,
-    ) -> Result<impl Iterator<Item = (EntryHandle, &TableEntry)>, ControlError> {
-        Ok(self.table(table)?.iter().map(|(handle, stored)| (handle, &stored.entry)))
+    ) -> Result<impl Iterator<Item = (EntryHandle, TableEntry)>, ControlError> {
+        Ok(self.table(table)?.iter().map(|stored| (stored.handle, stored.shown())))
     }
 
     /// The entry with this match and priority.
@@ -118,14 +144,15 @@ impl Switch {
         priority: u32,
     ) -> Result<Option<EntryHandle>, ControlError> {
         let state = self.table(table)?;
-        Ok(state.find(&state.check_matches(matches, priority)?, priority))
+        let found = state.find(&state.check_matches(matches, priority)?, priority);
+        Ok(found.map(|stored| stored.handle))
     }
 
     /// Sets what runs on a miss; `None` puts back what the program says.
     ///
     /// # Errors
     /// If the program says that it is constant, or the table does not have the action.
-    pub fn set_default_action(&mut self, table: TableId, action: Option<ActionCall>) -> Done {
+    pub fn set_default_action(&self, table: TableId, action: Option<ActionCall>) -> Done {
         if self.program_table(table)?.default_action_is_const {
             return Err(ControlError::Constant("the default action"));
         }
@@ -133,9 +160,10 @@ impl Switch {
             self.check_action(table, call, Some("tableonly"))?;
         }
         let has_profile = self.program_table(table)?.implementation.is_some();
-        let state = self.table_mut(table)?;
-        state.default_is_left_out = has_profile && action.is_none();
-        state.default_action = action.unwrap_or_else(|| state.initial_default.clone());
+        let state = self.table(table)?;
+        let mut default = state.default();
+        default.is_left_out = has_profile && action.is_none();
+        default.cell = ActionCell::new(action.unwrap_or_else(|| state.initial_default.clone()));
         Ok(())
     }
 
@@ -143,15 +171,15 @@ impl Switch {
     ///
     /// # Errors
     /// If there is no such table.
-    pub fn default_action(&self, table: TableId) -> Result<&ActionCall, ControlError> {
-        Ok(&self.table(table)?.default_action)
+    pub fn default_action(&self, table: TableId) -> Result<ActionCall, ControlError> {
+        Ok((*self.table(table)?.default().cell.call()).clone())
     }
 
     /// Entries that were idle for their timeout at `now`: each is told once per timeout, or is
     /// removed if the table says `AUTO_DELETE`.
-    pub fn expire(&mut self, now: Duration) -> Vec<IdleEntry> {
+    pub fn expire(&self, now: Duration) -> Vec<IdleEntry> {
         let mut idle = Vec::new();
-        for (position, state) in self.state.tables.iter_mut().enumerate() {
+        for (position, state) in self.state.tables.iter().enumerate() {
             let table = TableId(position as u32);
             let expired = state.expire(now).into_iter();
             idle.extend(expired.map(|(entry, deleted)| IdleEntry { table, entry, deleted }));
@@ -169,29 +197,36 @@ impl Switch {
         entry: EntryHandle,
         now: Duration,
     ) -> Result<Duration, ControlError> {
-        Ok(now.saturating_sub(self.stored(table, entry)?.restarted))
+        Ok(now.saturating_sub(self.stored(table, entry)?.state().restarted))
     }
 
     /// The timeout that PNA's expire time profile `profile` stands for; `None`: never.
-    pub fn set_expire_time_profile(&mut self, profile: u64, timeout: Option<Duration>) {
+    pub fn set_expire_time_profile(&self, profile: u64, timeout: Option<Duration>) {
+        let mut profiles = write(&self.state.expire_profiles);
         match timeout {
-            Some(timeout) => self.state.expire_profiles.insert(profile, timeout),
-            None => self.state.expire_profiles.remove(&profile),
+            Some(timeout) => profiles.insert(profile, timeout),
+            None => profiles.remove(&profile),
         };
     }
 
     fn checked_entry(
         &self,
         table: TableId,
-        mut entry: TableEntry,
-    ) -> Result<TableEntry, ControlError> {
+        entry: &TableEntry,
+    ) -> Result<(Vec<FieldMatch>, Runs), ControlError> {
         self.check_mutable(table)?;
-        entry.matches = self.table(table)?.check_matches(&entry.matches, entry.priority)?;
+        let matches = self.table(table)?.check_matches(&entry.matches, entry.priority)?;
+        Ok((matches, self.runs(table, &entry.action)?))
+    }
+
+    /// What an entry of a table runs, if all that it refers to is there.
+    pub(crate) fn runs(&self, table: TableId, action: &EntryAction) -> Result<Runs, ControlError> {
         let implementation = self.program_table(table)?.implementation;
         let direct = "actions: it has no action profile";
-        match (&entry.action, implementation) {
+        Ok(match (action, implementation) {
             (EntryAction::Action(call), None) => {
                 self.check_action(table, call, Some("defaultonly"))?;
+                Runs::Action(ActionCell::new(call.clone()))
             }
             (EntryAction::Action(_), Some(_)) => {
                 return Err(ControlError::ActionKind("members or groups of its action profile"));
@@ -200,14 +235,12 @@ impl Switch {
             (EntryAction::Member(member), Some(implementation)) => {
                 let (TableImplementation::ActionProfile(id)
                 | TableImplementation::ActionSelector(id)) = implementation;
-                if !self.profile(id)?.members.contains_key(member) {
-                    return Err(ControlError::NotFound("member"));
-                }
+                let cell = self.profile(id)?.member(*member);
+                Runs::Member(*member, cell.ok_or(ControlError::NotFound("member"))?)
             }
             (EntryAction::Group(group), Some(TableImplementation::ActionSelector(id))) => {
-                if !self.profile(id)?.groups.contains_key(group) {
-                    return Err(ControlError::NotFound("group"));
-                }
+                let cell = self.profile(id)?.group(*group);
+                Runs::Group(*group, cell.ok_or(ControlError::NotFound("group"))?)
             }
             (EntryAction::OneShot(members), Some(TableImplementation::ActionSelector(_))) => {
                 for member in members {
@@ -216,12 +249,12 @@ impl Switch {
                     }
                     self.check_action(table, &member.action, Some("defaultonly"))?;
                 }
+                Runs::one_shot(members)
             }
             (_, Some(TableImplementation::ActionProfile(_))) => {
                 return Err(ControlError::ActionKind("members: its action profile has no groups"));
             }
-        }
-        Ok(entry)
+        })
     }
 
     fn check_mutable(&self, table: TableId) -> Done {
@@ -262,19 +295,7 @@ impl Switch {
         Ok(())
     }
 
-    pub(super) fn stored(
-        &self,
-        table: TableId,
-        entry: EntryHandle,
-    ) -> Result<&Stored, ControlError> {
+    fn stored(&self, table: TableId, entry: EntryHandle) -> Result<Arc<Stored>, ControlError> {
         self.table(table)?.get(entry).ok_or(ControlError::NotFound("entry"))
-    }
-
-    /// The default entry is there always.
-    pub(super) fn check_entry(&self, table: TableId, entry: EntryHandle) -> Done {
-        if entry != EntryHandle::DEFAULT {
-            self.stored(table, entry)?;
-        }
-        Ok(())
     }
 }

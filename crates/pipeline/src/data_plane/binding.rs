@@ -1,5 +1,6 @@
 //! Which object of the program an identifier of P4Info means: found once, by name.
 
+use super::digests::BoundDigests;
 use entities::schema::{self, ActionProfileId, CounterId, MeterId, RegisterId, Schema};
 use entities::{EntityError, ValueType};
 use ir::{ActionId, ExternId, MatchKind, Program, TableId, ValueSetId};
@@ -14,6 +15,7 @@ pub(super) struct Binding {
     pub(super) meters: BTreeMap<MeterId, ExternId>,
     pub(super) registers: BTreeMap<RegisterId, ExternId>,
     pub(super) value_sets: BTreeMap<schema::ValueSetId, ValueSetId>,
+    pub(super) digests: BoundDigests,
 }
 
 /// A table.
@@ -43,7 +45,8 @@ impl Binding {
             let position = program.externs.iter().position(|instance| instance.name == name);
             position.map(extern_id).ok_or_else(|| missing(kind, name))
         };
-        let mut binding = Self::default();
+        let digests = BoundDigests::new(schema, program);
+        let mut binding = Self { digests, ..Self::default() };
         for table in schema.tables().iter() {
             binding.tables.insert(table.id, bound_table(schema, program, table)?);
         }

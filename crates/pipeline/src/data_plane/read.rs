@@ -1,12 +1,13 @@
-//! Reading: entries, counters, meters and registers from the switch, all else from the books.
+//! Reading: entries, counters, meters and registers from what packets use, all else from the books.
 
-use super::binding::{Binding, BoundTable};
+use super::Shared;
+use super::binding::BoundTable;
 use super::values::{match_key, shown_call, shown_meter_config, to_data};
-use super::{Books, Note, Shared};
-use crate::externs::{ExternState, meter::Meter};
-use crate::switch::Switch;
-use crate::table::{EntryAction, EntryHandle};
-use entities::schema::{Schema, Table};
+use crate::array::Array;
+use crate::externs::ExternState;
+use crate::sync::lock;
+use crate::table::{Directs, EntryHandle, Note, Runs, Stored, TableState, counter_in, meter_in};
+use entities::schema::Table;
 use entities::{
     Cells, CounterCell, Cursor, Entity, EntryKey, EntrySelection, GroupId, Member, MemberId,
     MeterCell, Nanos, Reader, RegisterCell, Selection, TableAction, TableEntry, ValueSet,
@@ -22,8 +23,6 @@ type Visit<'a> = dyn FnMut(Option<Entity>) -> ControlFlow<()> + 'a;
 /// A read at a point in time. It sees what packets write meanwhile.
 #[derive(Debug)]
 pub(super) struct View {
-    pub(super) schema: Arc<Schema>,
-    pub(super) binding: Arc<Binding>,
     pub(super) shared: Arc<Shared>,
     pub(super) now: Nanos,
 }
@@ -35,26 +34,29 @@ impl Reader for View {
         cursor: &mut Cursor,
         visit: &mut Visit<'_>,
     ) -> ControlFlow<()> {
-        let mut held = self.shared.running();
-        let Some(running) = held.get() else { return ControlFlow::Continue(()) };
-        let (switch, books) = running.parts();
-        let Self { schema, binding, .. } = self;
-        let array = |id: Option<&ExternId>| id.and_then(|id| switch.state.externs.get(id.index()));
+        let Shared { schema, binding, core, .. } = &*self.shared;
+        let books = || lock(&self.shared.books);
+        let array = |id: Option<&ExternId>| id.and_then(|id| core.state.externs.get(id.index()));
         let nothing = ControlFlow::Continue(());
         match selection {
             Selection::Entries(selection) => {
                 let Some(table) = schema.tables().get(selection.table) else { return nothing };
                 let Some(bound) = binding.tables.get(&table.id) else { return nothing };
-                let tables = Tables { table, bound, switch, books, now: self.now };
+                let Some(state) = core.state.tables.get(bound.id.index()) else { return nothing };
+                let time = self.shared.time(self.now);
+                let entries = Entries { table, bound, state, time };
                 if selection.is_default {
-                    return once(cursor, || visit(tables.default_entry(selection)));
+                    let note = books().defaults.get(&table.id).cloned().unwrap_or_default();
+                    return once(cursor, || visit(entries.default_entry(selection, note)));
                 }
-                tables.entries(selection, cursor, visit)
+                entries.read(selection, cursor, visit)
             }
             Selection::Members(id, wanted) => {
                 let found = array(binding.profiles.get(id));
                 let Some(ExternState::Profile(profile)) = found else { return nothing };
-                by_id(&profile.members, wanted.map(|id| id.0), cursor, |member, call| {
+                let members = profile.members().clone();
+                by_id(&members, wanted.map(|id| id.0), cursor, |member, cell| {
+                    let call = &cell.call();
                     let actions = schema.action_profiles().get(*id).into_iter();
                     let mut tables = actions.flat_map(|profile| &profile.tables);
                     let action = tables
@@ -71,6 +73,7 @@ impl Reader for View {
                 })
             }
             Selection::Groups(id, wanted) => {
+                let books = books();
                 let Some(book) = books.profiles.get(id) else { return nothing };
                 let groups = book.groups.iter().map(|(id, group)| (id.0, group));
                 by_id(&groups.collect(), wanted.map(|id: GroupId| id.0), cursor, |_, group| {
@@ -81,8 +84,8 @@ impl Reader for View {
                 let Some(ExternState::Counter(found)) = array(binding.counters.get(id)) else {
                     return nothing;
                 };
-                cells(&found.values, found.size, *wanted, cursor, |index, data| {
-                    let (index, data) = (Some(index), data.copied().unwrap_or_default());
+                cells(&found.cells, found.size, *wanted, cursor, |index, data| {
+                    let (index, data) = (Some(index), data.unwrap_or_default());
                     visit(Some(Entity::Counter(CounterCell { id: *id, index, data })))
                 })
             }
@@ -90,8 +93,8 @@ impl Reader for View {
                 let Some(ExternState::Meter(found)) = array(binding.meters.get(id)) else {
                     return nothing;
                 };
-                cells(&found.meters, found.size, *wanted, cursor, |index, meter| {
-                    let config = shown_meter_config(meter.and_then(Meter::config));
+                cells(&found.cells, found.size, *wanted, cursor, |index, meter| {
+                    let config = shown_meter_config(meter.and_then(|meter| meter.config()));
                     let index = Some(index);
                     visit(Some(Entity::Meter(MeterCell { id: *id, index, config, counters: None })))
                 })
@@ -102,19 +105,21 @@ impl Reader for View {
                 let (Some(declared), Some(ExternState::Register(found))) = (declared, found) else {
                     return nothing;
                 };
-                cells(&found.values, found.size, *wanted, cursor, |index, value| {
-                    let data = to_data(&declared.data, value.unwrap_or(&found.initial));
+                cells(&found.cells, found.size, *wanted, cursor, |index, value| {
+                    let data = to_data(&declared.data, value.as_ref().unwrap_or(&found.initial));
                     let index = Some(index);
                     visit(data.map(|data| Entity::Register(RegisterCell { id: *id, index, data })))
                 })
             }
             Selection::MulticastGroups(wanted) => {
+                let books = books();
                 let groups = books.multicast_groups.iter().map(|(id, group)| (id.0, group));
                 by_id(&groups.collect(), wanted.map(|id| id.0), cursor, |_, group| {
                     visit(Some(Entity::MulticastGroup((*group).clone())))
                 })
             }
             Selection::CloneSessions(wanted) => {
+                let books = books();
                 let sessions = books.clone_sessions.iter().map(|(id, session)| (id.0, session));
                 by_id(&sessions.collect(), wanted.map(|id| id.0), cursor, |_, session| {
                     visit(Some(Entity::CloneSession((*session).clone())))
@@ -122,68 +127,65 @@ impl Reader for View {
             }
             Selection::ValueSet(id) => once(cursor, || {
                 let empty = || ValueSet { id: *id, members: Box::default() };
-                let set = books.value_sets.get(id).cloned().unwrap_or_else(empty);
+                let set = books().value_sets.get(id).cloned().unwrap_or_else(empty);
                 visit(Some(Entity::ValueSet(set)))
             }),
             Selection::Digest(id) => once(cursor, || {
-                visit(books.digests.get(id).map(|config| Entity::Digest(*id, *config)))
+                let config = self.shared.digests.lock().configs.get(id).copied();
+                visit(config.map(|config| Entity::Digest(*id, config)))
             }),
         }
     }
 }
 
-/// One table and what is known of it.
-struct Tables<'a> {
+/// The entries of one table.
+struct Entries<'a> {
     table: &'a Table,
     bound: &'a BoundTable,
-    switch: &'a mut Switch,
-    books: &'a Books,
-    now: Nanos,
+    state: &'a TableState,
+    time: Duration,
 }
 
-impl Tables<'_> {
-    fn entries(
-        mut self,
+impl Entries<'_> {
+    fn read(
+        &self,
         selection: &EntrySelection,
         cursor: &mut Cursor,
         visit: &mut Visit<'_>,
     ) -> ControlFlow<()> {
-        let from = EntryHandle(next(cursor).max(1));
-        let id = self.bound.id.index();
-        let Some(state) = self.switch.state.tables.get(id) else {
-            return ControlFlow::Continue(());
-        };
-        // One by one, because counters are asked for by handle; to go on is a search in a tree.
-        let mut following = state.following(from);
-        while let Some(handle) = following {
-            *cursor = Cursor::Number(handle.0.saturating_add(1));
-            visit(self.entry(selection, handle))?;
-            let state = self.switch.state.tables.get(id);
-            let next = EntryHandle(handle.0.saturating_add(1));
-            following = state.and_then(|state| state.following(next));
+        loop {
+            let some = self.state.from(EntryHandle(next(cursor).max(1)));
+            if some.is_empty() {
+                return ControlFlow::Continue(());
+            }
+            for stored in some {
+                *cursor = Cursor::Number(stored.handle.0.saturating_add(1));
+                visit(self.entry(selection, &stored))?;
+            }
         }
-        ControlFlow::Continue(())
     }
 
-    fn entry(&mut self, selection: &EntrySelection, handle: EntryHandle) -> Option<Entity> {
-        let stored = self.switch.state.tables.get(self.bound.id.index())?.get(handle)?;
-        let entry = &stored.entry;
+    fn entry(&self, selection: &EntrySelection, stored: &Stored) -> Option<Entity> {
         let fields = &self.table.match_fields;
-        let key = match_key(fields, self.bound, &entry.matches, entry.priority)?;
+        let key = match_key(fields, self.bound, &stored.matches, stored.priority)?;
         if !selection.selects_key(&key) {
             return None;
         }
-        let note = self.books.note(self.table.id, &key);
-        let action = match &entry.action {
-            EntryAction::Action(call) => {
-                shown_call(&self.bound.actions, call).map(TableAction::Call)
+        let mut state = stored.state().clone();
+        if self.state.is_gone_in(&state, self.time) {
+            return None;
+        }
+        let note = state.note.take().map(|note| *note).unwrap_or_default();
+        let action = match &state.runs {
+            Runs::Action(cell) => {
+                shown_call(&self.bound.actions, &cell.call()).map(TableAction::Call)
             }
-            EntryAction::Member(id) => Some(TableAction::Member(MemberId(*id))),
-            EntryAction::Group(id) => Some(TableAction::Group(GroupId(*id))),
-            EntryAction::OneShot(_) => note.one_shot.clone().map(TableAction::OneShot),
+            Runs::Member(id, _) => Some(TableAction::Member(MemberId(*id))),
+            Runs::Group(id, _) => Some(TableAction::Group(GroupId(*id))),
+            Runs::OneShot(_) => note.one_shot.clone().map(TableAction::OneShot),
         };
-        let idle = entry.idle_timeout.unwrap_or_default();
-        let elapsed = Duration::from_nanos(self.now.0).saturating_sub(stored.restarted);
+        let idle = state.idle_timeout.unwrap_or_default();
+        let elapsed = self.time.saturating_sub(state.restarted);
         let since_last_hit = self.table.idle_timeout.then_some(elapsed);
         let shown = TableEntry {
             action,
@@ -192,26 +194,25 @@ impl Tables<'_> {
             since_last_hit_ns: since_last_hit.map(nanoseconds),
             ..TableEntry::new(self.table.id, EntryKey::Match(key))
         };
-        self.with_note(selection, handle, shown, note)
+        self.with_note(selection, state.directs, shown, note)
     }
 
-    fn default_entry(mut self, selection: &EntrySelection) -> Option<Entity> {
-        let state = self.switch.state.tables.get(self.bound.id.index())?;
-        let action = shown_call(&self.bound.actions, &state.default_action);
+    fn default_entry(&self, selection: &EntrySelection, note: Note) -> Option<Entity> {
+        let state = self.state.default().clone();
+        let action = shown_call(&self.bound.actions, &state.cell.call());
         let shown = TableEntry {
             action: action.map(TableAction::Call),
             is_const: self.table.default_is_const,
             ..TableEntry::new(self.table.id, EntryKey::Default)
         };
-        let note = self.books.defaults.get(&self.table.id).cloned().unwrap_or_default();
-        self.with_note(selection, EntryHandle::DEFAULT, shown, note)
+        self.with_note(selection, state.directs, shown, note)
     }
 
     /// The entry with its direct resources and what its controller keeps with it, if selected.
     fn with_note(
-        &mut self,
+        &self,
         selection: &EntrySelection,
-        handle: EntryHandle,
+        mut directs: Directs,
         shown: TableEntry,
         note: Note,
     ) -> Option<Entity> {
@@ -222,9 +223,8 @@ impl Tables<'_> {
         if !selection.selects_rest(action, note.controller_metadata, &note.metadata) {
             return None;
         }
-        let state = self.switch.state.tables.get_mut(self.bound.id.index())?;
-        let counter = self.bound.counter.and_then(|id| state.counter(handle, id).copied());
-        let meter = self.bound.meter.and_then(|id| state.meter(handle, id)?.config());
+        let counter = self.bound.counter.and_then(|id| counter_in(&mut directs, id).copied());
+        let meter = self.bound.meter.and_then(|id| meter_in(&mut directs, id)?.config());
         Some(Entity::Entry(TableEntry {
             controller_metadata: note.controller_metadata,
             metadata: note.metadata,
@@ -270,28 +270,31 @@ fn by_id<V>(
     ControlFlow::Continue(())
 }
 
-fn cells<T>(
-    written: &BTreeMap<u64, T>,
+fn cells<T: Clone>(
+    array: &Array<T>,
     size: u64,
     wanted: Cells,
     cursor: &mut Cursor,
-    mut visit: impl FnMut(u64, Option<&T>) -> ControlFlow<()>,
+    mut visit: impl FnMut(u64, Option<T>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     match wanted {
-        Cells::One(index) => once(cursor, || visit(index, written.get(&index))),
+        Cells::One(index) => once(cursor, || visit(index, array.get(index))),
         Cells::All => {
             for index in next(cursor)..size {
                 *cursor = Cursor::Number(index + 1);
-                visit(index, written.get(&index))?;
+                visit(index, array.get(index))?;
             }
             ControlFlow::Continue(())
         }
-        Cells::Written => {
-            for (index, value) in written.range(next(cursor)..) {
+        Cells::Written => loop {
+            let some = array.written_from(next(cursor));
+            if some.is_empty() {
+                return ControlFlow::Continue(());
+            }
+            for (index, value) in some {
                 *cursor = Cursor::Number(index.saturating_add(1));
-                visit(*index, Some(value))?;
+                visit(index, Some(value))?;
             }
-            ControlFlow::Continue(())
-        }
+        },
     }
 }

@@ -3,7 +3,7 @@
 use super::binding::{BoundAction, BoundTable};
 use crate::error::ControlError;
 use crate::externs::meter::MeterConfig;
-use crate::switch::Switch;
+use crate::switch::Core;
 use crate::table::{self, FieldMatch};
 use crate::value::Value;
 use entities::schema::{MatchField, MatchKind, MeterAlgorithm};
@@ -103,7 +103,7 @@ fn matching(field: &MatchField, found: &FieldMatch) -> Option<Option<Matching>> 
 
 /// The call of an action with arguments in the types of the program.
 pub(super) fn call(
-    switch: &Switch,
+    core: &Core,
     action: Option<&BoundAction>,
     call: &ActionCall,
 ) -> Result<table::ActionCall, EntityError> {
@@ -113,7 +113,7 @@ pub(super) fn call(
     let argument = |id| call.arguments.iter().find(|argument| argument.param == id);
     let arguments = action.params.iter().filter_map(|(id, _)| argument(*id));
     let arguments: Vec<Bits> = arguments.map(|argument| bits(&argument.value)).collect();
-    Ok(switch.action_call(action.of_program, &arguments)?)
+    Ok(core.action_call(action.of_program, &arguments)?)
 }
 
 /// The call as the control plane sees it; `None` if it is of no action that P4Info names.

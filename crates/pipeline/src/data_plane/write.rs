@@ -1,18 +1,24 @@
-//! Writing: each change is checked against what is there, applied to the switch at once, and
-//! leaves behind what undoes it.
+//! Writing: each change is checked against what is there, applied at once, and leaves behind what undoes it.
 
-use super::binding::{Binding, BoundTable};
+use super::binding::BoundTable;
 use super::values::{call, field_match, from_data, matches, meter_config};
-use super::{Note, Running};
+use super::{Books, Shared, Undo};
+use crate::array::Array;
 use crate::externs::ExternState;
+use crate::externs::meter::Meter;
 use crate::state::{CloneSession, Replica};
-use crate::table::{self, EntryAction, EntryHandle, FieldMatch, Stored, WeightedAction};
-use entities::schema::{ActionProfileId, Implementation, Schema, Table};
+use crate::sync::write;
+use crate::table::{
+    self, ActionCell, Ageing, CounterValue, Directs, EntryAction, EntryHandle, FieldMatch,
+    GroupCell, Note, Stored, WeightedAction, counter_in, meter_in,
+};
+use entities::schema::{ActionProfileId, Implementation, Table};
 use entities::{
     CounterCell, CounterData, DigestConfig, Entity, EntityError, EntryKey, Group, MatchKey, Member,
     MeterCell, MeterConfig, Nanos, Port, RegisterCell, TableAction, TableEntry, Update, UpdateKind,
     ValueSet, Watch,
 };
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The most cells that one write may set to something else than they started with.
@@ -20,9 +26,9 @@ const MOST_CELLS: u64 = 1 << 24;
 
 /// Applies changes to what runs.
 pub(super) struct Writer<'a> {
-    pub(super) schema: &'a Schema,
-    pub(super) binding: &'a Binding,
-    pub(super) running: &'a mut Running,
+    pub(super) shared: &'a Shared,
+    pub(super) books: &'a mut Books,
+    pub(super) inverses: &'a mut Vec<Undo>,
     pub(super) now: Nanos,
 }
 
@@ -53,12 +59,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn undo(&mut self, undo: impl FnOnce(&mut Running) + Send + 'static) {
-        self.running.inverses.push(Box::new(undo));
+    fn undo(&mut self, undo: impl FnOnce(&Shared, &mut Books) + Send + 'static) {
+        self.inverses.push(Box::new(undo));
     }
 
     fn time(&self) -> Duration {
-        Duration::from_nanos(self.now.0)
+        self.shared.time(self.now)
     }
 
     fn in_table(
@@ -66,7 +72,7 @@ impl<'a> Writer<'a> {
         id: entities::schema::TableId,
         apply: impl FnOnce(&mut Self, &Table, &BoundTable) -> Done,
     ) -> Done {
-        let (schema, binding) = (self.schema, self.binding);
+        let (schema, binding) = (&self.shared.schema, &self.shared.binding);
         let (Some(table), Some(bound)) = (schema.tables().get(id), binding.tables.get(&id)) else {
             return Err(EntityError::invalid(format!("P4Info has no table {id}")));
         };
@@ -85,7 +91,7 @@ impl<'a> Writer<'a> {
                 let key = key.clone();
                 writer.modify(table, bound, key, entry)
             }
-            (UpdateKind::Delete, EntryKey::Match(key)) => writer.delete(table, bound, key),
+            (UpdateKind::Delete, EntryKey::Match(key)) => writer.delete(bound, key),
         })
     }
 
@@ -97,28 +103,42 @@ impl<'a> Writer<'a> {
         entry: TableEntry,
     ) -> Done {
         let action = entry.action.as_ref().ok_or_else(|| EntityError::invalid("no action"))?;
-        let runs = self.entry_action(table, bound, action, 0)?;
-        if self.find(bound, &key)?.is_some() {
+        let action = self.entry_action(table, bound, action, 0)?;
+        let now = self.time();
+        let state = self.state(bound)?;
+        let known = self.find(bound, &key)?;
+        if known.is_some_and(|known| !state.is_gone(&known, now)) {
             return Err(EntityError::exists(
                 "an entry with these match fields and this priority exists already",
             ));
         }
-        let entries = self.state(bound)?.len() as u64;
-        if table.size.is_some_and(|size| entries >= size) {
+        let is_full = || table.size.is_some_and(|size| state.len() as u64 >= size);
+        if is_full() && state.ageing == Ageing::Delete {
+            state.expire(now);
+        }
+        if is_full() {
             return Err(EntityError::exhausted(format!(
-                "the table is full with {entries} entries"
+                "the table is full with {} entries",
+                state.len()
             )));
         }
-        let now = self.time();
         let added = table::TableEntry {
             matches: matches(bound, &key),
             priority: key.priority,
-            action: runs,
+            action,
             idle_timeout: timeout(entry.idle_timeout_ns),
         };
-        let handle = self.running.switch.add_entry(bound.id, added, now)?;
-        self.remember(table, bound, handle, None, key, Some(&entry));
-        self.set_direct(table, bound, handle, entry.counter, Some(entry.meter));
+        let direct = self.direct_of(table, bound, entry.counter, Some(entry.meter));
+        let stored = self.shared.core.add_entry_with(bound.id, &added, now, |state| {
+            state.note = note(&entry);
+            direct.set(&mut state.directs, now);
+        })?;
+        let position = bound.id.index();
+        self.undo(move |shared, _| {
+            if let Some(state) = shared.core.state.tables.get(position) {
+                state.unlink(&stored);
+            }
+        });
         Ok(())
     }
 
@@ -129,60 +149,76 @@ impl<'a> Writer<'a> {
         key: MatchKey,
         entry: TableEntry,
     ) -> Done {
-        let existing = self.find(bound, &key)?;
-        let stored = match existing {
-            Some(handle) => self.state(bound)?.get(handle).cloned(),
-            None => None,
-        };
-        if stored.as_ref().is_some_and(|stored| stored.is_const) && entry.action.is_some() {
+        let now = self.time();
+        let existing = self.present(bound, &key)?;
+        if existing.as_ref().is_some_and(|stored| stored.is_const) && entry.action.is_some() {
             return Err(EntityError::denied("the action of a constant entry cannot be set"));
         }
-        let note = self.running.books.note(table.id, &key);
-        let replaced = note.one_shot.as_ref().map_or(0, |one_shot| one_shot.size);
+        let replaced = existing.as_ref().and_then(|stored| stored.state().one_shot_size());
         let runs = match &entry.action {
-            Some(action) => Some(self.entry_action(table, bound, action, replaced)?),
+            Some(action) => {
+                let action = self.entry_action(table, bound, action, replaced.unwrap_or(0))?;
+                Some(self.shared.core.runs(bound.id, &action)?)
+            }
             None => None,
         };
-        let (Some(handle), Some(stored)) = (existing, stored) else { return Err(no_entry()) };
-        if let Some(runs) = runs {
-            let timeout = timeout(entry.idle_timeout_ns);
-            if let Some(current) = self.state_mut(bound)?.get_mut(handle) {
-                current.entry.action = runs;
-                current.entry.idle_timeout = timeout;
+        let Some(stored) = existing else { return Err(no_entry()) };
+        let direct = self.direct_of(table, bound, entry.counter, Some(entry.meter));
+        let mut before = None;
+        self.state(bound)?.change(&stored, |state| {
+            let old = (state.runs.clone(), state.idle_timeout, state.note.clone());
+            if let Some(runs) = runs {
+                state.runs = runs;
+                state.idle_timeout = timeout(entry.idle_timeout_ns);
+                state.note = note(&entry);
             }
-            self.remember(table, bound, handle, Some(stored), key, Some(&entry));
-        } else {
-            self.remember_stored(bound, handle, Some(stored));
-        }
-        self.set_direct(table, bound, handle, entry.counter, Some(entry.meter));
+            before = Some((old, direct.set(&mut state.directs, now)));
+        });
+        let position = bound.id.index();
+        self.undo(move |shared, _| {
+            let state = shared.core.state.tables.get(position);
+            let (Some(state), Some(((runs, idle_timeout, note), direct))) = (state, before) else {
+                return;
+            };
+            state.change(&stored, |state| {
+                (state.runs, state.idle_timeout, state.note) = (runs, idle_timeout, note);
+                direct.restore(&mut state.directs);
+            });
+        });
         Ok(())
     }
 
-    fn delete(&mut self, table: &Table, bound: &BoundTable, key: &MatchKey) -> Done {
-        let handle = self.find(bound, key)?.ok_or_else(no_entry)?;
-        let state = self.state_mut(bound)?;
-        if state.get(handle).is_some_and(|stored| stored.is_const) {
+    fn delete(&mut self, bound: &BoundTable, key: &MatchKey) -> Done {
+        let stored = self.present(bound, key)?.ok_or_else(no_entry)?;
+        if stored.is_const {
             return Err(EntityError::denied("the entry is constant"));
         }
-        let stored = state.put_back(handle, None);
-        self.remember(table, bound, handle, stored, key.clone(), None);
+        if !self.state(bound)?.unlink(&stored) {
+            return Err(no_entry());
+        }
+        let position = bound.id.index();
+        self.undo(move |shared, _| {
+            if let Some(state) = shared.core.state.tables.get(position) {
+                state.link(&stored);
+            }
+        });
         Ok(())
     }
 
     fn default_entry(&mut self, table: &Table, bound: &BoundTable, entry: TableEntry) -> Done {
         let runs = match &entry.action {
             Some(TableAction::Call(of)) => {
-                Some(call(&self.running.switch, bound.action(of.action), of)?)
+                Some(call(&self.shared.core, bound.action(of.action), of)?)
             }
             _ => None,
         };
         let returns = runs.is_none();
         self.remember_default(table, bound)?;
-        self.running.switch.set_default_action(bound.id, runs)?;
+        self.shared.core.set_default_action(bound.id, runs)?;
         if returns {
             // Nothing is left of what was written.
-            self.state_mut(bound)?.reset_default_direct();
-            self.running.books.defaults.remove(&table.id);
+            self.state(bound)?.reset_default_directs();
+            self.books.defaults.remove(&table.id);
             return Ok(());
         }
         let note = Note {
@@ -190,8 +226,10 @@ impl<'a> Writer<'a> {
             metadata: entry.metadata,
             one_shot: None,
         };
-        self.running.books.defaults.insert(table.id, note);
-        self.set_direct(table, bound, EntryHandle::DEFAULT, entry.counter, Some(entry.meter));
+        self.books.defaults.insert(table.id, note);
+        let direct = self.direct_of(table, bound, entry.counter, Some(entry.meter));
+        let now = self.time();
+        direct.set(&mut self.state(bound)?.default().directs, now);
         Ok(())
     }
 
@@ -204,69 +242,59 @@ impl<'a> Writer<'a> {
         meter: Option<Option<MeterConfig>>,
     ) -> Done {
         let handle = match key {
-            EntryKey::Default => {
-                self.remember_default(table, bound)?;
-                EntryHandle::DEFAULT
-            }
-            EntryKey::Match(key) => {
-                let handle = self.find(bound, key)?.ok_or_else(no_entry)?;
-                let stored = self.state(bound)?.get(handle).cloned();
-                self.remember_stored(bound, handle, stored);
-                handle
-            }
+            EntryKey::Default => EntryHandle::DEFAULT,
+            EntryKey::Match(key) => self.present(bound, key)?.ok_or_else(no_entry)?.handle,
         };
-        self.set_direct(table, bound, handle, counter, meter);
+        let direct = self.direct_of(table, bound, counter, meter);
+        let now = self.time();
+        let before = self.state(bound)?.with_directs(handle, |directs| direct.set(directs, now));
+        let position = bound.id.index();
+        self.undo(move |shared, _| {
+            if let (Some(state), Some(before)) = (shared.core.state.tables.get(position), before) {
+                state.with_directs(handle, |directs| before.restore(directs));
+            }
+        });
         Ok(())
     }
 
-    /// Sets direct resources; `None` leaves them. A meter that stays as it is goes on.
-    fn set_direct(
-        &mut self,
+    /// What is set of direct resources; `None` leaves them.
+    fn direct_of(
+        &self,
         table: &Table,
         bound: &BoundTable,
-        handle: EntryHandle,
         counter: Option<CounterData>,
         meter: Option<Option<MeterConfig>>,
-    ) {
-        let now = self.time();
-        let schema = self.schema;
-        let Ok(state) = self.state_mut(bound) else { return };
-        if let (Some(id), Some(data)) = (bound.counter, counter)
-            && let Some(current) = state.counter(handle, id)
-        {
-            *current = data;
-        }
-        if let (Some(id), Some(config)) = (bound.meter, meter)
-            && let Some(declared) = table.direct_meter.and_then(|id| schema.direct_meters().get(id))
-            && let Some(current) = state.meter(handle, id)
-        {
-            let config = meter_config(declared.algorithm, config);
-            if current.config() != config {
-                current.configure(config, now);
-            }
+    ) -> Direct {
+        let meters = self.shared.schema.direct_meters();
+        let declared = table.direct_meter.and_then(|id| meters.get(id));
+        Direct {
+            counter: bound.counter.zip(counter),
+            meter: declared.and_then(|declared| {
+                Some((bound.meter?, meter_config(declared.algorithm, meter?)))
+            }),
         }
     }
 
     /// What an entry runs, if all that it refers to is there. `replaced` is the size of the
     /// one-shot group that the entry had before.
     fn entry_action(
-        &mut self,
+        &self,
         table: &Table,
         bound: &BoundTable,
         action: &TableAction,
         replaced: u64,
     ) -> Result<EntryAction, EntityError> {
         let profile = match table.implementation {
-            Some(Implementation::ActionProfile(id)) => self.schema.action_profiles().get(id),
+            Some(Implementation::ActionProfile(id)) => self.shared.schema.action_profiles().get(id),
             _ => None,
         };
-        let switch = &self.running.switch;
+        let core = &self.shared.core;
         match (action, profile) {
             (TableAction::Call(of), _) => {
-                Ok(EntryAction::Action(call(switch, bound.action(of.action), of)?))
+                Ok(EntryAction::Action(call(core, bound.action(of.action), of)?))
             }
             (TableAction::Member(id), Some(profile)) => {
-                if !switch.profile(self.instance(profile.id)?)?.members.contains_key(&id.0) {
+                if core.profile(self.instance(profile.id)?)?.member(id.0).is_none() {
                     return Err(EntityError::not_found(format!(
                         "action profile '{}' has no member {}",
                         profile.name, id.0
@@ -275,7 +303,7 @@ impl<'a> Writer<'a> {
                 Ok(EntryAction::Member(id.0))
             }
             (TableAction::Group(id), Some(profile)) => {
-                if !switch.profile(self.instance(profile.id)?)?.groups.contains_key(&id.0) {
+                if core.profile(self.instance(profile.id)?)?.group(id.0).is_none() {
                     return Err(EntityError::not_found(format!(
                         "action selector '{}' has no group {}",
                         profile.name, id.0
@@ -285,12 +313,12 @@ impl<'a> Writer<'a> {
             }
             (TableAction::OneShot(one_shot), Some(profile)) => {
                 let instance = self.instance(profile.id)?;
-                let usage = self.running.usage(profile.id, instance);
+                let usage = self.shared.usage(self.books, profile.id, instance);
                 usage.admits_one_shot(profile, one_shot.size, replaced)?;
                 let members = one_shot.members.iter().map(|member| {
                     let action = bound.action(member.action.action);
                     Ok(WeightedAction {
-                        action: call(switch, action, &member.action)?,
+                        action: call(core, action, &member.action)?,
                         weight: member.weight.max(1),
                         watch_port: watched(&member.watch),
                     })
@@ -301,80 +329,42 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn find(&self, bound: &BoundTable, key: &MatchKey) -> Result<Option<EntryHandle>, EntityError> {
-        Ok(self.running.switch.find_entry(bound.id, &matches(bound, key), key.priority)?)
+    fn find(&self, bound: &BoundTable, key: &MatchKey) -> Result<Option<Arc<Stored>>, EntityError> {
+        let state = self.state(bound)?;
+        let matches = state.check_matches(&matches(bound, key), key.priority)?;
+        Ok(state.find(&matches, key.priority))
     }
 
-    fn state(&self, bound: &BoundTable) -> Result<&table::TableState, EntityError> {
-        let state = self.running.switch.state.tables.get(bound.id.index());
-        state.ok_or_else(|| EntityError::invalid("the program has no such table"))
-    }
-
-    fn state_mut(&mut self, bound: &BoundTable) -> Result<&mut table::TableState, EntityError> {
-        let state = self.running.switch.state.tables.get_mut(bound.id.index());
-        state.ok_or_else(|| EntityError::invalid("the program has no such table"))
-    }
-
-    /// Writes down what an entry leaves that is not in the switch, and what undoes the change.
-    fn remember(
-        &mut self,
-        table: &Table,
+    /// As [`Self::find`], without an entry that has timed out.
+    fn present(
+        &self,
         bound: &BoundTable,
-        handle: EntryHandle,
-        stored: Option<Stored>,
-        key: MatchKey,
-        entry: Option<&TableEntry>,
-    ) {
-        self.remember_stored(bound, handle, stored);
-        let note = entry.map(|entry| Note {
-            controller_metadata: entry.controller_metadata,
-            metadata: entry.metadata.clone(),
-            one_shot: match &entry.action {
-                Some(TableAction::OneShot(one_shot)) => Some(one_shot.clone()),
-                _ => None,
-            },
-        });
-        let profile = match table.implementation {
-            Some(Implementation::ActionProfile(id)) => Some(id),
-            _ => None,
-        };
-        let id = table.id;
-        let previous = self.running.books.take_note(id, profile, &key);
-        if let Some(note) = note {
-            self.running.books.put_note(id, profile, key.clone(), note);
-        }
-        self.undo(move |running| {
-            running.books.take_note(id, profile, &key);
-            if let Some(note) = previous {
-                running.books.put_note(id, profile, key, note);
-            }
-        });
+        key: &MatchKey,
+    ) -> Result<Option<Arc<Stored>>, EntityError> {
+        let (state, now) = (self.state(bound)?, self.time());
+        Ok(self.find(bound, key)?.filter(|stored| !state.is_gone(stored, now)))
     }
 
-    fn remember_stored(&mut self, bound: &BoundTable, handle: EntryHandle, stored: Option<Stored>) {
-        let position = bound.id.index();
-        self.undo(move |running| {
-            if let Some(state) = running.switch.state.tables.get_mut(position) {
-                state.put_back(handle, stored);
-            }
-        });
+    fn state(&self, bound: &BoundTable) -> Result<&'a table::TableState, EntityError> {
+        let state = self.shared.core.state.tables.get(bound.id.index());
+        state.ok_or_else(|| EntityError::invalid("the program has no such table"))
     }
 
     fn remember_default(&mut self, table: &Table, bound: &BoundTable) -> Done {
         let (id, position) = (table.id, bound.id.index());
-        let state = self.state(bound)?.default_state();
-        let note = self.running.books.defaults.get(&id).cloned();
-        self.undo(move |running| {
-            if let Some(table) = running.switch.state.tables.get_mut(position) {
-                table.set_default_state(state);
+        let state = self.state(bound)?.default().clone();
+        let note = self.books.defaults.get(&id).cloned();
+        self.undo(move |shared, books| {
+            if let Some(table) = shared.core.state.tables.get(position) {
+                *table.default() = state;
             }
-            replace(&mut running.books.defaults, id, note);
+            replace(&mut books.defaults, id, note);
         });
         Ok(())
     }
 
     fn instance(&self, profile: ActionProfileId) -> Result<ir::ExternId, EntityError> {
-        let instance = self.binding.profiles.get(&profile).copied();
+        let instance = self.shared.binding.profiles.get(&profile).copied();
         instance.ok_or_else(|| EntityError::invalid("the program has no such action profile"))
     }
 
@@ -382,7 +372,9 @@ impl<'a> Writer<'a> {
         let (profile, id) = (self.profile(member.profile)?, member.id.0);
         let instance = self.instance(profile.id)?;
         let place = || format!("member {id} of action profile '{}'", profile.name);
-        let is_there = self.running.switch.profile(instance)?.members.contains_key(&id);
+        let of_program = self.shared.core.profile(instance)?;
+        let known = of_program.member(id);
+        let is_there = known.is_some();
         match (kind, is_there) {
             (UpdateKind::Modify | UpdateKind::Delete, false) => {
                 return Err(EntityError::not_found(format!("{} does not exist", place())));
@@ -391,18 +383,16 @@ impl<'a> Writer<'a> {
                 return Err(EntityError::exists(format!("{} exists already", place())));
             }
             (UpdateKind::Insert, false) => {
-                let usage = self.running.usage(profile.id, instance);
+                let usage = self.shared.usage(self.books, profile.id, instance);
                 usage.admits_member(profile).map_err(|error| error.within(place()))?;
             }
             (UpdateKind::Delete, true) => {
-                let groups = &self.running.switch.profile(instance)?.groups;
-                let mut members = groups.values().flat_map(|group| &group.members);
-                if members.any(|member| member.member == id) {
+                if of_program.is_grouped(id) {
                     return Err(EntityError::in_use(format!("{} is part of groups", place())));
                 }
                 let used = EntryAction::Member(id);
-                self.running
-                    .switch
+                self.shared
+                    .core
                     .check_unused(instance, &used, "member")
                     .map_err(|_| EntityError::in_use(format!("{} is used by entries", place())))?;
             }
@@ -410,18 +400,37 @@ impl<'a> Writer<'a> {
         }
         let action = match &member.action {
             Some(of) if kind != UpdateKind::Delete => {
-                let bound = self.binding.action_of_profile(self.schema, profile.id, of.action);
-                Some(call(&self.running.switch, bound, of).map_err(|error| error.within(place()))?)
+                let (schema, binding) = (&self.shared.schema, &self.shared.binding);
+                let bound = binding.action_of_profile(schema, profile.id, of.action);
+                Some(call(&self.shared.core, bound, of).map_err(|error| error.within(place()))?)
             }
             _ => None,
         };
-        let members = &mut self.running.switch.profile_mut(instance)?.members;
-        let previous = replace(members, id, action);
-        self.undo(move |running| {
-            if let Ok(profile) = running.switch.profile_mut(instance) {
-                replace(&mut profile.members, id, previous);
+        match (known, action) {
+            (Some(cell), Some(call)) => {
+                let previous = cell.replace(Arc::new(call));
+                self.undo(move |_, _| {
+                    cell.replace(previous);
+                });
             }
-        });
+            (None, Some(call)) => {
+                of_program.members().insert(id, ActionCell::new(call));
+                self.undo(move |shared, _| {
+                    if let Ok(profile) = shared.core.profile(instance) {
+                        profile.members().remove(&id);
+                    }
+                });
+            }
+            (Some(cell), None) => {
+                of_program.members().remove(&id);
+                self.undo(move |shared, _| {
+                    if let Ok(profile) = shared.core.profile(instance) {
+                        profile.members().insert(id, cell);
+                    }
+                });
+            }
+            (None, None) => {}
+        }
         Ok(())
     }
 
@@ -429,8 +438,9 @@ impl<'a> Writer<'a> {
         let (profile, id) = (self.profile(group.profile)?, group.id);
         let instance = self.instance(profile.id)?;
         let place = || format!("group {} of action selector '{}'", id.0, profile.name);
-        let usage = self.running.usage(profile.id, instance);
-        let book = self.running.books.profiles.entry(profile.id).or_default();
+        let usage = self.shared.usage(self.books, profile.id, instance);
+        let of_program = self.shared.core.profile(instance)?;
+        let book = self.books.profiles.entry(profile.id).or_default();
         let existing = book.groups.get(&id);
         match (kind, existing) {
             (UpdateKind::Modify | UpdateKind::Delete, None) => {
@@ -453,14 +463,14 @@ impl<'a> Writer<'a> {
         let replaced = existing.map_or(0, |existing| existing.size);
         let (value, runs) = if kind == UpdateKind::Delete {
             let used = EntryAction::Group(id.0);
-            self.running
-                .switch
+            self.shared
+                .core
                 .check_unused(instance, &used, "group")
                 .map_err(|_| EntityError::in_use(format!("{} is used by entries", place())))?;
             (None, None)
         } else {
-            let members = &self.running.switch.profile(instance)?.members;
-            let unknown = group.members.iter().find(|one| !members.contains_key(&one.member.0));
+            let mut members = group.members.iter();
+            let unknown = members.find(|one| of_program.member(one.member.0).is_none());
             if let Some(member) = unknown {
                 return Err(EntityError::not_found(format!(
                     "{}: there is no member {}",
@@ -477,17 +487,34 @@ impl<'a> Writer<'a> {
             let mut members: Vec<_> = members.collect();
             members.sort_by_key(|member| member.member);
             // What the size counts was checked against P4Info above.
-            (Some(group), Some(table::Group { members, max_size: 0 }))
+            let choice = of_program.choice(table::Group { members, max_size: 0 })?;
+            (Some(group), Some(choice))
         };
-        let groups = &mut self.running.switch.profile_mut(instance)?.groups;
-        let ran = replace(groups, id.0, runs);
-        let previous = self.running.books.put_group(profile.id, id, value);
-        let profile = profile.id;
-        self.undo(move |running| {
-            if let Ok(profile) = running.switch.profile_mut(instance) {
-                replace(&mut profile.groups, id.0, ran);
+        let known = of_program.group(id.0);
+        let (restored, ran) = match (known, runs) {
+            (Some(cell), Some(choice)) => {
+                let ran = cell.replace(Arc::new(choice));
+                (Some(cell), Some(ran))
             }
-            running.books.put_group(profile, id, previous);
+            (None, Some(choice)) => {
+                of_program.groups().insert(id.0, GroupCell::new(choice));
+                (None, None)
+            }
+            (known, None) => {
+                of_program.groups().remove(&id.0);
+                (known, None)
+            }
+        };
+        let previous = self.books.put_group(profile.id, id, value);
+        let profile = profile.id;
+        self.undo(move |shared, books| {
+            if let (Some(cell), Some(ran)) = (&restored, ran) {
+                cell.replace(ran);
+            }
+            if let Ok(of_program) = shared.core.profile(instance) {
+                replace(&mut of_program.groups(), id.0, restored);
+            }
+            books.put_group(profile, id, previous);
         });
         Ok(())
     }
@@ -496,24 +523,23 @@ impl<'a> Writer<'a> {
         &self,
         id: ActionProfileId,
     ) -> Result<&'a entities::schema::ActionProfile, EntityError> {
-        let profile = self.schema.action_profiles().get(id);
+        let profile = self.shared.schema.action_profiles().get(id);
         profile.ok_or_else(|| EntityError::invalid(format!("P4Info has no action profile {id}")))
     }
 
+    fn array(&self, id: Option<ir::ExternId>) -> Option<&'a ExternState> {
+        self.shared.core.state.externs.get(id?.index())
+    }
+
     fn counter(&mut self, cell: &CounterCell) -> Done {
-        let id = self.binding.counters.get(&cell.id).copied();
-        let state = id.and_then(|id| self.running.switch.state.externs.get_mut(id.index()));
-        let Some(ExternState::Counter(counters)) = state else { return Err(no_array()) };
-        let inverse = set_cells(
-            &mut counters.values,
-            counters.size,
-            cell.index,
-            (cell.data != CounterData::default()).then_some(cell.data),
-        )?;
-        self.undo(move |running| {
-            let state = id.and_then(|id| running.switch.state.externs.get_mut(id.index()));
+        let id = self.shared.binding.counters.get(&cell.id).copied();
+        let Some(ExternState::Counter(counters)) = self.array(id) else { return Err(no_array()) };
+        let value = (cell.data != CounterData::default()).then_some(cell.data);
+        let inverse = set_cells(&counters.cells, counters.size, cell.index, value)?;
+        self.undo(move |shared, _| {
+            let state = id.and_then(|id| shared.core.state.externs.get(id.index()));
             if let Some(ExternState::Counter(counters)) = state {
-                inverse(&mut counters.values);
+                inverse(&counters.cells);
             }
         });
         Ok(())
@@ -521,30 +547,28 @@ impl<'a> Writer<'a> {
 
     fn meter(&mut self, cell: &MeterCell) -> Done {
         let now = self.time();
-        let declared = self.schema.meters().get(cell.id).ok_or_else(no_array)?;
-        let id = self.binding.meters.get(&cell.id).copied();
-        let state = id.and_then(|id| self.running.switch.state.externs.get_mut(id.index()));
-        let Some(ExternState::Meter(meters)) = state else { return Err(no_array()) };
+        let declared = self.shared.schema.meters().get(cell.id).ok_or_else(no_array)?;
+        let id = self.shared.binding.meters.get(&cell.id).copied();
+        let Some(ExternState::Meter(meters)) = self.array(id) else { return Err(no_array()) };
         let meter = meter_config(declared.algorithm, cell.config).map(|config| {
-            let mut meter = crate::externs::meter::Meter::default();
+            let mut meter = Meter::default();
             meter.configure(Some(config), now);
             meter
         });
-        let inverse = set_cells(&mut meters.meters, meters.size, cell.index, meter)?;
-        self.undo(move |running| {
-            let state = id.and_then(|id| running.switch.state.externs.get_mut(id.index()));
+        let inverse = set_cells(&meters.cells, meters.size, cell.index, meter)?;
+        self.undo(move |shared, _| {
+            let state = id.and_then(|id| shared.core.state.externs.get(id.index()));
             if let Some(ExternState::Meter(meters)) = state {
-                inverse(&mut meters.meters);
+                inverse(&meters.cells);
             }
         });
         Ok(())
     }
 
     fn register(&mut self, cell: &RegisterCell) -> Done {
-        let declared = self.schema.registers().get(cell.id).ok_or_else(no_array)?;
-        let id = self.binding.registers.get(&cell.id).copied();
-        let state = id.and_then(|id| self.running.switch.state.externs.get_mut(id.index()));
-        let Some(ExternState::Register(registers)) = state else { return Err(no_array()) };
+        let declared = self.shared.schema.registers().get(cell.id).ok_or_else(no_array)?;
+        let id = self.shared.binding.registers.get(&cell.id).copied();
+        let Some(ExternState::Register(registers)) = self.array(id) else { return Err(no_array()) };
         let value = from_data(&registers.initial, &declared.data, &cell.data).ok_or_else(|| {
             EntityError::unimplemented(format!(
                 "register '{}': cells of {} cannot be written here",
@@ -552,11 +576,11 @@ impl<'a> Writer<'a> {
             ))
         })?;
         let value = (value != registers.initial).then_some(value);
-        let inverse = set_cells(&mut registers.values, registers.size, cell.index, value)?;
-        self.undo(move |running| {
-            let state = id.and_then(|id| running.switch.state.externs.get_mut(id.index()));
+        let inverse = set_cells(&registers.cells, registers.size, cell.index, value)?;
+        self.undo(move |shared, _| {
+            let state = id.and_then(|id| shared.core.state.externs.get(id.index()));
             if let Some(ExternState::Register(registers)) = state {
-                inverse(&mut registers.values);
+                inverse(&registers.cells);
             }
         });
         Ok(())
@@ -565,16 +589,16 @@ impl<'a> Writer<'a> {
     fn multicast_group(&mut self, kind: UpdateKind, group: entities::MulticastGroup) -> Done {
         let id = group.id;
         let place = |error: EntityError| error.within(format_args!("multicast group {}", id.0));
-        let is_there = self.running.books.multicast_groups.contains_key(&id);
+        let is_there = self.books.multicast_groups.contains_key(&id);
         check_presence(kind, is_there).map_err(place)?;
         let runs = replicas(&group.replicas).map_err(place)?;
         let group = (kind != UpdateKind::Delete).then_some(group);
-        let ran = self.running.switch.multicast_group(id.0).to_vec();
-        self.running.switch.set_multicast_group(id.0, runs);
-        let previous = replace(&mut self.running.books.multicast_groups, id, group);
-        self.undo(move |running| {
-            running.switch.set_multicast_group(id.0, ran);
-            replace(&mut running.books.multicast_groups, id, previous);
+        let ran = self.shared.core.multicast_group(id.0);
+        self.shared.core.set_multicast_group(id.0, runs);
+        let previous = replace(&mut self.books.multicast_groups, id, group);
+        self.undo(move |shared, books| {
+            shared.core.set_multicast_group(id.0, ran);
+            replace(&mut books.multicast_groups, id, previous);
         });
         Ok(())
     }
@@ -582,7 +606,7 @@ impl<'a> Writer<'a> {
     fn clone_session(&mut self, kind: UpdateKind, session: entities::CloneSession) -> Done {
         let id = session.id;
         let place = |error: EntityError| error.within(format_args!("clone session {}", id.0));
-        let is_there = self.running.books.clone_sessions.contains_key(&id);
+        let is_there = self.books.clone_sessions.contains_key(&id);
         check_presence(kind, is_there).map_err(place)?;
         let session = (kind != UpdateKind::Delete).then_some(session);
         let runs = match &session {
@@ -595,19 +619,19 @@ impl<'a> Writer<'a> {
             }),
             None => None,
         };
-        let ran = self.running.switch.clone_session(id.0).cloned();
-        self.running.switch.set_clone_session(id.0, runs);
-        let previous = replace(&mut self.running.books.clone_sessions, id, session);
-        self.undo(move |running| {
-            running.switch.set_clone_session(id.0, ran);
-            replace(&mut running.books.clone_sessions, id, previous);
+        let ran = self.shared.core.clone_session(id.0);
+        self.shared.core.set_clone_session(id.0, runs);
+        let previous = replace(&mut self.books.clone_sessions, id, session);
+        self.undo(move |shared, books| {
+            shared.core.set_clone_session(id.0, ran);
+            replace(&mut books.clone_sessions, id, previous);
         });
         Ok(())
     }
 
     fn value_set(&mut self, set: ValueSet) -> Done {
-        let declared = self.schema.value_sets().get(set.id);
-        let bound = self.binding.value_sets.get(&set.id).copied();
+        let declared = self.shared.schema.value_sets().get(set.id);
+        let bound = self.shared.binding.value_sets.get(&set.id).copied();
         let (Some(declared), Some(bound)) = (declared, bound) else {
             return Err(EntityError::invalid("the program has no such value set"));
         };
@@ -619,15 +643,15 @@ impl<'a> Writer<'a> {
             fields.collect::<Vec<_>>()
         });
         let members: Vec<_> = members.collect();
-        let ran = self.running.switch.value_set(bound)?.to_vec();
-        self.running.switch.set_value_set(bound, &members)?;
+        let ran = self.shared.core.value_set(bound)?;
+        self.shared.core.set_value_set(bound, &members)?;
         let id = set.id;
-        let previous = self.running.books.value_sets.insert(id, set);
-        self.undo(move |running| {
-            if let Some(members) = running.switch.state.value_sets.get_mut(bound.index()) {
-                *members = ran;
+        let previous = self.books.value_sets.insert(id, set);
+        self.undo(move |shared, books| {
+            if let Some(members) = shared.core.state.value_sets.get(bound.index()) {
+                *write(members) = Arc::new(ran);
             }
-            replace(&mut running.books.value_sets, id, previous);
+            replace(&mut books.value_sets, id, previous);
         });
         Ok(())
     }
@@ -638,8 +662,9 @@ impl<'a> Writer<'a> {
         id: entities::schema::DigestId,
         config: Option<DigestConfig>,
     ) -> Done {
-        let name = self.schema.digests().get(id).map_or("", |digest| &digest.name);
-        match (kind, self.running.books.digests.contains_key(&id)) {
+        let name = self.shared.schema.digests().get(id).map_or("", |digest| &digest.name);
+        let mut digests = self.shared.digests.lock();
+        match (kind, digests.configs.contains_key(&id)) {
             (UpdateKind::Insert, true) => {
                 return Err(EntityError::exists(format!("digest '{name}' is enabled already")));
             }
@@ -649,21 +674,82 @@ impl<'a> Writer<'a> {
             _ => {}
         }
         let value = (kind != UpdateKind::Delete).then_some(config);
-        let previous = replace(&mut self.running.books.digests, id, value);
-        self.undo(move |running| {
-            replace(&mut running.books.digests, id, previous);
+        let previous = replace(&mut digests.configs, id, value);
+        drop(digests);
+        self.undo(move |shared, _| {
+            replace(&mut shared.digests.lock().configs, id, previous);
         });
         Ok(())
     }
 }
 
+/// Counter and meter of an entry as they are to be.
+struct Direct {
+    counter: Option<(ir::ExternId, CounterValue)>,
+    meter: Option<(ir::ExternId, Option<crate::MeterConfig>)>,
+}
+
+/// Counter and meter of an entry as they were.
+struct DirectBefore {
+    counter: Option<(ir::ExternId, CounterValue)>,
+    meter: Option<(ir::ExternId, Meter)>,
+}
+
+impl Direct {
+    /// Sets them; a meter that stays as it is goes on.
+    fn set(&self, directs: &mut Directs, now: Duration) -> DirectBefore {
+        let mut before = DirectBefore { counter: None, meter: None };
+        if let Some((id, data)) = self.counter
+            && let Some(current) = counter_in(directs, id)
+        {
+            before.counter = Some((id, std::mem::replace(current, data)));
+        }
+        if let Some((id, config)) = self.meter
+            && let Some(current) = meter_in(directs, id)
+            && current.config() != config
+        {
+            before.meter = Some((id, *current));
+            current.configure(config, now);
+        }
+        before
+    }
+}
+
+impl DirectBefore {
+    fn restore(self, directs: &mut Directs) {
+        if let Some((id, data)) = self.counter
+            && let Some(current) = counter_in(directs, id)
+        {
+            *current = data;
+        }
+        if let Some((id, meter)) = self.meter
+            && let Some(current) = meter_in(directs, id)
+        {
+            *current = meter;
+        }
+    }
+}
+
+/// What is kept with an entry that packets do not need.
+fn note(entry: &TableEntry) -> Option<Box<Note>> {
+    let note = Note {
+        controller_metadata: entry.controller_metadata,
+        metadata: entry.metadata.clone(),
+        one_shot: match &entry.action {
+            Some(TableAction::OneShot(one_shot)) => Some(one_shot.clone()),
+            _ => None,
+        },
+    };
+    (note != Note::default()).then(|| Box::new(note))
+}
+
 /// Sets a cell or all of them, `None` to what they started with; returns what undoes it.
 fn set_cells<T: Clone + Send + 'static>(
-    values: &mut std::collections::BTreeMap<u64, T>,
+    cells: &Array<T>,
     size: u64,
     index: Option<u64>,
     value: Option<T>,
-) -> Result<impl FnOnce(&mut std::collections::BTreeMap<u64, T>) + Send + 'static, EntityError> {
+) -> Result<impl FnOnce(&Array<T>) + Send + use<T>, EntityError> {
     let mut whole = None;
     let mut one = None;
     match index {
@@ -672,25 +758,25 @@ fn set_cells<T: Clone + Send + 'static>(
                 "the index {index} is not below the size {size}"
             )));
         }
-        Some(index) => one = Some((index, replace(values, index, value))),
+        Some(index) => one = Some((index, cells.set(index, value))),
         None if value.is_some() && size > MOST_CELLS => {
             return Err(EntityError::exhausted(format!(
                 "the array has {size} cells, more than the {MOST_CELLS} that one write sets"
             )));
         }
         None => {
-            let cells = value
+            let all = value
                 .into_iter()
                 .flat_map(|value| (0..size).map(move |index| (index, value.clone())));
-            whole = Some(std::mem::replace(values, cells.collect()));
+            whole = Some(cells.replace(all));
         }
     }
-    Ok(move |values: &mut std::collections::BTreeMap<u64, T>| {
+    Ok(move |cells: &Array<T>| {
         if let Some(whole) = whole {
-            *values = whole;
+            cells.swap(whole);
         }
         if let Some((index, value)) = one {
-            replace(values, index, value);
+            cells.set(index, value);
         }
     })
 }

@@ -87,7 +87,7 @@ impl Machine<'_> {
             Of::Random => {
                 // The low 64 bits, as `modify_field_rng_uniform` takes them.
                 let (low, high) = (self.input_low_bits(call, 1)?, self.input_low_bits(call, 2)?);
-                let number = self.state.random_number(low, high);
+                let number = self.random_number(low, high);
                 self.output(call, 0, Value::Bits(Bits::unsigned(64, u128::from(number))))?;
                 Ok(None)
             }

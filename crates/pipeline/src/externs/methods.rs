@@ -6,12 +6,13 @@ use super::meter::Color;
 use super::{Call, ChecksumState, ExternState};
 use crate::dialect::Dialect;
 use crate::error::RunError;
-use crate::machine::{Machine, Stop, damaged};
+use crate::machine::{Lookup, Machine, Stop, damaged};
 use crate::state::Digest;
-use crate::table::EntryHandle;
+use crate::table::{Directs, Stored, TableState, counter_in, meter_in};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{Argument, ExternId, ExternMethod, ExternType, Table};
+use std::sync::Arc;
 
 /// Whether a method of an extern type can be run.
 pub(super) fn known(extern_type: &ExternType, method: &ExternMethod) -> bool {
@@ -42,7 +43,7 @@ pub(super) fn known(extern_type: &ExternType, method: &ExternMethod) -> bool {
     )
 }
 
-impl Machine<'_> {
+impl<'p> Machine<'p> {
     pub(super) fn call_method(
         &mut self,
         call: &Call<'_>,
@@ -124,7 +125,7 @@ impl Machine<'_> {
                 };
                 let value = self.input(call, 0)?;
                 let digest = Digest { instance: Some(id), receiver: None, type_id, value };
-                self.state.digests.push(digest);
+                self.scratch.digests.push(digest);
                 Ok(None)
             }
             _ => Err(RunError::UnknownExtern {
@@ -142,7 +143,7 @@ impl Machine<'_> {
             return Err(damaged("counter"));
         };
         if index < counters.size {
-            counters.values.entry(index).or_default().count(bytes);
+            counters.cells.update(index, |cell| cell.get_or_insert_default().count(bytes));
         }
         Ok(())
     }
@@ -161,23 +162,26 @@ impl Machine<'_> {
             return Ok(());
         }
         let bytes = self.counted_bytes(call, 0)?;
-        if let Some((table, handle)) = self.entry_of(id)
-            && let Some(state) = self.state.tables.get_mut(table)
-            && let Some(counter) = state.counter(handle, id)
-        {
-            counter.count(bytes);
+        if let Some(place) = self.entry_of(id) {
+            place.with_directs(|directs| {
+                if let Some(counter) = counter_in(directs, id) {
+                    counter.count(bytes);
+                }
+            });
         }
         Ok(())
     }
 
     /// The entry whose action runs now, of the table that a direct extern belongs to. In BMv2, the
     /// default entry has no counters and meters.
-    fn entry_of(&self, id: ExternId) -> Option<(usize, EntryHandle)> {
+    fn entry_of(&self, id: ExternId) -> Option<Owner<'p>> {
         let table = self.layout.program.externs.get(id.index())?.table?;
-        let lookup = self.lookups.iter().rev().find(|lookup| lookup.table == table)?;
-        let of_default = !self.layout.dialect.is_bmv2();
-        let entry = lookup.entry.or(of_default.then_some(EntryHandle::DEFAULT))?;
-        Some((table.index(), entry))
+        let lookup = self.lookups().iter().rev().find(|lookup| lookup.table == table)?;
+        match &lookup.entry {
+            Some(entry) => Some(Owner::Entry(Arc::clone(entry))),
+            None if self.layout.dialect.is_bmv2() => None,
+            None => self.state.tables.get(table.index()).map(Owner::Default),
+        }
     }
 
     fn register(&mut self, id: ExternId, index: u64) -> Result<Option<Value>, Stop> {
@@ -187,7 +191,8 @@ impl Machine<'_> {
         if index >= registers.size {
             return Ok(None);
         }
-        Ok(Some(registers.values.get(&index).unwrap_or(&registers.initial).clone()))
+        let value = registers.cells.get(index);
+        Ok(Some(value.unwrap_or_else(|| registers.initial.clone())))
     }
 
     fn write_register(&mut self, call: &Call<'_>, id: ExternId) -> Result<(), Stop> {
@@ -197,7 +202,7 @@ impl Machine<'_> {
             return Err(damaged("register"));
         };
         if index < registers.size {
-            registers.values.insert(index, value);
+            registers.cells.set(index, Some(value));
         }
         Ok(())
     }
@@ -217,8 +222,8 @@ impl Machine<'_> {
             return Ok(None);
         }
         let size = if meters.counts_packets { 1 } else { length };
-        let meter = meters.meters.get_mut(&index);
-        Ok(Some(meter.map_or(before, |meter| meter.execute(size, before, now))))
+        let color = meters.cells.update_written(index, |meter| meter.execute(size, before, now));
+        Ok(Some(color.unwrap_or(before)))
     }
 
     /// Runs the direct meters of the entry that was hit, as BMv2 does before the action
@@ -252,25 +257,25 @@ impl Machine<'_> {
         let ExternState::DirectMeter { counts_packets } = *self.extern_state(id)? else {
             return Err(damaged("direct meter"));
         };
-        let Some((table, handle)) = self.entry_of(id) else { return Ok(None) };
+        let Some(owner) = self.entry_of(id) else { return Ok(None) };
         let size = if counts_packets { 1 } else { length };
-        let state = self.state.tables.get_mut(table);
-        let Some(meter) = state.and_then(|table| table.meter(handle, id)) else { return Ok(None) };
+        let execute = || {
+            owner.with_directs(|directs| {
+                meter_in(directs, id).map(|meter| meter.execute(size, before, now))
+            })
+        };
         if !self.layout.dialect.is_bmv2() {
-            return Ok(Some(meter.execute(size, before, now)));
+            return Ok(execute());
         }
-        let known = self
-            .lookups
-            .iter()
-            .rev()
-            .find(|lookup| lookup.entry == Some(handle))
-            .and_then(|lookup| lookup.colors.iter().find(|(meter, _)| *meter == id));
+        let of_entry = |lookup: &Lookup| lookup.entry.as_ref().is_some_and(|entry| owner.is(entry));
+        let position = self.lookups().iter().rposition(of_entry);
+        let lookup = position.and_then(|position| self.lookups().get(position));
+        let known = lookup.and_then(|lookup| lookup.colors.iter().find(|(meter, _)| *meter == id));
         if let Some((_, color)) = known {
             return Ok(Some(*color));
         }
-        let color = meter.execute(size, before, now);
-        let lookup = self.lookups.iter_mut().rev().find(|lookup| lookup.entry == Some(handle));
-        if let Some(lookup) = lookup {
+        let Some(color) = execute() else { return Ok(None) };
+        if let Some(lookup) = position.and_then(|position| self.scratch.lookups.get_mut(position)) {
             lookup.colors.push((id, color));
         }
         Ok(Some(color))
@@ -334,7 +339,7 @@ impl Machine<'_> {
             return self.checksum_of_psa_switch(call, id, method, &algorithm);
         }
         let start = ChecksumState::Data { bytes: Vec::new(), used: 8 };
-        let state = self.state.checksums.remove(&id).unwrap_or_else(|| start.clone());
+        let state = self.scratch.checksums.remove(&id).unwrap_or_else(|| start.clone());
         let ChecksumState::Data { mut bytes, mut used } = state else {
             return Err(damaged("checksum"));
         };
@@ -351,7 +356,7 @@ impl Machine<'_> {
                 result = Some(Value::Bits(Bits::unsigned(64, u128::from(hash))));
             }
         }
-        self.state.checksums.insert(id, ChecksumState::Data { bytes, used });
+        self.scratch.checksums.insert(id, ChecksumState::Data { bytes, used });
         Ok(result)
     }
 
@@ -365,13 +370,13 @@ impl Machine<'_> {
     ) -> Result<Option<Value>, Stop> {
         match method {
             ExternMethod::Clear => {
-                self.state.checksums.remove(&id);
+                self.scratch.checksums.remove(&id);
             }
             ExternMethod::Update => {
                 let data = self.input_data_to_the_right(call, 0)?;
                 let first = data.iter().position(|byte| *byte != 0).unwrap_or(data.len());
                 let bytes = data.get(first..).unwrap_or_default().to_vec();
-                self.state.checksums.insert(id, ChecksumState::Data { bytes, used: 8 });
+                self.scratch.checksums.insert(id, ChecksumState::Data { bytes, used: 8 });
             }
             _ => {
                 let has_it = matches!(
@@ -382,7 +387,7 @@ impl Machine<'_> {
                         | Algorithm::Crc32Custom
                         | Algorithm::Identity
                 );
-                let hash = match self.state.checksums.get(&id) {
+                let hash = match self.scratch.checksums.get(&id) {
                     Some(ChecksumState::Data { bytes, .. }) if has_it => {
                         let bytes = bytes.clone();
                         self.hash(algorithm, &bytes)?
@@ -402,7 +407,7 @@ impl Machine<'_> {
         id: ExternId,
         method: &ExternMethod,
     ) -> Result<Option<Value>, Stop> {
-        let sum = match self.state.checksums.get(&id) {
+        let sum = match self.scratch.checksums.get(&id) {
             Some(ChecksumState::Sum(sum)) => *sum,
             _ => 0,
         };
@@ -424,7 +429,7 @@ impl Machine<'_> {
             ExternMethod::GetState => return Ok(word(sum)),
             _ => return Ok(word(!sum)),
         };
-        self.state.checksums.insert(id, ChecksumState::Sum(sum));
+        self.scratch.checksums.insert(id, ChecksumState::Sum(sum));
         Ok(None)
     }
 
@@ -461,8 +466,27 @@ impl Machine<'_> {
         };
         let number = |value: &Value| value.to_pattern().and_then(|bits| bits.to_u64());
         let (least, most) = (number(least).unwrap_or(0), number(most).unwrap_or(u64::MAX));
-        let number = self.state.random_number(least, most);
+        let number = self.random_number(least, most);
         Ok(Value::Bits(Bits::unsigned(64, u128::from(number))))
+    }
+}
+
+/// Who has the direct counters and meters that a packet uses.
+enum Owner<'p> {
+    Entry(Arc<Stored>),
+    Default(&'p TableState),
+}
+
+impl Owner<'_> {
+    fn with_directs<R>(&self, use_them: impl FnOnce(&mut Directs) -> R) -> R {
+        match self {
+            Self::Entry(entry) => use_them(&mut entry.state().directs),
+            Self::Default(table) => use_them(&mut table.default().directs),
+        }
+    }
+
+    fn is(&self, other: &Arc<Stored>) -> bool {
+        matches!(self, Self::Entry(entry) if Arc::ptr_eq(entry, other))
     }
 }
 

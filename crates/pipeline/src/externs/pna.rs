@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::machine::{Machine, Stop, damaged};
-use crate::table::{ActionCall, Ageing, EntryAction, FieldMatch, TableEntry};
+use crate::table::{ActionCall, ActionCell, Ageing, FieldMatch, Runs};
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -38,12 +38,11 @@ impl Machine<'_> {
             }
             Of::IsHostPort | Of::IsNetPort => {
                 let port = self.input_number(call, 0)? as u32;
-                let is_host = self.state.host_ports.contains(&port);
+                let is_host = self.state.is_host_port(port);
                 return Ok(Some(Value::Bool(is_host == (*function == Of::IsHostPort))));
             }
             Of::AllocateFlowId => {
-                self.state.flow_ids = self.state.flow_ids.wrapping_add(1);
-                let id = u128::from(self.state.flow_ids);
+                let id = u128::from(self.state.new_flow_id());
                 return Ok(Some(Value::Bits(Bits::unsigned(32, id))));
             }
             Of::AddEntry => {
@@ -80,15 +79,17 @@ impl Machine<'_> {
     /// Restarts the timer of the entry whose action runs; a profile sets its timeout too.
     fn restart_timer(&mut self, profile: Option<u64>) {
         let now = self.now;
-        let timeout = profile.map(|profile| self.state.expire_profiles.get(&profile).copied());
-        let Some(lookup) = self.lookups.last() else { return };
-        let (table, Some(handle)) = (lookup.table, lookup.entry) else { return };
-        let state = self.state.tables.get_mut(table.index());
-        let Some(state) = state.filter(|table| table.ageing != Ageing::None) else { return };
-        let Some(stored) = state.get_mut(handle) else { return };
-        stored.restart(now);
+        let timeout = profile.map(|profile| self.state.expire_time(profile));
+        let Some(lookup) = self.lookups().last() else { return };
+        let (table, Some(entry)) = (lookup.table, &lookup.entry) else { return };
+        let ages = self.state.tables.get(table.index());
+        if !ages.is_some_and(|table| table.ageing != Ageing::None) {
+            return;
+        }
+        let mut state = entry.state();
+        state.restart(now);
         if let Some(timeout) = timeout {
-            stored.entry.idle_timeout = timeout;
+            state.idle_timeout = timeout;
         }
     }
 
@@ -109,7 +110,7 @@ impl Machine<'_> {
         let Some(Argument::Action(action_id)) = call.arguments.get(first) else {
             return Err(damaged("name of an action"));
         };
-        let Some(lookup) = self.lookups.last() else { return Ok(false) };
+        let Some(lookup) = self.lookups().last() else { return Ok(false) };
         let (id, missed, keys) = (lookup.table, lookup.entry.is_none(), lookup.keys.clone());
         let table = layout.program.tables.get(id.index()).ok_or_else(|| damaged("table"))?;
         if !table.add_on_miss || !missed {
@@ -127,19 +128,16 @@ impl Machine<'_> {
         let expires = self.state.tables.get(id.index()).map(|state| state.ageing);
         let expires = expires.is_some_and(|ageing| ageing != Ageing::None);
         let profile = profile.filter(|_| expires).and_then(|profile| profile.to_u64());
-        let entry = TableEntry {
-            matches: keys.into_iter().map(FieldMatch::Exact).collect(),
-            priority: 0,
-            action: EntryAction::Action(ActionCall { action: *action_id, arguments }),
-            idle_timeout: profile.and_then(|id| self.state.expire_profiles.get(&id).copied()),
-        };
-        let now = self.now;
-        let state = self.state.tables.get_mut(id.index()).ok_or_else(|| damaged("table"))?;
-        let added = state.add(entry.clone(), now).is_ok();
-        if added {
-            self.event(|_| Event::Added { table: table.name.clone(), entry });
+        let timeout = profile.and_then(|id| self.state.expire_time(id));
+        let matches = keys.into_iter().map(FieldMatch::Exact).collect();
+        let call = ActionCall { action: *action_id, arguments };
+        let state = self.state.tables.get(id.index()).ok_or_else(|| damaged("table"))?;
+        let runs = Runs::Action(ActionCell::new(call));
+        let added = state.add((matches, 0), runs, timeout, self.now, |_| {});
+        if let Ok(entry) = &added {
+            self.event(|_| Event::Added { table: table.name.clone(), entry: entry.shown() });
         }
-        Ok(added)
+        Ok(added.is_ok())
     }
 
     /// The values of the new entry, one for each parameter of its action.

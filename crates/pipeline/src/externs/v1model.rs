@@ -82,7 +82,7 @@ impl Machine<'_> {
             Err(Stop::Reject(_)) => return Err(RunError::Malformed("message of a digest")),
         };
         let (receiver, type_id) = (Some(receiver), data.type_id);
-        self.state.digests.push(Digest { instance: None, receiver, type_id, value });
+        self.scratch.digests.push(Digest { instance: None, receiver, type_id, value });
         Ok(())
     }
 

@@ -2,29 +2,22 @@
 
 use super::statement::Formal;
 use super::{Flow, Lookup, Machine, Stop, damaged};
+use crate::error::RunError;
 use crate::externs::ExternState;
 use crate::externs::hash::Algorithm;
-use crate::table::{ActionCall, Direct, EntryAction, EntryHandle, choose};
+use crate::layout::field_of_key;
+use crate::sync::read;
+use crate::table::{ActionCall, ActionCell, Ageing, Direct, Runs, Stored, TableState, choose};
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{
-    Action, BinaryOperator, Expression, ExpressionKind, ExternId, MatchKind, Place, Table, TableId,
+    Action, ActionId, Expression, ExpressionKind, ExternId, MatchKind, Place, Table, TableId,
     TableImplementation,
 };
+use std::sync::Arc;
 
-/// Where the arguments of the action that runs are kept; references are written back there.
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    Default,
-    Entry(EntryHandle),
-    Member(ExternId, u32),
-    OneShot(EntryHandle, usize),
-    /// In the program; nothing is written back.
-    Program,
-}
-
-impl Machine<'_> {
+impl<'p> Machine<'p> {
     /// Applies a table. The results are written before control goes where the action sends it.
     pub(super) fn apply_table(
         &mut self,
@@ -38,69 +31,61 @@ impl Machine<'_> {
             Flow::Next => {}
             other => return Ok(other),
         }
-        let values: Vec<Value> = table
-            .keys
-            .iter()
-            .map(|key| self.key_value(&key.expression))
-            .collect::<Result<_, _>>()?;
-        let keys: Vec<Bits> = values
-            .iter()
-            .map(Value::to_pattern)
-            .collect::<Option<_>>()
-            .ok_or_else(|| damaged("key"))?;
-        self.event(|machine| {
-            let keys = table.keys.iter().zip(&values).map(|(key, value)| {
-                (key.name.clone(), machine.layout.render(value, key.expression.type_id))
-            });
-            Event::Table { table: table.name.clone(), keys: keys.collect() }
-        });
+        let mut keys = Vec::with_capacity(table.keys.len());
+        let mut shown = Vec::new();
+        for key in &table.keys {
+            let value = self.key_value(&key.expression)?;
+            keys.push(value.to_pattern().ok_or_else(|| damaged("key"))?);
+            if self.is_traced() {
+                let type_id = key.expression.type_id;
+                shown.push((key.name.clone(), self.layout.render(&value, type_id)));
+            }
+        }
+        self.event(|_| Event::Table { table: table.name.clone(), keys: shown });
 
-        let now = self.now;
-        let compared = self.state.tables.get(id.index()).map_or(0, |state| state.compared());
+        let state = self.table_state(id)?;
+        let (found, compared) = state.lookup(&keys, self.now);
         self.charge(compared)?;
-        let state = self.state.tables.get_mut(id.index()).ok_or_else(|| damaged("table"))?;
-        let found = state.lookup(&keys, now);
-        self.lookups.push(Lookup { table: id, keys, entry: found, colors: Vec::new() });
-        if let Some(handle) = found {
-            self.count_hit(table, id, handle);
-            if self.layout.dialect.is_bmv2() {
+        let is_hit = found.is_some();
+        let is_bmv2 = self.layout.dialect.is_bmv2();
+        let runs = found.as_ref().map(|entry| self.count_hit(table, state, entry));
+        self.scratch.lookups.push(Lookup { table: id, keys, entry: found, colors: Vec::new() });
+        if is_hit {
+            if is_bmv2 {
                 self.execute_direct_meters(table)?;
             }
         } else {
             self.event(|_| Event::Miss { table: table.name.clone() });
         }
-        let is_bmv2 = self.layout.dialect.is_bmv2();
-        let chosen = match found {
-            Some(handle) => match self.entry_action(table, id, handle)? {
-                Some(found) => Some(found),
-                None => {
-                    let state = self.state.tables.get(id.index());
-                    let call = state.and_then(|state| state.empty_group_action.clone());
-                    call.map(|call| (call, Source::Program))
-                }
-            },
-            None => self
-                .state
-                .tables
-                .get(id.index())
-                .filter(|state| !(state.default_is_left_out && is_bmv2))
-                .map(|state| (state.default_action.clone(), Source::Default)),
+        let cell = match runs {
+            Some(runs) => {
+                let chosen = self.chosen(table, runs)?;
+                chosen.or_else(|| state.empty_group_action.clone())
+            }
+            None => {
+                let default = state.default();
+                (!(default.is_left_out && is_bmv2)).then(|| Arc::clone(&default.cell))
+            }
         };
-        let flow = match &chosen {
-            Some((call, source)) => self.run_table_action(table, id, call, *source),
-            None => Ok(Flow::Next),
+        let mut chosen = None;
+        let flow = match &cell {
+            Some(cell) => {
+                let action = self.run_table_action(table, state, cell)?;
+                chosen = Some(action.0);
+                action.1
+            }
+            None => Flow::Next,
         };
-        self.lookups.pop();
-        let flow = flow?;
+        self.scratch.lookups.pop();
 
         if let Some(place) = hit {
             let place = self.resolve(place)?;
-            self.write(&place, Value::Bool(found.is_some()))?;
+            self.write(&place, Value::Bool(is_hit))?;
         }
         if let Some(place) = action_run {
             // An empty group runs nothing; then no label but `default` fits.
-            let position = chosen.and_then(|(call, _)| {
-                table.actions.iter().position(|reference| reference.action == call.action)
+            let position = chosen.and_then(|action| {
+                table.actions.iter().position(|reference| reference.action == action)
             });
             let position = position.map_or(u128::from(u32::MAX), |position| position as u128);
             let place = self.resolve(place)?;
@@ -112,18 +97,7 @@ impl Machine<'_> {
     /// The value of a key. A field of an invalid header matches as zero, as in BMv2
     /// (`src/bm_sim/match_units.cpp`), also where only a slice of it or the field under a mask is the key.
     fn key_value(&self, key: &Expression) -> Result<Value, Stop> {
-        let is_constant =
-            |operand: &Expression| matches!(operand.kind, ExpressionKind::Constant(_));
-        let field = match &key.kind {
-            ExpressionKind::Binary(BinaryOperator::BitAnd, left, right) if is_constant(right) => {
-                left
-            }
-            ExpressionKind::Binary(BinaryOperator::BitAnd, left, right) if is_constant(left) => {
-                right
-            }
-            ExpressionKind::Slice { operand, .. } => operand,
-            _ => key,
-        };
+        let field = field_of_key(key);
         if let ExpressionKind::Read(place) = &field.kind
             && self.is_in_invalid_header(&self.resolve(place)?)
         {
@@ -132,36 +106,38 @@ impl Machine<'_> {
         self.evaluate(key)
     }
 
-    /// Idle timer, counters and the trace of a hit.
-    fn count_hit(&mut self, table: &Table, id: TableId, handle: EntryHandle) {
-        let (now, length) = (self.now, self.received_length);
-        let counts_every_hit = self.layout.dialect.is_bmv2();
-        let Some(state) = self.state.tables.get_mut(id.index()) else { return };
-        let restarts = state.ageing == crate::table::Ageing::Notify;
-        let Some(stored) = state.get_mut(handle) else { return };
-        if restarts {
-            stored.restart(now);
-        }
-        if counts_every_hit {
-            for (_, direct) in &mut stored.direct {
-                if let Direct::Counter(value) = direct {
-                    value.count(length);
-                }
-            }
-        }
-        let entry = stored.entry.clone();
-        self.event(|_| Event::Hit { table: table.name.clone(), entry });
+    fn table_state(&self, id: TableId) -> Result<&'p TableState, Stop> {
+        self.state.tables.get(id.index()).ok_or_else(|| damaged("table"))
     }
 
-    /// What an entry runs; `None` for a group without members that can be used.
-    fn entry_action(
-        &self,
-        table: &Table,
-        id: TableId,
-        handle: EntryHandle,
-    ) -> Result<Option<(ActionCall, Source)>, Stop> {
-        let state = self.state.tables.get(id.index()).ok_or_else(|| damaged("table"))?;
-        let entry = &state.get(handle).ok_or_else(|| damaged("entry"))?.entry;
+    /// Idle timer, counters and the trace of a hit; gives what the entry runs at that moment.
+    fn count_hit(&mut self, table: &Table, state: &TableState, entry: &Stored) -> Runs {
+        let counts_every_hit = self.layout.dialect.is_bmv2();
+        let runs = {
+            let mut stored = entry.state();
+            if state.ageing == Ageing::Notify {
+                stored.restart(self.now);
+            }
+            if counts_every_hit {
+                for (_, direct) in &mut stored.directs {
+                    if let Direct::Counter(value) = direct {
+                        value.count(self.received_length);
+                    }
+                }
+            }
+            stored.runs.clone()
+        };
+        self.event(|_| Event::Hit { table: table.name.clone(), entry: entry.shown() });
+        runs
+    }
+
+    /// The action that an entry runs; `None` for a group without members that can be used.
+    fn chosen(&self, table: &Table, runs: Runs) -> Result<Option<Arc<ActionCell>>, Stop> {
+        let choice = match runs {
+            Runs::Action(cell) | Runs::Member(_, cell) => return Ok(Some(cell)),
+            Runs::Group(_, group) => group.choice(),
+            Runs::OneShot(choice) => choice,
+        };
         let instance = match table.implementation {
             Some(
                 TableImplementation::ActionProfile(instance)
@@ -169,61 +145,17 @@ impl Machine<'_> {
             ) => Some(instance),
             None => None,
         };
-        match &entry.action {
-            EntryAction::Action(call) => Ok(Some((call.clone(), Source::Entry(handle)))),
-            EntryAction::OneShot(members) => {
-                let usable: Vec<usize> = (0..members.len())
-                    .filter(|position| {
-                        members.get(*position).is_some_and(|member| self.is_up(member.watch_port))
-                    })
-                    .collect();
-                let weights = usable.iter().filter_map(|position| members.get(*position));
-                let hash = self.selector_hash(table, instance)?;
-                let chosen = choose(weights.map(|member| member.weight), hash)
-                    .and_then(|chosen| usable.get(chosen))
-                    .and_then(|position| Some((*position, members.get(*position)?)));
-                Ok(chosen.map(|(position, member)| {
-                    (member.action.clone(), Source::OneShot(handle, position))
-                }))
-            }
-            EntryAction::Member(member) => {
-                let instance = instance.ok_or_else(|| damaged("action profile"))?;
-                Ok(self.member(instance, *member))
-            }
-            EntryAction::Group(group) => {
-                let instance = instance.ok_or_else(|| damaged("action selector"))?;
-                let hash = self.selector_hash(table, Some(instance))?;
-                let Some(ExternState::Profile(profile)) = self.state.externs.get(instance.index())
-                else {
-                    return Err(damaged("action selector"));
-                };
-                let Some(group) = profile.groups.get(group) else { return Ok(None) };
-                let usable: Vec<_> =
-                    group.members.iter().filter(|member| self.is_up(member.watch_port)).collect();
-                let chosen = choose(usable.iter().map(|member| member.weight), hash);
-                let chosen = chosen.and_then(|position| usable.get(position));
-                Ok(chosen.and_then(|member| self.member(instance, member.member)))
-            }
-        }
-    }
-
-    fn member(&self, instance: ExternId, member: u32) -> Option<(ActionCall, Source)> {
-        match self.state.externs.get(instance.index()) {
-            Some(ExternState::Profile(profile)) => {
-                let call = profile.members.get(&member)?.clone();
-                Some((call, Source::Member(instance, member)))
-            }
-            _ => None,
-        }
-    }
-
-    fn is_up(&self, port: Option<u32>) -> bool {
-        port.is_none_or(|port| !self.state.ports_down.contains(&port))
+        let hash = self.selector_hash(table, instance)?;
+        let members = choice.members.iter();
+        let usable: Vec<_> = members.filter(|one| self.state.is_up(one.watch_port)).collect();
+        let chosen = choose(usable.iter().map(|member| member.weight), hash);
+        let chosen = chosen.and_then(|position| usable.get(position));
+        Ok(chosen.map(|member| Arc::clone(&member.cell)))
     }
 
     /// The hash over the keys with match kind `selector`, in order.
     fn selector_hash(&self, table: &Table, instance: Option<ExternId>) -> Result<u64, Stop> {
-        let lookup = self.lookups.last().ok_or_else(|| damaged("lookup"))?;
+        let lookup = self.lookups().last().ok_or_else(|| damaged("lookup"))?;
         let mut data = Vec::new();
         let mut used = 8;
         for (key, value) in table.keys.iter().zip(&lookup.keys) {
@@ -243,7 +175,8 @@ impl Machine<'_> {
         });
         let algorithm = profile.and_then(|profile| profile.algorithm.as_ref());
         let algorithm = algorithm.unwrap_or(&Algorithm::Crc32);
-        let hash = self.state.hashes.hash(algorithm, &data).ok_or_else(|| algorithm.not_run())?;
+        let hash = read(&self.state.hashes).hash(algorithm, &data);
+        let hash = hash.ok_or_else(|| algorithm.not_run())?;
         let width = profile.map_or(0, |profile| profile.output_width);
         // p4c hands no width to BMv2 (`ExternConverter_action_selector` of `simpleSwitch.cpp` and
         // `psaSwitch.cpp`).
@@ -251,21 +184,32 @@ impl Machine<'_> {
         Ok(if narrows { hash & ((1 << width) - 1) } else { hash })
     }
 
+    /// Runs the action in a cell; which it was, and where control goes.
     fn run_table_action(
         &mut self,
         table: &Table,
-        id: TableId,
-        call: &ActionCall,
-        source: Source,
-    ) -> Result<Flow, Stop> {
+        state: &TableState,
+        cell: &ActionCell,
+    ) -> Result<(ActionId, Flow), Stop> {
         let layout = self.layout;
-        let reference = table.actions.iter().find(|reference| reference.action == call.action);
+        let mut call = cell.call();
+        let writes = |call: &ActionCall| {
+            let action = layout.program.actions.get(call.action.index());
+            action.is_some_and(|action| action.parameters.iter().any(|one| one.reference))
+        };
+        // Who writes its entry holds it alone from before it reads it, where the program asks for that.
+        let _turn = (state.synchronised && writes(&call)).then(|| cell.turn());
+        if _turn.is_some() {
+            call = cell.call();
+        }
+        let id = call.action;
+        let reference = table.actions.iter().find(|reference| reference.action == id);
         let reference = reference.ok_or_else(|| damaged("action of a table"))?;
-        let action = layout.program.actions.get(call.action.index());
+        let action = layout.program.actions.get(id.index());
         let action = action.ok_or_else(|| damaged("action"))?;
         match self.block(&reference.before_arguments)? {
             Flow::Next => {}
-            other => return Ok(other),
+            other => return Ok((id, other)),
         }
         let mut directional = action.parameters.iter().filter_map(|parameter| {
             Some(Formal {
@@ -282,11 +226,16 @@ impl Machine<'_> {
             });
             machine.block(&action.body)
         })?;
-        self.write_back(action, id, source)?;
-        Ok(match flow {
-            Flow::Exit => Flow::Exit,
-            _ => Flow::Next,
-        })
+        if writes(&call) {
+            drop(call);
+            let parameters = action.control_plane_parameters().enumerate();
+            let references = parameters.filter(|(_, parameter)| parameter.reference);
+            let values = references.map(|(position, parameter)| {
+                Ok((position, self.variable(parameter.variable)?.clone()))
+            });
+            cell.leave(id, values.collect::<Result<_, RunError>>()?);
+        }
+        Ok((id, if let Flow::Exit = flow { Flow::Exit } else { Flow::Next }))
     }
 
     /// Puts the entry's values into the action's control-plane parameters.
@@ -294,53 +243,6 @@ impl Machine<'_> {
         let parameters = action.control_plane_parameters();
         for (parameter, argument) in parameters.zip(arguments) {
             self.set_variable(parameter.variable, argument.clone())?;
-        }
-        Ok(())
-    }
-
-    /// Leaves what the action made of its references in the entry (seed 001; direction `rmw`).
-    fn write_back(&mut self, action: &Action, id: TableId, source: Source) -> Result<(), Stop> {
-        if !action.parameters.iter().any(|parameter| parameter.reference) {
-            return Ok(());
-        }
-        let values: Vec<(usize, Value)> = action
-            .control_plane_parameters()
-            .enumerate()
-            .filter(|(_, parameter)| parameter.reference)
-            .map(|(position, parameter)| Ok((position, self.variable(parameter.variable)?.clone())))
-            .collect::<Result<_, crate::error::RunError>>()?;
-        let state = self.state.tables.get_mut(id.index()).ok_or_else(|| damaged("table"))?;
-        // The action may have removed its own entry only by expiry, which takes effect later.
-        let call = match source {
-            Source::Program => None,
-            Source::Default => Some(&mut state.default_action),
-            Source::Entry(handle) => {
-                state.get_mut(handle).and_then(|stored| match &mut stored.entry.action {
-                    EntryAction::Action(call) => Some(call),
-                    _ => None,
-                })
-            }
-            Source::OneShot(handle, position) => {
-                state.get_mut(handle).and_then(|stored| match &mut stored.entry.action {
-                    EntryAction::OneShot(members) => {
-                        members.get_mut(position).map(|member| &mut member.action)
-                    }
-                    _ => None,
-                })
-            }
-            Source::Member(instance, member) => {
-                match self.state.externs.get_mut(instance.index()) {
-                    Some(ExternState::Profile(profile)) => profile.members.get_mut(&member),
-                    _ => None,
-                }
-            }
-        };
-        if let Some(call) = call {
-            for (position, value) in values {
-                if let Some(argument) = call.arguments.get_mut(position) {
-                    *argument = value;
-                }
-            }
         }
         Ok(())
     }

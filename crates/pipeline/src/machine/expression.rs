@@ -19,6 +19,9 @@ impl Machine<'_> {
             }
             ExpressionKind::Read(place) => {
                 self.charge(self.layout.size(expression.type_id))?;
+                if let Some(value) = self.peek_fields(place) {
+                    return Ok(value.clone());
+                }
                 let place = self.resolve(place)?;
                 self.read(&place, expression.type_id)
             }
@@ -123,7 +126,7 @@ impl Machine<'_> {
             }
             ExpressionKind::Invalid => Ok(self.initial(expression.type_id)?),
             ExpressionKind::PacketLength => {
-                Ok(Value::Bits(Bits::unsigned(32, self.packet.len() as u128)))
+                Ok(Value::Bits(Bits::unsigned(32, self.scratch.packet.len() as u128)))
             }
             _ => Err(damaged("expression")),
         }

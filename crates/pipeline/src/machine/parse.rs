@@ -2,11 +2,13 @@
 
 use super::{Flow, MAXIMUM_STATES, Machine, Stop, damaged};
 use crate::layout::CoreError;
+use crate::sync::read;
 use crate::table::FieldMatch;
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{Expression, KeySet, Parser, Place, SelectCase, Target, Transition, Type, TypeId};
+use std::sync::Arc;
 
 impl Machine<'_> {
     /// Runs the states of a parser whose parameters are set.
@@ -108,6 +110,7 @@ impl Machine<'_> {
 
     fn in_value_set(&self, values: &[Value], position: usize) -> Result<bool, Stop> {
         let members = self.state.value_sets.get(position).ok_or_else(|| damaged("value set"))?;
+        let members = Arc::clone(&read(members));
         self.charge(members.len() as u64)?;
         let mut patterns = Vec::new();
         for value in values {
@@ -180,7 +183,7 @@ impl Machine<'_> {
     /// A value of a type from the packet; nothing is changed if the packet is too short.
     fn read_packet(&self, type_id: TypeId, cursor: &mut u64, varbits: u64) -> Result<Value, Stop> {
         let take = |cursor: &mut u64, width: u32, signed: bool| {
-            let bits = Bits::read_packet(&self.packet, *cursor, width, signed);
+            let bits = Bits::read_packet(&self.scratch.packet, *cursor, width, signed);
             let bits = bits.ok_or_else(|| self.layout.reject(CoreError::PacketTooShort))?;
             *cursor += u64::from(width);
             Ok::<_, Stop>(bits)
@@ -240,7 +243,7 @@ impl Machine<'_> {
             return Err(self.layout.reject(CoreError::ParserInvalidArgument));
         }
         let end = self.cursor.checked_add(bits);
-        match end.filter(|end| *end <= self.packet.len() as u64 * 8) {
+        match end.filter(|end| *end <= self.scratch.packet.len() as u64 * 8) {
             Some(end) => self.cursor = end,
             None => return Err(self.layout.reject(CoreError::PacketTooShort)),
         }

@@ -7,15 +7,19 @@ use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{Place, Projection, Type, TypeId, VariableId};
+use smallvec::SmallVec;
 
 /// A place whose indexes were computed, so that it stays the same place until it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resolved {
     variable: VariableId,
-    steps: Vec<Step>,
+    steps: Steps,
     /// Beyond a stack: reads give the initial value, writes do nothing (section 8.18).
     outside: bool,
 }
+
+/// Few places lie deeper.
+type Steps = SmallVec<[Step; 4]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -27,11 +31,8 @@ enum Step {
 impl Machine<'_> {
     /// Computes the indexes of a place.
     pub(crate) fn resolve(&self, place: &Place) -> Result<Resolved, Stop> {
-        let mut resolved = Resolved {
-            variable: place.variable,
-            steps: Vec::with_capacity(place.path.len()),
-            outside: false,
-        };
+        let mut resolved =
+            Resolved { variable: place.variable, steps: Steps::new(), outside: false };
         for projection in &place.path {
             let step = match projection {
                 Projection::Field(position) => Step::Field(*position as usize),
@@ -69,16 +70,19 @@ impl Machine<'_> {
 
     /// The value at a place; `None` beyond a stack and for slices.
     pub(crate) fn peek(&self, place: &Resolved) -> Option<&Value> {
-        let mut value = self.frame.get(place.variable.index())?;
+        let mut value = self.scratch.frame.get(place.variable.index())?;
         for step in &place.steps {
-            value = match (value, step) {
-                (
-                    Value::Struct(fields) | Value::Header { fields, .. } | Value::Union(fields),
-                    Step::Field(position),
-                ) => fields.get(*position)?,
-                (Value::Stack { elements, .. }, Step::Element(index)) => elements.get(*index)?,
-                _ => return None,
-            };
+            value = within(value, step)?;
+        }
+        Some(value)
+    }
+
+    /// The value at a place that has only fields; `None` for others, whose indexes are to be computed.
+    pub(crate) fn peek_fields(&self, place: &Place) -> Option<&Value> {
+        let mut value = self.scratch.frame.get(place.variable.index())?;
+        for projection in &place.path {
+            let Projection::Field(position) = projection else { return None };
+            value = within(value, &Step::Field(*position as usize))?;
         }
         Some(value)
     }
@@ -101,14 +105,15 @@ impl Machine<'_> {
 
     /// Whether a place lies in a header that is invalid, or is one.
     pub(crate) fn is_in_invalid_header(&self, place: &Resolved) -> bool {
-        let mut prefix = Resolved { variable: place.variable, steps: Vec::new(), outside: false };
-        for step in std::iter::once(None).chain(place.steps.iter().map(Some)) {
-            prefix.steps.extend(step);
-            if let Some(Value::Header { valid: false, .. }) = self.peek(&prefix) {
+        let Some(mut value) = self.scratch.frame.get(place.variable.index()) else { return false };
+        for step in &place.steps {
+            if let Value::Header { valid: false, .. } = value {
                 return true;
             }
+            let Some(inner) = within(value, step) else { return false };
+            value = inner;
         }
-        false
+        matches!(value, Value::Header { valid: false, .. })
     }
 
     /// Stores a value and tells the trace.
@@ -134,7 +139,7 @@ impl Machine<'_> {
         if place.outside {
             return Ok(());
         }
-        let variable = self.frame.get_mut(place.variable.index());
+        let variable = self.scratch.frame.get_mut(place.variable.index());
         let variable = variable.ok_or(RunError::Malformed("variable"))?;
         let mut change = Some(change);
         let done = update_in(variable, &place.steps, &mut |target| {
@@ -200,6 +205,18 @@ impl Machine<'_> {
             Value::Integer(number) => u64::try_from(number).unwrap_or(u64::MAX),
             _ => u64::MAX,
         })
+    }
+}
+
+/// The part of a value; `None` for slices.
+fn within<'v>(value: &'v Value, step: &Step) -> Option<&'v Value> {
+    match (value, step) {
+        (
+            Value::Struct(fields) | Value::Header { fields, .. } | Value::Union(fields),
+            Step::Field(position),
+        ) => fields.get(*position),
+        (Value::Stack { elements, .. }, Step::Element(index)) => elements.get(*index),
+        _ => None,
     }
 }
 

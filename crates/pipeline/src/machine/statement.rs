@@ -105,7 +105,7 @@ impl Machine<'_> {
                 });
                 // What was emitted stays until the packet has left.
                 self.charge(4 * self.layout.size(expression.type_id))?;
-                value.emit(&mut self.emitted, &mut self.emitted_used);
+                value.emit(&mut self.scratch.emitted, &mut self.emitted_used);
             }
             StatementKind::Verify { condition, error } => {
                 if !self.condition(condition)? {

@@ -10,7 +10,7 @@ use super::script::{Call, Indirect, MatchText, Script, Statement, StatementKind}
 use super::{Failure, StfError, report, resolve};
 use crate::{
     CloneSession, ControlError, EntryAction, EntryHandle, Event, FieldMatch, Group, GroupMember,
-    Replica, Switch, TableEntry, Trace,
+    Output as SwitchOutput, Replica, RunError, Switch, TableEntry, Trace,
 };
 use ir::{Architecture, ExternId, ExternType, TableId, TableImplementation};
 
@@ -27,7 +27,7 @@ pub struct Options {
     /// PSA: what the specification says, also where psa_switch does something else
     /// ([`Switch::follow_psa_switch`]).
     pub specification: bool,
-    /// v1model: queues of each port ([`Switch::set_priority_queues`]); zero is one.
+    /// v1model: queues of each port ([`crate::Core::set_priority_queues`]); zero is one.
     pub priority_queues: u32,
     /// Take events for [`Report::trace`].
     pub trace: bool,
@@ -62,10 +62,28 @@ pub fn run(
     script: &Script,
     options: Options,
 ) -> Result<Report, (usize, StfError)> {
+    run_with(switch, script, options, &mut Switch::process)
+}
+
+/// What processes a packet on the state of a switch: port, packet, time.
+pub type Process<'p> =
+    dyn FnMut(&mut Switch, u32, &[u8], Duration) -> Result<Vec<SwitchOutput>, RunError> + 'p;
+
+/// As [`run`], with packets processed by something else than the interpreter. Traces are the interpreter's: with
+/// [`Options::trace`] it processes them.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    switch: &mut Switch,
+    script: &Script,
+    options: Options,
+    process: &mut Process<'_>,
+) -> Result<Report, (usize, StfError)> {
     let is_psa = switch.program().architecture == Architecture::Psa;
     switch.follow_psa_switch(is_psa && !options.specification);
     switch.set_priority_queues(options.priority_queues);
-    let mut runner = Runner::new(switch, options);
+    let mut runner = Runner::new(switch, options, process);
     runner.note_accelerators(script);
     for Statement { line, kind } in &script.statements {
         if let Err(error) = runner.statement(*line, kind) {
@@ -106,8 +124,9 @@ struct MulticastNode {
     lags: Vec<u32>,
 }
 
-struct Runner<'s> {
+struct Runner<'s, 'p> {
     switch: &'s mut Switch,
+    process: &'s mut Process<'p>,
     options: Options,
     now: Duration,
     /// Whether something other than a packet came last.
@@ -128,10 +147,11 @@ struct Runner<'s> {
     last_outputs: Vec<(u32, usize)>,
 }
 
-impl<'s> Runner<'s> {
-    fn new(switch: &'s mut Switch, options: Options) -> Self {
+impl<'s, 'p> Runner<'s, 'p> {
+    fn new(switch: &'s mut Switch, options: Options, process: &'s mut Process<'p>) -> Self {
         Self {
             switch,
+            process,
             options,
             now: Duration::ZERO,
             after_command: true,
@@ -196,7 +216,7 @@ impl<'s> Runner<'s> {
             self.report.trace.push((line, events));
             outputs
         } else {
-            self.switch.process(port, data, self.now)
+            (self.process)(self.switch, port, data, self.now)
         };
         match outputs {
             Ok(outputs) => {

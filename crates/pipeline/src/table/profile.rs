@@ -2,9 +2,12 @@
 //! section 9.2; PSA specification, section 7.11).
 
 use super::ActionCall;
+use super::stored::{ActionCell, Choice, GroupCell, Weighted};
 use crate::error::ControlError;
 use crate::externs::hash::Algorithm;
+use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A group of an action selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +30,7 @@ pub struct GroupMember {
 }
 
 /// An action profile, or selector, at work.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Profile {
     pub(crate) name: String,
     /// Hash algorithm of a selector.
@@ -35,52 +38,98 @@ pub(crate) struct Profile {
     /// Low bits of the hash that count; zero for all.
     pub(crate) output_width: u32,
     pub(crate) size: u64,
-    pub(crate) members: BTreeMap<u32, ActionCall>,
-    pub(crate) groups: BTreeMap<u32, Group>,
+    members: Mutex<BTreeMap<u32, Arc<ActionCell>>>,
+    groups: Mutex<BTreeMap<u32, Arc<GroupCell>>>,
 }
 
 impl Profile {
-    pub(crate) fn add_member(&mut self, id: u32, call: ActionCall) -> Result<(), ControlError> {
-        if self.members.contains_key(&id) {
+    pub(crate) fn new(
+        name: String,
+        size: u64,
+        algorithm: Option<Algorithm>,
+        output_width: u32,
+    ) -> Self {
+        Self { name, algorithm, output_width, size, ..Self::default() }
+    }
+
+    pub(crate) fn members(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<ActionCell>>> {
+        lock(&self.members)
+    }
+
+    pub(crate) fn groups(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<GroupCell>>> {
+        lock(&self.groups)
+    }
+
+    pub(crate) fn member(&self, id: u32) -> Option<Arc<ActionCell>> {
+        self.members().get(&id).cloned()
+    }
+
+    pub(crate) fn group(&self, id: u32) -> Option<Arc<GroupCell>> {
+        self.groups().get(&id).cloned()
+    }
+
+    pub(crate) fn add_member(&self, id: u32, call: ActionCall) -> Result<(), ControlError> {
+        let mut members = self.members();
+        if members.contains_key(&id) {
             return Err(ControlError::Duplicate);
         }
-        if self.size > 0 && self.members.len() as u64 >= self.size {
+        if self.size > 0 && members.len() as u64 >= self.size {
             return Err(ControlError::Full { name: self.name.clone(), size: self.size });
         }
-        self.members.insert(id, call);
+        members.insert(id, ActionCell::new(call));
         Ok(())
     }
 
-    pub(crate) fn modify_member(&mut self, id: u32, call: ActionCall) -> Result<(), ControlError> {
-        *self.members.get_mut(&id).ok_or(ControlError::NotFound("member"))? = call;
+    pub(crate) fn modify_member(&self, id: u32, call: ActionCall) -> Result<(), ControlError> {
+        let member = self.member(id).ok_or(ControlError::NotFound("member"))?;
+        member.replace(Arc::new(call));
         Ok(())
     }
 
-    pub(crate) fn remove_member(&mut self, id: u32) -> Result<(), ControlError> {
-        let uses = |group: &Group| group.members.iter().any(|member| member.member == id);
-        if self.groups.values().any(uses) {
+    /// Whether a group has this member.
+    pub(crate) fn is_grouped(&self, id: u32) -> bool {
+        let groups = self.groups();
+        groups
+            .values()
+            .any(|group| group.choice().group.members.iter().any(|member| member.member == id))
+    }
+
+    pub(crate) fn remove_member(&self, id: u32) -> Result<(), ControlError> {
+        if self.is_grouped(id) {
             return Err(ControlError::InUse("member"));
         }
-        self.members.remove(&id).map(|_| ()).ok_or(ControlError::NotFound("member"))
+        self.members().remove(&id).map(|_| ()).ok_or(ControlError::NotFound("member"))
     }
 
-    pub(crate) fn add_group(&mut self, id: u32, group: Group) -> Result<(), ControlError> {
-        if self.groups.contains_key(&id) {
+    pub(crate) fn add_group(&self, id: u32, group: Group) -> Result<(), ControlError> {
+        if self.group(id).is_some() {
             return Err(ControlError::Duplicate);
         }
-        let group = self.checked(group)?;
-        self.groups.insert(id, group);
+        let choice = self.choice(self.checked(group)?)?;
+        self.groups().insert(id, GroupCell::new(choice));
         Ok(())
     }
 
-    pub(crate) fn modify_group(&mut self, id: u32, group: Group) -> Result<(), ControlError> {
-        let group = self.checked(group)?;
-        *self.groups.get_mut(&id).ok_or(ControlError::NotFound("group"))? = group;
+    pub(crate) fn modify_group(&self, id: u32, group: Group) -> Result<(), ControlError> {
+        let choice = self.choice(self.checked(group)?)?;
+        let cell = self.group(id).ok_or(ControlError::NotFound("group"))?;
+        cell.replace(Arc::new(choice));
         Ok(())
     }
 
-    pub(crate) fn remove_group(&mut self, id: u32) -> Result<(), ControlError> {
-        self.groups.remove(&id).map(|_| ()).ok_or(ControlError::NotFound("group"))
+    pub(crate) fn remove_group(&self, id: u32) -> Result<(), ControlError> {
+        self.groups().remove(&id).map(|_| ()).ok_or(ControlError::NotFound("group"))
+    }
+
+    /// A group with the cells of its members.
+    pub(crate) fn choice(&self, group: Group) -> Result<Choice, ControlError> {
+        let members = self.members();
+        let weighted = group.members.iter().map(|member| {
+            let cell = members.get(&member.member).ok_or(ControlError::NotFound("member"))?;
+            let (weight, watch_port) = (member.weight, member.watch_port);
+            Ok(Weighted { cell: Arc::clone(cell), weight, watch_port })
+        });
+        Ok(Choice { members: weighted.collect::<Result<_, ControlError>>()?, group })
     }
 
     fn checked(&self, mut group: Group) -> Result<Group, ControlError> {
@@ -93,7 +142,7 @@ impl Profile {
             if member.weight == 0 {
                 return Err(ControlError::Weight);
             }
-            if !self.members.contains_key(&member.member) {
+            if self.member(member.member).is_none() {
                 return Err(ControlError::NotFound("member"));
             }
             if !seen.insert(member.member) {

@@ -112,7 +112,7 @@ V1Switch(P(), V(), I(), E(), U(), D()) main;
 "#;
 
 /// Compiles what a controller pushes: source text.
-fn compile(device_config: &[u8]) -> Result<ir::Program, EntityError> {
+pub(crate) fn compile(device_config: &[u8]) -> Result<ir::Program, EntityError> {
     let source = std::str::from_utf8(device_config)
         .map_err(|_| EntityError::invalid("the device configuration is no text"))?;
     let compiled = p4lang::compile_text(

@@ -2,6 +2,9 @@
 //! same answers, and what packets do is read through the device.
 
 mod both;
+mod concurrent;
+mod deletion;
 mod packets;
 mod random;
+mod workers;
 mod written;

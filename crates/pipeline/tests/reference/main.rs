@@ -7,6 +7,7 @@ mod language;
 mod parsers;
 mod pna;
 mod pna_rules;
+mod program;
 mod psa;
 mod psa_paths;
 mod psa_rules;

@@ -57,7 +57,7 @@ const LEARNING: &str = "action hit(bit<8> value) { h.r.b = value; }
 
 fn learning(action: &str) -> Switch {
     let locals = LEARNING.replace("ACTION", &format!("\"{action}\""));
-    let mut switch = pna(&locals, "send_to_port((PortId_t)1); t.apply();");
+    let switch = pna(&locals, "send_to_port((PortId_t)1); t.apply();");
     switch.set_expire_time_profile(1, Some(Duration::from_secs(10)));
     switch.set_expire_time_profile(2, Some(Duration::from_secs(100)));
     switch

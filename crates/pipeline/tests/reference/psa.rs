@@ -198,7 +198,7 @@ fn direct_counters_and_meters_run_where_the_action_calls_them() {
         outputs_at(&mut switch, 0, &[key, 0, 0, 0], Duration::from_secs(seconds))[0].1[1]
     };
     assert_eq!([color(1, 0), color(1, 0), color(1, 1), color(2, 1)], [1, 2, 1, 0]);
-    let mut packets = |handle| switch.direct_counter(table, handle, counter).unwrap().packets;
+    let packets = |handle| switch.direct_counter(table, handle, counter).unwrap().packets;
     assert_eq!([packets(handles[0]), packets(handles[1])], [3, 0]);
 }
 

@@ -352,10 +352,10 @@ fn idle_entries_are_reported() {
         let hit = |switch: &mut Switch, seconds| {
             outputs_at(switch, 0, &[1, 0, 0, 0], Duration::from_secs(seconds))[0].1[1]
         };
-        let mut reported = |seconds| switch.expire(Duration::from_secs(seconds)).len();
+        let reported = |seconds| switch.expire(Duration::from_secs(seconds)).len();
         assert_eq!(reported(9), 0);
         assert_eq!(hit(&mut switch, 9), 1);
-        let mut reported = |seconds| switch.expire(Duration::from_secs(seconds)).len();
+        let reported = |seconds| switch.expire(Duration::from_secs(seconds)).len();
         assert_eq!([reported(18), reported(19), reported(25)], [0, 1, 0]);
         assert_eq!(hit(&mut switch, 30), 1);
     }

@@ -1,9 +1,7 @@
 //! Compiles small programs and looks at what comes out of them.
 
-use ir::Program;
+pub(crate) use crate::program::{V1model, compile};
 use ir::bits::Bits;
-use p4lang::diagnostic::{Diagnostics, Style};
-use p4lang::preprocess::{MemoryFiles, Options};
 use pipeline::{ActionCall, CrcParameters, EntryAction, FieldMatch, Switch, TableEntry};
 use std::time::Duration;
 
@@ -17,19 +15,6 @@ pub(crate) const CRC16_CCITT: CrcParameters = CrcParameters {
     final_xor: 0,
 };
 
-/// The program that a text is.
-pub(crate) fn compile(text: &str) -> Program {
-    let mut parsed = p4lang::parse_text("test.p4", text, &Options::default(), &MemoryFiles::new());
-    let mut diagnostics = std::mem::replace(&mut parsed.diagnostics, Diagnostics::new());
-    let checked = p4lang::check::check(&parsed.program, &parsed.sources, &mut diagnostics);
-    let program = if diagnostics.has_errors() {
-        None
-    } else {
-        p4lang::lower::lower(&checked, &parsed.sources, &mut diagnostics)
-    };
-    program.unwrap_or_else(|| panic!("{}", diagnostics.render(&parsed.sources, Style::Plain)))
-}
-
 /// A switch that runs a text.
 pub(crate) fn load(text: &str) -> Switch {
     match Switch::new(compile(text)) {
@@ -38,45 +23,9 @@ pub(crate) fn load(text: &str) -> Switch {
     }
 }
 
-/// The parts of a v1model program; what is left out does nothing.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct V1model<'t> {
-    /// Declares headers `H` and metadata `M`.
-    pub(crate) declarations: &'t str,
-    pub(crate) parser: &'t str,
-    pub(crate) verify: &'t str,
-    pub(crate) ingress: &'t str,
-    pub(crate) egress: &'t str,
-    pub(crate) compute: &'t str,
-    pub(crate) deparser: &'t str,
-}
-
 impl V1model<'_> {
     pub(crate) fn load(&self) -> Switch {
-        let or = |text: &str, default: &str| {
-            if text.is_empty() { default.to_owned() } else { text.to_owned() }
-        };
-        let nothing = "apply {}";
-        load(&format!(
-            "#include <core.p4>
-            #define V1MODEL_VERSION 20200408
-            #include <v1model.p4>
-            {}
-            parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {{ {} }}
-            control V(inout H h, inout M m) {{ {} }}
-            control I(inout H h, inout M m, inout standard_metadata_t s) {{ {} }}
-            control E(inout H h, inout M m, inout standard_metadata_t s) {{ {} }}
-            control C(inout H h, inout M m) {{ {} }}
-            control D(packet_out b, in H h) {{ {} }}
-            V1Switch(P(), V(), I(), E(), C(), D()) main;",
-            self.declarations,
-            or(self.parser, "state start { transition accept; }"),
-            or(self.verify, nothing),
-            or(self.ingress, nothing),
-            or(self.egress, nothing),
-            or(self.compute, nothing),
-            or(self.deparser, "apply { b.emit(h); }"),
-        ))
+        load(&self.text())
     }
 }
 

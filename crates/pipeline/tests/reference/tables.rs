@@ -155,16 +155,16 @@ fn the_default_action_can_be_set_and_put_back() {
     assert_eq!(result(&mut switch, 0, 0), 3);
     switch.set_default_action(id, None).expect("default action");
     assert_eq!(result(&mut switch, 0, 0), 1);
-    let mut switch = table("h.r.key: exact;", "const default_action = set(1);", "t.apply();");
+    let switch = table("h.r.key: exact;", "const default_action = set(1);", "t.apply();");
     assert!(switch.set_default_action(id, None).is_err());
 }
 
 #[test]
 fn entries_are_checked() {
-    let mut switch = table("h.r.key: ternary; h.r.other: exact;", "size = 2;", "t.apply();");
+    let switch = table("h.r.key: ternary; h.r.other: exact;", "size = 2;", "t.apply();");
     let id = switch.table_named("t").expect("table");
     let good = call(&switch, "t", "set", &[1]);
-    let mut try_add = |matches, priority| {
+    let try_add = |matches, priority| {
         switch.add_entry(id, entry(matches, priority, good.clone()), Duration::ZERO).err()
     };
     let is = |error: Option<ControlError>, text: &str| {
@@ -380,7 +380,7 @@ fn idle_entries_are_told_once_per_timeout() {
     assert_eq!(switch.expire(second * 40).len(), 1);
     assert_eq!(outputs(&mut switch, 0, &[1, 0, 0]).len(), 1);
 
-    let mut plain = table("h.r.key: exact;", "", "t.apply();");
+    let plain = table("h.r.key: exact;", "", "t.apply();");
     let action = call(&plain, "t", "set", &[1]);
     let timed = TableEntry { idle_timeout: Some(second), ..entry(vec![exact(1)], 0, action) };
     assert_eq!(plain.add_entry(id, timed, Duration::ZERO), Err(ControlError::NoIdleTimeout));

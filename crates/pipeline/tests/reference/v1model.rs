@@ -177,6 +177,17 @@ fn a_large_group_costs_in_proportion() {
     assert!(outputs.iter().map(|(port, _)| *port).eq(0..8_000));
 }
 
+/// Each of ten copies makes ten more, four times over: what waits is taken as fast as before.
+#[test]
+fn copies_that_make_copies_cost_in_proportion() {
+    let egress =
+        "apply { if (m.kept < 3) { m.kept = m.kept + 1; recirculate_preserving_field_list(1); } }";
+    let mut switch = program("apply { s.mcast_grp = 1; }", egress);
+    switch.set_multicast_group(1, (0..10).map(|port| replica(port, 1)).collect());
+    let outputs = outputs(&mut switch, 0, &[0; 60]);
+    assert!(outputs.iter().map(|(port, _)| *port).eq((0..10).cycle().take(10_000)));
+}
+
 #[test]
 fn truncation_and_packet_length() {
     let egress = "apply { truncate(4); h.r.b = (bit<8>)s.packet_length; }";

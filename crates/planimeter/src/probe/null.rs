@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use probe::HeldPorts;
-use probe::config::{Config, Mode, Protocol};
+use probe::config::{Config, Load, Mode, Protocol};
 
 use crate::embedded::Controller;
 use crate::failure::Failure;
@@ -17,6 +17,12 @@ const GATHER: Duration = Duration::from_micros(50);
 /// Starts it. The ports that it dials are held from before, for the run: its own connections cannot
 /// be lent them.
 pub(super) fn start(config: &Config) -> Result<(Controller, HeldPorts), Failure> {
+    if config.traffic.load != Load::PacketIn {
+        return Err(Failure::input(
+            "--calibrate takes packet-ins only: the null controller acknowledges no digests and minds \
+             no idle entries; leave out --load, the schedule and the sockets of the probe are the same",
+        ));
+    }
     match config.protocol {
         Protocol::P4Runtime => {
             let mut config = config.clone();
@@ -69,6 +75,15 @@ mod tests {
         let words = ["probe"].into_iter().chain(arguments.split_whitespace());
         let matches = arguments::command().get_matches_from(words);
         arguments::resolve(&matches).expect("a configuration").config
+    }
+
+    #[test]
+    fn what_the_null_controller_does_not_answer_is_refused() {
+        for load in ["digest", "idle-timeout"] {
+            let config = config(&format!("-p p4runtime --load {load}"));
+            let refused = start(&config).err().expect("it would measure nothing");
+            assert!(matches!(&refused, Failure::Input(said) if said.contains("--calibrate")));
+        }
     }
 
     #[test]

@@ -102,19 +102,23 @@ fn mode(draft: &Draft, report: &mut Report<'_>) {
             "traffic.matching = \"auto\", or another protocol".to_owned(),
         );
     }
-    if draft.traffic.load == Load::Digest {
+    if draft.traffic.load != Load::PacketIn {
+        let load = draft.traffic.load.text();
         if !p4runtime {
             report.conflict(
                 &["traffic.load", "protocol"],
-                format!("digest needs P4Runtime, and protocol is {}", draft.protocol.text()),
+                format!("{load} needs P4Runtime, and protocol is {}", draft.protocol.text()),
                 "protocol = \"p4runtime\", or traffic.load = \"packet-in\"".to_owned(),
             );
         } else if draft.traffic.matching != Matching::Auto {
+            let answers = match draft.traffic.load {
+                Load::IdleTimeout => "answers carry the key of their entry",
+                Load::PacketIn | Load::Digest => "acknowledgements carry the id of their list",
+            };
             report.conflict(
                 &["traffic.matching", "traffic.load"],
                 format!(
-                    "{} ties packet-outs to packet-ins, and traffic.load is digest, whose \
-                     acknowledgements carry the id of their list",
+                    "{} ties packet-outs to packet-ins, and traffic.load is {load}, whose {answers}",
                     draft.traffic.matching.text()
                 ),
                 "traffic.matching = \"auto\"".to_owned(),

@@ -134,6 +134,7 @@ pub(super) struct P4RuntimeDraft {
     pub(super) cookie: u64,
     pub(super) port_form: PortForm,
     pub(super) digest: String,
+    pub(super) idle_table: String,
 }
 
 #[derive(Debug, Default)]
@@ -356,6 +357,7 @@ impl P4RuntimeDraft {
             cookie: self.cookie,
             port_form: self.port_form,
             digest: self.digest,
+            idle_table: self.idle_table,
         }
     }
 }

@@ -175,6 +175,9 @@ pub struct P4Runtime {
     pub port_form: PortForm,
     /// The digest that switches send with [`Load::Digest`]; empty for the first of the pipeline.
     pub digest: String,
+    /// The table whose entries switches say are idle with [`Load::IdleTimeout`]; empty for the
+    /// first of the pipeline that has idle time-outs.
+    pub idle_table: String,
 }
 
 /// How port numbers are written in packet-in metadata.
@@ -329,6 +332,9 @@ pub enum Load {
     PacketIn,
     /// A list of one digest, answered by its acknowledgement (P4Runtime only).
     Digest,
+    /// A notification that a table entry has been idle, answered by an update with its key
+    /// (P4Runtime only).
+    IdleTimeout,
 }
 
 /// How an answer is tied to its packet-in.

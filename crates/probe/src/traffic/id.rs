@@ -73,6 +73,11 @@ impl RunKey {
         Self { mask, factor: mix(mask) | 1 }
     }
 
+    /// A number that tells this trial from others where a check word has no place.
+    pub(crate) const fn mark(self) -> u128 {
+        ((self.factor as u32 as u128) << 64) | self.mask as u128
+    }
+
     /// Tag and check word of a frame.
     pub(super) const fn words(self, id: PacketId) -> (u64, u32) {
         let tag = id.tag();

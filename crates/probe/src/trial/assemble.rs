@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::limit::{Evidence, LAG_LIMIT_NS, in_words, own_percentiles, verdict};
 use super::silence::silence;
-use super::verdict::{Answers, why_zero};
+use super::unanswered::{Answers, why_zero};
 use super::{TrialSetting, remarks};
 use crate::config::{Config, Protocol};
 use crate::engine::recorder::{DETAIL_LIMIT, SwitchRecord};
@@ -106,6 +106,7 @@ pub(super) fn trial(
             outcome
         })
         .collect();
+    let load = plan.config.traffic.load;
     let met = handshakes.iter().any(|handshake| handshake.rank > 0);
     let mut handshake = handshake_outcome(plan, &handshakes, ready_after_s);
     // A trial that was cut short before its window says nothing about a zero.
@@ -113,7 +114,7 @@ pub(super) fn trial(
     handshake.why_zero = began
         .then(|| {
             why_zero(
-                plan.config.protocol,
+                (plan.config.protocol, load),
                 &address(&plan.config),
                 met,
                 &handshake,
@@ -121,14 +122,15 @@ pub(super) fn trial(
                 Answers { ever: total_answered, in_window: answers_in_window },
             )
         })
-        .flatten();
+        .flatten()
+        .map(|why| load.words(&why).into_owned());
     let rtt_from_due = Latency::of(&histograms.rtt_from_due);
     let send_lag = Latency::of(&histograms.send_lag);
     let read_delay = Latency::of(&histograms.read_delay);
     let rtt_from_sent = Latency::of(&histograms.rtt_from_sent);
     let probe_usage = usage.summary(&usage.own, window).unwrap_or_default();
     let controller_usage = usage.summary(&usage.controller, window);
-    let verdict = verdict(&Evidence {
+    let mut verdict = verdict(&Evidence {
         mode: plan.config.traffic.mode,
         counts: &counts,
         hindered,
@@ -145,6 +147,14 @@ pub(super) fn trial(
         absent,
         silence: silence.as_ref(),
     });
+    verdict.because = load.words(&verdict.because).into_owned();
+    let notes = [
+        remarks::of_handshakes(&handshakes),
+        remarks::of_load(load),
+        remarks::of_answers(&counts, load),
+        notes(plan, &counts, hindered, &send_lag, &read_delay, &rtt_from_sent),
+    ]
+    .concat();
     Trial {
         repetition: setting.repetition,
         seed: setting.seed,
@@ -163,13 +173,7 @@ pub(super) fn trial(
         verdict,
         silence,
         handshake,
-        notes: [
-            remarks::of_handshakes(&handshakes),
-            remarks::of_load(plan.config.traffic.load),
-            remarks::of_answers(&counts, plan.config.traffic.load),
-            notes(plan, &counts, hindered, &send_lag, &read_delay, &rtt_from_sent),
-        ]
-        .concat(),
+        notes: notes.iter().map(|note| load.words(note).into_owned()).collect(),
         counts,
         histograms,
     }

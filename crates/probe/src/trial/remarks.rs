@@ -50,9 +50,14 @@ pub(super) fn of_load(load: Load) -> Vec<String> {
     match load {
         Load::PacketIn => Vec::new(),
         Load::Digest => vec![
-            "The load is lists of one digest: where packet-ins are counted or timed, these lists \
-             are, and their answers are acknowledgements. The traffic behind them is not there: no \
-             packet enters a switch."
+            "The load is lists of one digest, and their answers are acknowledgements. The traffic \
+             behind them is not there: no packet enters a switch."
+                .to_owned(),
+        ],
+        Load::IdleTimeout => vec![
+            "The load is notifications that a table entry has been idle, and their answers are the \
+             first updates with the keys of those entries. The entries are the switches' own, as if packets had added them; a \
+             controller that minds only entries that it wrote itself does not answer."
                 .to_owned(),
         ],
     }

@@ -1,6 +1,7 @@
 //! Controllers that misbehave: the run ends in bounded time, says what happened, and counts right.
 
 mod digests;
+mod idle;
 mod openflow_peer;
 mod p4runtime;
 mod run;

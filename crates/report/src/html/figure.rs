@@ -1,5 +1,7 @@
 //! A plot with its caption and its data as a table.
 
+use probe::config::Load;
+
 use super::escape;
 use crate::format::{figure, mean_and_interval};
 use crate::plot::{Drawing, DrawingError, Line, Plot};
@@ -29,6 +31,7 @@ pub(crate) enum Data {
 /// Numbers figures through the page, and keeps what was drawn.
 #[derive(Default)]
 pub(crate) struct Numbering {
+    load: Load,
     drawn: Vec<Drawn>,
 }
 
@@ -39,6 +42,11 @@ pub(crate) struct Drawn {
 }
 
 impl Numbering {
+    /// Figures in the words for what the switches of a run send.
+    pub(crate) fn of(load: Load) -> Self {
+        Self { load, drawn: Vec::new() }
+    }
+
     /// The figures of the page, in order.
     pub(crate) fn into_drawn(self) -> Vec<Drawn> {
         self.drawn
@@ -78,7 +86,18 @@ const LONGEST_NAME: usize = 80;
 /// Figures side by side; those without data are left out. Nothing if none is left.
 pub(crate) fn row(figures: Vec<Figure>, numbering: &mut Numbering) -> String {
     let mut out = String::new();
-    for figure in figures.into_iter().filter(|figure| !figure.plot.is_empty()) {
+    for mut figure in figures.into_iter().filter(|figure| !figure.plot.is_empty()) {
+        let load = numbering.load;
+        let plot = &mut figure.plot;
+        for text in [
+            &mut plot.title,
+            &mut plot.description,
+            &mut plot.x.label,
+            &mut plot.y.label,
+            &mut figure.remark,
+        ] {
+            *text = load.words(text).into_owned();
+        }
         let number = numbering.drawn.len() + 1;
         let svg = figure.plot.svg(&format!("f{number}"));
         put!(

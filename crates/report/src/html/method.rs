@@ -1,5 +1,6 @@
 //! How it was measured: windows, counts, seeds, definitions, host, configuration, files.
 
+use probe::config::Load;
 use probe::metrics::Unit;
 use probe::outcome::{RunResult, Trial};
 
@@ -23,8 +24,7 @@ const DEFINITIONS: [(&str, &str); 17] = [
     ),
     (
         "Received, answered",
-        "A packet-in is answered by the first packet-out that carries its identity, so a controller that sends \
-         a rule and a packet-out for it scores once. The received rate counts answers that arrived in the \
+        "A packet-in is answered by {answer}. The received rate counts answers that arrived in the \
          window; the count of answered packet-ins includes those that came after it.",
     ),
     (
@@ -112,8 +112,10 @@ pub(super) fn of(result: &RunResult, configuration: &str) -> String {
     let mut out = String::from("<section id=\"method\"><h2>Method</h2>\n");
     out.push_str(&trials(result));
     out.push_str("<h3>What the figures mean</h3>\n<dl class=\"definitions\">\n");
+    let load = Load::of(&result.configuration);
     for (term, meaning) in DEFINITIONS {
-        put!(out, "<dt>{}</dt><dd>{}</dd>\n", escape(term), escape(meaning));
+        let meaning = load.words(meaning).replace("{answer}", load.answer());
+        put!(out, "<dt>{}</dt><dd>{}</dd>\n", escape(term), escape(&meaning));
     }
     out.push_str("</dl>\n");
     out.push_str(&host(result));
@@ -123,7 +125,7 @@ pub(super) fn of(result: &RunResult, configuration: &str) -> String {
         put!(
             out,
             "<tr><th scope=\"row\"><code>{name}</code></th><td class=\"text prose\">{}</td></tr>\n",
-            escape(content)
+            escape(&load.words(content))
         );
     }
     out + "</tbody></table>\n</section>\n"

@@ -4,6 +4,7 @@
 //! controller's versions are best seen that way too. Every run keeps a paragraph with what was
 //! measured and which side was the limit, since a line in a plot does not say that.
 
+use probe::config::Load;
 use probe::metrics::Unit;
 use probe::outcome::RunResult;
 
@@ -21,7 +22,11 @@ use crate::verdict;
 
 /// The page of several runs.
 pub(crate) fn page(runs: &[Candidate<'_>]) -> Page {
-    let mut numbering = Numbering::default();
+    let mut loads = runs.iter().map(|run| Load::of(&run.result.configuration));
+    let load = loads.next().unwrap_or_default();
+    // Runs of several loads have the words of packet-ins.
+    let load = if loads.all(|other| other == load) { load } else { Load::PacketIn };
+    let mut numbering = Numbering::of(load);
     let mut out = head("Runs side by side");
     out.push_str("<header>\n<p class=\"kicker\">Planimeter · controller benchmarks</p>\n");
     put!(out, "<h1>{} runs side by side</h1>\n", runs.len());

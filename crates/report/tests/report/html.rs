@@ -238,3 +238,20 @@ fn no_column_of_a_grid_of_figures_grows_with_its_content() {
     assert!(figure.contains("min-width:0"), "{figure}");
     assert!(rule(".wide").contains("overflow-x:auto"));
 }
+
+#[test]
+fn what_is_sent_instead_of_packet_ins_has_its_own_name() {
+    for (load, term, answered) in [
+        ("digest", "Digest lists", "A digest list is answered by the first acknowledgement"),
+        ("idle-timeout", "Notifications", "A notification is answered by the first update"),
+    ] {
+        let mut result = support::figure_7();
+        result.configuration.insert("traffic.load".to_owned(), load.to_owned());
+        let html = document(&result, "load = \"packet-in\" as it was written");
+        assert!(html.contains(&format!("{term} outstanding, per switch")), "{load}");
+        assert!(html.contains(answered), "{load}");
+        assert!(!html.contains("Packet-ins outstanding"), "{load}");
+        assert!(!html.contains("Packet-ins of the measure window"), "{load}");
+        assert!(html.contains("load = &quot;packet-in&quot; as it was written"), "{load}");
+    }
+}

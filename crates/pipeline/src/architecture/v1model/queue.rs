@@ -5,7 +5,7 @@
 
 use super::{Egress, Ingress};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) enum Pass {
     Ingress(Ingress),
@@ -14,17 +14,30 @@ pub(super) enum Pass {
 
 #[derive(Default)]
 pub(super) struct Queue {
+    /// What waits alone, as most packets do: nothing is sorted then.
+    only: Option<Pass>,
     /// In the order in which they came.
     passes: BTreeMap<u64, Pass>,
     arrived: u64,
     /// What waits for each port: the largest priority first, then in order.
-    ports: HashMap<u32, BTreeSet<(Reverse<u128>, u64)>>,
+    ports: BTreeMap<u32, BTreeSet<(Reverse<u128>, u64)>>,
     /// How many wait in each queue of a port.
-    depths: HashMap<(u32, u128), u128>,
+    depths: BTreeMap<(u32, u128), u128>,
 }
 
 impl Queue {
     pub(super) fn push(&mut self, pass: Pass) {
+        if self.only.is_none() && self.passes.is_empty() {
+            self.only = Some(pass);
+            return;
+        }
+        if let Some(first) = self.only.take() {
+            self.sort_in(first);
+        }
+        self.sort_in(pass);
+    }
+
+    fn sort_in(&mut self, pass: Pass) {
         if let Pass::Egress(egress) = &pass {
             let waiting = self.ports.entry(egress.port).or_default();
             waiting.insert((Reverse(egress.priority), self.arrived));
@@ -36,6 +49,9 @@ impl Queue {
 
     /// Takes what runs next.
     pub(super) fn next(&mut self) -> Option<Pass> {
+        if self.only.is_some() {
+            return self.only.take();
+        }
         let (front, pass) = self.passes.first_key_value()?;
         let mut chosen = *front;
         if let Pass::Egress(egress) = pass
@@ -55,6 +71,9 @@ impl Queue {
 
     /// Packets that wait in a queue of a port.
     pub(super) fn depth(&self, port: u32, priority: u128) -> u128 {
+        if let Some(Pass::Egress(only)) = &self.only {
+            return u128::from((only.port, only.priority) == (port, priority));
+        }
         self.depths.get(&(port, priority)).copied().unwrap_or(0)
     }
 }
@@ -103,6 +122,20 @@ mod tests {
         assert_eq!((queue.depth(1, 3), queue.depth(1, 0), queue.depth(3, 0)), (2, 1, 0));
         assert_eq!(order(&mut queue), [2, 3, 0, 4, 1]);
         assert_eq!(queue.depth(1, 3), 0);
+    }
+
+    #[test]
+    fn one_that_waits_alone_counts_as_any_other() {
+        let mut queue = Queue::default();
+        queue.push(egress(1, 2, 7));
+        assert_eq!((queue.depth(1, 2), queue.depth(1, 0), queue.depth(2, 2)), (1, 0, 0));
+        queue.push(egress(1, 2, 8));
+        queue.push(egress(1, 3, 9));
+        assert_eq!((queue.depth(1, 2), queue.depth(1, 3)), (2, 1));
+        assert_eq!(order(&mut queue), [9, 7, 8]);
+        queue.push(egress(1, 2, 5));
+        assert_eq!((queue.depth(1, 2), order(&mut queue)), (1, vec![5]));
+        assert_eq!(queue.depth(1, 2), 0);
     }
 
     /// A hundred thousand that wait are sorted in no time; to look at all for each is minutes.

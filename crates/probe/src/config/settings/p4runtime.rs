@@ -130,4 +130,16 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         slot: |draft| &mut draft.p4runtime.digest,
         ..BASE
     },
+    Setting {
+        key: "p4runtime.idle-table",
+        flag: "idle-table",
+        value_name: "NAME",
+        example: "hosts",
+        summary: "The table whose entries are idle if traffic.load is idle-timeout",
+        manual: "Its name or alias in P4Info. Without it, the first of the pipeline that serves: it \
+            has idle time-outs, its entries can be written and have an action, and its key has 32 \
+            bits or more, since it holds the number of the entry.",
+        slot: |draft| &mut draft.p4runtime.idle_table,
+        ..BASE
+    },
 ];

@@ -95,12 +95,14 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "LOAD",
         default: "packet-in",
         example: "digest",
-        summary: "What switches send: packet-in or digest",
+        summary: "What switches send: packet-in, digest or idle-timeout",
         manual: "packet-in sends a packet, and its answer is a packet-out. digest sends a list of \
             one digest over P4Runtime, filled with the addresses and ports of the packet, and its \
             answer is the acknowledgement of that list. Which digest is p4runtime.digest. A switch \
-            is ready once the controller has enabled it with a DigestEntry. Wherever packet-ins \
-            are counted or timed, digest lists are then.",
+            is ready once the controller has enabled it with a DigestEntry. idle-timeout sends a \
+            notification that a table entry has been idle over P4Runtime, and its answer is the \
+            first update of a Write with the key of that entry, such as its deletion. Which table \
+            is p4runtime.idle-table.",
         slot: |draft| &mut draft.traffic.load,
         ..BASE
     },

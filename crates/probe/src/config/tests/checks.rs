@@ -48,6 +48,22 @@ fn digests_need_p4runtime_and_are_tied_by_their_lists() {
 }
 
 #[test]
+fn idle_timeouts_need_p4runtime_and_are_tied_by_their_keys() {
+    refused(
+        "traffic.load = \"idle-timeout\"\n",
+        "probe.toml:1: traffic.load: idle-timeout needs P4Runtime, and protocol is openflow13; write \
+         protocol = \"p4runtime\", or traffic.load = \"packet-in\"",
+    );
+    refused(
+        "protocol = \"p4rt\"\ntraffic.load = \"idle-timeout\"\ntraffic.matching = \"payload\"\n",
+        "probe.toml:3: traffic.matching: payload ties packet-outs to packet-ins, and traffic.load is \
+         idle-timeout, whose answers carry the key of their entry; write traffic.matching = \
+         \"auto\"",
+    );
+    config("protocol = \"p4rt\"\ntraffic.load = \"idle-timeout\"\np4runtime.idle-table = \"t\"\n");
+}
+
+#[test]
 fn tables_that_run_are_those_of_openflow_and_pass_single_packets() {
     refused(
         "protocol = \"p4rt\"\nswitches.flow-tables = \"run\"\n",

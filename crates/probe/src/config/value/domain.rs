@@ -75,6 +75,7 @@ words!(FlowTables, "way of treating packets", {
 words!(Load, "load", {
     Load::PacketIn = "packet-in",
     Load::Digest = "digest",
+    Load::IdleTimeout = "idle-timeout",
 });
 
 words!(Matching, "way of matching", {

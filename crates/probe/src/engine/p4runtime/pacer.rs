@@ -7,9 +7,10 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use p4runtime::server::{DeviceHandle, DigestList, PacketIn, Urgency};
+use p4runtime::server::{DeviceHandle, Urgency};
 
-use super::thread::{Emission, ThreadState};
+use super::load::Batch;
+use super::thread::ThreadState;
 use super::timer::Timer;
 use crate::config::Mode;
 use crate::engine::ending::Ending;
@@ -26,7 +27,7 @@ const LOOK: u64 = 20_000_000;
 const RETRY: u64 = 1_000_000;
 /// Spacing of housekeeping.
 const TICK: u64 = 100_000_000;
-/// Packet-ins, or digest lists, that wait in a stream's queue; further ones wait as due times.
+/// Packet-ins, or what is sent instead, that wait in a stream's queue; further ones wait as due times.
 const HIGH_WATER: usize = 4096;
 
 /// The pacing of one engine thread, which all its connections share.
@@ -42,9 +43,7 @@ struct Pacer {
     /// Members with packet-ins that wait.
     waiting: Vec<usize>,
     is_waiting: Vec<bool>,
-    batch: Vec<PacketIn>,
-    /// Digest lists to hand over, where they are the load.
-    lists: Vec<DigestList>,
+    batch: Batch,
     introductions: Introductions,
     primed: bool,
     next_tick: u64,
@@ -68,8 +67,7 @@ impl Pacing {
             schedule: plan.schedule.as_ref().map(|schedule| schedule.shard(indices)),
             waiting: Vec::new(),
             is_waiting: vec![false; members],
-            batch: Vec::new(),
-            lists: Vec::new(),
+            batch: Batch::default(),
             introductions: Introductions::default(),
             primed: false,
             next_tick: 0,
@@ -286,22 +284,15 @@ impl Pacer {
                 return false;
             }
             let mut first = None;
-            while self.batch.len() + self.lists.len() < room
-                && let Some((sequence, emission)) = books.emit(index)
+            while self.batch.len() < room
+                && let Some(sequence) = books.emit(index, &mut self.batch)
             {
                 first.get_or_insert(sequence);
-                match emission {
-                    Emission::Packet(packet) => self.batch.push(packet),
-                    Emission::Digest(list) => self.lists.push(list),
-                }
             }
-            let digest = books.members[index].digest_id();
+            let receiver = books.members[index].receiver();
             drop(books);
-            let offered = self.batch.len() + self.lists.len();
-            let queued = match digest {
-                Some(digest) => device.send_digest_lists(digest, self.lists.drain(..)).unwrap_or(0),
-                None => device.send_now(self.batch.drain(..)).unwrap_or(0),
-            };
+            let offered = self.batch.len();
+            let queued = self.batch.send(device, receiver);
             let refuses = device.refuses();
             let mut books = self.thread.books();
             if let Some(first) = first {

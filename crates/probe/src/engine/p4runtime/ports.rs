@@ -213,6 +213,28 @@ mod tests {
     }
 
     #[test]
+    fn a_thousand_switches_listen_below_the_ports_that_the_kernel_lends() {
+        let mut settings = Settings::new();
+        settings.set("protocol", "p4runtime", Origin::Flag);
+        settings.set("switches.count", "1000", Origin::Flag);
+        let config = settings.resolve().expect("settings").config;
+        let ports = super::super::addresses(&config).into_iter().map(|one| one.listen.port());
+        // Linux's default range, net.ipv4.ip_local_port_range, begins there.
+        assert!(ports.clone().all(|port| port > 1_023 && port < 32_768));
+        assert_eq!(ports.collect::<std::collections::BTreeSet<_>>().len(), 1_000);
+    }
+
+    #[test]
+    fn switches_may_have_one_device_id_behind_ports_of_their_own() {
+        let same = config(2_000, &[("switches.count", "3"), ("p4runtime.same-device-id", "true")]);
+        let each: Vec<_> = super::super::addresses(&same)
+            .into_iter()
+            .map(|one| (one.device_id, one.number, one.listen.port()))
+            .collect();
+        assert_eq!(each, [(1, 1, 2_000), (1, 2, 2_001), (1, 3, 2_002)]);
+    }
+
+    #[test]
     fn a_held_port_is_lent_to_no_connection_and_can_be_listened_on() {
         let first = free_ports(4);
         let config = config(first, &[("switches.count", "2")]);

@@ -13,14 +13,14 @@ use p4runtime::arbitration::{RoleKey, StreamId};
 use p4runtime::packet_io::PacketOutLayout;
 use p4runtime::proto::v1::{self, entity::Entity, update};
 use p4runtime::server::{
-    ConnectionObserver, DeviceHandle, DeviceObserver, DigestList, PacketIn, PacketInMetadata,
-    PacketOutRefusal,
+    ConnectionObserver, DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata, PacketOutRefusal,
 };
 use p4runtime::session::Pipeline;
 use p4runtime::status::EntityError;
 use tokio::sync::Notify;
 
-use super::digest::{self, DigestForm, NoDigest};
+use super::digest;
+use super::load::{Batch, Form, NoForm, Receiver};
 use super::pipelines::Pipelines;
 use crate::config::{Load, Matching, Mode};
 use crate::engine::recorder::{Recorder, RuleChange};
@@ -85,12 +85,6 @@ pub(super) struct Books {
     closed_loop: bool,
 }
 
-/// What a switch sends at a due time.
-pub(super) enum Emission {
-    Packet(PacketIn),
-    Digest(DigestList),
-}
-
 /// What belongs to a switch beside its device and its record.
 pub(super) struct Member {
     pub(super) source: FrameSource,
@@ -99,9 +93,9 @@ pub(super) struct Member {
     has_primary: bool,
     /// How to read packet-outs, once there is a pipeline.
     packet_out: Option<Arc<Pipeline>>,
-    /// The digest that the switch sends, or why it cannot, once there is a pipeline and where
-    /// digests are the load.
-    digest: Option<Result<DigestForm, NoDigest>>,
+    /// What the switch sends, or why it cannot, once there is a pipeline and where packet-ins are
+    /// not the load.
+    form: Option<Result<Form, NoForm>>,
     /// Whether the controller has enabled that digest.
     digest_enabled: bool,
 }
@@ -116,29 +110,43 @@ impl Member {
             ready: false,
             has_primary: false,
             packet_out: None,
-            digest: None,
+            form: None,
             digest_enabled: false,
         }
     }
 
+    fn form(&self) -> Option<&Form> {
+        self.form.as_ref()?.as_ref().ok()
+    }
+
+    /// To whom goes what the switch sends.
+    pub(super) fn receiver(&self) -> Receiver {
+        self.form().map_or(Receiver::Packet, Form::receiver)
+    }
+
     /// The digest that the switch sends, if digests are the load.
-    pub(super) fn digest_id(&self) -> Option<DigestId> {
-        Some(self.digest.as_ref()?.as_ref().ok()?.id)
+    fn digest_id(&self) -> Option<DigestId> {
+        match self.form()? {
+            Form::Digest(form) => Some(form.id),
+            Form::IdleTimeout(_) => None,
+        }
     }
 
     /// How far the switch has come since its stream opened: rank and words, and whether that is
     /// all the way.
     fn stage(&self) -> Option<(u32, String, bool)> {
         let waits = |what: String| Some((3, what, false));
-        match (self.has_primary, &self.packet_out, &self.digest) {
+        match (self.has_primary, &self.packet_out, &self.form) {
             (false, _, _) => None,
             (true, None, _) => waits("primary elected, waiting for a pipeline".to_owned()),
             (true, Some(_), Some(Err(missing))) => waits(missing.to_string()),
-            (true, Some(_), Some(Ok(digest))) if !self.digest_enabled => waits(format!(
-                "has a pipeline, waiting for the controller to enable digest \"{}\" (it has \
+            (true, Some(_), Some(Ok(Form::Digest(digest)))) if !self.digest_enabled => {
+                waits(format!(
+                    "has a pipeline, waiting for the controller to enable digest \"{}\" (it has \
                  written no DigestEntry for it)",
-                digest.name
-            )),
+                    digest.name
+                ))
+            }
             (true, Some(_), _) => Some((4, "ready".to_owned(), true)),
         }
     }
@@ -209,25 +217,28 @@ impl ThreadState {
 }
 
 impl Books {
-    /// Makes the packet-in, or the digest list, that waits longest at a switch, and says its
-    /// sequence number.
-    pub(super) fn emit(&mut self, index: usize) -> Option<(u64, Emission)> {
+    /// Makes what waits longest at a switch, and says its sequence number.
+    pub(super) fn emit(&mut self, index: usize, batch: &mut Batch) -> Option<u64> {
         let (_, sequence) = self.recorder.issue_waiting(index)?;
         self.frame.clear();
         let port = self.members[index].source.next(sequence, &mut self.frame);
-        if let Some(Ok(form)) = &self.members[index].digest {
-            self.packet.load(&self.frame);
-            let data = vec![form.data(&self.packet, port.0, sequence)];
-            let list = DigestList { list_id: digest::list_id(sequence), data };
-            return Some((sequence, Emission::Digest(list)));
+        match self.members[index].form() {
+            Some(Form::Digest(form)) => {
+                self.packet.load(&self.frame);
+                batch.digest(sequence, form.data(&self.packet, port.0, sequence));
+            }
+            Some(Form::IdleTimeout(form)) => batch.idle(sequence, form),
+            None => {
+                if self.arena.capacity() < self.frame.len() {
+                    self.arena = BytesMut::with_capacity(ARENA.max(self.frame.len()));
+                }
+                self.arena.extend_from_slice(&self.frame);
+                let payload = self.arena.split().freeze();
+                let metadata = PacketInMetadata::IngressPort(u32::from(port.0));
+                batch.packet(PacketIn { payload, metadata, tag: sequence });
+            }
         }
-        if self.arena.capacity() < self.frame.len() {
-            self.arena = BytesMut::with_capacity(ARENA.max(self.frame.len()));
-        }
-        self.arena.extend_from_slice(&self.frame);
-        let payload = self.arena.split().freeze();
-        let metadata = PacketInMetadata::IngressPort(u32::from(port.0));
-        Some((sequence, Emission::Packet(PacketIn { payload, metadata, tag: sequence })))
+        Some(sequence)
     }
 }
 
@@ -274,17 +285,16 @@ impl Observer {
 
     fn has(&self, pipeline: Arc<Pipeline>, device: Option<&DeviceHandle>) {
         let name = self.thread.shared.pipelines.name(&pipeline);
-        let config = &self.thread.shared.plan.config;
-        let digest = (config.traffic.load == Load::Digest)
-            .then(|| DigestForm::of(&pipeline, &config.p4runtime.digest));
-        let enabled = match (&digest, device) {
-            (Some(Ok(digest)), Some(device)) => is_enabled(device, digest.id),
+        let plan = &self.thread.shared.plan;
+        let form = Form::of(&pipeline, &plan.config, plan.run_key);
+        let enabled = match (&form, device) {
+            (Some(Ok(Form::Digest(digest))), Some(device)) => is_enabled(device, digest.id),
             _ => false,
         };
         self.update(|member| {
             member.packet_out = Some(pipeline);
             member.handshake.pipeline = Some(name);
-            member.digest = digest;
+            member.form = form;
             member.digest_enabled = enabled;
         });
     }
@@ -303,6 +313,20 @@ impl Observer {
         let Some(digest) = digest else { return };
         let enabled = is_enabled(device, digest);
         self.update(|member| member.digest_enabled = enabled);
+    }
+
+    /// Books the updates that answer idle time-outs, whatever became of them: it was the controller's answer.
+    fn idle_entries_written(&self, books: &mut Books, request: &v1::WriteRequest, at: u64) {
+        let Some(Form::IdleTimeout(form)) = books.members[self.index].form() else { return };
+        let of_update = |update: &v1::Update| match update.entity.as_ref()?.entity.as_ref()? {
+            Entity::TableEntry(entry) => form.sequence_of(entry),
+            _ => None,
+        };
+        let answered: Vec<u64> = request.updates.iter().filter_map(of_update).collect();
+        for sequence in answered {
+            let answer = books.recorder.answer(self.index, sequence, at);
+            settle(books, self.index, answer);
+        }
     }
 
     /// An answer to a packet-in of any switch arrived.
@@ -403,6 +427,10 @@ impl DeviceObserver for Observer {
         }
         let at = self.thread.traffic_time();
         let mut books = self.thread.books();
+        if let Some(at) = at {
+            self.idle_entries_written(&mut books, request, at);
+        }
+        let refill = !books.refill.is_empty();
         for (change, count) in [
             (RuleChange::Installed, installed),
             (RuleChange::Removed, removed),
@@ -411,6 +439,10 @@ impl DeviceObserver for Observer {
             if let (Some(at), true) = (at, count > 0) {
                 books.recorder.rules(self.index, change, count, at);
             }
+        }
+        drop(books);
+        if refill {
+            self.thread.wake.notify_one();
         }
     }
 
@@ -441,7 +473,7 @@ impl DeviceObserver for Observer {
                 continue;
             };
             books.recorder.packet_out(self.index, at);
-            if plan.config.traffic.load == Load::Digest {
+            if plan.config.traffic.load != Load::PacketIn {
                 continue;
             }
             match plan.config.traffic.matching {
@@ -505,6 +537,19 @@ impl DeviceObserver for Observer {
 
     fn digest_list_sent(&self, list_id: u64) {
         if let Some(sequence) = digest::sequence_of(list_id) {
+            self.left(sequence);
+        }
+    }
+
+    fn idle_timeout_sent(&self, notification: &v1::IdleTimeoutNotification) {
+        let sequence = {
+            let books = self.thread.books();
+            let Some(Form::IdleTimeout(form)) = books.members[self.index].form() else { return };
+            // The device's own notifications are of entries that the controller set, or set again.
+            let [entry] = notification.table_entry.as_slice() else { return };
+            form.sequence_of(entry)
+        };
+        if let Some(sequence) = sequence {
             self.left(sequence);
         }
     }

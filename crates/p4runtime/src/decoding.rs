@@ -1,0 +1,211 @@
+//! What a request takes in memory, found out before it is decoded.
+//!
+//! An empty message takes two bytes on the wire and several hundred in memory, so that a request within the limit
+//! of bytes could take two hundred times as much when it is decoded. The fields are walked first, which allocates
+//! nothing, and what their elements take is added up from the descriptors of the messages ([`shape`]). It is an upper
+//! bound: vectors are counted with the room that they grow into.
+//!
+//! A request may take a multiple of its length ([`Request::PER_BYTE`]), so that only one of next to nothing but empty
+//! elements is refused: those that controllers send take half of it at most. It may always take [`ALWAYS`], and never
+//! more than [`OF_THE_LARGEST`] of the largest requests.
+
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::marker::PhantomData;
+
+use bytes::{Buf, Bytes};
+use prost::{
+    Message,
+    encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field},
+};
+use tonic::{
+    Status,
+    codec::{BufferSettings, Codec, DecodeBuf, Decoder},
+};
+use tonic_prost::{ProstCodec, ProstEncoder};
+
+use self::shape::{Field, Shape, ShapeId, Shapes};
+use crate::proto::v1;
+
+/// What any request may take: batches of thousands of the shortest updates.
+const ALWAYS: usize = 32 << 20;
+/// What a request may take at most, in requests of the largest length.
+const OF_THE_LARGEST: usize = 8;
+/// Requests up to this length stay below [`ALWAYS`] whatever they hold.
+const SHORT: usize = 8 << 10;
+/// How deep messages may be nested; prost refuses what is deeper.
+const DEPTH: usize = 100;
+
+/// A message that a client sends.
+pub(crate) trait Request: Message + Default + Send + 'static {
+    /// Its name in the protos.
+    const NAME: &str;
+    /// What it may take in memory for each of its bytes.
+    const PER_BYTE: usize;
+}
+
+macro_rules! requests {
+    ($($message:ident $per_byte:literal)*) => {
+        $(impl Request for v1::$message {
+            const NAME: &str = concat!("p4.v1.", stringify!($message));
+            const PER_BYTE: usize = $per_byte;
+        })*
+    };
+}
+
+requests! {
+    // A wildcard of a table is an entity of 10 bytes.
+    WriteRequest 128
+    ReadRequest 256
+    // Objects have names; references to actions have 7 bytes.
+    SetForwardingPipelineConfigRequest 64
+    // Packets have payloads.
+    StreamMessageRequest 16
+    GetForwardingPipelineConfigRequest 16
+    CapabilitiesRequest 16
+}
+
+/// Decodes a request of a server whose requests have at most `request_limit` bytes.
+pub(crate) fn decode<M: Request>(message: Bytes, request_limit: usize) -> Result<M, Status> {
+    check::<M>(&message, request_limit)?;
+    M::decode(message)
+        .map_err(|error| Status::internal(format!("The message is malformed: {error}.")))
+}
+
+fn check<M: Request>(message: &[u8], request_limit: usize) -> Result<(), Status> {
+    if message.len() <= SHORT {
+        return Ok(());
+    }
+    let Some((shapes, root)) = Shapes::of(M::NAME) else {
+        return Err(Status::internal(format!("{} is not described.", M::NAME)));
+    };
+    let largest = OF_THE_LARGEST.saturating_mul(request_limit);
+    let limit = M::PER_BYTE.saturating_mul(message.len()).min(largest).max(ALWAYS);
+    match memory(shapes, root, message, limit) {
+        Some(_) => Ok(()),
+        None => Err(Status::resource_exhausted(format!(
+            "The request has {} bytes, but decoded it would take more than {} MiB of memory. Send what it holds in \
+             several requests, or fewer elements that are empty.",
+            message.len(),
+            limit >> 20,
+        ))),
+    }
+}
+
+/// An upper bound of what a message takes beside its own value, in bytes; `None` above the limit. What follows a
+/// mistake in the encoding is not counted, since it is not decoded either.
+fn memory(shapes: &Shapes, root: ShapeId, message: &[u8], limit: usize) -> Option<usize> {
+    let mut walk = Walk { shapes, limit, memory: 0 };
+    match walk.message(shapes.get(root), message, DEPTH) {
+        Ok(()) | Err(Stop::Malformed) => Some(walk.memory),
+        Err(Stop::TooLarge) => None,
+    }
+}
+
+/// A way through the fields of a message.
+struct Walk<'a> {
+    shapes: &'a Shapes,
+    limit: usize,
+    memory: usize,
+}
+
+enum Stop {
+    Malformed,
+    TooLarge,
+}
+
+impl From<prost::DecodeError> for Stop {
+    fn from(_: prost::DecodeError) -> Self {
+        Self::Malformed
+    }
+}
+
+impl Walk<'_> {
+    fn message(&mut self, shape: &Shape, mut bytes: &[u8], depth: usize) -> Result<(), Stop> {
+        if depth == 0 {
+            return Err(Stop::Malformed);
+        }
+        let mut seen = 0_u64;
+        while bytes.has_remaining() {
+            // With prost's own functions, so that both see the same fields.
+            let (number, wire) = decode_key(&mut bytes)?;
+            let Some((index, field)) = shape.field(number) else {
+                skip_field(wire, number, &mut bytes, DecodeContext::default())?;
+                continue;
+            };
+            let bit = 1_u64.checked_shl(index).unwrap_or_default();
+            self.add(if seen & bit == 0 { field.first() } else { field.next() })?;
+            seen |= bit;
+            if wire != WireType::LengthDelimited {
+                skip_field(wire, number, &mut bytes, DecodeContext::default())?;
+                continue;
+            }
+            let length = decode_varint(&mut bytes)?;
+            let Some((held, rest)) =
+                usize::try_from(length).ok().and_then(|length| bytes.split_at_checked(length))
+            else {
+                return Err(Stop::Malformed);
+            };
+            bytes = rest;
+            match *field {
+                Field { message: Some(inner), .. } => {
+                    self.message(self.shapes.get(inner), held, depth - 1)?;
+                }
+                ref field => self.add(field.held(held.len()))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.memory = self.memory.saturating_add(bytes);
+        if self.memory > self.limit { Err(Stop::TooLarge) } else { Ok(()) }
+    }
+}
+
+/// A codec whose requests are refused before they are decoded if they would take too much memory.
+pub(crate) struct RequestCodec<A, Q> {
+    request_limit: usize,
+    messages: PhantomData<(A, Q)>,
+}
+
+impl<A, Q> RequestCodec<A, Q> {
+    /// For requests of at most `request_limit` bytes.
+    pub(crate) fn new(request_limit: usize) -> Self {
+        Self { request_limit, messages: PhantomData }
+    }
+}
+
+impl<A: Message + Send + 'static, Q: Request> Codec for RequestCodec<A, Q> {
+    type Encode = A;
+    type Decode = Q;
+    type Encoder = ProstEncoder<A>;
+    type Decoder = RequestDecoder<Q>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        ProstCodec::<A, Q>::raw_encoder(BufferSettings::default())
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        RequestDecoder { request_limit: self.request_limit, message: PhantomData }
+    }
+}
+
+/// See [`RequestCodec`].
+pub(crate) struct RequestDecoder<Q> {
+    request_limit: usize,
+    message: PhantomData<Q>,
+}
+
+impl<Q: Request> Decoder for RequestDecoder<Q> {
+    type Item = Q;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Q>, Status> {
+        // It shares the buffer's memory.
+        let message = buffer.copy_to_bytes(buffer.remaining());
+        decode(message, self.request_limit).map(Some)
+    }
+}

@@ -1,0 +1,165 @@
+//! The controller header as bytes in front of a packet, which is what a program makes and takes.
+//!
+//! A program that sends a packet to the port of the CPU puts the header `packet_in` in front of
+//! it; what comes from there has the header `packet_out` in front. Its fields follow one another
+//! as P4Info lists them, most significant bit first (specification of P4Runtime 1.5, "Packet I/O";
+//! P4_16, "packet_out").
+
+use bytes::Bytes;
+
+use super::{ByteString, Field, Kind, PacketInLayout, PacketOutLayout};
+use crate::proto::v1;
+
+impl PacketInLayout {
+    /// Takes the header off a packet that a program sent to the controller. `None` if the packet
+    /// is shorter than the header.
+    #[must_use]
+    pub fn split(&self, mut packet: Bytes) -> Option<(Vec<v1::PacketMetadata>, Bytes)> {
+        let bits = header_bits(&self.fields);
+        let length = bits.div_ceil(8);
+        if packet.len() < length {
+            return None;
+        }
+        let header = packet.split_to(length);
+        let mut from = 0;
+        let read = |field: &Field| {
+            let value = extract(&header, from, field.header_bits as usize);
+            from += field.header_bits as usize;
+            v1::PacketMetadata {
+                metadata_id: field.id,
+                value: field.as_controller_sees(value, self.form),
+            }
+        };
+        Some((self.fields.iter().map(read).collect(), packet))
+    }
+}
+
+impl PacketOutLayout {
+    /// The header of a packet-out whose metadata were checked; what they leave out is zero.
+    #[must_use]
+    pub fn header(&self, metadata: &[v1::PacketMetadata]) -> Vec<u8> {
+        let mut header = vec![0; header_bits(&self.fields).div_ceil(8)];
+        let mut from = 0;
+        for field in &self.fields {
+            if let Some(one) = metadata.iter().find(|one| one.metadata_id == field.id) {
+                let value = field.as_header_has(&one.value);
+                insert(&mut header, from, field.header_bits as usize, &value);
+            }
+            from += field.header_bits as usize;
+        }
+        header
+    }
+}
+
+impl Field {
+    /// A value from the header as the controller sees it.
+    fn as_controller_sees(&self, value: Vec<u8>, form: ByteString) -> Bytes {
+        let significant = value.iter().position(|byte| *byte != 0);
+        let canonical = significant.unwrap_or(value.len().saturating_sub(1));
+        match (self.kind, form) {
+            // No program says how its numbers are spelt: they are their digits.
+            (Kind::Text, _) => {
+                let number = value.iter().fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte));
+                Bytes::from(number.to_string())
+            }
+            (Kind::Bits(_), ByteString::Canonical) => Bytes::from(value).slice(canonical..),
+            (Kind::Bits(_), ByteString::FullWidth) => Bytes::from(value),
+        }
+    }
+
+    /// A value of the controller as bytes of the header.
+    fn as_header_has<'v>(&self, value: &'v [u8]) -> std::borrow::Cow<'v, [u8]> {
+        match self.kind {
+            Kind::Bits(_) => value.into(),
+            Kind::Text => {
+                let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                number.unwrap_or(0_u128).to_be_bytes().to_vec().into()
+            }
+        }
+    }
+}
+
+fn header_bits(fields: &[Field]) -> usize {
+    fields.iter().map(|field| field.header_bits as usize).sum()
+}
+
+/// `width` bits from bit `from` on, in as few bytes as hold them.
+fn extract(header: &[u8], from: usize, width: usize) -> Vec<u8> {
+    let mut value = vec![0; width.div_ceil(8).max(1)];
+    for bit in 0..width {
+        let position = from + width - 1 - bit;
+        let set = header.get(position / 8).is_some_and(|byte| byte >> (7 - position % 8) & 1 == 1);
+        let at = value.len() - 1 - bit / 8;
+        if let Some(byte) = value.get_mut(at) {
+            *byte |= u8::from(set) << (bit % 8);
+        }
+    }
+    value
+}
+
+/// Puts the low `width` bits of a value at bit `from`.
+fn insert(header: &mut [u8], from: usize, width: usize, value: &[u8]) {
+    for bit in 0..width.min(value.len() * 8) {
+        let position = from + width - 1 - bit;
+        let set =
+            value.get(value.len() - 1 - bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1);
+        if let Some(byte) = header.get_mut(position / 8) {
+            *byte |= u8::from(set) << (7 - position % 8);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet_io::MissingMetadata;
+    use crate::proto::config;
+
+    fn p4info(header: &str, fields: &[(u32, &str, i32)]) -> config::P4Info {
+        let metadata = fields.iter().map(|(id, name, bitwidth)| {
+            config::controller_packet_metadata::Metadata {
+                id: *id,
+                name: (*name).to_owned(),
+                bitwidth: *bitwidth,
+                ..Default::default()
+            }
+        });
+        let header = config::ControllerPacketMetadata {
+            preamble: Some(config::Preamble { name: header.to_owned(), ..Default::default() }),
+            metadata: metadata.collect(),
+        };
+        config::P4Info { controller_packet_metadata: vec![header], ..Default::default() }
+    }
+
+    fn metadata(id: u32, value: &'static [u8]) -> v1::PacketMetadata {
+        v1::PacketMetadata { metadata_id: id, value: Bytes::from_static(value) }
+    }
+
+    #[test]
+    fn fields_of_odd_widths_follow_one_another() {
+        let fields = [(1, "ingress_port", 9), (2, "_pad", 7), (3, "reason", 16)];
+        let info = p4info("packet_in", &fields);
+        let packet = Bytes::from_static(&[0x81, 0x85, 0x00, 0x2a, 0xee]);
+        let layout = PacketInLayout::from_p4info(&info, ByteString::Canonical).expect("a header");
+        let (found, payload) = layout.split(packet.clone()).expect("it is long enough");
+        // 0x8185 is port 0b100000011 and padding 0b0000101.
+        assert_eq!(found, [metadata(1, &[1, 3]), metadata(2, &[5]), metadata(3, &[0x2a])]);
+        assert_eq!(payload, [0xee][..]);
+        let full = PacketInLayout::from_p4info(&info, ByteString::FullWidth).expect("a header");
+        let (found, _) = full.split(packet).expect("it is long enough");
+        assert_eq!(found, [metadata(1, &[1, 3]), metadata(2, &[5]), metadata(3, &[0, 0x2a])]);
+        assert!(layout.split(Bytes::from_static(&[0; 3])).is_none());
+    }
+
+    #[test]
+    fn a_packet_out_gets_the_header_that_a_packet_in_has() {
+        let fields = [(1, "egress_port", 9), (2, "_pad", 7), (3, "wide", 48)];
+        let layout =
+            PacketOutLayout::from_p4info(&p4info("packet_out", &fields), ByteString::Canonical)
+                .expect("a header");
+        let given = [metadata(3, &[1, 0, 0, 0, 0, 2]), metadata(1, &[1, 0xff])];
+        layout.check(&given, MissingMetadata::AcceptPadding).expect("it is right");
+        assert_eq!(layout.header(&given), [0xff, 0x80, 1, 0, 0, 0, 0, 2]);
+        assert_eq!(layout.header(&[]), [0; 8]);
+    }
+}

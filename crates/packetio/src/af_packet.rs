@@ -1,0 +1,349 @@
+//! Ports on interfaces of this machine, over packet sockets (packet(7)).
+//!
+//! A queue has two sockets. One receives through a ring that is shared with the kernel, and gets
+//! with each packet what is left to be done on it: checksums, segments, the VLAN tag
+//! ([`crate::offload`]). Packets that do not fit into a slot of the ring, super-frames mostly, are
+//! queued beside it. The other socket sends bursts with one system call each. Of the two ways to
+//! send, this is as fast as a ring where the kernel has to copy anyway (veth, and all queueing
+//! disciplines see the packets, as Mininet's links need it), and it never has to wait for a slot.
+//!
+//! Several queues share an interface by a hash of the flow, which both directions have in common.
+
+mod ring;
+mod sockets;
+
+use crate::interface::Interface;
+use crate::offload::{Restorer, Tag, VIRTIO_HEADER};
+use crate::{
+    Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted, link_lengths, sys,
+};
+use sockets::{Group, Sockets};
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+/// Packets that are sent with one system call.
+const BATCH: usize = 64;
+/// Calls of receive between looks at errors and drops, which cost system calls.
+const UPKEEP: u32 = 128;
+/// The longest packet that may lie beside the ring: the kernel's greatest super-frame.
+const LONGEST: usize = (512 << 10) + 256;
+
+/// Opens an interface for a number of workers. One that is down opens, and is down.
+///
+/// # Errors
+/// If there is no such Ethernet interface, or this program may not open it.
+pub fn open(interface: &str, queues: usize) -> Result<Port, OpenError> {
+    let fail = |source| OpenError::System { interface: interface.to_owned(), source };
+    let found = Interface::named(interface).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENODEV) => OpenError::NoInterface { interface: interface.to_owned() },
+        _ => fail(source),
+    })?;
+    if !found.ethernet {
+        return Err(OpenError::NotEthernet { interface: interface.to_owned() });
+    }
+    let counters = Arc::new(PortCounters::default());
+    let group = (queues > 1).then(Group::default);
+    let queue = || {
+        let opened = match found.up {
+            true => Sockets::open(&found, group.as_ref()).map(Some),
+            // Its sockets would be of no use; whether they may be opened is to be known now.
+            false => sys::socket(libc::AF_PACKET, libc::SOCK_RAW).map(|_| None),
+        };
+        let sockets = opened.map_err(|source| match source.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => {
+                OpenError::NotPermitted { interface: interface.to_owned() }
+            }
+            _ => fail(source),
+        })?;
+        let queue = PacketQueue {
+            interface: interface.to_owned(),
+            down: sockets.is_none().then_some(libc::ENETDOWN),
+            sockets,
+            group: group.clone(),
+            mtu: found.mtu as usize,
+            restorer: Restorer::default(),
+            beside: Vec::new(),
+            batch: Batch::default(),
+            until_upkeep: UPKEEP,
+            counters: Arc::clone(&counters),
+        };
+        Ok(Box::new(queue) as Box<dyn Queue>)
+    };
+    let queues = (0..queues.max(1)).map(|_| queue()).collect::<Result<_, OpenError>>()?;
+    Ok(Port { name: interface.to_owned(), queues, counters })
+}
+
+#[derive(Debug)]
+struct PacketQueue {
+    interface: String,
+    /// None if it was down when it was opened, and since.
+    sockets: Option<Sockets>,
+    /// The error that showed that the port is gone or down.
+    down: Option<libc::c_int>,
+    group: Option<Group>,
+    mtu: usize,
+    restorer: Restorer,
+    /// A packet that lay beside the ring.
+    beside: Vec<u8>,
+    batch: Batch,
+    until_upkeep: u32,
+    counters: Arc<PortCounters>,
+}
+
+impl Queue for PacketQueue {
+    fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown> {
+        let (mut packets, mut bytes) = self.restorer.resume(burst);
+        if let Some(sockets) = &mut self.sockets {
+            let mut dropped = 0;
+            while burst.room() > 0 {
+                let Some(entry) = sockets.ring.peek() else { break };
+                let tag = tag(
+                    entry.header.tp_status,
+                    entry.header.tp_vlan_tci,
+                    entry.header.tp_vlan_tpid,
+                );
+                let whole = entry.header.tp_snaplen >= entry.header.tp_len;
+                let taken = match entry.in_front() {
+                    Some(header) if whole => {
+                        self.restorer.take(header, tag, entry.packet(), burst).ok()
+                    }
+                    _ if entry.header.tp_status & libc::TP_STATUS_COPY != 0 => {
+                        take_beside(&sockets.receiving, &mut self.beside, &mut self.restorer, burst)
+                    }
+                    _ => None,
+                };
+                sockets.ring.release();
+                match taken {
+                    Some(taken) => (packets, bytes) = (packets + taken.0, bytes + taken.1),
+                    None => dropped += 1,
+                }
+            }
+            if dropped > 0 {
+                self.counters.receive_dropped(dropped);
+            }
+        }
+        self.until_upkeep -= 1;
+        if self.until_upkeep == 0 {
+            self.upkeep();
+        }
+        if packets > 0 {
+            self.counters.received(packets, bytes);
+            return Ok(packets as usize);
+        }
+        match self.down {
+            Some(error) => Err(PortDown {
+                port: self.interface.clone(),
+                cause: io::Error::from_raw_os_error(error),
+            }),
+            None => Ok(0),
+        }
+    }
+
+    fn transmit(&mut self, packet: &[u8]) -> Transmitted {
+        if self.down.is_some() {
+            self.counters.transmit_dropped(1);
+            return Transmitted::Down;
+        }
+        if !self.takes(packet) {
+            // It may have grown.
+            self.read_mtu();
+            if !self.takes(packet) {
+                self.counters.bad_length(1);
+                return Transmitted::BadLength;
+            }
+        }
+        if self.batch.is_full() {
+            self.flush();
+        }
+        if self.batch.push(packet) {
+            return Transmitted::Taken;
+        }
+        self.counters.transmit_dropped(1);
+        if self.down.is_some() { Transmitted::Down } else { Transmitted::Full }
+    }
+
+    fn flush(&mut self) -> bool {
+        while !self.batch.is_empty()
+            && let Some(sockets) = &self.sockets
+        {
+            let error = match sys::send_each(&sockets.transmitting, self.batch.waiting()) {
+                Ok(count) => {
+                    self.counters.transmitted(count as u64, self.batch.leave(count));
+                    continue;
+                }
+                Err(error) => error.raw_os_error().unwrap_or_default(),
+            };
+            match error {
+                libc::EINTR => {}
+                // The queue is full: the rest waits here for the next time.
+                libc::EAGAIN => break,
+                libc::ENETDOWN | libc::ENXIO | libc::ENODEV => {
+                    self.down = Some(error);
+                    self.counters.transmit_dropped(self.batch.len() as u64);
+                    self.batch.clear();
+                }
+                // The interface takes shorter frames than before.
+                libc::EMSGSIZE => {
+                    self.batch.leave(1);
+                    self.counters.bad_length(1);
+                    self.read_mtu();
+                }
+                // ENOBUFS: dropped on its way, by a full queue of the card or the discipline.
+                _ => {
+                    self.batch.leave(1);
+                    self.counters.transmit_dropped(1);
+                }
+            }
+        }
+        self.batch.is_empty()
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.sockets.as_ref().map(|sockets| sockets.receiving.as_fd())
+    }
+
+    fn reopen(&mut self) -> bool {
+        let Ok(interface) = Interface::named(&self.interface) else { return false };
+        if !interface.up {
+            return false;
+        }
+        self.mtu = interface.mtu as usize;
+        if let Some(sockets) = &self.sockets
+            && sockets.are_on(&interface)
+        {
+            // What it says is of before.
+            let _ = sys::pending_error(&sockets.receiving);
+            self.down = None;
+            return true;
+        }
+        let Ok(sockets) = Sockets::open(&interface, self.group.as_ref()) else { return false };
+        self.read_drops();
+        self.sockets = Some(sockets);
+        self.down = None;
+        true
+    }
+}
+
+impl PacketQueue {
+    fn takes(&self, packet: &[u8]) -> bool {
+        link_lengths(packet, self.mtu).contains(&packet.len())
+    }
+
+    fn read_mtu(&mut self) {
+        if let Ok(interface) = Interface::named(&self.interface) {
+            self.mtu = interface.mtu as usize;
+        }
+    }
+
+    fn upkeep(&mut self) {
+        self.until_upkeep = UPKEEP;
+        self.read_drops();
+        if let Some(sockets) = &self.sockets
+            && let Err(error) = sys::pending_error(&sockets.receiving)
+        {
+            self.down = error.raw_os_error();
+        }
+    }
+
+    /// Adds what the kernel could not put into the ring since it was asked last.
+    fn read_drops(&self) {
+        let Some(sockets) = &self.sockets else { return };
+        let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
+        if let Ok(seen) = sys::option::<libc::tpacket_stats>(&sockets.receiving, level, name)
+            && seen.tp_drops > 0
+        {
+            self.counters.receive_dropped(u64::from(seen.tp_drops));
+        }
+    }
+}
+
+impl Drop for PacketQueue {
+    fn drop(&mut self) {
+        self.flush();
+        self.read_drops();
+    }
+}
+
+/// Takes a packet that lies beside the ring.
+fn take_beside(
+    socket: impl AsFd,
+    buffer: &mut Vec<u8>,
+    restorer: &mut Restorer,
+    burst: &mut Burst,
+) -> Option<(u64, u64)> {
+    if buffer.is_empty() {
+        // Not touched before a packet is, page by page.
+        *buffer = vec![0; LONGEST];
+    }
+    let mut header = [0; VIRTIO_HEADER];
+    let parts = &mut [IoSliceMut::new(&mut header), IoSliceMut::new(buffer)];
+    let received = sys::receive_copy(socket, parts).ok().filter(|received| !received.truncated)?;
+    let said = received.auxiliary?;
+    let tag = tag(said.tp_status, said.tp_vlan_tci, said.tp_vlan_tpid);
+    let packet = buffer.get(..received.length.checked_sub(VIRTIO_HEADER)?)?;
+    restorer.take(&header, tag, packet, burst).ok()
+}
+
+/// The tag that the kernel took out of the frame.
+fn tag(status: u32, control: u16, protocol: u16) -> Option<Tag> {
+    let protocol = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { protocol } else { 0x8100 };
+    (status & libc::TP_STATUS_VLAN_VALID != 0).then_some(Tag { protocol, control })
+}
+
+/// Packets that are to be sent together.
+#[derive(Debug, Default)]
+struct Batch {
+    packets: Vec<Vec<u8>>,
+    /// Those from `first` to `end` wait.
+    first: usize,
+    end: usize,
+}
+
+impl Batch {
+    fn len(&self) -> usize {
+        self.end - self.first
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn is_full(&self) -> bool {
+        self.end == BATCH
+    }
+
+    fn clear(&mut self) {
+        (self.first, self.end) = (0, 0);
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &[u8]> {
+        self.packets.get(self.first..self.end).unwrap_or_default().iter().map(Vec::as_slice)
+    }
+
+    /// Takes in a copy; false if there is no room.
+    fn push(&mut self, packet: &[u8]) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        if self.end == self.packets.len() {
+            self.packets.push(Vec::new());
+        }
+        if let Some(place) = self.packets.get_mut(self.end) {
+            place.clear();
+            place.extend_from_slice(packet);
+        }
+        self.end += 1;
+        true
+    }
+
+    /// The first ones left; returns their bytes.
+    fn leave(&mut self, count: usize) -> u64 {
+        let bytes = self.waiting().take(count).map(|packet| packet.len() as u64).sum();
+        self.first += count;
+        if self.is_empty() {
+            self.clear();
+        }
+        bytes
+    }
+}

@@ -1,0 +1,87 @@
+//! The two packet sockets of a queue.
+
+use super::ring::Ring;
+use crate::interface::Interface;
+use crate::sys::{self, set_option};
+use libc::{SOL_PACKET, SOL_SOCKET};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Which queues share the flows of an interface. An interface that comes back has another index,
+/// and its queues form a group of their own.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Group(Arc<Mutex<Option<Member>>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    ifindex: u32,
+    id: u16,
+}
+
+/// What a queue has open.
+#[derive(Debug)]
+pub(super) struct Sockets {
+    /// Before its socket: unmapped first.
+    pub(super) ring: Ring,
+    pub(super) receiving: OwnedFd,
+    /// One that receives nothing, and takes packets without a virtio header.
+    pub(super) transmitting: OwnedFd,
+}
+
+impl Sockets {
+    /// Opens an interface that is up. In a group, a packet of a flow comes to one queue of it
+    /// only, always the same.
+    pub(super) fn open(interface: &Interface, group: Option<&Group>) -> io::Result<Self> {
+        let receiving = sys::socket(libc::AF_PACKET, libc::SOCK_RAW)?;
+        let option = |name, value: libc::c_int| set_option(&receiving, SOL_PACKET, name, value);
+        option(libc::PACKET_IGNORE_OUTGOING, 1)?;
+        option(libc::PACKET_VNET_HDR, 1)?;
+        // Packets that do not fit into a slot are queued beside the ring, with what is said of them.
+        option(libc::PACKET_AUXDATA, 1)?;
+        option(libc::PACKET_COPY_THRESH, 1)?;
+        set_option(&receiving, SOL_SOCKET, libc::SO_RCVBUFFORCE, 16 << 20)?;
+        let ring = Ring::new(&receiving, interface.mtu as usize + 18)?;
+        // Until it is in its group, a socket would get what others of the group get.
+        sys::refuse_all(&receiving)?;
+        sys::bind_packet(&receiving, libc::ETH_P_ALL as u16, interface.index)?;
+        if let Some(group) = group {
+            group.join(&receiving, interface.index)?;
+        }
+        set_option(&receiving, SOL_SOCKET, libc::SO_DETACH_FILTER, 0)?;
+        let promiscuous = libc::packet_mreq {
+            mr_ifindex: interface.index.cast_signed(),
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        set_option(&receiving, SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, promiscuous)?;
+        let transmitting = sys::socket(libc::AF_PACKET, libc::SOCK_RAW)?;
+        set_option(&transmitting, SOL_SOCKET, libc::SO_SNDBUFFORCE, 4 << 20)?;
+        sys::bind_packet(&transmitting, 0, interface.index)?;
+        Ok(Self { ring, receiving, transmitting })
+    }
+
+    /// Whether these are open on that interface, not on one that had its name before.
+    pub(super) fn are_on(&self, interface: &Interface) -> bool {
+        matches!(sys::bound_interface(&self.receiving), Ok(Some(index)) if index == interface.index)
+    }
+}
+
+impl Group {
+    fn join(&self, socket: &OwnedFd, ifindex: u32) -> io::Result<()> {
+        let kind = (libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING) << 16;
+        let fanout =
+            |value: u32| set_option(socket, SOL_PACKET, libc::PACKET_FANOUT, value.cast_signed());
+        let mut member = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Member { id, .. }) = member.filter(|member| member.ifindex == ifindex)
+            && fanout(kind | u32::from(id)).is_ok()
+        {
+            return Ok(());
+        }
+        fanout(kind | libc::PACKET_FANOUT_FLAG_UNIQUEID << 16)?;
+        let id = sys::option::<libc::c_int>(socket, SOL_PACKET, libc::PACKET_FANOUT)?;
+        *member = Some(Member { ifindex, id: id as u16 });
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! Ports of DPDK's virtual devices: `net_af_packet`, `net_memif`, `net_ring` and `net_null`, with
+//! DPDK's own arguments, as `net_af_packet0,iface=veth0` (doc.dpdk.org/guides/nics).
+//!
+//! DPDK starts with the first port, with huge pages if the system has set 256 MiB aside, and
+//! without them otherwise. `net_af_packet` shows neither partial checksums nor super-frames as what
+//! they are: the former are completed, the latter are cut off by the driver, so that a peer on the
+//! same machine needs `ethtool -K PEER tso off gso off`. A packet socket of ours needs nothing.
+//! A client of `net_memif` has to find its server when it is opened, and the name of a `net_memif`
+//! stays taken when its port is closed, which the driver does not survive.
+
+mod shim;
+
+use crate::offload::complete_checksum;
+use crate::{Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted, link_lengths};
+use shim::{Device, Failure};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const DEVICES: [&str; 4] = ["net_af_packet", "net_memif", "net_ring", "net_null"];
+/// Calls of receive between looks at the link and at drops.
+const UPKEEP: u32 = 128;
+
+/// Opens a device, described as DPDK does, for a number of workers.
+///
+/// # Errors
+/// If DPDK does not start, or does not make the device, or gives it fewer queues.
+pub fn open(device: &str, workers: usize) -> Result<Port, OpenError> {
+    let name = device.split(',').next().unwrap_or_default().to_owned();
+    if !DEVICES.iter().any(|known| name.starts_with(known)) {
+        return Err(OpenError::NoSuchDevice { device: name });
+    }
+    let wanted = u16::try_from(workers.max(1)).unwrap_or(u16::MAX);
+    let (device, queues) = Device::open(device, wanted).map_err(|failure| match failure {
+        Failure::TooFewQueues(queues) => {
+            OpenError::TooFewDeviceQueues { device: name.clone(), queues, workers }
+        }
+        Failure::System(source) => OpenError::Dpdk { device: name.clone(), source },
+    })?;
+    let counters = Arc::new(PortCounters::default());
+    let missed = Arc::new(AtomicU64::new(0));
+    let queues = queues.into_iter().map(|queue| {
+        let queue = DeviceQueue {
+            name: name.clone(),
+            queue,
+            lengths: VecDeque::new(),
+            up: true,
+            partial: name.starts_with("net_af_packet"),
+            until_upkeep: UPKEEP,
+            missed: Arc::clone(&missed),
+            device: Arc::clone(&device),
+            counters: Arc::clone(&counters),
+        };
+        Box::new(queue) as Box<dyn Queue>
+    });
+    Ok(Port { queues: queues.collect(), name, counters })
+}
+
+#[derive(Debug)]
+struct DeviceQueue {
+    name: String,
+    queue: shim::Queue,
+    /// Of packets that were taken and have not left.
+    lengths: VecDeque<u32>,
+    up: bool,
+    /// Packets may come from peers that leave checksums to a card.
+    partial: bool,
+    until_upkeep: u32,
+    /// What of the device's drops was counted, by any queue.
+    missed: Arc<AtomicU64>,
+    device: Arc<Device>,
+    counters: Arc<PortCounters>,
+}
+
+impl Queue for DeviceQueue {
+    fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown> {
+        let (mut packets, mut bytes, mut dropped) = (0, 0, 0);
+        while burst.room() > 0 {
+            let most = burst.room().min(shim::BURST);
+            let partial = self.partial;
+            let count = self.queue.receive(most, |packet| {
+                let frame = if packet.is_empty() { None } else { burst.push_parts(&[packet]) };
+                let Some(frame) = frame else { return dropped += 1 };
+                if partial {
+                    complete_checksum(frame);
+                }
+                (packets, bytes) = (packets + 1, bytes + frame.len() as u64);
+            });
+            if count < most {
+                break;
+            }
+        }
+        self.until_upkeep -= 1;
+        if self.until_upkeep == 0 {
+            self.upkeep();
+        }
+        if dropped > 0 {
+            self.counters.receive_dropped(dropped);
+        }
+        if packets > 0 {
+            self.counters.received(packets, bytes);
+            return Ok(packets as usize);
+        }
+        match self.up {
+            true => Ok(0),
+            false => Err(PortDown {
+                port: self.name.clone(),
+                cause: io::Error::from_raw_os_error(libc::ENETDOWN),
+            }),
+        }
+    }
+
+    fn transmit(&mut self, packet: &[u8]) -> Transmitted {
+        if !self.up {
+            self.counters.transmit_dropped(1);
+            return Transmitted::Down;
+        }
+        if !link_lengths(packet, self.device.mtu()).contains(&packet.len()) {
+            self.counters.bad_length(1);
+            return Transmitted::BadLength;
+        }
+        if self.queue.is_full() {
+            self.flush();
+        }
+        if self.queue.push(packet) {
+            self.lengths.push_back(packet.len() as u32);
+            return Transmitted::Taken;
+        }
+        self.counters.transmit_dropped(1);
+        Transmitted::Full
+    }
+
+    fn flush(&mut self) -> bool {
+        if !self.lengths.is_empty() {
+            let count = self.queue.flush().min(self.lengths.len());
+            let bytes = self.lengths.drain(..count).map(u64::from).sum();
+            self.counters.transmitted(count as u64, bytes);
+        }
+        self.lengths.is_empty()
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn reopen(&mut self) -> bool {
+        self.up = self.device.is_up();
+        self.up
+    }
+}
+
+impl DeviceQueue {
+    fn upkeep(&mut self) {
+        self.until_upkeep = UPKEEP;
+        self.up = self.device.is_up();
+        let missed = self.device.missed();
+        let new = missed.saturating_sub(self.missed.fetch_max(missed, Ordering::Relaxed));
+        if new > 0 {
+            self.counters.receive_dropped(new);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What `shim/dpdk.c` has, made safe to call.
+#![allow(unsafe_code, reason = "calls into the C shim")]
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::fs;
+use std::io;
+use std::ptr;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+/// Packets that are taken or handed over at once, at most.
+pub(super) const BURST: usize = 64;
+
+#[repr(C)]
+#[derive(Debug)]
+struct RawPort {
+    id: u16,
+    mtu: u16,
+    name: [c_char; 64],
+    pool: *mut Opaque,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawPacket {
+    buffer: *mut Opaque,
+    bytes: *const u8,
+    length: u32,
+}
+
+/// DPDK's own structures, which only the shim looks into.
+#[repr(C)]
+#[derive(Debug)]
+struct Opaque([u8; 0]);
+
+unsafe extern "C" {
+    fn shim_start(lcores: *const c_char, huge_pages: c_int) -> c_int;
+    fn shim_open(port: *mut RawPort, arguments: *const c_char, queues: u16) -> c_int;
+    fn shim_close(port: *mut RawPort);
+    fn shim_is_up(port: *const RawPort) -> c_int;
+    fn shim_missed(port: *const RawPort) -> u64;
+    fn shim_receive(port: *const RawPort, queue: u16, into: *mut RawPacket, count: u16) -> u16;
+    fn shim_free(packets: *mut RawPacket, count: u16);
+    fn shim_copy(port: *const RawPort, bytes: *const u8, length: u16) -> *mut Opaque;
+    fn shim_transmit(port: *const RawPort, queue: u16, from: *mut *mut Opaque, count: u16) -> u16;
+    fn shim_drop(buffer: *mut Opaque);
+}
+
+/// A device that was opened, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Device(RawPort);
+
+// SAFETY: DPDK's calls on a port may come from any thread, as long as each of its queues is used by
+// one at a time, which `Queue` sees to.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}
+
+/// Why a device cannot be opened.
+#[derive(Debug)]
+pub(super) enum Failure {
+    TooFewQueues(u16),
+    System(io::Error),
+}
+
+impl Device {
+    /// Makes a device of DPDK's arguments, with so many queues for each direction.
+    pub(super) fn open(arguments: &str, queues: u16) -> Result<(Arc<Self>, Vec<Queue>), Failure> {
+        start().map_err(Failure::System)?;
+        let arguments = CString::new(arguments)
+            .map_err(|_| Failure::System(io::ErrorKind::InvalidInput.into()))?;
+        let mut port = RawPort { id: 0, mtu: 0, name: [0; 64], pool: ptr::null_mut() };
+        // SAFETY: both are alive; the shim fills the port.
+        let error = unsafe { shim_open(&mut port, arguments.as_ptr(), queues) };
+        match -error {
+            0 => {}
+            libc::ENOSPC => return Err(Failure::TooFewQueues(port.mtu)),
+            error => return Err(Failure::System(io::Error::from_raw_os_error(error))),
+        }
+        let device = Arc::new(Self(port));
+        let queue = |index| Queue {
+            device: Arc::clone(&device),
+            index,
+            waiting: [ptr::null_mut(); BURST],
+            count: 0,
+        };
+        let queues = (0..queues).map(queue).collect();
+        Ok((device, queues))
+    }
+
+    pub(super) fn mtu(&self) -> usize {
+        usize::from(self.0.mtu)
+    }
+
+    /// Whether the other end is there.
+    pub(super) fn is_up(&self) -> bool {
+        // SAFETY: an open port.
+        unsafe { shim_is_up(&raw const self.0) != 0 }
+    }
+
+    /// Packets that came and found no room, ever.
+    pub(super) fn missed(&self) -> u64 {
+        // SAFETY: an open port.
+        unsafe { shim_missed(&raw const self.0) }
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // SAFETY: an open port, which nobody uses any more: its queues hold this device.
+        unsafe { shim_close(&mut self.0) };
+    }
+}
+
+/// One queue of a device, for both directions. There is one of each index.
+#[derive(Debug)]
+pub(super) struct Queue {
+    device: Arc<Device>,
+    index: u16,
+    /// Copies that are to leave: the first `count`.
+    waiting: [*mut Opaque; BURST],
+    count: usize,
+}
+
+// SAFETY: its copies are its own, and DPDK's calls may come from any thread.
+unsafe impl Send for Queue {}
+
+impl Queue {
+    /// Lets `take` see the packets that came, at most so many; those in several buffers, which are
+    /// longer than any that a port of this kind has, are empty. Returns their number.
+    pub(super) fn receive(&mut self, most: usize, mut take: impl FnMut(&[u8])) -> usize {
+        let nothing = RawPacket { buffer: ptr::null_mut(), bytes: ptr::null(), length: 0 };
+        let mut packets = [nothing; BURST];
+        let most = most.min(BURST) as u16;
+        let port = &raw const self.device.0;
+        // SAFETY: an open port, a queue of it that is ours (`&mut`), and room for so many.
+        let count = unsafe { shim_receive(port, self.index, packets.as_mut_ptr(), most) };
+        for packet in packets.iter().take(usize::from(count)) {
+            // SAFETY: the shim says where so many bytes are, which stay until they are freed.
+            take(unsafe { std::slice::from_raw_parts(packet.bytes, packet.length as usize) });
+        }
+        // SAFETY: the shim filled so many, and no slice of them is left.
+        unsafe { shim_free(packets.as_mut_ptr(), count) };
+        usize::from(count)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.count == BURST
+    }
+
+    /// Takes a copy of a packet that is to leave; false if there is no room. It must not be longer
+    /// than the device's MTU and its header.
+    pub(super) fn push(&mut self, packet: &[u8]) -> bool {
+        let Some(place) = self.waiting.get_mut(self.count) else { return false };
+        let Ok(length) = u16::try_from(packet.len()) else { return false };
+        // SAFETY: an open port, and so many bytes.
+        let copy = unsafe { shim_copy(&raw const self.device.0, packet.as_ptr(), length) };
+        if copy.is_null() {
+            return false;
+        }
+        *place = copy;
+        self.count += 1;
+        true
+    }
+
+    /// Hands to the device what it has room for; returns how many packets.
+    pub(super) fn flush(&mut self) -> usize {
+        let (port, count) = (&raw const self.device.0, self.count as u16);
+        // SAFETY: an open port, a queue of it that is ours, and so many copies, of which the first
+        // ones that it takes are no longer ours.
+        let taken = unsafe { shim_transmit(port, self.index, self.waiting.as_mut_ptr(), count) };
+        let taken = usize::from(taken).min(self.count);
+        self.waiting.copy_within(taken..self.count, 0);
+        self.count -= taken;
+        taken
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        for buffer in self.waiting.iter().take(self.count) {
+            // SAFETY: a copy that is ours.
+            unsafe { shim_drop(*buffer) };
+        }
+    }
+}
+
+/// Starts DPDK, once in a process, on a thread of its own: it binds the thread to a core.
+fn start() -> io::Result<()> {
+    static STARTED: OnceLock<i32> = OnceLock::new();
+    let start = || {
+        // Its only worker may run wherever this process may.
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let lcores = CString::new(format!("0@(0-{})", cores - 1)).unwrap_or_default();
+        let lcores: &CStr = &lcores;
+        // SAFETY: a string that ends; called once.
+        unsafe { shim_start(lcores.as_ptr(), c_int::from(has_huge_pages())) }
+    };
+    let started = STARTED
+        .get_or_init(|| thread::scope(|scope| scope.spawn(start).join().unwrap_or(-libc::EINVAL)));
+    match -started {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Whether the system has set aside as many as DPDK is told to take.
+fn has_huge_pages() -> bool {
+    const WANTED: u64 = 256 << 20;
+    let Ok(sizes) = fs::read_dir("/sys/kernel/mm/hugepages") else { return false };
+    let free = sizes.flatten().map(|size| {
+        let name = size.file_name();
+        let kilobytes = name.to_str().and_then(|name| name.strip_prefix("hugepages-"));
+        let kilobytes = kilobytes.and_then(|rest| rest.strip_suffix("kB")?.parse::<u64>().ok());
+        let count = fs::read_to_string(size.path().join("free_hugepages"));
+        let count = count.ok().and_then(|count| count.trim().parse::<u64>().ok());
+        kilobytes.unwrap_or(0) * 1024 * count.unwrap_or(0)
+    });
+    free.sum::<u64>() >= WANTED
+}

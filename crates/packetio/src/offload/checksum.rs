@@ -1,0 +1,68 @@
+//! Sums that cards compute: the Internet checksum (RFC 1071) and CRC-32C (RFC 9260, appendix A).
+
+/// Adds the 16-bit words of `bytes`; an odd byte at the end counts as a word's first.
+pub(super) fn add(sum: u64, bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<4>();
+    // 2^32 words of 32 bits fit.
+    let sum = words.iter().fold(sum, |sum, word| sum + u64::from(u32::from_be_bytes(*word)));
+    let mut last = [0; 4];
+    for (byte, value) in last.iter_mut().zip(rest) {
+        *byte = *value;
+    }
+    sum + u64::from(u32::from_be_bytes(last))
+}
+
+/// The sum as 16 bits, with carries added.
+pub(super) fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum as u16
+}
+
+/// The checksum of a transport header, in which zero means that there is none (RFC 768).
+pub(super) fn never_zero(sum: u64) -> u16 {
+    match !fold(sum) {
+        0 => 0xffff,
+        checksum => checksum,
+    }
+}
+
+/// CRC-32C, which SCTP has.
+pub(super) fn crc32c(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc, byte| {
+        let index = (crc ^ u32::from(*byte)) & 0xff;
+        (crc >> 8) ^ TABLE.get(index as usize).copied().unwrap_or_default()
+    })
+}
+
+const TABLE: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < 256 {
+        let mut value = index as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            value = if value & 1 == 1 { (value >> 1) ^ 0x82f6_3b78 } else { value >> 1 };
+            bit += 1;
+        }
+        table[index] = value;
+        index += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_those_of_their_specifications() {
+        // RFC 1071, section 3.
+        assert_eq!(fold(add(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7])), 0xddf2);
+        assert_eq!(fold(add(0, &[0x12])), 0x1200);
+        assert_eq!(fold(add(0, &[0, 0, 0, 1, 0x12])), 0x1201);
+        // The check value of CRC-32C in the catalogue of parametrised CRC algorithms.
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    }
+}

@@ -1,0 +1,326 @@
+//! Ports on interfaces of this machine, over XDP sockets (Documentation/networking/af_xdp.rst).
+//!
+//! A program on the interface gives each packet to the socket of its queue before the kernel makes
+//! anything of it; without a copy where the driver can. The flows of a worker are those that the
+//! interface puts on its queues. What XDP does not show is taken care of: tags and merging are
+//! switched off on the interface while the port is open, and partial checksums, which come from
+//! peers on the same machine, are completed. Three things stay. A peer of a veth that leaves tags
+//! to its device (a VLAN interface there) loses them; frames over about 3,500 bytes do not fit; and
+//! what is sent passes no queueing discipline. A packet socket has none of these limits.
+
+mod program;
+mod ring;
+mod socket;
+
+use crate::interface::{Interface, OffloadsOff, driver, receive_queues};
+use crate::offload::complete_checksum;
+use crate::{
+    Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted, link_lengths, sys,
+};
+use program::{Mode, Program};
+use rustix::event::epoll;
+use socket::Socket;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Of Ethernet, with a tag.
+const LONGEST_HEADER: usize = 18;
+/// Calls of receive between looks at the interface and at drops, which cost system calls.
+const UPKEEP: u32 = 128;
+
+/// Opens an interface for a number of workers, in the driver's own path or the kernel's generic
+/// one.
+///
+/// # Errors
+/// If there is no such Ethernet interface, its driver knows no XDP, it has fewer queues than there
+/// are workers, or this program may not open it.
+pub fn open(interface: &str, generic: bool, workers: usize) -> Result<Port, OpenError> {
+    let name = || interface.to_owned();
+    let found = Interface::named(interface).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENODEV) => OpenError::NoInterface { interface: name() },
+        _ => OpenError::System { interface: name(), source },
+    })?;
+    if !found.ethernet {
+        return Err(OpenError::NotEthernet { interface: name() });
+    }
+    let workers = workers.max(1);
+    let queues = receive_queues(interface);
+    if workers > queues as usize {
+        return Err(OpenError::TooFewQueues { interface: name(), queues, workers });
+    }
+    let mode = if generic { Mode::Generic } else { Mode::Native };
+    let shared = Arc::new(Shared { interface: name(), mode, workers, open: Mutex::default() });
+    let counters = Arc::new(PortCounters::default());
+    let queue = |worker| {
+        let sockets = if found.up { Some(open_soon(&found, worker, &shared)) } else { None };
+        let sockets = sockets.transpose().map_err(|source| explain(interface, source))?;
+        let queue = XdpQueue {
+            shared: Arc::clone(&shared),
+            worker,
+            down: sockets.is_none().then_some(libc::ENETDOWN),
+            sockets,
+            mtu: found.mtu as usize,
+            until_upkeep: UPKEEP,
+            counters: Arc::clone(&counters),
+        };
+        Ok(Box::new(queue) as Box<dyn Queue>)
+    };
+    let queues = (0..workers).map(queue).collect::<Result<_, OpenError>>()?;
+    Ok(Port { name: name(), queues, counters })
+}
+
+/// The kernel takes a moment to take back the queues of a process that ended just now.
+fn open_soon(interface: &Interface, worker: usize, shared: &Shared) -> io::Result<Sockets> {
+    for _ in 0..50 {
+        match Sockets::open(interface, worker, shared) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                thread::sleep(Duration::from_millis(2));
+            }
+            other => return other,
+        }
+    }
+    Sockets::open(interface, worker, shared)
+}
+
+fn explain(interface: &str, source: io::Error) -> OpenError {
+    let interface = interface.to_owned();
+    match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => OpenError::NotPermitted { interface },
+        Some(libc::EOPNOTSUPP) => OpenError::NoXdp { interface },
+        Some(libc::EBUSY | libc::EEXIST) => OpenError::Taken { interface },
+        Some(libc::ERANGE | libc::EMSGSIZE) => {
+            OpenError::TooLong { interface, longest: LONGEST_MTU }
+        }
+        _ => OpenError::System { interface, source },
+    }
+}
+
+/// Where the packets have a page less the kernel's room, of which veth takes some more.
+const LONGEST_MTU: usize = 3400;
+
+/// What the queues of a port have in common.
+#[derive(Debug)]
+struct Shared {
+    interface: String,
+    mode: Mode,
+    workers: usize,
+    /// The interface that was there last; one that comes back is another.
+    open: Mutex<Option<Arc<Attached>>>,
+}
+
+/// A program on an interface, and what was switched off there.
+#[derive(Debug)]
+struct Attached {
+    ifindex: u32,
+    queues: u32,
+    program: Program,
+    _offloads: OffloadsOff,
+}
+
+impl Shared {
+    fn attach(&self, interface: &Interface) -> io::Result<Arc<Attached>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(attached) = open.as_ref().filter(|there| there.ifindex == interface.index) {
+            return Ok(Arc::clone(attached));
+        }
+        let queues = receive_queues(&interface.name);
+        let offloads = OffloadsOff::on(interface, self.mode == Mode::Generic)?;
+        let program = Program::attach(interface.index, queues, self.mode)?;
+        let ifindex = interface.index;
+        let attached = Arc::new(Attached { ifindex, queues, program, _offloads: offloads });
+        *open = Some(Arc::clone(&attached));
+        Ok(attached)
+    }
+}
+
+/// What a worker has open.
+#[derive(Debug)]
+struct Sockets {
+    /// One for each of the interface's queues that are the worker's; the first sends.
+    sockets: Vec<Socket>,
+    /// Which one receives first.
+    turn: usize,
+    /// Packets may come from peers that leave checksums to a card.
+    partial: bool,
+    attached: Arc<Attached>,
+    /// Polls all of them.
+    poll: OwnedFd,
+}
+
+impl Sockets {
+    fn open(interface: &Interface, worker: usize, shared: &Shared) -> io::Result<Self> {
+        let longest = interface.mtu as usize + LONGEST_HEADER;
+        if longest > socket::LONGEST {
+            return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
+        }
+        let attached = shared.attach(interface)?;
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut sockets = Vec::new();
+        for queue in (worker as u32..attached.queues).step_by(shared.workers) {
+            let socket = Socket::open(interface.index, queue, longest)?;
+            attached.program.redirect(queue, &socket)?;
+            let data = epoll::EventData::new_u64(u64::from(queue));
+            epoll::add(&poll, &socket, data, epoll::EventFlags::IN)?;
+            sockets.push(socket);
+        }
+        let partial = shared.mode == Mode::Generic
+            || driver(&interface.name).is_ok_and(|name| matches!(&*name, "veth" | "tun"));
+        Ok(Self { sockets, turn: 0, partial, attached, poll })
+    }
+}
+
+#[derive(Debug)]
+struct XdpQueue {
+    shared: Arc<Shared>,
+    worker: usize,
+    /// None if it was down when it was opened, and since.
+    sockets: Option<Sockets>,
+    /// The error that showed that the port is gone or down.
+    down: Option<libc::c_int>,
+    mtu: usize,
+    until_upkeep: u32,
+    counters: Arc<PortCounters>,
+}
+
+impl Queue for XdpQueue {
+    fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown> {
+        let (mut packets, mut bytes) = (0, 0);
+        if let Some(open) = &mut self.sockets {
+            let partial = open.partial;
+            let count = open.sockets.len();
+            // Those that a full burst leaves behind are the first next time.
+            open.turn = (open.turn + 1) % count.max(1);
+            let (after, first) = open.sockets.split_at_mut(open.turn);
+            for socket in first.iter_mut().chain(after) {
+                let (more_packets, more_bytes) = socket.receive(burst, |frame| {
+                    if partial {
+                        complete_checksum(frame);
+                    }
+                });
+                (packets, bytes) = (packets + more_packets, bytes + more_bytes);
+            }
+        }
+        self.until_upkeep -= 1;
+        if self.until_upkeep == 0 {
+            self.upkeep();
+        }
+        if packets > 0 {
+            self.counters.received(packets, bytes);
+            return Ok(packets as usize);
+        }
+        match self.down {
+            Some(error) => Err(PortDown {
+                port: self.shared.interface.clone(),
+                cause: io::Error::from_raw_os_error(error),
+            }),
+            None => Ok(0),
+        }
+    }
+
+    fn transmit(&mut self, packet: &[u8]) -> Transmitted {
+        if self.down.is_some() {
+            self.counters.transmit_dropped(1);
+            return Transmitted::Down;
+        }
+        if !self.takes(packet) {
+            // It may have grown.
+            if let Ok(interface) = Interface::named(&self.shared.interface) {
+                self.mtu = interface.mtu as usize;
+            }
+            if !self.takes(packet) {
+                self.counters.bad_length(1);
+                return Transmitted::BadLength;
+            }
+        }
+        for attempt in 0..2 {
+            let sender = self.sockets.as_mut().and_then(|open| open.sockets.first_mut());
+            if sender.is_some_and(|socket| socket.transmit(packet)) {
+                return Transmitted::Taken;
+            }
+            if attempt == 0 {
+                self.flush();
+            }
+        }
+        self.counters.transmit_dropped(1);
+        if self.down.is_some() { Transmitted::Down } else { Transmitted::Full }
+    }
+
+    fn flush(&mut self) -> bool {
+        let sender = self.sockets.as_mut().and_then(|open| open.sockets.first_mut());
+        match sender.map(|socket| socket.flush(&self.counters)) {
+            Some(Ok(everything)) => everything,
+            Some(Err(error)) => {
+                self.down = Some(error.raw_os_error().unwrap_or(libc::ENETDOWN));
+                true
+            }
+            None => true,
+        }
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.sockets.as_ref().map(|open| open.poll.as_fd())
+    }
+
+    fn reopen(&mut self) -> bool {
+        let Ok(interface) = Interface::named(&self.shared.interface) else { return false };
+        if !interface.up {
+            return false;
+        }
+        self.mtu = interface.mtu as usize;
+        let same = |open: &Sockets| {
+            open.attached.ifindex == interface.index
+                && open.sockets.iter().all(|socket| sys::pending_error(socket).is_ok())
+        };
+        if !self.sockets.as_ref().is_some_and(same) {
+            self.read_drops();
+            // A queue of an interface takes one socket.
+            self.sockets = None;
+            let opened = Sockets::open(&interface, self.worker, &self.shared);
+            let Ok(sockets) = opened else { return false };
+            self.sockets = Some(sockets);
+        }
+        self.down = None;
+        true
+    }
+}
+
+impl XdpQueue {
+    /// What the link takes, and the chunks of the sockets, which are of when they were opened.
+    fn takes(&self, packet: &[u8]) -> bool {
+        let sender = self.sockets.as_ref().and_then(|open| open.sockets.first());
+        link_lengths(packet, self.mtu).contains(&packet.len())
+            && sender.is_none_or(|socket| packet.len() <= socket.longest())
+    }
+
+    fn upkeep(&mut self) {
+        self.until_upkeep = UPKEEP;
+        self.read_drops();
+        match Interface::named(&self.shared.interface) {
+            Ok(interface) => {
+                let same = |open: &Sockets| open.attached.ifindex == interface.index;
+                if !interface.up || !self.sockets.as_ref().is_some_and(same) {
+                    self.down = Some(libc::ENETDOWN);
+                }
+            }
+            Err(error) => self.down = error.raw_os_error(),
+        }
+    }
+
+    fn read_drops(&mut self) {
+        let Some(open) = &mut self.sockets else { return };
+        let dropped = open.sockets.iter_mut().map(Socket::drops).sum();
+        if dropped > 0 {
+            self.counters.receive_dropped(dropped);
+        }
+    }
+}
+
+impl Drop for XdpQueue {
+    fn drop(&mut self) {
+        self.flush();
+        self.read_drops();
+    }
+}

@@ -1,0 +1,200 @@
+//! One XDP socket on one queue of an interface.
+
+use super::ring::{Chunks, Ring};
+use crate::{Burst, PortCounters, sys};
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    set_xdp_rx_ring_size, set_xdp_tx_ring_size, set_xdp_umem_completion_ring_size,
+    set_xdp_umem_fill_ring_size, set_xdp_umem_reg, xdp_mmap_offsets, xdp_statistics,
+};
+use rustix::net::xdp::{
+    SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING,
+    XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpUmemReg, XdpUmemRegFlags,
+};
+use rustix::net::{RecvFlags, SendFlags, bind, recv, send};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Chunks, and places in rings, for each direction.
+const PACKETS: u32 = 2048;
+/// What the kernel leaves in front of a received packet (XDP_PACKET_HEADROOM).
+const FRONT: usize = 256;
+
+/// A socket with its rings.
+#[derive(Debug)]
+pub(super) struct Socket {
+    descriptor: OwnedFd,
+    chunks: Chunks,
+    /// Chunks for packets that come.
+    fill: Ring<u64>,
+    received: Ring<libc::xdp_desc>,
+    to_transmit: Ring<libc::xdp_desc>,
+    /// Chunks of packets that left.
+    completed: Ring<u64>,
+    /// Chunks for packets that leave.
+    free: Vec<u64>,
+    /// Of packets that were taken and have not left.
+    lengths: VecDeque<u32>,
+    /// Drops that were counted already.
+    dropped: u64,
+}
+
+/// The longest packet that fits where an interface has chunks of a page.
+pub(super) const LONGEST: usize = 4096 - FRONT;
+
+impl Socket {
+    /// Opens a socket on a queue, for packets of so many bytes, at most [`LONGEST`]. The kernel
+    /// copies packets only if the driver cannot do without.
+    pub(super) fn open(ifindex: u32, queue: u32, longest: usize) -> io::Result<Self> {
+        let descriptor = sys::socket(libc::AF_XDP, libc::SOCK_RAW)?;
+        let chunk = (longest + FRONT).next_power_of_two().max(2048);
+        let chunks = Chunks::new(chunk, 2 * PACKETS as usize)?;
+        let (addr, len) = chunks.region();
+        let flags = XdpUmemRegFlags::empty();
+        let chunk_size = chunk as u32;
+        let region = XdpUmemReg { addr, len, chunk_size, headroom: 0, flags, tx_metadata_len: 0 };
+        set_xdp_umem_reg(&descriptor, region)?;
+        set_xdp_umem_fill_ring_size(&descriptor, PACKETS)?;
+        set_xdp_umem_completion_ring_size(&descriptor, PACKETS)?;
+        set_xdp_rx_ring_size(&descriptor, PACKETS)?;
+        set_xdp_tx_ring_size(&descriptor, PACKETS)?;
+        let at = xdp_mmap_offsets(&descriptor)?;
+        let mut fill = Ring::map(&descriptor, XDP_UMEM_PGOFF_FILL_RING, at.fr, PACKETS)?;
+        let completed = Ring::map(&descriptor, XDP_UMEM_PGOFF_COMPLETION_RING, at.cr, PACKETS)?;
+        let received = Ring::map(&descriptor, XDP_PGOFF_RX_RING, at.rx, PACKETS)?;
+        let to_transmit = Ring::map(&descriptor, XDP_PGOFF_TX_RING, at.tx, PACKETS)?;
+        let addresses =
+            |from: u32| (from..from + PACKETS).map(|index| u64::from(index) * chunk as u64);
+        addresses(0).for_each(|address| fill.put(address));
+        fill.publish_put();
+        let free = addresses(PACKETS).collect();
+        let flags = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+        bind(&descriptor, &SocketAddrXdp::new(flags, ifindex, queue))?;
+        Ok(Self {
+            descriptor,
+            chunks,
+            fill,
+            received,
+            to_transmit,
+            completed,
+            free,
+            lengths: VecDeque::new(),
+            dropped: 0,
+        })
+    }
+
+    /// Puts packets that came into the burst, and lets `complete` work on each; returns their number
+    /// and bytes.
+    pub(super) fn receive(
+        &mut self,
+        burst: &mut Burst,
+        complete: impl Fn(&mut [u8]),
+    ) -> (u64, u64) {
+        let count = self.received.waiting().min(burst.room() as u32);
+        if count == 0 {
+            return (0, 0);
+        }
+        let mut bytes = 0;
+        for _ in 0..count {
+            let packet = self.received.take();
+            let taken = self.chunks.bytes(packet.addr, packet.len).unwrap_or_default();
+            bytes += taken.len() as u64;
+            if let Some(frame) = burst.push_parts(&[taken]) {
+                complete(frame);
+            }
+            // As many chunks go round as the ring has places.
+            self.fill.put(packet.addr & !(self.chunks.chunk as u64 - 1));
+        }
+        self.received.publish_taken();
+        self.fill.publish_put();
+        if self.fill.needs_wakeup() {
+            let _ = recv(&self.descriptor, &mut [0; 0][..], RecvFlags::DONTWAIT);
+        }
+        (u64::from(count), bytes)
+    }
+
+    /// Bytes of the longest packet that it can transmit.
+    pub(super) fn longest(&self) -> usize {
+        self.chunks.chunk
+    }
+
+    /// Takes a packet that is not longer than [`Self::longest`]; false if there is no room.
+    pub(super) fn transmit(&mut self, packet: &[u8]) -> bool {
+        if self.free.is_empty() {
+            self.reap();
+        }
+        if self.to_transmit.room() == 0 {
+            return false;
+        }
+        let Some(address) = self.free.pop() else { return false };
+        self.chunks.write(address, packet);
+        let (len, options) = (packet.len() as u32, 0);
+        self.to_transmit.put(libc::xdp_desc { addr: address, len, options });
+        self.lengths.push_back(len);
+        true
+    }
+
+    /// Lets the kernel send what was taken, and counts what it took. What finds a full queue stays
+    /// for the next time; false if there is such.
+    pub(super) fn flush(&mut self, counters: &PortCounters) -> io::Result<bool> {
+        self.to_transmit.publish_put();
+        loop {
+            if self.lengths.is_empty() {
+                return Ok(true);
+            }
+            let sent = match self.to_transmit.needs_wakeup() {
+                true => send(&self.descriptor, &[], SendFlags::DONTWAIT),
+                false => Ok(0),
+            };
+            // The kernel takes some packets at a time.
+            let left = self.to_transmit.unconsumed() as usize;
+            let mut gone = self.lengths.len().saturating_sub(left);
+            let progress = gone > 0;
+            match sent {
+                Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {}
+                // The device dropped the last one that was taken.
+                Err(Errno::BUSY) => {
+                    if progress {
+                        gone -= 1;
+                        counters.transmit_dropped(1);
+                    }
+                }
+                Err(error) => {
+                    counters.transmit_dropped(self.lengths.len() as u64);
+                    self.lengths.clear();
+                    return Err(error.into());
+                }
+            }
+            let bytes = self.lengths.drain(..gone).map(u64::from).sum();
+            counters.transmitted(gone as u64, bytes);
+            self.lengths.drain(..self.lengths.len().saturating_sub(left));
+            if !progress {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Packets that came and found no room since this was asked last.
+    pub(super) fn drops(&mut self) -> u64 {
+        let Ok(seen) = xdp_statistics(&self.descriptor) else { return 0 };
+        let all = seen.rx_dropped + seen.rx_ring_full.unwrap_or(0);
+        let new = all.saturating_sub(self.dropped);
+        self.dropped = all;
+        new
+    }
+
+    fn reap(&mut self) {
+        for _ in 0..self.completed.waiting() {
+            let address = self.completed.take();
+            self.free.push(address);
+        }
+        self.completed.publish_taken();
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}

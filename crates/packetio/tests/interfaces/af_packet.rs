@@ -1,0 +1,324 @@
+//! Packet sockets.
+
+use super::hosts::{transfer, with_hosts};
+use super::namespace::Namespace;
+use super::{exchange, frame, receive, send, udp, wait_until};
+use packetio::af_packet::open;
+use packetio::interface::{Interface, LinkWatch};
+use packetio::{Burst, OpenError, Port, Transmitted};
+
+/// Runs `body` with two ports that are connected.
+fn with_pair(mtu: u32, body: impl FnOnce(&Namespace, Port, Port) + Send) {
+    let Some(namespace) = Namespace::new() else { return };
+    namespace.link("left", &namespace, "right", mtu);
+    namespace.run(|| {
+        let [left, right] = ["left", "right"].map(|name| open(name, 1).expect("an interface"));
+        body(&namespace, left, right);
+    });
+}
+
+#[test]
+fn frames_of_every_length_pass_whole_and_others_are_refused() {
+    with_pair(1500, |_, mut left, mut right| {
+        for length in 14..=1514 {
+            let sent = frame(length, 7);
+            send(&mut left, &sent);
+            assert_eq!(receive(&mut right, 1), [sent]);
+        }
+        let refused = [frame(13, 0)[..13].to_vec(), frame(1515, 0)];
+        for packet in &refused {
+            assert_eq!(left.queues[0].transmit(packet), Transmitted::BadLength);
+        }
+        let (out, into) = (left.counters.values(), right.counters.values());
+        let bytes = (14..=1514).sum::<u64>();
+        assert_eq!(
+            (out.transmitted_packets, out.transmitted_bytes, out.bad_length),
+            (1501, bytes, 2)
+        );
+        assert_eq!((into.received_packets, into.received_bytes), (1501, bytes));
+        // What a port sends it does not receive.
+        assert_eq!(out.received_packets, 0);
+    });
+}
+
+#[test]
+fn jumbo_frames_pass_and_the_ring_goes_around() {
+    with_pair(9000, |_, mut left, mut right| {
+        for index in 0..3000 {
+            let sent = frame(9014 - index % 100, index as u8);
+            send(&mut left, &sent);
+            assert_eq!(receive(&mut right, 1), [sent]);
+        }
+    });
+}
+
+#[test]
+fn frames_longer_than_a_slot_pass_in_their_order() {
+    with_pair(1500, |namespace, mut left, mut right| {
+        // The rings have slots for what was possible when they were opened.
+        namespace.ip("link set left mtu 9000");
+        namespace.ip("link set right mtu 9000");
+        let sent: Vec<_> = [9014, 60, 4000, 61, 62, 8000].map(|length| frame(length, 3)).into();
+        for packet in &sent {
+            assert_eq!(left.queues[0].transmit(packet), Transmitted::Taken);
+        }
+        left.queues[0].flush();
+        assert_eq!(receive(&mut right, 6), sent);
+    });
+}
+
+#[test]
+fn tags_stay_in_their_frames() {
+    with_pair(1500, |_, mut left, mut right| {
+        for tags in [&[0x81, 0, 0x60, 5][..], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9]] {
+            let mut sent = frame(200, 1);
+            sent.splice(12..12, tags.iter().copied());
+            send(&mut left, &sent);
+            assert_eq!(receive(&mut right, 1), [sent]);
+        }
+        // One tag does not count for the length.
+        let mut longest = frame(1514, 2);
+        longest.splice(12..12, [0x81, 0, 0, 1]);
+        send(&mut left, &longest);
+        assert_eq!(receive(&mut right, 1), [longest]);
+    });
+}
+
+#[test]
+fn a_flow_stays_on_its_queue() {
+    let Some(namespace) = Namespace::new() else { return };
+    namespace.link("left", &namespace, "right", 1500);
+    namespace.run(|| {
+        let mut left = open("left", 1).expect("an interface");
+        let mut right = open("right", 2).expect("an interface");
+        let mut queues_of_flow = [[0; 2]; 64];
+        for _ in 0..4 {
+            for flow in 0..64 {
+                send(&mut left, &udp(flow));
+            }
+            let mut burst = Burst::new(64);
+            let mut seen = 0;
+            wait_until("that all flows come", || {
+                for (index, queue) in right.queues.iter_mut().enumerate() {
+                    seen += queue.receive(&mut burst).expect("it is up");
+                    for packet in burst.frames() {
+                        queues_of_flow[usize::from(packet.bytes()[33])][index] += 1;
+                    }
+                    burst.clear();
+                }
+                seen == 64
+            });
+        }
+        assert!(queues_of_flow.iter().all(|counts| counts.contains(&4)), "{queues_of_flow:?}");
+        let first = queues_of_flow.iter().filter(|counts| counts[0] > 0).count();
+        assert!((1..64).contains(&first), "all flows on one queue: {first}");
+    });
+}
+
+#[test]
+fn an_interface_that_goes_down_comes_back() {
+    with_pair(1500, |namespace, mut left, mut right| {
+        let mut watch = LinkWatch::new().expect("netlink");
+        assert!(!watch.changed());
+        namespace.ip("link set left down");
+        wait_until("that the change is told", || watch.changed());
+        assert!(!Interface::named("left").expect("it is there").up);
+        wait_until("that the port is down", || left.queues[0].receive(&mut Burst::new(1)).is_err());
+        assert_eq!(left.queues[0].transmit(&frame(60, 0)), Transmitted::Down);
+        assert!(!left.queues[0].reopen());
+        namespace.ip("link set left up");
+        assert!(left.queues[0].reopen());
+        exchange(&mut left, &mut right);
+    });
+}
+
+#[test]
+fn a_port_that_only_sends_learns_that_it_is_down() {
+    with_pair(1500, |namespace, mut left, _right| {
+        namespace.ip("link set left down");
+        assert_eq!(left.queues[0].transmit(&frame(60, 0)), Transmitted::Taken);
+        left.queues[0].flush();
+        assert_eq!(left.queues[0].transmit(&frame(60, 0)), Transmitted::Down);
+        assert_eq!(left.counters.values().transmit_dropped, 2);
+    });
+}
+
+#[test]
+fn an_interface_that_was_removed_comes_back_under_its_name() {
+    let Some(namespace) = Namespace::new() else { return };
+    namespace.link("left", &namespace, "right", 1500);
+    namespace.run(|| {
+        let [mut left, mut right] = ["left", "right"].map(|name| open(name, 2).expect("there"));
+        namespace.ip("link delete left");
+        for port in [&mut left, &mut right] {
+            for queue in &mut port.queues {
+                wait_until("that it is gone", || queue.receive(&mut Burst::new(1)).is_err());
+                assert!(!queue.reopen());
+                assert_eq!(queue.transmit(&frame(60, 0)), Transmitted::Down);
+            }
+        }
+        namespace.link("left", &namespace, "right", 9000);
+        for port in [&mut left, &mut right] {
+            assert!(port.queues.iter_mut().all(|queue| queue.reopen()), "{}", port.name);
+        }
+        exchange(&mut left, &mut right);
+        let longer = frame(9014, 0);
+        send(&mut left, &longer);
+        assert_eq!(receive(&mut right, 1), [longer]);
+    });
+}
+
+#[test]
+fn a_full_ring_and_a_full_queue_are_counted() {
+    with_pair(1500, |namespace, mut left, mut right| {
+        // The ring of `right` has 4,096 slots.
+        for index in 0..5000 {
+            send(&mut left, &frame(60, index as u8));
+        }
+        assert_eq!(receive(&mut right, 4096).len(), 4096);
+        wait_until("that drops are counted", || {
+            right.queues[0].receive(&mut Burst::new(1)).expect("it is up");
+            right.counters.values().receive_dropped == 5000 - 4096
+        });
+        // A link on which nothing arrives for long.
+        let Ok(status) = namespace
+            .command("tc")
+            .args("qdisc add dev left root tbf rate 8kbit burst 2kb limit 100mb".split(' '))
+            .status()
+        else {
+            return;
+        };
+        assert!(status.success(), "tc: {status}");
+        let (before, mut told) = (left.counters.values(), 0);
+        let mut sent = 0;
+        while told < 1000 {
+            match left.queues[0].transmit(&frame(1514, 0)) {
+                Transmitted::Taken => sent += 1,
+                Transmitted::Full => told += 1,
+                other => panic!("{other:?}"),
+            }
+            assert!(sent < 100_000, "it is never full");
+        }
+        assert!(!left.queues[0].flush());
+        assert_eq!(left.counters.values().transmit_dropped - before.transmit_dropped, 1000);
+        // What it took leaves when there is room again.
+        let status = namespace.command("tc").args("qdisc del dev left root".split(' ')).status();
+        assert!(status.expect("tc").success());
+        wait_until("that everything leaves", || left.queues[0].flush());
+        let after = left.counters.values();
+        assert_eq!(after.transmitted_packets - before.transmitted_packets, sent);
+    });
+}
+
+#[test]
+fn what_cannot_be_opened_is_said() {
+    let Some(namespace) = Namespace::new() else { return };
+    namespace.run(|| {
+        assert!(matches!(open("nowhere", 1), Err(OpenError::NoInterface { .. })));
+        assert!(matches!(open("a-name-that-is-too-long", 1), Err(OpenError::NoInterface { .. })));
+        namespace.ip("tuntap add mode tun name tunnel");
+        assert!(matches!(open("tunnel", 1), Err(OpenError::NotEthernet { .. })));
+        namespace.ip("link add left type veth peer name right");
+        // Down from the beginning.
+        let mut left = open("left", 2).expect("it is there");
+        assert!(left.queues[0].receive(&mut Burst::new(1)).is_err());
+        namespace.ip("link set left up");
+        assert!(left.queues.iter_mut().all(|queue| queue.reopen()));
+        assert_eq!(left.queues[0].receive(&mut Burst::new(1)).expect("it is up"), 0);
+    });
+}
+
+/// A socket that sends packets with virtio's header in front.
+#[allow(unsafe_code, reason = "an option that rustix does not have")]
+fn unfinished(interface: &str) -> std::os::fd::OwnedFd {
+    use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index};
+    let socket = rustix::net::socket(AddressFamily::PACKET, SocketType::RAW, None).expect("root");
+    let index = name_to_index(&socket, interface).expect("there");
+    let one: libc::c_int = 1;
+    // SAFETY: of integers; zeroes are a value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_ifindex = index.cast_signed();
+    // SAFETY: both values are alive and as long as is said.
+    let results = unsafe {
+        let descriptor = std::os::fd::AsRawFd::as_raw_fd(&socket);
+        let (level, option) = (libc::SOL_PACKET, libc::PACKET_VNET_HDR);
+        let address_bytes = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        [
+            libc::setsockopt(descriptor, level, option, (&raw const one).cast(), 4),
+            libc::bind(descriptor, (&raw const address).cast(), address_bytes),
+        ]
+    };
+    assert_eq!(results, [0, 0]);
+    socket
+}
+
+#[test]
+fn what_a_peer_left_undone_is_done() {
+    with_pair(1500, |_, _, mut right| {
+        let peer = unfinished("left");
+        for vlan in [None, Some(7)] {
+            let build = |payload: &[u8], index: u16, last: bool| {
+                let link = etherparse::PacketBuilder::ethernet2([2; 6], [4; 6]);
+                let mut network =
+                    etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber::TCP, [10; 4], [11; 4])
+                        .expect("it fits");
+                network.identification = index;
+                let network = etherparse::IpHeaders::Ipv4(network, Default::default());
+                let link = match vlan {
+                    None => link.ip(network),
+                    Some(vlan) => link
+                        .single_vlan(etherparse::VlanId::try_new(vlan).expect("12 bits"))
+                        .ip(network),
+                };
+                let tcp = link.tcp(1, 2, 1000 * u32::from(index), 500).ack(1);
+                let tcp = if last { tcp.psh() } else { tcp };
+                let mut packet = Vec::new();
+                tcp.write(&mut packet, payload).expect("memory");
+                packet
+            };
+            let payload: Vec<u8> = (0..9500).map(|index| index as u8).collect();
+            let expected: Vec<_> = payload
+                .chunks(1000)
+                .enumerate()
+                .map(|(index, part)| build(part, index as u16, index == 9))
+                .collect();
+            let start = 34 + vlan.map_or(0, |_| 4_u16);
+            let mut merged = vec![1, 1];
+            for word in [start + 20, 1000, start, 16] {
+                merged.extend(word.to_ne_bytes());
+            }
+            merged.extend(build(&payload, 0, true));
+            // The kernel wants the sum of the pseudo-header.
+            let field = 10 + usize::from(start) + 16;
+            let sum = 2 * (u32::from(0x0a0a_u16) + u32::from(0x0b0b_u16)) + 6 + 20 + 9500;
+            merged[field..field + 2].copy_from_slice(&(sum as u16).to_be_bytes());
+            rustix::net::send(&peer, &merged, rustix::net::SendFlags::empty()).expect("it leaves");
+            assert_eq!(receive(&mut right, 10), expected, "{vlan:?}");
+        }
+    });
+}
+
+#[test]
+fn tcp_works_between_namespaces_at_once() {
+    with_hosts(
+        |name| open(name, 1),
+        None,
+        |one, two| {
+            transfer(one, two, "10.0.0.2:0");
+            transfer(one, two, "[fd00::2]:0");
+        },
+    );
+}
+
+#[test]
+fn tcp_works_within_a_vlan() {
+    with_hosts(
+        |name| open(name, 1),
+        Some(7),
+        |one, two| {
+            transfer(one, two, "10.0.0.2:0");
+            transfer(one, two, "[fd00::2]:0");
+        },
+    );
+}

@@ -1,0 +1,220 @@
+//! Packets per second of a program as machine code and on the interpreter, and how long it takes to load, in one run on
+//! one core.
+//!
+//!     cargo bench -p pipeline --bench compiled [-- --repetitions N] [--packets N] [--entries N]
+//!
+//! `parse` extracts Ethernet and IPv4, counts the time to live down and leaves, without tables; `l2` looks the
+//! destination up exactly; `l3` looks the address up by longest prefix and the next hop exactly. Packets have 84 bytes
+//! and hit random entries; each goes through the whole of v1model, and its output is taken and thrown away. Before the
+//! clock runs, both paths must give the same for all packets. The paths take turns within each repetition; rates are per
+//! second of the thread's processor time: the median, with the least and the most.
+
+use ir::Program;
+use ir::bits::Bits;
+use p4lang::preprocess::{MemoryFiles, Options};
+use pipeline::{Compiled, CompiledWorker, EntryAction, FieldMatch, Output, Switch, TableEntry};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustix::time::{ClockId, clock_gettime};
+use std::hint::black_box;
+use std::time::Duration;
+
+/// Bytes of a packet.
+const LENGTH: usize = 84;
+/// Different packets.
+const PACKETS: usize = 1024;
+
+const HEAD: &str = "#include <core.p4>
+#define V1MODEL_VERSION 20200408
+#include <v1model.p4>
+header ethernet_t { bit<48> destination; bit<48> source; bit<16> ether_type; }
+header ipv4_t { bit<4> version; bit<4> length; bit<8> service; bit<16> total; bit<16> id; bit<3> flags;
+    bit<13> fragment; bit<8> ttl; bit<8> protocol; bit<16> checksum; bit<32> source; bit<32> destination; }
+struct H { ethernet_t ethernet; ipv4_t ipv4; }
+struct M { bit<32> next_hop; }
+parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {
+    state start { b.extract(h.ethernet);
+        transition select(h.ethernet.ether_type) { 0x0800: ipv4; default: accept; } }
+    state ipv4 { b.extract(h.ipv4); transition accept; }
+}
+control V(inout H h, inout M m) { apply {} }
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }
+control C(inout H h, inout M m) { apply {} }
+control D(packet_out b, in H h) { apply { b.emit(h.ethernet); b.emit(h.ipv4); } }
+";
+
+const PARSE: &str = "apply {
+    if (h.ipv4.isValid() && h.ipv4.ttl > 1) { h.ipv4.ttl = h.ipv4.ttl - 1; s.egress_spec = 1; }
+    else { mark_to_drop(s); } }";
+
+const L2: &str = "action forward(bit<9> port) { s.egress_spec = port; }
+    action drop() { mark_to_drop(s); }
+    table l2 { key = { h.ethernet.destination: exact; } actions = { forward; drop; }
+        default_action = drop(); size = 1048576; }
+    apply { l2.apply(); }";
+
+const L3: &str = "action drop() { mark_to_drop(s); }
+    action route(bit<32> next_hop, bit<9> port) {
+        m.next_hop = next_hop; s.egress_spec = port; h.ipv4.ttl = h.ipv4.ttl - 1; }
+    action rewrite(bit<48> source, bit<48> destination) {
+        h.ethernet.source = source; h.ethernet.destination = destination; }
+    table routes { key = { h.ipv4.destination: lpm; } actions = { route; drop; }
+        default_action = drop(); size = 1048576; }
+    table next_hops { key = { m.next_hop: exact; } actions = { rewrite; drop; } default_action = drop(); }
+    apply {
+        if (h.ipv4.isValid() && h.ipv4.ttl > 1) { if (routes.apply().hit) { next_hops.apply(); } }
+        else { mark_to_drop(s); } }";
+
+struct Arguments {
+    repetitions: usize,
+    packets: usize,
+    entries: u32,
+}
+
+impl Arguments {
+    fn parse() -> Result<Self, String> {
+        let mut found = Self { repetitions: 7, packets: 1 << 18, entries: 1 << 10 };
+        let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
+        while let Some(word) = words.next() {
+            let number = words.next().and_then(|number| number.parse::<usize>().ok());
+            let number = number.ok_or_else(|| format!("{word} takes a number"))?;
+            match word.as_str() {
+                "--repetitions" => found.repetitions = number.max(1),
+                "--packets" => found.packets = number.max(1),
+                "--entries" => found.entries = u32::try_from(number).unwrap_or(1 << 20).max(1),
+                _ => return Err(format!("no option {word}")),
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn compile(ingress: &str) -> Program {
+    let text = format!(
+        "{HEAD} control I(inout H h, inout M m, inout standard_metadata_t s) {{ {ingress} }}
+        V1Switch(P(), V(), I(), E(), C(), D()) main;"
+    );
+    let compiled =
+        p4lang::compile_text("bench.p4", &text, &Options::default(), &MemoryFiles::default());
+    compiled.program.expect("the program compiles")
+}
+
+fn add(switch: &mut Switch, table: &str, key: FieldMatch, action: &str, arguments: &[u128]) {
+    let table = switch.table_named(table).expect("a table");
+    let action = switch.action_named(table, action).expect("an action");
+    let arguments: Vec<Bits> =
+        arguments.iter().map(|argument| Bits::unsigned(128, *argument)).collect();
+    let action = EntryAction::Action(switch.action_call(action, &arguments).expect("arguments"));
+    let entry = TableEntry { matches: vec![key], priority: 0, action, idle_timeout: None };
+    switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
+}
+
+fn fill(switch: &mut Switch, name: &str, entries: u32) {
+    for number in 0..entries {
+        let number = u128::from(number);
+        match name {
+            "l2" => {
+                let key = FieldMatch::Exact(Bits::unsigned(48, number));
+                add(switch, "l2", key, "forward", &[number % 16]);
+            }
+            "l3" => {
+                let value = Bits::unsigned(32, number << 8);
+                let key = FieldMatch::Lpm { value, prefix_length: 24 };
+                add(switch, "routes", key, "route", &[number % 64, number % 16]);
+                if number < 64 {
+                    let key = FieldMatch::Exact(Bits::unsigned(32, number));
+                    add(switch, "next_hops", key, "rewrite", &[number, number + 1]);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn packets(entries: u32) -> Vec<Vec<u8>> {
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut packet = || {
+        let number: u32 = random.random_range(0..entries);
+        let mut bytes = vec![0; LENGTH];
+        bytes[2..6].copy_from_slice(&number.to_be_bytes());
+        bytes[12..14].copy_from_slice(&[8, 0]);
+        bytes[14] = 0x45;
+        bytes[22] = 64;
+        bytes[30..34].copy_from_slice(&(number << 8).to_be_bytes());
+        bytes
+    };
+    (0..PACKETS).map(|_| packet()).collect()
+}
+
+/// Processor time of this thread.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+/// Seconds of processor time since then.
+fn since(begin: Duration) -> f64 {
+    processor_time().saturating_sub(begin).as_secs_f64()
+}
+
+/// Least, median and most, in millions per second.
+fn rates(mut rates: Vec<f64>) -> (f64, f64, f64) {
+    rates.sort_by(f64::total_cmp);
+    let at = |position: usize| rates.get(position).copied().unwrap_or(0.0);
+    (at(0), at(rates.len() / 2), at(rates.len() - 1))
+}
+
+fn main() -> Result<(), String> {
+    let arguments = Arguments::parse()?;
+    let entries = arguments.entries;
+    println!("{LENGTH} B packets, {entries} entries, {} repetitions", arguments.repetitions);
+    println!("program  path         packets/s in millions: least, median, most");
+    for (name, ingress) in [("parse", PARSE), ("l2", L2), ("l3", L3)] {
+        let program = compile(ingress);
+        let mut switch = Switch::new(program).map_err(|error| error.to_string())?;
+        fill(&mut switch, name, entries);
+        let begin = processor_time();
+        let code = Compiled::new(&switch).map_err(|error| error.to_string())?;
+        let loading = since(begin);
+        let packets = packets(entries);
+        let mut worker = CompiledWorker::default();
+        let mut outputs: Vec<Output> = Vec::new();
+        for packet in &packets {
+            let now = Duration::from_secs(1);
+            let expected = switch.process(1, packet, now).map_err(|error| error.to_string())?;
+            outputs.clear();
+            code.process(&switch, &mut worker, (1, packet), now, &mut outputs)
+                .map_err(|error| error.to_string())?;
+            assert_eq!(expected, outputs, "{name}");
+            assert_eq!(outputs.len(), 1, "{name}: a packet that does not leave");
+        }
+        let (mut interpreted, mut compiled) = (Vec::new(), Vec::new());
+        for _ in 0..arguments.repetitions {
+            let count = arguments.packets / 16;
+            let begin = processor_time();
+            for packet in packets.iter().cycle().take(count) {
+                black_box(switch.process(1, packet, Duration::ZERO).is_ok());
+            }
+            interpreted.push(count as f64 / since(begin) / 1e6);
+            let begin = processor_time();
+            for packet in packets.iter().cycle().take(arguments.packets) {
+                outputs.clear();
+                let packet = (1, packet.as_slice());
+                let done = code.process(&switch, &mut worker, packet, Duration::ZERO, &mut outputs);
+                black_box((done.is_ok(), &outputs));
+            }
+            compiled.push(arguments.packets as f64 / since(begin) / 1e6);
+        }
+        for (path, found) in [("interpreter", interpreted), ("compiled", compiled)] {
+            let (least, median, most) = rates(found);
+            println!("{name:8} {path:12} {least:8.3} {median:8.3} {most:8.3}");
+        }
+        println!(
+            "{name:8} loading      {:.2} ms from the IR to {} bytes of code, frame of {} bytes",
+            loading * 1e3,
+            code.code_size(),
+            code.frame_size(),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,457 @@
+//! A program in resolved form: what machine code is made from.
+//!
+//! One pass over the IR puts every variable into one flat frame of bytes and turns every name, path and type into an
+//! offset, a width and a sign; nothing is sought for a packet. The choices:
+//!
+//! * **Headers lie as in the packet.** A flag for validity, then the fields in network order, bit behind bit, so that
+//!   `extract` and `emit` are copies and a field is a load of big-endian bytes, shifted and masked. All else
+//!   (metadata, locals, parameters) is native words of 1, 2, 4 or 8 bytes, aligned. See [`shape`].
+//! * **Parameters of the package's blocks are one place.** The architecture hands the same headers and metadata from
+//!   block to block, so the parameters of all blocks that stand for them have one offset, and nothing is copied between
+//!   blocks.
+//! * **Calls are copies.** What a call copies in and out is written out as stores around it.
+//! * **Values are 64 bits.** A number of up to 64 bits is the pattern with zeros above its width, signed or not.
+//!   Wider fields are moved with their headers, and a program that computes with one is refused.
+//! * **Refused, never different.** What this form cannot express ends the pass with [`CompileError::Unsupported`] and
+//!   the place in the source.
+
+mod block;
+mod emitted;
+mod expression;
+mod place;
+pub(crate) mod shape;
+mod statement;
+mod table;
+
+use crate::error::CompileError;
+use crate::layout::{CoreError, Layout, MetadataField};
+use ir::{ActionId, ControlId, FunctionId, Location, ParserId};
+use shape::{Scalar, Shape, Shapes};
+pub(crate) use statement::mask;
+use std::collections::HashMap;
+
+/// Offset in the frame, in bytes.
+pub(crate) type Offset = u32;
+
+/// Where something is: a fixed place, or an element of a header stack that its next index chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) offset: Offset,
+    pub(crate) element: Option<Element>,
+}
+
+/// `next` or `last` of the stack that begins in front of the address; only in parsers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    /// Of the stack's next index.
+    pub(crate) next: Offset,
+    pub(crate) stride: u32,
+    pub(crate) size: u32,
+    /// `last`, the element before.
+    pub(crate) is_last: bool,
+}
+
+impl Address {
+    pub(crate) fn fixed(offset: Offset) -> Self {
+        Self { offset, element: None }
+    }
+
+    pub(crate) fn plus(self, bytes: u32) -> Self {
+        Self { offset: self.offset + bytes, ..self }
+    }
+}
+
+/// A number somewhere in the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) address: Address,
+    pub(crate) scalar: Scalar,
+}
+
+/// A pattern of at most 64 bits; no effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Expression {
+    Constant(u64),
+    Load(Field),
+    /// A key in a header: zero if that is invalid.
+    LoadIfValid {
+        header: Address,
+        value: Box<Expression>,
+    },
+    Not(Box<Expression>),
+    Negate {
+        operand: Box<Expression>,
+        width: u32,
+    },
+    Complement {
+        operand: Box<Expression>,
+        width: u32,
+    },
+    Binary {
+        operator: ir::BinaryOperator,
+        width: u32,
+        signed: bool,
+        left: Box<Expression>,
+        right: Box<Expression>,
+    },
+    /// `left ++ right`, the right one of this width.
+    Concatenate {
+        left: Box<Expression>,
+        right: Box<Expression>,
+        right_width: u32,
+    },
+    Slice {
+        operand: Box<Expression>,
+        low: u32,
+        width: u32,
+    },
+    /// To another width; with the sign if `signed`.
+    Resize {
+        operand: Box<Expression>,
+        from: u32,
+        to: u32,
+        signed: bool,
+    },
+    Conditional {
+        condition: Box<Expression>,
+        then: Box<Expression>,
+        otherwise: Box<Expression>,
+    },
+    IsValid(Address),
+    /// Of the stack with this next index.
+    LastIndex(Offset),
+    PacketLength,
+}
+
+/// Statements in order.
+pub(crate) type Block = Vec<Statement>;
+
+/// One step.
+#[derive(Clone, Debug)]
+pub(crate) enum Statement {
+    Store {
+        field: Field,
+        value: Expression,
+    },
+    StoreSlice {
+        field: Field,
+        low: u32,
+        width: u32,
+        value: Expression,
+    },
+    /// Assignment: headers that become invalid keep their fields.
+    Assign {
+        to: Address,
+        from: Address,
+        shape: Shape,
+    },
+    /// All of it, as it is.
+    Move {
+        to: Offset,
+        from: Address,
+        bytes: u32,
+    },
+    /// Fields of a struct or of a header, which becomes valid; all are computed before one is stored.
+    Build {
+        header: Option<Address>,
+        fields: Vec<(Field, Expression)>,
+    },
+    Clear {
+        at: Address,
+        bytes: u32,
+    },
+    If {
+        condition: Expression,
+        then: Block,
+        otherwise: Block,
+    },
+    Switch {
+        subject: Expression,
+        cases: Vec<(Vec<u64>, Block)>,
+        default: Block,
+    },
+    Loop {
+        before: Block,
+        condition: Expression,
+        update: Block,
+        body: Block,
+        cost: u32,
+    },
+    Break,
+    Continue,
+    /// `after` runs unless the callee ends with a fault; `result` only if it ends as usual.
+    Call {
+        callee: Callee,
+        after: Block,
+        result: Block,
+    },
+    Apply {
+        table: u32,
+        hit: Option<Field>,
+        action_run: Option<Field>,
+    },
+    /// From the packet to a header of so many bytes; `next` is counted up.
+    Extract {
+        header: Option<Address>,
+        bytes: u32,
+        next: Option<Offset>,
+    },
+    /// A header from the packet; the cursor stays.
+    LookaheadHeader {
+        header: Address,
+        bytes: u32,
+    },
+    Lookahead {
+        field: Field,
+    },
+    /// In bits.
+    Advance(Expression),
+    Emit {
+        header: Address,
+        bytes: u32,
+    },
+    Verify {
+        condition: Expression,
+        error: Expression,
+    },
+    SetValidity {
+        header: Address,
+        bytes: u32,
+        bits: u32,
+        valid: bool,
+    },
+    /// `truncate`, in bytes.
+    Truncate(Expression),
+    /// The fault of this number unless the condition holds.
+    Assert {
+        condition: Expression,
+        fault: u32,
+    },
+    ReadRegister {
+        register: u32,
+        index: Expression,
+        to: Field,
+    },
+    WriteRegister {
+        register: u32,
+        index: Expression,
+        value: Expression,
+    },
+    Count {
+        counter: u32,
+        index: Expression,
+    },
+    Return(Option<(Field, Expression)>),
+    Exit,
+}
+
+/// What can be called; each is one function of machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Callee {
+    Parser(ParserId),
+    Control(ControlId),
+    Action(ActionId),
+    Function(FunctionId),
+}
+
+/// A block that can be called.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    Block(Block),
+    Parser(Parser),
+}
+
+/// States of a parser.
+#[derive(Clone, Debug)]
+pub(crate) struct Parser {
+    pub(crate) prologue: Block,
+    pub(crate) states: Vec<State>,
+    pub(crate) start: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) body: Block,
+    pub(crate) subjects: Vec<Subject>,
+    pub(crate) cases: Vec<Case>,
+    /// If no case fits: there, or the rejection with this error.
+    pub(crate) otherwise: Result<Target, u32>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) value: Expression,
+    pub(crate) width: u32,
+    pub(crate) signed: bool,
+}
+
+/// One set per subject.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) sets: Vec<Set>,
+    pub(crate) target: Target,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Set {
+    Any,
+    Exact(Expression),
+    Mask { value: Expression, mask: Expression },
+    Range { low: Expression, high: Expression },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    State(u32),
+    Accept,
+    Reject,
+}
+
+/// A table as code applies it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    pub(crate) before_keys: Block,
+    /// Stored for the lookup, byte-aligned and big-endian one behind the other.
+    pub(crate) keys: Vec<Key>,
+    pub(crate) actions: Vec<TableAction>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) value: Expression,
+    pub(crate) width: u32,
+    pub(crate) signed: bool,
+    /// In the packed key.
+    pub(crate) offset: Offset,
+}
+
+/// An action of a table: where an entry's values go, and what runs around the action.
+#[derive(Clone, Debug)]
+pub(crate) struct TableAction {
+    pub(crate) action: ActionId,
+    /// Where the control plane's parameters are.
+    pub(crate) data: Vec<Field>,
+    /// Positions in `data` that are written back.
+    pub(crate) references: Vec<usize>,
+    pub(crate) before: Block,
+    pub(crate) after: Block,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    /// Bytes of the frame.
+    pub(crate) frame: u32,
+    /// What is cleared when a pass begins; before it are headers and metadata.
+    pub(crate) locals: u32,
+    /// Most bytes that a deparser emits.
+    pub(crate) emitted: u32,
+    /// By the number of the field.
+    standard: Vec<Option<Field>>,
+    pub(crate) bodies: Vec<(Callee, Body)>,
+    pub(crate) tables: Vec<Table>,
+    /// Of `assert` and `assume`: place and function.
+    pub(crate) faults: Vec<(String, String)>,
+    pub(crate) errors: CoreErrors,
+    /// Parser, then the controls in the order of the package.
+    pub(crate) blocks: [Callee; 6],
+}
+
+/// Positions of the errors that parsers make by themselves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CoreErrors {
+    pub(crate) none: u32,
+    pub(crate) too_short: u32,
+    pub(crate) out_of_bounds: u32,
+    pub(crate) timeout: u32,
+    pub(crate) invalid_argument: u32,
+}
+
+/// Most bytes of a frame; all offsets fit the 31 bits that instructions have for them.
+const MAXIMUM_FRAME: u32 = 1 << 24;
+
+/// Most bytes that a deparser may emit: more than the longest packet has.
+const MAXIMUM_EMITTED: u64 = 1 << 20;
+
+/// What the pass knows while it works.
+pub(crate) struct Binder<'p> {
+    layout: &'p Layout,
+    shapes: Shapes,
+    /// By variable.
+    places: Vec<Option<Offset>>,
+    frame: u32,
+    here: Option<Location>,
+    in_parser: bool,
+    /// Or in a function.
+    in_action: bool,
+    bodies: Vec<(Callee, Body)>,
+    tables: Vec<Option<Table>>,
+    faults: Vec<(String, String)>,
+    /// Where functions leave their values.
+    returned: HashMap<FunctionId, Field>,
+    /// Where the function at hand leaves its value.
+    returns: Option<Field>,
+}
+
+type Outcome<T = ()> = Result<T, CompileError>;
+
+impl Bound {
+    /// Binds a v1model program.
+    pub(crate) fn new(layout: &Layout) -> Outcome<Self> {
+        let program = &layout.program;
+        let mut binder = Binder {
+            layout,
+            shapes: Shapes::default(),
+            places: vec![None; program.variables.len()],
+            frame: 0,
+            here: None,
+            in_parser: false,
+            in_action: false,
+            bodies: Vec::new(),
+            tables: program.tables.iter().map(|_| None).collect(),
+            faults: Vec::new(),
+            returned: HashMap::new(),
+            returns: None,
+        };
+        if program.architecture != ir::Architecture::V1model {
+            return binder.refuse("an architecture other than v1model");
+        }
+        let blocks = binder.package()?;
+        let standard = binder.parameters_of_blocks(&blocks)?;
+        let locals = binder.frame;
+        for callee in blocks {
+            binder.callee(callee)?;
+        }
+        let [before @ .., deparser] = &blocks;
+        if before.iter().any(|block| emitted::most(*block, &binder.bodies) > 0) {
+            return binder.refuse("emission outside of the deparser");
+        }
+        let emitted = emitted::most(*deparser, &binder.bodies);
+        if emitted > MAXIMUM_EMITTED {
+            return binder.refuse("a deparser that emits so much, or in a loop");
+        }
+        let error = |error| layout.names.error(error);
+        Ok(Self {
+            frame: binder.frame,
+            locals,
+            emitted: emitted as u32,
+            standard,
+            tables: binder.tables.into_iter().map(Option::unwrap_or_default).collect(),
+            bodies: binder.bodies,
+            faults: binder.faults,
+            errors: CoreErrors {
+                none: error(CoreError::NoError),
+                too_short: error(CoreError::PacketTooShort),
+                out_of_bounds: error(CoreError::StackOutOfBounds),
+                timeout: error(CoreError::ParserTimeout),
+                invalid_argument: error(CoreError::ParserInvalidArgument),
+            },
+            blocks,
+        })
+    }
+
+    /// A field of the standard metadata, if this program has it.
+    pub(crate) fn standard(&self, field: MetadataField) -> Option<Field> {
+        self.standard.get(field as usize).copied().flatten()
+    }
+}

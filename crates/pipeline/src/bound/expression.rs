@@ -1,0 +1,160 @@
+//! Expressions whose value is one number.
+
+use super::shape::Shape;
+use super::{Binder, Expression, Field, Outcome};
+use ir::bits::Bits;
+use ir::{BinaryOperator, ExpressionKind, Type, TypeId, UnaryOperator, Value};
+
+impl Binder<'_> {
+    /// Width and sign of the numbers of a type.
+    pub(super) fn number(&mut self, type_id: TypeId) -> Outcome<(u32, bool)> {
+        match self.shape(type_id) {
+            Shape::Scalar(scalar) => Ok((scalar.width, scalar.signed)),
+            Shape::None(what) => self.refuse(what),
+            _ => self.refuse("a value with parts where a number is expected"),
+        }
+    }
+
+    /// The pattern of a constant of a type.
+    pub(super) fn constant(&mut self, type_id: TypeId, value: &Value) -> Outcome<u64> {
+        let pattern = match (value, self.layout.get(type_id)) {
+            (Value::Bits(bits), _) => bits.to_u64(),
+            (Value::Bool(value), _) => Some(u64::from(*value)),
+            (Value::Error(position) | Value::Enum(position), _) => Some(u64::from(*position)),
+            (Value::Integer(number), Some(Type::Bits { width, signed })) => {
+                let bits = Bits::from_bigint(width, signed, number);
+                bits.to_u64().filter(|_| bits.to_bigint() == *number)
+            }
+            _ => None,
+        };
+        match pattern {
+            Some(pattern) => Ok(pattern),
+            None => {
+                self.refuse("a constant that does not fit its type, or is of more than 64 bits")
+            }
+        }
+    }
+
+    pub(super) fn expression(&mut self, expression: &ir::Expression) -> Outcome<Expression> {
+        match &expression.kind {
+            ExpressionKind::Constant(value) => {
+                self.constant(expression.type_id, value).map(Expression::Constant)
+            }
+            ExpressionKind::Read(place) => {
+                let found = self.resolve(place)?;
+                let Shape::Scalar(scalar) = found.shape else {
+                    return self.refuse("a value with parts where a number is expected");
+                };
+                let whole = Expression::Load(Field { address: found.address, scalar });
+                Ok(match found.slice {
+                    Some((high, low)) => {
+                        Expression::Slice { operand: Box::new(whole), low, width: high - low + 1 }
+                    }
+                    None => whole,
+                })
+            }
+            ExpressionKind::Unary(operator, operand) => {
+                let (width, _) = self.number(expression.type_id)?;
+                let operand = Box::new(self.expression(operand)?);
+                Ok(match operator {
+                    UnaryOperator::Not => Expression::Not(operand),
+                    UnaryOperator::Negate => Expression::Negate { operand, width },
+                    UnaryOperator::Complement => Expression::Complement { operand, width },
+                })
+            }
+            ExpressionKind::Binary(operator, left, right) => self.binary(*operator, left, right),
+            ExpressionKind::Slice { operand, high, low } => {
+                let operand = Box::new(self.expression(operand)?);
+                Ok(Expression::Slice { operand, low: *low, width: high - low + 1 })
+            }
+            ExpressionKind::Cast(operand) => {
+                let (from, signed) = self.number(operand.type_id)?;
+                let (to, _) = self.number(expression.type_id)?;
+                let operand = Box::new(self.expression(operand)?);
+                Ok(Expression::Resize { operand, from, to, signed })
+            }
+            ExpressionKind::Conditional { condition, then, otherwise } => {
+                let condition = Box::new(self.expression(condition)?);
+                let then = Box::new(self.expression(then)?);
+                let otherwise = Box::new(self.expression(otherwise)?);
+                if then.can_reject() || otherwise.can_reject() {
+                    return self.refuse("next and last in one branch of an expression");
+                }
+                Ok(Expression::Conditional { condition, then, otherwise })
+            }
+            ExpressionKind::IsValid(place) => {
+                Ok(Expression::IsValid(self.header(place)?.0.address))
+            }
+            ExpressionKind::LastIndex(place) => {
+                let found = self.resolve(place)?;
+                match (found.shape, found.address.element) {
+                    (Shape::Stack { .. }, None) => Ok(Expression::LastIndex(found.address.offset)),
+                    _ => self.refuse("lastIndex of something that is no stack"),
+                }
+            }
+            ExpressionKind::PacketLength => Ok(Expression::PacketLength),
+            ExpressionKind::Composite(_) | ExpressionKind::Stack(_) | ExpressionKind::Invalid => {
+                self.refuse("a value with parts inside of an expression")
+            }
+        }
+    }
+
+    fn binary(
+        &mut self,
+        operator: BinaryOperator,
+        left: &ir::Expression,
+        right: &ir::Expression,
+    ) -> Outcome<Expression> {
+        use BinaryOperator as Of;
+        let is_unsized =
+            |one: &ir::Expression| matches!(one.kind, ExpressionKind::Constant(Value::Integer(_)));
+        if matches!(operator, Of::ShiftLeft | Of::ShiftRight) && is_unsized(right) {
+            let ExpressionKind::Constant(Value::Integer(amount)) = &right.kind else {
+                return self.refuse("a shift");
+            };
+            let (width, signed) = self.number(left.type_id)?;
+            let left = Box::new(self.expression(left)?);
+            let amount = u64::try_from(amount.clone()).unwrap_or(u64::MAX);
+            let right = Box::new(Expression::Constant(amount));
+            return Ok(Expression::Binary { operator, width, signed, left, right });
+        }
+        let (width, signed) = self.number(left.type_id)?;
+        let (right_width, _) = self.number(right.type_id)?;
+        let left = Box::new(self.expression(left)?);
+        let right = Box::new(self.expression(right)?);
+        match operator {
+            Of::Concatenate if width + right_width > 64 => {
+                self.refuse("a number of more than 64 bits")
+            }
+            Of::Concatenate => Ok(Expression::Concatenate { left, right, right_width }),
+            Of::Divide | Of::Modulo if signed => self.refuse("division of signed numbers"),
+            Of::SaturatingAdd | Of::SaturatingSubtract if signed && width == 64 => {
+                self.refuse("saturation of signed numbers of 64 bits")
+            }
+            _ => Ok(Expression::Binary { operator, width, signed, left, right }),
+        }
+    }
+}
+
+impl Expression {
+    /// Whether computing it can end a parser: it reads `next` or `last`.
+    pub(crate) fn can_reject(&self) -> bool {
+        match self {
+            Self::Constant(_) | Self::LastIndex(_) | Self::PacketLength => false,
+            Self::Load(field) => field.address.element.is_some(),
+            Self::IsValid(address) => address.element.is_some(),
+            Self::LoadIfValid { header, value } => header.element.is_some() || value.can_reject(),
+            Self::Not(operand)
+            | Self::Negate { operand, .. }
+            | Self::Complement { operand, .. }
+            | Self::Slice { operand, .. }
+            | Self::Resize { operand, .. } => operand.can_reject(),
+            Self::Binary { left, right, .. } | Self::Concatenate { left, right, .. } => {
+                left.can_reject() || right.can_reject()
+            }
+            Self::Conditional { condition, then, otherwise } => {
+                condition.can_reject() || then.can_reject() || otherwise.can_reject()
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Places: where in the frame something is, and what it is there.
+
+use super::shape::{DATA, Scalar, Shape, Storage};
+use super::{Address, Binder, Element, Field, MAXIMUM_FRAME, Offset, Outcome};
+use crate::error::CompileError;
+use ir::{Expression, ExpressionKind, Place, Projection, TypeId, Value, VariableId};
+
+/// What a place leads to.
+pub(super) struct Resolved {
+    pub(super) address: Address,
+    pub(super) shape: Shape,
+    /// The header that it lies in, or is.
+    pub(super) header: Option<Address>,
+    /// High and low bit, if only these are meant.
+    pub(super) slice: Option<(u32, u32)>,
+    /// The stack whose next index the last `next` of the place is.
+    pub(super) next: Option<Offset>,
+}
+
+impl Binder<'_> {
+    pub(super) fn refuse<T>(&self, what: &str) -> Outcome<T> {
+        let place = self.layout.place_in_source(self.here);
+        Err(CompileError::Unsupported { what: what.to_owned(), place })
+    }
+
+    pub(super) fn shape(&mut self, type_id: TypeId) -> Shape {
+        self.shapes.of(&self.layout.program, type_id)
+    }
+
+    /// Room in the frame for a value of this type.
+    pub(super) fn allocate(&mut self, shape: &Shape) -> Outcome<Offset> {
+        let offset = self.frame;
+        self.frame = self.frame.saturating_add(shape.size().div_ceil(8).saturating_mul(8));
+        if self.frame > MAXIMUM_FRAME {
+            self.refuse("a program with so large variables")
+        } else {
+            Ok(offset)
+        }
+    }
+
+    /// Where a variable is; it gets its room when it is first asked for.
+    pub(super) fn variable(&mut self, id: VariableId) -> Outcome<(Offset, Shape)> {
+        let variable = self.layout.program.variables.get(id.index());
+        let Some(variable) = variable else { return self.refuse("a variable that is not there") };
+        let shape = self.shape(variable.type_id);
+        if let Some(offset) = self.places.get(id.index()).copied().flatten() {
+            return Ok((offset, shape));
+        }
+        let offset = self.allocate(&shape)?;
+        if let Some(place) = self.places.get_mut(id.index()) {
+            *place = Some(offset);
+        }
+        Ok((offset, shape))
+    }
+
+    pub(super) fn resolve(&mut self, place: &Place) -> Outcome<Resolved> {
+        let (offset, shape) = self.variable(place.variable)?;
+        let address = Address::fixed(offset);
+        let header = matches!(shape, Shape::Header(_)).then_some(address);
+        let mut at = Resolved { address, shape, header, slice: None, next: None };
+        for step in &place.path {
+            at = self.step(at, step)?;
+        }
+        match at.shape.missing() {
+            Some(what) => self.refuse(what),
+            None => Ok(at),
+        }
+    }
+
+    fn step(&self, at: Resolved, step: &Projection) -> Outcome<Resolved> {
+        let Resolved { address, shape, header, next, .. } = at;
+        match (step, shape) {
+            (Projection::Field(position), Shape::Struct(parts, _)) => {
+                let Some((offset, shape)) = parts.get(*position as usize) else {
+                    return self.refuse("a field that is not there");
+                };
+                let address = address.plus(*offset);
+                let header = matches!(shape, Shape::Header(_)).then_some(address);
+                Ok(Resolved { address, shape: shape.clone(), header, slice: None, next })
+            }
+            (Projection::Field(position), Shape::Header(of)) => {
+                let Some(field) = of.fields.get(*position as usize) else {
+                    return self.refuse("a field that is not there");
+                };
+                if !(1..=64).contains(&field.width) {
+                    return self.refuse("a number of more than 64 bits");
+                }
+                if field.bit % 8 + field.width > 64 {
+                    return self.refuse("a number that lies in nine bytes");
+                }
+                let storage = Storage::Packed { bit: field.bit };
+                let scalar = Scalar { width: field.width, signed: field.signed, storage };
+                let (address, shape) = (address.plus(DATA), Shape::Scalar(scalar));
+                Ok(Resolved { address, shape, header, slice: None, next })
+            }
+            (Projection::Element(index), Shape::Stack { element, size }) => {
+                let Some(index) = constant_index(index).filter(|index| *index < size) else {
+                    return self.refuse("an element of a stack by a number that is computed");
+                };
+                let address = address.plus(DATA + index * element.size());
+                let shape = Shape::Header(element);
+                Ok(Resolved { address, shape, header: Some(address), slice: None, next })
+            }
+            (Projection::Next | Projection::Last, Shape::Stack { element, size }) => {
+                if !self.in_parser {
+                    return self.refuse("next and last outside of parsers");
+                }
+                if address.element.is_some() {
+                    return self.refuse("a stack in a stack");
+                }
+                let is_last = matches!(step, Projection::Last);
+                let next = address.offset;
+                let found = Element { next, stride: element.size(), size, is_last };
+                let address = Address { offset: next + DATA, element: Some(found) };
+                let shape = Shape::Header(element);
+                let next = (!is_last).then_some(next);
+                Ok(Resolved { address, shape, header: Some(address), slice: None, next })
+            }
+            (Projection::Slice { high, low }, shape @ Shape::Scalar(_)) => {
+                Ok(Resolved { address, shape, header, slice: Some((*high, *low)), next })
+            }
+            (_, Shape::None(what)) => self.refuse(what),
+            _ => self.refuse("a step into something without parts"),
+        }
+    }
+
+    /// A place that is one number.
+    pub(super) fn field(&mut self, place: &Place) -> Outcome<Field> {
+        let found = self.resolve(place)?;
+        match (found.shape, found.slice) {
+            (Shape::Scalar(scalar), None) => Ok(Field { address: found.address, scalar }),
+            (_, Some(_)) => self.refuse("a part of a number as an argument"),
+            _ => self.refuse("a value with parts where a number is expected"),
+        }
+    }
+
+    /// A place that is a header.
+    pub(super) fn header(&mut self, place: &Place) -> Outcome<(Resolved, u32)> {
+        let found = self.resolve(place)?;
+        match &found.shape {
+            Shape::Header(header) => {
+                let bits = header.bits;
+                Ok((found, bits))
+            }
+            _ => self.refuse("something that is no header, as a header"),
+        }
+    }
+}
+
+fn constant_index(index: &Expression) -> Option<u32> {
+    match &index.kind {
+        ExpressionKind::Constant(Value::Bits(bits)) if !bits.is_negative() => {
+            bits.to_u64().and_then(|index| u32::try_from(index).ok())
+        }
+        ExpressionKind::Constant(Value::Integer(number)) => u32::try_from(number.clone()).ok(),
+        _ => None,
+    }
+}

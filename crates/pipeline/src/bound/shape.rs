@@ -1,0 +1,219 @@
+//! How values of each type lie in the frame.
+//!
+//! Headers: a byte that is 1 while the header is valid, and from the eighth byte on its bits as in the packet. Behind
+//! them are eight bytes that belong to nothing, so that a load of a whole word that begins in a header ends in it.
+//! Stacks: the next index in 32 bits, and from the eighth byte on the elements. All else in order, each number aligned
+//! to its size. Zeros are the initial value of every type.
+
+use ir::{CompositeKind, Program, Type, TypeId};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// From the flag of a header to its bits, and from the next index of a stack to its elements.
+pub(crate) const DATA: u32 = 8;
+
+/// A number of 1 to 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scalar {
+    pub(crate) width: u32,
+    pub(crate) signed: bool,
+    pub(crate) storage: Storage,
+}
+
+/// How a number is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// In the machine's order of bytes: 1, 2, 4 or 8 of them.
+    Native { bytes: u32 },
+    /// Network order, so many bits after the address, which is that of the header's first bit.
+    Packed { bit: u32 },
+}
+
+/// How a value lies in the frame.
+#[derive(Clone, Debug)]
+pub(crate) enum Shape {
+    Scalar(Scalar),
+    /// A header: fields by their first bit and type.
+    Header(Rc<Header>),
+    /// Parts by offset.
+    Struct(Rc<Vec<(u32, Shape)>>, u32),
+    Stack {
+        element: Rc<Header>,
+        size: u32,
+    },
+    /// What this form has no room for; it may be there as long as nobody touches it.
+    None(&'static str),
+}
+
+/// A header's layout.
+#[derive(Debug)]
+pub(crate) struct Header {
+    pub(crate) bits: u32,
+    pub(crate) fields: Vec<PackedField>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackedField {
+    pub(crate) bit: u32,
+    pub(crate) width: u32,
+    pub(crate) signed: bool,
+}
+
+impl Header {
+    /// Bytes of its bits.
+    pub(crate) fn bytes(&self) -> u32 {
+        self.bits.div_ceil(8)
+    }
+
+    /// Bytes with the flag and the room behind, a multiple of eight.
+    pub(crate) fn size(&self) -> u32 {
+        DATA + self.bytes().next_multiple_of(8) + 8
+    }
+}
+
+impl Shape {
+    /// Bytes in the frame.
+    pub(crate) fn size(&self) -> u32 {
+        match self {
+            Self::Scalar(scalar) => match scalar.storage {
+                Storage::Native { bytes } => bytes,
+                Storage::Packed { .. } => 0,
+            },
+            Self::Header(header) => header.size(),
+            Self::Struct(_, size) => *size,
+            Self::Stack { element, size } => {
+                DATA.saturating_add(element.size().saturating_mul(*size))
+            }
+            Self::None(_) => 0,
+        }
+    }
+
+    fn alignment(&self) -> u32 {
+        match self {
+            Self::Scalar(_) => self.size().max(1),
+            _ => 8,
+        }
+    }
+
+    /// Why it cannot be touched, if it cannot.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        match self {
+            Self::None(what) => Some(what),
+            Self::Struct(parts, _) => parts.iter().find_map(|(_, part)| part.missing()),
+            _ => None,
+        }
+    }
+}
+
+/// Shapes of types, each worked out once.
+#[derive(Debug, Default)]
+pub(crate) struct Shapes(HashMap<TypeId, Shape>);
+
+impl Shapes {
+    pub(crate) fn of(&mut self, program: &Program, type_id: TypeId) -> Shape {
+        if let Some(known) = self.0.get(&type_id) {
+            return known.clone();
+        }
+        let shape = self.make(program, type_id);
+        self.0.insert(type_id, shape.clone());
+        shape
+    }
+
+    fn make(&mut self, program: &Program, type_id: TypeId) -> Shape {
+        let native = |width: u32, signed: bool| {
+            let bytes = width.div_ceil(8).next_power_of_two();
+            Shape::Scalar(Scalar { width, signed, storage: Storage::Native { bytes } })
+        };
+        match program.types.find(type_id) {
+            Some(Type::Bool) => native(1, false),
+            Some(Type::Bits { width: 0, .. }) => Shape::None("a number of no bits"),
+            Some(Type::Bits { width, signed }) if width <= 64 => native(width, signed),
+            Some(Type::Bits { .. }) => {
+                Shape::None("a number of more than 64 bits outside of headers")
+            }
+            Some(Type::Error | Type::Enum(_) | Type::ActionRun(_)) => native(32, false),
+            Some(Type::Varbits { .. }) => Shape::None("a varbit"),
+            Some(Type::Integer | Type::String) | None => Shape::None("a value without a width"),
+            Some(Type::Stack { element, size }) => match self.of(program, element) {
+                Shape::Header(element) => Shape::Stack { element, size },
+                _ => Shape::None("a stack of something that is no header"),
+            },
+            Some(Type::Composite(id)) => {
+                let Some(composite) = program.types.composites.get(id.index()) else {
+                    return Shape::None("a type that is not there");
+                };
+                let fields = composite.fields.iter().map(|field| field.type_id);
+                match composite.kind {
+                    CompositeKind::Header => header(program, fields),
+                    CompositeKind::HeaderUnion => Shape::None("a header union"),
+                    CompositeKind::Struct | CompositeKind::Tuple => {
+                        let shapes: Vec<Shape> =
+                            fields.map(|field| self.of(program, field)).collect();
+                        structure(shapes)
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn structure(shapes: Vec<Shape>) -> Shape {
+    let mut end: u32 = 0;
+    let mut parts = Vec::with_capacity(shapes.len());
+    for shape in shapes {
+        let start =
+            end.saturating_add(shape.alignment() - 1) / shape.alignment() * shape.alignment();
+        end = start.saturating_add(shape.size());
+        parts.push((start, shape));
+    }
+    Shape::Struct(Rc::new(parts), end.div_ceil(8) * 8)
+}
+
+fn header(program: &Program, fields: impl Iterator<Item = TypeId>) -> Shape {
+    let mut header = Header { bits: 0, fields: Vec::new() };
+    for field in fields {
+        let (width, signed) = match program.types.find(field) {
+            Some(Type::Bits { width, signed }) => (width, signed),
+            Some(Type::Bool) => (1, false),
+            Some(Type::Varbits { .. }) => return Shape::None("a header with a varbit"),
+            _ => return Shape::None("a header with a field that is no number"),
+        };
+        header.fields.push(PackedField { bit: header.bits, width, signed });
+        header.bits = header.bits.saturating_add(width);
+    }
+    if header.bits > 1 << 20 {
+        Shape::None("a header of so many bits")
+    } else {
+        Shape::Header(Rc::new(header))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scalar(width: u32) -> Shape {
+        let bytes = width.div_ceil(8).next_power_of_two();
+        Shape::Scalar(Scalar { width, signed: false, storage: Storage::Native { bytes } })
+    }
+
+    #[test]
+    fn numbers_are_aligned_to_their_size() {
+        let Shape::Struct(parts, size) =
+            structure([9, 1, 48, 32, 8].map(scalar).into_iter().collect())
+        else {
+            panic!("a struct has parts");
+        };
+        let starts: Vec<u32> = parts.iter().map(|(start, _)| *start).collect();
+        assert_eq!((starts, size), (vec![0, 2, 8, 16, 20], 24));
+    }
+
+    #[test]
+    fn a_word_that_begins_in_a_header_ends_in_it() {
+        for bits in [1, 8, 63, 64, 65, 112, 160] {
+            let header = Header { bits, fields: Vec::new() };
+            assert!(header.size() >= DATA + (bits - 1) / 8 + 8, "{bits} bits");
+            assert_eq!(header.size() % 8, 0);
+        }
+    }
+}

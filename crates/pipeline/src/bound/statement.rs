@@ -1,0 +1,290 @@
+//! Statements, and calls written out as copies around them.
+
+mod call;
+mod copy;
+
+pub(super) use call::Formal;
+
+use super::shape::{DATA, Scalar, Shape, Storage};
+use super::{Address, Binder, Block, Callee, Field, Outcome, Statement};
+use ir::{ExternCallee, ExternFunction, Place, StatementKind, SwitchCase};
+
+impl Binder<'_> {
+    pub(super) fn block(&mut self, block: &ir::Block) -> Outcome<Block> {
+        let mut bound = Vec::with_capacity(block.len());
+        for statement in block {
+            self.here = statement.location.or(self.here);
+            self.statement(&statement.kind, &mut bound)?;
+        }
+        Ok(bound)
+    }
+
+    fn statement(&mut self, statement: &StatementKind, out: &mut Block) -> Outcome {
+        let bound = match statement {
+            StatementKind::Assign { place, value } => return self.assign(place, value, out),
+            StatementKind::Reset(place) => {
+                let found = self.resolve(place)?;
+                match (&found.shape, found.slice) {
+                    (Shape::Scalar(scalar), None) => {
+                        let field = Field { address: found.address, scalar: *scalar };
+                        Statement::Store { field, value: super::Expression::Constant(0) }
+                    }
+                    (shape, None) => Statement::Clear { at: found.address, bytes: shape.size() },
+                    _ => return self.refuse("a part of a number without a value"),
+                }
+            }
+            StatementKind::If { condition, then, otherwise } => {
+                let condition = self.expression(condition)?;
+                let (then, otherwise) = (self.block(then)?, self.block(otherwise)?);
+                Statement::If { condition, then, otherwise }
+            }
+            StatementKind::Switch { subject, cases, default } => {
+                return self.switch(subject, cases, default, out);
+            }
+            StatementKind::For { before_condition, condition, update, body } => {
+                let before = self.block(before_condition)?;
+                let condition = self.expression(condition)?;
+                let (body, update) = (self.block(body)?, self.block(update)?);
+                let cost = 1 + cost(&before) + cost(&body) + cost(&update);
+                Statement::Loop { before, condition, update, body, cost }
+            }
+            StatementKind::Break => Statement::Break,
+            StatementKind::Continue => Statement::Continue,
+            StatementKind::ApplyTable { table, hit, action_run } => {
+                let hit = hit.as_ref().map(|place| self.field(place)).transpose()?;
+                let action_run = action_run.as_ref().map(|place| self.field(place)).transpose()?;
+                self.table(*table)?;
+                Statement::Apply { table: table.0, hit, action_run }
+            }
+            StatementKind::CallAction { action, arguments } => {
+                return self.call(Callee::Action(*action), arguments, None, out);
+            }
+            StatementKind::CallFunction { function, arguments, result } => {
+                return self.call(Callee::Function(*function), arguments, result.as_ref(), out);
+            }
+            StatementKind::CallControl { control, arguments } => {
+                return self.call(Callee::Control(*control), arguments, None, out);
+            }
+            StatementKind::CallParser { parser, arguments } => {
+                return self.call(Callee::Parser(*parser), arguments, None, out);
+            }
+            StatementKind::CallExtern { callee, arguments, .. } => {
+                return match callee {
+                    ExternCallee::Function(function) => self.function(function, arguments, out),
+                    ExternCallee::Method { instance, method } => {
+                        self.method(*instance, method, arguments, out)
+                    }
+                };
+            }
+            StatementKind::Extract { varbit_width: Some(_), .. } => {
+                return self.refuse("extraction of a varbit");
+            }
+            StatementKind::Extract { header: Some(place), .. } => {
+                let (found, bits) = self.header(place)?;
+                let bytes = self.whole_bytes(bits)?;
+                Statement::Extract { header: Some(found.address), bytes, next: found.next }
+            }
+            StatementKind::Extract { header: None, header_type, .. } => {
+                let Shape::Header(header) = self.shape(*header_type) else {
+                    return self.refuse("extraction of something that is no header");
+                };
+                let bytes = self.whole_bytes(header.bits)?;
+                Statement::Extract { header: None, bytes, next: None }
+            }
+            StatementKind::Lookahead { result, .. } => {
+                let found = self.resolve(result)?;
+                match (found.shape, found.slice) {
+                    (Shape::Scalar(scalar), None) => {
+                        let field = Field { address: found.address, scalar };
+                        Statement::Lookahead { field }
+                    }
+                    (Shape::Header(header), None) => {
+                        let bytes = self.whole_bytes(header.bits)?;
+                        Statement::LookaheadHeader { header: found.address, bytes }
+                    }
+                    _ => {
+                        return self.refuse(
+                            "lookahead at something that is neither a number nor a header",
+                        );
+                    }
+                }
+            }
+            StatementKind::Advance(bits) => Statement::Advance(self.expression(bits)?),
+            StatementKind::Emit(_) if self.in_action => {
+                return self.refuse("emission in an action");
+            }
+            StatementKind::Emit(value) => return self.emit(value, out),
+            StatementKind::Verify { condition, error } => {
+                let (condition, error) = (self.expression(condition)?, self.expression(error)?);
+                Statement::Verify { condition, error }
+            }
+            StatementKind::SetValidity { header, valid } => {
+                let (found, bits) = self.header(header)?;
+                let bytes = bits.div_ceil(8);
+                Statement::SetValidity { header: found.address, bytes, bits, valid: *valid }
+            }
+            StatementKind::PushFront { .. } | StatementKind::PopFront { .. } => {
+                return self.refuse("push_front and pop_front");
+            }
+            StatementKind::Return(None) => Statement::Return(None),
+            StatementKind::Return(Some(value)) => {
+                let Some(field) = self.returns else {
+                    return self.refuse("a returned value that is no number");
+                };
+                Statement::Return(Some((field, self.expression(value)?)))
+            }
+            StatementKind::Exit => Statement::Exit,
+        };
+        out.push(bound);
+        Ok(())
+    }
+
+    fn switch(
+        &mut self,
+        subject: &ir::Expression,
+        cases: &[SwitchCase],
+        default: &ir::Block,
+        out: &mut Block,
+    ) -> Outcome {
+        let bound = self.expression(subject)?;
+        let mut bound_cases = Vec::with_capacity(cases.len());
+        for case in cases {
+            let values = case.values.iter().map(|value| self.constant(subject.type_id, value));
+            let values = values.collect::<Outcome<Vec<u64>>>()?;
+            bound_cases.push((values, self.block(&case.body)?));
+        }
+        let default = self.block(default)?;
+        out.push(Statement::Switch { subject: bound, cases: bound_cases, default });
+        Ok(())
+    }
+
+    /// Bytes of a header that is copied from or to a packet.
+    fn whole_bytes(&self, bits: u32) -> Outcome<u32> {
+        if bits.is_multiple_of(8) {
+            Ok(bits / 8)
+        } else {
+            self.refuse("a header that does not end with a byte")
+        }
+    }
+
+    fn emit(&mut self, value: &ir::Expression, out: &mut Block) -> Outcome {
+        match &value.kind {
+            ir::ExpressionKind::Read(place) => {
+                let found = self.resolve(place)?;
+                self.emit_shape(found.address, &found.shape, out)
+            }
+            ir::ExpressionKind::Composite(parts) => {
+                parts.iter().try_for_each(|part| self.emit(part, out))
+            }
+            _ => self.refuse("emission of a value that is computed"),
+        }
+    }
+
+    fn emit_shape(&self, address: Address, shape: &Shape, out: &mut Block) -> Outcome {
+        match shape {
+            Shape::Header(header) => {
+                let bytes = self.whole_bytes(header.bits)?;
+                out.push(Statement::Emit { header: address, bytes });
+                Ok(())
+            }
+            Shape::Struct(parts, _) => parts
+                .iter()
+                .try_for_each(|(offset, part)| self.emit_shape(address.plus(*offset), part, out)),
+            Shape::Stack { element, size } => (0..*size).try_for_each(|index| {
+                let address = address.plus(DATA + index * element.size());
+                self.emit_shape(address, &Shape::Header(element.clone()), out)
+            }),
+            Shape::Scalar(_) => self.refuse("emission of a number"),
+            Shape::None(what) => self.refuse(what),
+        }
+    }
+
+    fn function(
+        &mut self,
+        function: &ExternFunction,
+        arguments: &[ir::Argument],
+        out: &mut Block,
+    ) -> Outcome {
+        match function {
+            ExternFunction::MarkToDrop => {
+                for place in self.marked(arguments) {
+                    self.mark(&place, out)?;
+                }
+                Ok(())
+            }
+            // Only traces show messages, and code has none.
+            ExternFunction::LogMsg | ExternFunction::StaticAssert => Ok(()),
+            ExternFunction::Assert | ExternFunction::Assume => {
+                let condition = self.input(arguments, 0)?;
+                let place = self.layout.place_in_source(self.here);
+                let fault = u32::try_from(self.faults.len()).unwrap_or(u32::MAX);
+                self.faults.push((place, function.to_string()));
+                out.push(Statement::Assert { condition, fault });
+                Ok(())
+            }
+            ExternFunction::Truncate => {
+                let length = self.input(arguments, 0)?;
+                out.push(Statement::Truncate(length));
+                Ok(())
+            }
+            other => self.refuse(&format!("the extern function {other}")),
+        }
+    }
+
+    /// What `mark_to_drop` marks; the older form has no argument and means all.
+    fn marked(&self, arguments: &[ir::Argument]) -> Vec<Place> {
+        match arguments.first() {
+            Some(
+                ir::Argument::InOut(place)
+                | ir::Argument::Out(place)
+                | ir::Argument::Saved { place, .. },
+            ) => vec![place.clone()],
+            _ => self.layout.standard_metadata().iter().map(|id| Place::variable(*id)).collect(),
+        }
+    }
+
+    fn mark(&mut self, place: &Place, out: &mut Block) -> Outcome {
+        use crate::externs::v1model::DROP_PORT;
+        use crate::layout::MetadataField as Of;
+        let type_id = self.layout.program.place_type(place);
+        let found = self.resolve(place)?;
+        let (Some(type_id), Shape::Struct(parts, _)) = (type_id, &found.shape) else {
+            return self.refuse("mark_to_drop of something else than metadata");
+        };
+        for (name, number) in [(Of::EgressSpec, DROP_PORT as u64), (Of::McastGrp, 0)] {
+            let slot = self.layout.names.slot(type_id, name);
+            if let Some((offset, Shape::Scalar(scalar))) = slot.and_then(|slot| parts.get(slot)) {
+                let field = Field { address: found.address.plus(*offset), scalar: *scalar };
+                let value = super::Expression::Constant(number & mask(scalar.width));
+                out.push(Statement::Store { field, value });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ones below a width of at most 64.
+pub(crate) fn mask(width: u32) -> u64 {
+    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
+}
+
+/// Statements that a block has, those of inner blocks too.
+fn cost(block: &Block) -> u32 {
+    let of = |statement: &Statement| match statement {
+        Statement::If { then, otherwise, .. } => 1 + cost(then) + cost(otherwise),
+        Statement::Switch { cases, default, .. } => {
+            1 + cost(default) + cases.iter().map(|(_, case)| cost(case)).sum::<u32>()
+        }
+        _ => 1,
+    };
+    block.iter().map(of).sum()
+}
+
+/// A number that only code uses.
+pub(super) fn temporary(width: u32, signed: bool) -> Scalar {
+    Scalar {
+        width,
+        signed,
+        storage: Storage::Native { bytes: width.div_ceil(8).next_power_of_two() },
+    }
+}

@@ -1,0 +1,144 @@
+//! Assignments of numbers and of values with parts.
+
+use crate::bound::shape::{DATA, Scalar, Shape, Storage};
+use crate::bound::{Address, Binder, Block, Expression, Field, Outcome, Statement};
+use ir::{ExpressionKind, Place};
+
+impl Binder<'_> {
+    pub(super) fn assign(
+        &mut self,
+        place: &Place,
+        value: &ir::Expression,
+        out: &mut Block,
+    ) -> Outcome {
+        let found = self.resolve(place)?;
+        if let Shape::Scalar(scalar) = found.shape {
+            let field = Field { address: found.address, scalar };
+            let value = self.expression(value)?;
+            out.push(match found.slice {
+                None => Statement::Store { field, value },
+                Some((high, low)) => {
+                    Statement::StoreSlice { field, low, width: high - low + 1, value }
+                }
+            });
+            return Ok(());
+        }
+        self.assign_parts(found.address, &found.shape, value, out)
+    }
+
+    /// As the language assigns: a header that becomes invalid keeps its fields.
+    fn assign_parts(
+        &mut self,
+        to: Address,
+        shape: &Shape,
+        value: &ir::Expression,
+        out: &mut Block,
+    ) -> Outcome {
+        match &value.kind {
+            ExpressionKind::Read(place) => {
+                let from = self.resolve(place)?;
+                let shape = shape.clone();
+                out.push(Statement::Assign { to, from: from.address, shape });
+                Ok(())
+            }
+            ExpressionKind::Composite(values) => {
+                let header = matches!(shape, Shape::Header(_)).then_some(to);
+                let mut fields = Vec::with_capacity(values.len());
+                for (position, value) in values.iter().enumerate() {
+                    let field = self.part(to, shape, position)?;
+                    fields.push((field, self.expression(value)?));
+                }
+                out.push(Statement::Build { header, fields });
+                Ok(())
+            }
+            ExpressionKind::Invalid => {
+                // An invalid header assigned leaves the fields.
+                let flag =
+                    Scalar { width: 1, signed: false, storage: Storage::Native { bytes: 1 } };
+                let field = Field { address: to, scalar: flag };
+                out.push(Statement::Store { field, value: Expression::Constant(0) });
+                Ok(())
+            }
+            _ => self.refuse("a value with parts that is computed"),
+        }
+    }
+
+    /// A part of a struct or header that is a number.
+    fn part(&self, at: Address, shape: &Shape, position: usize) -> Outcome<Field> {
+        match shape {
+            Shape::Header(header) => match header.fields.get(position) {
+                Some(field)
+                    if (1..=64).contains(&field.width) && field.bit % 8 + field.width <= 64 =>
+                {
+                    let storage = Storage::Packed { bit: field.bit };
+                    let scalar = Scalar { width: field.width, signed: field.signed, storage };
+                    Ok(Field { address: at.plus(DATA), scalar })
+                }
+                _ => self.refuse("a number of more than 64 bits"),
+            },
+            Shape::Struct(parts, _) => match parts.get(position) {
+                Some((offset, Shape::Scalar(scalar))) => {
+                    Ok(Field { address: at.plus(*offset), scalar: *scalar })
+                }
+                _ => self.refuse("a value with parts in another one"),
+            },
+            _ => self.refuse("the elements of a stack as one value"),
+        }
+    }
+
+    /// Puts a value into a variable that holds nothing yet, all of it.
+    pub(super) fn initialise(
+        &mut self,
+        to: (u32, &Shape),
+        value: &ir::Expression,
+        out: &mut Block,
+    ) -> Outcome {
+        let (offset, shape) = to;
+        if let Some(what) = shape.missing() {
+            return self.refuse(what);
+        }
+        let at = Address::fixed(offset);
+        if let Shape::Scalar(scalar) = shape {
+            let field = Field { address: at, scalar: *scalar };
+            let value = self.expression(value)?;
+            out.push(Statement::Store { field, value });
+            return Ok(());
+        }
+        if let ExpressionKind::Read(place) = &value.kind {
+            let from = self.resolve(place)?.address;
+            out.push(Statement::Move { to: offset, from, bytes: shape.size() });
+            return Ok(());
+        }
+        out.push(Statement::Clear { at, bytes: shape.size() });
+        self.assign_parts(at, shape, value, out)
+    }
+
+    /// Copies a parameter to its argument after a call.
+    pub(super) fn copy_out(
+        &mut self,
+        place: &Place,
+        from: (u32, &Shape),
+        out: &mut Block,
+    ) -> Outcome {
+        let found = self.resolve(place)?;
+        if found.address.element.is_some() {
+            return self.refuse("next and last as an argument that is written");
+        }
+        let (offset, shape) = from;
+        let from = Address::fixed(offset);
+        match (shape, found.shape) {
+            (Shape::Scalar(scalar), Shape::Scalar(to)) => {
+                let value = Expression::Load(Field { address: from, scalar: *scalar });
+                let field = Field { address: found.address, scalar: to };
+                out.push(match found.slice {
+                    None => Statement::Store { field, value },
+                    Some((high, low)) => {
+                        Statement::StoreSlice { field, low, width: high - low + 1, value }
+                    }
+                });
+            }
+            (_, shape) => out.push(Statement::Assign { to: found.address, from, shape }),
+        }
+        Ok(())
+    }
+}

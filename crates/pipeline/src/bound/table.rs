@@ -1,0 +1,91 @@
+//! Tables: what is looked up, and what runs for an entry.
+
+use super::statement::Formal;
+use super::{Binder, Expression, Field, Key, Outcome, Table, TableAction};
+use crate::bound::shape::Shape;
+use crate::layout::field_of_key;
+use ir::{ExpressionKind, ExternType, TableId};
+
+impl Binder<'_> {
+    pub(super) fn table(&mut self, id: TableId) -> Outcome {
+        if self.tables.get(id.index()).is_some_and(Option::is_some) {
+            return Ok(());
+        }
+        let layout = self.layout;
+        let Some(table) = layout.program.tables.get(id.index()) else {
+            return self.refuse("a table that is not there");
+        };
+        self.here = table.location.or(self.here);
+        if table.implementation.is_some() {
+            return self.refuse("a table with an action profile or selector");
+        }
+        for instance in &table.direct_externs {
+            let known = layout.program.externs.get(instance.index());
+            if !known.is_some_and(|known| known.extern_type == ExternType::V1DirectCounter) {
+                return self.refuse("a table with a direct meter");
+            }
+        }
+        let before_keys = self.block(&table.before_keys)?;
+        let mut keys = Vec::with_capacity(table.keys.len());
+        let mut offset = 0;
+        for key in &table.keys {
+            let (width, signed) = self.number(key.expression.type_id)?;
+            let value = self.key(&key.expression)?;
+            keys.push(Key { value, width, signed, offset });
+            offset += width.div_ceil(8);
+        }
+        let mut actions = Vec::with_capacity(table.actions.len());
+        for reference in &table.actions {
+            actions.push(self.table_action(reference)?);
+        }
+        if let Some(place) = self.tables.get_mut(id.index()) {
+            *place = Some(Table { before_keys, keys, actions });
+        }
+        Ok(())
+    }
+
+    /// A field of an invalid header matches as zero, as in BMv2 (`src/bm_sim/match_units.cpp`), also where only a
+    /// slice of it or the field under a mask is the key.
+    fn key(&mut self, key: &ir::Expression) -> Outcome<Expression> {
+        let field = field_of_key(key);
+        let value = self.expression(key)?;
+        if let ExpressionKind::Read(place) = &field.kind
+            && let Some(header) = self.resolve(place)?.header
+        {
+            return Ok(Expression::LoadIfValid { header, value: Box::new(value) });
+        }
+        Ok(value)
+    }
+
+    fn table_action(&mut self, reference: &ir::ActionReference) -> Outcome<TableAction> {
+        let layout = self.layout;
+        let id = reference.action;
+        let Some(action) = layout.program.actions.get(id.index()) else {
+            return self.refuse("an action that is not there");
+        };
+        let here = self.here;
+        self.callee(super::Callee::Action(id))?;
+        self.here = here;
+        let mut before = self.block(&reference.before_arguments)?;
+        let mut after = Vec::new();
+        let formals: Vec<Formal> = action
+            .parameters
+            .iter()
+            .filter_map(|one| Some(Formal { variable: one.variable, direction: one.direction? }))
+            .collect();
+        self.arguments(&formals, &reference.arguments, &mut before, &mut after)?;
+        let mut data = Vec::new();
+        let mut references = Vec::new();
+        for (position, parameter) in action.control_plane_parameters().enumerate() {
+            let (offset, shape) = self.variable(parameter.variable)?;
+            let Shape::Scalar(scalar) = shape else {
+                return self.refuse("action data of more than 64 bits, or with parts");
+            };
+            data.push(Field { address: super::Address::fixed(offset), scalar });
+            if parameter.reference {
+                references.push(position);
+            }
+        }
+        Ok(TableAction { action: id, data, references, before, after })
+    }
+}

@@ -1,0 +1,64 @@
+//! The compiled path: machine code beside the interpreter, which is its oracle.
+//!
+//! A program is resolved once (`bound`) and turned into one function per block with Cranelift (`generate`).
+//! Both run on the state of one [`Core`]: what the control plane writes there, packets find whichever way they go.
+//! Programs that the compiled path does not have everything for are refused when they are loaded.
+//!
+//! Budgets end what does not end by itself, as in the interpreter: states of a parser are counted one by one, steps of
+//! loops by the statements that an iteration has at most. The interpreter's limits for copies and for depth have no
+//! counterpart: code neither allocates nor recurses.
+//!
+//! Tables, counters and registers are call-outs into the interpreter's state (`host`); the architecture around the
+//! blocks is v1model (`v1model`).
+
+#![allow(unsafe_code)]
+
+mod context;
+mod generate;
+mod host;
+mod v1model;
+
+use crate::bound::Bound;
+use crate::error::CompileError;
+use crate::switch::Core;
+use ir::bits::Bits;
+
+/// A program as machine code. It may be shared by workers.
+#[derive(Debug)]
+pub struct Compiled {
+    bound: Bound,
+    machine: generate::Machine,
+}
+
+/// Memory of one worker of a compiled program.
+#[derive(Debug, Default)]
+pub struct CompiledWorker {
+    frame: Vec<u64>,
+    /// The frame as ingress left it, for copies.
+    saved: Vec<u64>,
+    key: Vec<Bits>,
+}
+
+impl Compiled {
+    /// Compiles the program of a switch.
+    ///
+    /// # Errors
+    /// What the compiled path does not have yet, and where the source uses it.
+    pub fn new(core: &Core) -> Result<Self, CompileError> {
+        let bound = Bound::new(&core.layout)?;
+        let machine = generate::Machine::new(&bound)?;
+        Ok(Self { bound, machine })
+    }
+
+    /// Bytes of machine code.
+    #[must_use]
+    pub fn code_size(&self) -> usize {
+        self.machine.size
+    }
+
+    /// Bytes of a packet's frame: headers, metadata and variables.
+    #[must_use]
+    pub fn frame_size(&self) -> usize {
+        self.bound.frame as usize
+    }
+}

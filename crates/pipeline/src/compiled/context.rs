@@ -1,0 +1,138 @@
+//! What machine code shares with the program that calls it.
+//!
+//! A block of code is a function of a frame and a [`Context`]. It reads and writes the frame at offsets that are below
+//! the frame's length by construction, the packet below its length after a check, and the output below what the
+//! deparser can emit at most. All else goes through call-outs, which get the same two pointers back.
+
+use super::host::Host;
+use std::ffi::c_void;
+
+/// How a block of code ended.
+pub(super) mod flow {
+    pub(crate) const NEXT: i64 = 0;
+    /// `exit`.
+    pub(crate) const EXIT: i64 = 1;
+    /// A parser rejects; the error is in the context.
+    pub(crate) const REJECT: i64 = 2;
+    /// The packet cannot be processed; the number of the fault is in the context.
+    pub(crate) const FAULT: i64 = 3;
+}
+
+/// The fault of a loop that does not end; the others are numbers of assertions.
+pub(super) const STEP_LIMIT: u64 = u64::MAX;
+
+/// `action_run` without an action, as in the interpreter.
+pub(super) const NO_ACTION: u64 = u32::MAX as u64;
+
+/// The bit of what `apply` gives that says that an entry was found.
+pub(super) const HIT: u32 = 32;
+
+/// See the module.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Context {
+    pub(super) packet: *const u8,
+    /// Of the packet, in bytes.
+    pub(super) length: u64,
+    /// In bytes.
+    pub(super) cursor: u64,
+    pub(super) emitted: *mut u8,
+    pub(super) emitted_length: u64,
+    /// Steps of loops that are left.
+    pub(super) steps: i64,
+    pub(super) error: u64,
+    pub(super) fault: u64,
+    /// Bytes by which headers that became valid or invalid change the packet.
+    pub(super) length_change: i64,
+    pub(super) truncate: u64,
+    host: *mut c_void,
+}
+
+/// A block of machine code: frame and context; gives a [`flow`].
+pub(super) type Code = unsafe extern "C" fn(*mut u8, *mut Context) -> i64;
+
+impl Context {
+    /// For one packet; `host` is what the call-outs work on.
+    pub(super) fn new(host: &mut Host<'_>, steps: i64) -> Self {
+        Self {
+            packet: std::ptr::null(),
+            length: 0,
+            cursor: 0,
+            emitted: std::ptr::null_mut(),
+            emitted_length: 0,
+            steps,
+            error: 0,
+            fault: 0,
+            length_change: 0,
+            truncate: u64::MAX,
+            host: std::ptr::from_mut(host).cast(),
+        }
+    }
+}
+
+/// The host of a context.
+///
+/// # Safety
+/// `context` is the pointer that a block of code was called with, the host that the context was made with is still
+/// there, and nobody else uses it while the result lives.
+unsafe fn host<'h>(context: *mut Context) -> &'h mut Host<'h> {
+    // SAFETY: by the contract, the context is alive and its host is the `Host` that `Context::new` borrowed; lifetimes
+    // of what the host borrows are longer than the call of the code that calls this.
+    unsafe { &mut *(*context).host.cast::<Host<'h>>() }
+}
+
+/// Looks a packed key up and puts the data of the action that was found into the frame.
+pub(super) unsafe extern "C" fn apply(
+    frame: *mut u8,
+    context: *mut Context,
+    table: u64,
+    key: *const u8,
+) -> u64 {
+    // SAFETY: code calls this with its own context; the host was given this very frame.
+    let host = unsafe { host(context) };
+    let (bytes, length) = (host.frame_length(), host.key_length(table));
+    // SAFETY: the frame that code runs on has that many bytes and nothing else refers to it during the call; the code
+    // made the key in a stack slot of the length that the table's keys take.
+    let (frame, key) = unsafe {
+        (std::slice::from_raw_parts_mut(frame, bytes), std::slice::from_raw_parts(key, length))
+    };
+    host.apply(frame, table, key)
+}
+
+/// Leaves what the action made of its references in the entry.
+pub(super) unsafe extern "C" fn leave(frame: *mut u8, context: *mut Context, table: u64) {
+    // SAFETY: as in `apply`.
+    let host = unsafe { host(context) };
+    let bytes = host.frame_length();
+    // SAFETY: as in `apply`.
+    let frame = unsafe { std::slice::from_raw_parts(frame, bytes) };
+    host.leave(frame, table);
+}
+
+/// The value of a register; `current` beyond its end.
+pub(super) unsafe extern "C" fn read_register(
+    context: *mut Context,
+    register: u64,
+    index: u64,
+    current: u64,
+) -> u64 {
+    // SAFETY: as in `apply`.
+    unsafe { host(context) }.read_register(register, index).unwrap_or(current)
+}
+
+/// Writes a register; nothing beyond its end.
+pub(super) unsafe extern "C" fn write_register(
+    context: *mut Context,
+    register: u64,
+    index: u64,
+    value: u64,
+) {
+    // SAFETY: as in `apply`.
+    unsafe { host(context) }.write_register(register, index, value);
+}
+
+/// Counts the packet in an array of counters.
+pub(super) unsafe extern "C" fn count(context: *mut Context, counter: u64, index: u64) {
+    // SAFETY: as in `apply`.
+    unsafe { host(context) }.count(counter, index);
+}

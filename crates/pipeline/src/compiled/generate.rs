@@ -1,0 +1,319 @@
+//! Machine code from the bound form, with Cranelift.
+//!
+//! Each parser, control, action and function is one function of code over the frame and the context. Numbers are
+//! loaded where they are used and stored where they are written: Cranelift forwards stores to loads within a block.
+//! Code pages are written first and made executable after, never both.
+
+mod expression;
+mod memory;
+mod parser;
+mod statement;
+mod table;
+
+use super::context::{self, Code, Context, flow};
+use crate::bound::{Body, Bound, Callee};
+use crate::error::CompileError;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    self as clif, AbiParam, InstBuilder, MemFlags, Signature, UserFuncName, Value, types,
+};
+use cranelift_codegen::isa::TargetFrontendConfig;
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
+use std::collections::HashMap;
+use std::fmt;
+use std::mem::offset_of;
+
+/// Where code finds the parts of the context.
+mod context_offset {
+    use super::{Context, offset_of};
+
+    pub(super) const PACKET: usize = offset_of!(Context, packet);
+    pub(super) const LENGTH: usize = offset_of!(Context, length);
+    pub(super) const CURSOR: usize = offset_of!(Context, cursor);
+    pub(super) const EMITTED: usize = offset_of!(Context, emitted);
+    pub(super) const EMITTED_LENGTH: usize = offset_of!(Context, emitted_length);
+    pub(super) const STEPS: usize = offset_of!(Context, steps);
+    pub(super) const ERROR: usize = offset_of!(Context, error);
+    pub(super) const FAULT: usize = offset_of!(Context, fault);
+    pub(super) const LENGTH_CHANGE: usize = offset_of!(Context, length_change);
+    pub(super) const TRUNCATE: usize = offset_of!(Context, truncate);
+}
+
+/// Call-outs: name, pointer, parameters, whether they give something.
+fn call_outs() -> [(&'static str, *const u8, usize, bool); 5] {
+    [
+        ("apply", context::apply as *const u8, 4, true),
+        ("leave", context::leave as *const u8, 3, false),
+        ("read_register", context::read_register as *const u8, 4, true),
+        ("write_register", context::write_register as *const u8, 4, false),
+        ("count", context::count as *const u8, 3, false),
+    ]
+}
+
+#[derive(Clone, Copy)]
+enum CallOut {
+    Apply,
+    Leave,
+    ReadRegister,
+    WriteRegister,
+    Count,
+}
+
+/// The code of a program.
+pub(super) struct Machine {
+    /// Owns the pages; taken when they are freed.
+    module: Option<JITModule>,
+    /// Of the package's blocks.
+    blocks: [Code; 6],
+    /// Bytes of code.
+    pub(super) size: usize,
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+// SAFETY: after `Machine::new` nothing writes the pages or the module until they are dropped.
+unsafe impl Send for Machine {}
+// SAFETY: as above; shared use only reads code.
+unsafe impl Sync for Machine {}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if let Some(module) = self.module.take() {
+            // SAFETY: code runs only inside of `Machine::run`, which borrows the machine; pointers to it do not leave.
+            unsafe { module.free_memory() };
+        }
+    }
+}
+
+fn failed(error: impl fmt::Display) -> CompileError {
+    CompileError::Generator(error.to_string())
+}
+
+impl Machine {
+    pub(super) fn new(bound: &Bound) -> Result<Self, CompileError> {
+        let mut flags = settings::builder();
+        for (name, value) in
+            [("use_colocated_libcalls", "false"), ("is_pic", "false"), ("opt_level", "speed")]
+        {
+            flags.set(name, value).map_err(failed)?;
+        }
+        let isa = cranelift_native::builder().map_err(failed)?;
+        let isa = isa.finish(settings::Flags::new(flags)).map_err(failed)?;
+        let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
+        for (name, pointer, _, _) in call_outs() {
+            builder.symbol(format!("planimeter_{name}"), pointer);
+        }
+        let mut module = JITModule::new(builder);
+        let names = Names::new(&mut module, bound)?;
+        let mut context = module.make_context();
+        let mut builders = FunctionBuilderContext::new();
+        let mut size = 0;
+        for (callee, body) in &bound.bodies {
+            let Some(id) = names.bodies.get(callee).copied() else { continue };
+            context.func.signature = names.block.clone();
+            context.func.name = UserFuncName::user(0, id.as_u32());
+            let builder = FunctionBuilder::new(&mut context.func, &mut builders);
+            Function::new(builder, &mut module, &names, bound).body(body);
+            module.define_function(id, &mut context).map_err(failed)?;
+            size += context.compiled_code().map_or(0, |code| code.code_buffer().len());
+            module.clear_context(&mut context);
+        }
+        module.finalize_definitions().map_err(failed)?;
+        let code = |callee: &Callee| {
+            let id = names.bodies.get(callee).copied();
+            let id = id.ok_or_else(|| failed("a block without code"))?;
+            let pointer = module.get_finalized_function(id);
+            // SAFETY: the function was defined with the signature of `Code`: two pointers, a number of 64 bits, in
+            // the calling convention of the platform.
+            Ok::<Code, CompileError>(unsafe { std::mem::transmute::<*const u8, Code>(pointer) })
+        };
+        let [parser, verify, ingress, egress, update, deparser] = &bound.blocks;
+        let blocks = [
+            code(parser)?,
+            code(verify)?,
+            code(ingress)?,
+            code(egress)?,
+            code(update)?,
+            code(deparser)?,
+        ];
+        Ok(Self { blocks, module: Some(module), size })
+    }
+
+    /// Runs a block of the package: 0 is the parser, 5 the deparser.
+    ///
+    /// # Safety
+    /// The frame has the length that the bound form gives and lies on eight bytes; the context's packet and room for
+    /// output are as long as it says and the bound form asks for; its host is alive.
+    pub(super) unsafe fn run(&self, block: usize, frame: *mut u8, context: &mut Context) -> i64 {
+        let Some(code) = self.blocks.get(block) else { return flow::NEXT };
+        // SAFETY: by this function's contract; the pages live as long as `self`.
+        unsafe { code(frame, context) }
+    }
+}
+
+/// Functions of the module.
+struct Names {
+    block: Signature,
+    bodies: HashMap<Callee, FuncId>,
+    call_outs: Vec<FuncId>,
+}
+
+impl Names {
+    fn new(module: &mut JITModule, bound: &Bound) -> Result<Self, CompileError> {
+        let signature = |module: &JITModule, parameters: usize, gives: bool| {
+            let mut signature = module.make_signature();
+            signature.params.extend((0..parameters).map(|_| AbiParam::new(types::I64)));
+            signature.returns.extend(gives.then(|| AbiParam::new(types::I64)));
+            signature
+        };
+        let block = signature(module, 2, true);
+        let mut bodies = HashMap::new();
+        for (number, (callee, _)) in bound.bodies.iter().enumerate() {
+            let name = format!("block_{number}");
+            let id = module.declare_function(&name, Linkage::Local, &block).map_err(failed)?;
+            bodies.insert(*callee, id);
+        }
+        let mut ids = Vec::new();
+        for (name, _, parameters, gives) in call_outs() {
+            let signature = signature(module, parameters, gives);
+            let name = format!("planimeter_{name}");
+            ids.push(module.declare_function(&name, Linkage::Import, &signature).map_err(failed)?);
+        }
+        Ok(Self { block, bodies, call_outs: ids })
+    }
+}
+
+/// A function that is being made.
+struct Function<'f, 'm> {
+    builder: FunctionBuilder<'f>,
+    module: &'m mut JITModule,
+    names: &'m Names,
+    bound: &'m Bound,
+    config: TargetFrontendConfig,
+    frame: Value,
+    context: Value,
+    /// Where `continue` and `break` go, the innermost last.
+    loops: Vec<(clif::Block, clif::Block)>,
+    /// Where `return` goes in a state of a parser.
+    state_end: Option<clif::Block>,
+}
+
+impl<'f, 'm> Function<'f, 'm> {
+    fn new(
+        mut builder: FunctionBuilder<'f>,
+        module: &'m mut JITModule,
+        names: &'m Names,
+        bound: &'m Bound,
+    ) -> Self {
+        let entry = builder.create_block();
+        builder.append_block_params_for_function_params(entry);
+        builder.switch_to_block(entry);
+        let (frame, context) = match builder.block_params(entry) {
+            [frame, context] => (*frame, *context),
+            _ => {
+                let none = builder.ins().iconst(types::I64, 0);
+                (none, none)
+            }
+        };
+        let config = module.target_config();
+        let loops = Vec::new();
+        Self { builder, module, names, bound, config, frame, context, loops, state_end: None }
+    }
+
+    fn body(mut self, body: &Body) {
+        match body {
+            Body::Block(block) => {
+                if !self.block(block) {
+                    self.leave(flow::NEXT);
+                }
+            }
+            Body::Parser(parser) => self.parser(parser),
+        }
+        self.builder.seal_all_blocks();
+        self.builder.finalize();
+    }
+
+    /// Ends the function.
+    fn leave(&mut self, how: i64) {
+        let how = self.builder.ins().iconst(types::I64, how);
+        self.builder.ins().return_(&[how]);
+    }
+
+    fn context_field(&mut self, offset: usize) -> Value {
+        let flags = MemFlags::new().with_notrap();
+        self.builder.ins().load(types::I64, flags, self.context, offset as i32)
+    }
+
+    fn set_context_field(&mut self, offset: usize, value: Value) {
+        let flags = MemFlags::new().with_notrap();
+        self.builder.ins().store(flags, value, self.context, offset as i32);
+    }
+
+    /// Goes on in a block of its own if the condition holds; else `otherwise` ends the function.
+    fn unless(&mut self, condition: Value, otherwise: impl FnOnce(&mut Self)) {
+        let (fails, goes_on) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.set_cold_block(fails);
+        self.builder.ins().brif(condition, goes_on, &[], fails, &[]);
+        self.builder.switch_to_block(fails);
+        otherwise(self);
+        self.builder.switch_to_block(goes_on);
+    }
+
+    fn reject(&mut self, error: Value) {
+        self.set_context_field(context_offset::ERROR, error);
+        self.leave(flow::REJECT);
+    }
+
+    fn reject_unless(&mut self, condition: Value, error: u64) {
+        self.unless(condition, |function| {
+            let error = function.number(error);
+            function.reject(error);
+        });
+    }
+
+    fn fault_unless(&mut self, condition: Value, fault: u64) {
+        self.unless(condition, |function| {
+            let fault = function.number(fault);
+            function.set_context_field(context_offset::FAULT, fault);
+            function.leave(flow::FAULT);
+        });
+    }
+
+    /// Takes steps from what the packet may take.
+    fn charge(&mut self, steps: u32) {
+        let left = self.context_field(context_offset::STEPS);
+        let left = self.builder.ins().iadd_imm(left, -i64::from(steps));
+        self.set_context_field(context_offset::STEPS, left);
+        let is_left = self.builder.ins().icmp_imm(IntCC::SignedGreaterThanOrEqual, left, 0);
+        self.fault_unless(is_left, context::STEP_LIMIT);
+    }
+
+    fn call_out(&mut self, call_out: CallOut, arguments: &[Value]) -> Option<Value> {
+        let id = self.names.call_outs.get(call_out as usize).copied()?;
+        let function = self.module.declare_func_in_func(id, self.builder.func);
+        let call = self.builder.ins().call(function, arguments);
+        self.builder.inst_results(call).first().copied()
+    }
+
+    /// Calls a block of code; gives how it ended.
+    fn call_block(&mut self, callee: Callee) -> Value {
+        let id = self.names.bodies.get(&callee).copied();
+        let arguments = [self.frame, self.context];
+        let result = id.and_then(|id| {
+            let function = self.module.declare_func_in_func(id, self.builder.func);
+            let call = self.builder.ins().call(function, &arguments);
+            self.builder.inst_results(call).first().copied()
+        });
+        match result {
+            Some(result) => result,
+            None => self.number(flow::FAULT.cast_unsigned()),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Numbers and headers in the frame, bytes of packets.
+
+use super::Function;
+use crate::bound::shape::{DATA, Scalar, Storage};
+use crate::bound::{Address, Field, mask};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, MemFlags, Type, Value, types};
+
+/// Bytes from which on copying is a loop of the C library.
+const LONG: u32 = 512;
+
+/// A pointer and a distance that fits an instruction.
+#[derive(Clone, Copy)]
+pub(super) struct Pointer {
+    pub(super) base: Value,
+    pub(super) offset: i32,
+}
+
+impl Pointer {
+    pub(super) fn plus(self, bytes: u32) -> Self {
+        Self { offset: self.offset + bytes as i32, ..self }
+    }
+}
+
+/// Loads and stores of code cannot trap: what they touch is there by construction.
+fn flags() -> MemFlags {
+    MemFlags::new().with_notrap()
+}
+
+fn integer(bytes: u32) -> Type {
+    match bytes {
+        1 => types::I8,
+        2 => types::I16,
+        4 => types::I32,
+        _ => types::I64,
+    }
+}
+
+impl Function<'_, '_> {
+    /// Where an address is; the element of a stack is checked, and rejects beyond it.
+    pub(super) fn pointer(&mut self, address: Address) -> Pointer {
+        let offset = address.offset as i32;
+        let Some(element) = address.element else {
+            return Pointer { base: self.frame, offset };
+        };
+        let next = self.load(Pointer { base: self.frame, offset: element.next as i32 }, 4);
+        let index = if element.is_last { self.builder.ins().iadd_imm(next, -1) } else { next };
+        let is_there =
+            self.builder.ins().icmp_imm(IntCC::UnsignedLessThan, index, i64::from(element.size));
+        let error = u64::from(self.bound.errors.out_of_bounds);
+        self.reject_unless(is_there, error);
+        let distance = self.builder.ins().imul_imm(index, i64::from(element.stride));
+        Pointer { base: self.builder.ins().iadd(self.frame, distance), offset }
+    }
+
+    /// 1, 2, 4 or 8 bytes in the machine's order, as 64 bits.
+    pub(super) fn load(&mut self, from: Pointer, bytes: u32) -> Value {
+        let Pointer { base, offset } = from;
+        let loaded = self.builder.ins().load(integer(bytes), flags(), base, offset);
+        if bytes == 8 { loaded } else { self.builder.ins().uextend(types::I64, loaded) }
+    }
+
+    pub(super) fn store(&mut self, to: Pointer, bytes: u32, value: Value) {
+        let value =
+            if bytes == 8 { value } else { self.builder.ins().ireduce(integer(bytes), value) };
+        self.builder.ins().store(flags(), value, to.base, to.offset);
+    }
+
+    fn load_network(&mut self, from: Pointer, bytes: u32) -> Value {
+        let Pointer { base, offset } = from;
+        let loaded = self.builder.ins().load(integer(bytes), flags(), base, offset);
+        let swapped = if bytes == 1 { loaded } else { self.builder.ins().bswap(loaded) };
+        if bytes == 8 { swapped } else { self.builder.ins().uextend(types::I64, swapped) }
+    }
+
+    fn store_network(&mut self, to: Pointer, bytes: u32, value: Value) {
+        let value =
+            if bytes == 8 { value } else { self.builder.ins().ireduce(integer(bytes), value) };
+        let swapped = if bytes == 1 { value } else { self.builder.ins().bswap(value) };
+        self.builder.ins().store(flags(), swapped, to.base, to.offset);
+    }
+
+    pub(super) fn load_field(&mut self, field: Field) -> Value {
+        let at = self.pointer(field.address);
+        self.load_scalar(at, field.scalar)
+    }
+
+    fn load_scalar(&mut self, at: Pointer, scalar: Scalar) -> Value {
+        match scalar.storage {
+            Storage::Native { bytes } => self.load(at, bytes),
+            Storage::Packed { bit } => {
+                let (at, bytes, shift) = packed(at, bit, scalar.width);
+                let loaded = self.load_network(at, bytes);
+                let shifted = self.builder.ins().ushr_imm(loaded, i64::from(shift));
+                self.masked_unless(shifted, scalar.width, bytes * 8 - shift)
+            }
+        }
+    }
+
+    pub(super) fn store_field(&mut self, field: Field, value: Value) {
+        let at = self.pointer(field.address);
+        self.store_scalar(at, field.scalar, value);
+    }
+
+    fn store_scalar(&mut self, at: Pointer, scalar: Scalar, value: Value) {
+        match scalar.storage {
+            Storage::Native { bytes } => self.store(at, bytes, value),
+            Storage::Packed { bit } => {
+                let (at, bytes, shift) = packed(at, bit, scalar.width);
+                if scalar.width == bytes * 8 {
+                    return self.store_network(at, bytes, value);
+                }
+                let before = self.load_network(at, bytes);
+                let hole = !(mask(scalar.width) << shift);
+                let around = self.builder.ins().band_imm(before, hole.cast_signed());
+                let placed = self.builder.ins().ishl_imm(value, i64::from(shift));
+                let both = self.builder.ins().bor(around, placed);
+                self.store_network(at, bytes, both);
+            }
+        }
+    }
+
+    /// `field[low + width - 1 : low] = value`.
+    pub(super) fn store_slice(&mut self, field: Field, low: u32, width: u32, value: Value) {
+        let at = self.pointer(field.address);
+        let before = self.load_scalar(at, field.scalar);
+        let hole = !(mask(width) << low);
+        let around = self.builder.ins().band_imm(before, hole.cast_signed());
+        let placed = self.builder.ins().ishl_imm(value, i64::from(low));
+        let both = self.builder.ins().bor(around, placed);
+        self.store_scalar(at, field.scalar, both);
+    }
+
+    /// The low bits of a value of which so many may be set.
+    fn masked_unless(&mut self, value: Value, width: u32, known: u32) -> Value {
+        if width >= known { value } else { self.masked(value, width) }
+    }
+
+    pub(super) fn masked(&mut self, value: Value, width: u32) -> Value {
+        if width >= 64 {
+            value
+        } else {
+            self.builder.ins().band_imm(value, mask(width).cast_signed())
+        }
+    }
+
+    /// Copies bytes that do not overlap.
+    pub(super) fn copy(&mut self, to: Pointer, from: Pointer, bytes: u32) {
+        if bytes > LONG {
+            let to = self.builder.ins().iadd_imm(to.base, i64::from(to.offset));
+            let from = self.builder.ins().iadd_imm(from.base, i64::from(from.offset));
+            let length = self.builder.ins().iconst(types::I64, i64::from(bytes));
+            let config = self.config;
+            self.builder.call_memcpy(config, to, from, length);
+            return;
+        }
+        for (at, size) in chunks(bytes) {
+            let from = from.plus(at);
+            let part = self.builder.ins().load(integer(size), flags(), from.base, from.offset);
+            let to = to.plus(at);
+            self.builder.ins().store(flags(), part, to.base, to.offset);
+        }
+    }
+
+    pub(super) fn clear(&mut self, at: Pointer, bytes: u32) {
+        if bytes > LONG {
+            let at = self.builder.ins().iadd_imm(at.base, i64::from(at.offset));
+            let zero = self.builder.ins().iconst(types::I8, 0);
+            let length = self.builder.ins().iconst(types::I64, i64::from(bytes));
+            let config = self.config;
+            self.builder.call_memset(config, at, zero, length);
+            return;
+        }
+        for (offset, size) in chunks(bytes) {
+            let zero = self.builder.ins().iconst(integer(size), 0);
+            let at = at.plus(offset);
+            self.builder.ins().store(flags(), zero, at.base, at.offset);
+        }
+    }
+
+    /// So many bits from the packet, of which all bytes are there.
+    pub(super) fn load_packet(&mut self, from: Value, width: u32) -> Value {
+        let bytes = width.div_ceil(8);
+        let mut all = self.builder.ins().iconst(types::I64, 0);
+        for (at, size) in chunks(bytes) {
+            let part = self.load_network(Pointer { base: from, offset: at as i32 }, size);
+            all = if size == 8 {
+                part
+            } else {
+                let above = self.builder.ins().ishl_imm(all, i64::from(size) * 8);
+                self.builder.ins().bor(above, part)
+            };
+        }
+        self.builder.ins().ushr_imm(all, i64::from(bytes * 8 - width))
+    }
+
+    pub(super) fn is_valid(&mut self, header: Address) -> Value {
+        let at = self.pointer(header);
+        self.load(at, 1)
+    }
+
+    pub(super) fn set_valid(&mut self, at: Pointer, valid: bool) {
+        let flag = self.builder.ins().iconst(types::I64, i64::from(valid));
+        self.store(at, 1, flag);
+    }
+}
+
+/// First byte, bytes to load and bits right of a number in a header.
+fn packed(at: Pointer, bit: u32, width: u32) -> (Pointer, u32, u32) {
+    let inside = bit % 8;
+    let bytes = (inside + width).div_ceil(8).next_power_of_two();
+    (at.plus(bit / 8), bytes, bytes * 8 - inside - width)
+}
+
+/// Offsets and sizes that cover so many bytes, none twice.
+fn chunks(bytes: u32) -> Vec<(u32, u32)> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    for size in [8, 4, 2, 1] {
+        while bytes - at >= size {
+            parts.push((at, size));
+            at += size;
+        }
+    }
+    parts
+}
+
+/// Where the bits of a header begin.
+pub(super) fn data(header: Pointer) -> Pointer {
+    header.plus(DATA)
+}

@@ -1,0 +1,146 @@
+//! Parsers: states are blocks of one function.
+
+use super::{Function, flow};
+use crate::bound::{Parser, Set, State, Subject, Target};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_frontend::Variable;
+
+/// States that one parser may go through, as in the interpreter; then its error is `ParserTimeout`.
+const MAXIMUM_STATES: i64 = 65_536;
+
+impl Function<'_, '_> {
+    pub(super) fn parser(&mut self, parser: &Parser) {
+        let counter = has_loop(parser).then(|| self.builder.declare_var(types::I64));
+        if let Some(counter) = counter {
+            let zero = self.number(0);
+            self.builder.def_var(counter, zero);
+        }
+        self.block(&parser.prologue);
+        let states: Vec<Block> =
+            parser.states.iter().map(|_| self.builder.create_block()).collect();
+        self.go_to(Target::State(parser.start), &states);
+        for (state, block) in parser.states.iter().zip(&states) {
+            self.builder.switch_to_block(*block);
+            if let Some(counter) = counter {
+                self.count_state(counter, state);
+            }
+            let end = self.builder.create_block();
+            self.state_end = Some(end);
+            if !self.block(&state.body) {
+                self.builder.ins().jump(end, &[]);
+            }
+            self.state_end = None;
+            self.builder.switch_to_block(end);
+            self.transition(state, &states);
+        }
+    }
+
+    fn count_state(&mut self, counter: Variable, state: &State) {
+        let before = self.builder.use_var(counter);
+        let is_left = self.builder.ins().icmp_imm(IntCC::UnsignedLessThan, before, MAXIMUM_STATES);
+        self.reject_unless(is_left, u64::from(self.bound.errors.timeout));
+        let after = self.builder.ins().iadd_imm(before, 1);
+        self.builder.def_var(counter, after);
+        self.charge(1 + state.body.len() as u32);
+    }
+
+    fn go_to(&mut self, target: Target, states: &[Block]) {
+        match target {
+            Target::State(state) => match states.get(state as usize) {
+                Some(block) => {
+                    self.builder.ins().jump(*block, &[]);
+                }
+                None => self.leave(flow::NEXT),
+            },
+            Target::Accept => self.leave(flow::NEXT),
+            Target::Reject => {
+                let none = self.number(u64::from(self.bound.errors.none));
+                self.reject(none);
+            }
+        }
+    }
+
+    fn transition(&mut self, state: &State, states: &[Block]) {
+        let subjects: Vec<Value> =
+            state.subjects.iter().map(|subject| self.expression(&subject.value)).collect();
+        for case in &state.cases {
+            let next = self.builder.create_block();
+            for ((set, subject), value) in case.sets.iter().zip(&state.subjects).zip(&subjects) {
+                let Some(fits) = self.fits(set, subject, *value) else { continue };
+                let goes_on = self.builder.create_block();
+                self.builder.ins().brif(fits, goes_on, &[], next, &[]);
+                self.builder.switch_to_block(goes_on);
+            }
+            self.go_to(case.target, states);
+            self.builder.switch_to_block(next);
+        }
+        match state.otherwise {
+            Ok(target) => self.go_to(target, states),
+            Err(error) => {
+                let error = self.number(u64::from(error));
+                self.reject(error);
+            }
+        }
+    }
+
+    /// Whether a value is in a set; nothing if it always is.
+    fn fits(&mut self, set: &Set, subject: &Subject, value: Value) -> Option<Value> {
+        let of = (subject.width, subject.signed);
+        Some(match set {
+            Set::Any => return None,
+            Set::Exact(wanted) => {
+                let wanted = self.expression(wanted);
+                self.builder.ins().icmp(IntCC::Equal, value, wanted)
+            }
+            Set::Mask { value: wanted, mask } => {
+                let wanted = self.expression(wanted);
+                let mask = self.expression(mask);
+                let differs = self.builder.ins().bxor(value, wanted);
+                let differs = self.builder.ins().band(differs, mask);
+                self.builder.ins().icmp_imm(IntCC::Equal, differs, 0)
+            }
+            Set::Range { low, high } => {
+                let (low, high): (Value, Value) = (self.expression(low), self.expression(high));
+                let order = |unsigned, signed| if subject.signed { signed } else { unsigned };
+                let at_least =
+                    order(IntCC::UnsignedGreaterThanOrEqual, IntCC::SignedGreaterThanOrEqual);
+                let at_most = order(IntCC::UnsignedLessThanOrEqual, IntCC::SignedLessThanOrEqual);
+                let above = self.compared(at_least, of, value, low);
+                let below = self.compared(at_most, of, value, high);
+                self.builder.ins().band(above, below)
+            }
+        })
+    }
+}
+
+/// Whether a parser can come to a state twice.
+fn has_loop(parser: &Parser) -> bool {
+    let targets = |state: &State| {
+        let cases = state.cases.iter().map(|case| case.target);
+        let all = cases.chain(state.otherwise.ok());
+        all.filter_map(|target| match target {
+            Target::State(state) => Some(state as usize),
+            Target::Accept | Target::Reject => None,
+        })
+        .collect::<Vec<_>>()
+    };
+    // Take away states that lead to nothing that is left, until nothing changes.
+    let mut left: Vec<bool> = vec![true; parser.states.len()];
+    loop {
+        let ends: Vec<usize> = (0..left.len())
+            .filter(|state| left[*state])
+            .filter(|state| {
+                targets(&parser.states[*state])
+                    .iter()
+                    .all(|to| !left.get(*to).copied().unwrap_or(false))
+            })
+            .collect();
+        if ends.is_empty() {
+            return left.contains(&true);
+        }
+        for state in ends {
+            left[state] = false;
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! Statements.
+
+use super::memory::{Pointer, data};
+use super::{CallOut, Function, context_offset, flow};
+use crate::bound::shape::{DATA, Shape};
+use crate::bound::{Address, Block, Callee, Expression, Statement};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, types};
+
+impl Function<'_, '_> {
+    /// Statements in order; whether control never comes to their end.
+    pub(super) fn block(&mut self, block: &Block) -> bool {
+        block.iter().any(|statement| self.statement(statement))
+    }
+
+    fn statement(&mut self, statement: &Statement) -> bool {
+        match statement {
+            Statement::If { condition, then, otherwise } => {
+                return self.branch(condition, then, otherwise);
+            }
+            Statement::Switch { subject, cases, default } => {
+                return self.switch(subject, cases, default);
+            }
+            Statement::Loop { before, condition, update, body, cost } => {
+                return self.repeat((before, condition), body, update, *cost);
+            }
+            Statement::Break | Statement::Continue => {
+                if let Some((again, end)) = self.loops.last().copied() {
+                    let to = if matches!(statement, Statement::Break) { end } else { again };
+                    self.builder.ins().jump(to, &[]);
+                    return true;
+                }
+            }
+            Statement::Return(value) => {
+                if let Some((field, value)) = value {
+                    let value = self.expression(value);
+                    self.store_field(*field, value);
+                }
+                match self.state_end {
+                    Some(end) => {
+                        self.builder.ins().jump(end, &[]);
+                    }
+                    None => self.leave(flow::NEXT),
+                }
+                return true;
+            }
+            Statement::Exit => {
+                self.leave(flow::EXIT);
+                return true;
+            }
+            Statement::Call { callee, after, result } => self.call(*callee, after, result),
+            Statement::Apply { table, hit, action_run } => self.apply(*table, *hit, *action_run),
+            _ => self.simple(statement),
+        }
+        false
+    }
+
+    /// Statements after which control goes on.
+    fn simple(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Store { field, value } => {
+                let value = self.expression(value);
+                self.store_field(*field, value);
+            }
+            Statement::StoreSlice { field, low, width, value } => {
+                let value = self.expression(value);
+                self.store_slice(*field, *low, *width, value);
+            }
+            Statement::Assign { to, from, shape } => {
+                let (to, from) = (self.pointer(*to), self.pointer(*from));
+                self.assign(to, from, shape);
+            }
+            Statement::Move { to, from, bytes } => {
+                let from = self.pointer(*from);
+                let to = self.pointer(Address::fixed(*to));
+                self.copy(to, from, *bytes);
+            }
+            Statement::Build { header, fields } => {
+                let values: Vec<_> =
+                    fields.iter().map(|(_, value)| self.expression(value)).collect();
+                if let Some(header) = header {
+                    let at = self.pointer(*header);
+                    self.set_valid(at, true);
+                }
+                for ((field, _), value) in fields.iter().zip(values) {
+                    self.store_field(*field, value);
+                }
+            }
+            Statement::Clear { at, bytes } => {
+                let at = self.pointer(*at);
+                self.clear(at, *bytes);
+            }
+            Statement::SetValidity { header, bytes, bits, valid } => {
+                self.set_validity(*header, (*bytes, *bits), *valid);
+            }
+            Statement::Truncate(length) => {
+                let length = self.expression(length);
+                let before = self.context_field(context_offset::TRUNCATE);
+                let least = self.builder.ins().umin(before, length);
+                self.set_context_field(context_offset::TRUNCATE, least);
+            }
+            Statement::Assert { condition, fault } => {
+                let condition = self.expression(condition);
+                self.fault_unless(condition, u64::from(*fault));
+            }
+            Statement::ReadRegister { register, index, to } => {
+                let index = self.expression(index);
+                let register = self.number(u64::from(*register));
+                let current = self.load_field(*to);
+                let arguments = [self.context, register, index, current];
+                if let Some(value) = self.call_out(CallOut::ReadRegister, &arguments) {
+                    let value = self.masked(value, to.scalar.width);
+                    self.store_field(*to, value);
+                }
+            }
+            Statement::WriteRegister { register, index, value } => {
+                let index = self.expression(index);
+                let value = self.expression(value);
+                let register = self.number(u64::from(*register));
+                let arguments = [self.context, register, index, value];
+                self.call_out(CallOut::WriteRegister, &arguments);
+            }
+            Statement::Count { counter, index } => {
+                let index = self.expression(index);
+                let counter = self.number(u64::from(*counter));
+                let arguments = [self.context, counter, index];
+                self.call_out(CallOut::Count, &arguments);
+            }
+            _ => self.packet(statement),
+        }
+    }
+
+    /// What touches the packet or the output.
+    fn packet(&mut self, statement: &Statement) {
+        let too_short = u64::from(self.bound.errors.too_short);
+        match statement {
+            Statement::Extract { header, bytes, next } => {
+                // The place comes first: a full stack rejects before a short packet does.
+                let to = header.map(|header| self.pointer(header));
+                let cursor = self.context_field(context_offset::CURSOR);
+                let (from, end) = self.packet_at(cursor, *bytes, too_short);
+                if let Some(to) = to {
+                    self.copy(data(to), from, *bytes);
+                    self.set_valid(to, true);
+                }
+                self.set_context_field(context_offset::CURSOR, end);
+                if let Some(next) = next {
+                    let at = Pointer { base: self.frame, offset: *next as i32 };
+                    let index = self.load(at, 4);
+                    let index = self.builder.ins().iadd_imm(index, 1);
+                    self.store(at, 4, index);
+                }
+            }
+            Statement::LookaheadHeader { header, bytes } => {
+                let cursor = self.context_field(context_offset::CURSOR);
+                let (from, _) = self.packet_at(cursor, *bytes, too_short);
+                let to = self.pointer(*header);
+                self.copy(data(to), from, *bytes);
+                self.set_valid(to, true);
+            }
+            Statement::Lookahead { field } => {
+                let cursor = self.context_field(context_offset::CURSOR);
+                let width = field.scalar.width;
+                let (from, _) = self.packet_at(cursor, width.div_ceil(8), too_short);
+                let value = self.load_packet(from.base, width);
+                self.store_field(*field, value);
+            }
+            Statement::Advance(bits) => {
+                let bits = self.expression(bits);
+                let rest = self.builder.ins().band_imm(bits, 7);
+                let is_whole = self.builder.ins().icmp_imm(IntCC::Equal, rest, 0);
+                self.reject_unless(is_whole, u64::from(self.bound.errors.invalid_argument));
+                let bytes = self.builder.ins().ushr_imm(bits, 3);
+                let cursor = self.context_field(context_offset::CURSOR);
+                let length = self.context_field(context_offset::LENGTH);
+                // The cursor is never beyond the length, so this does not wrap.
+                let left = self.builder.ins().isub(length, cursor);
+                let fits = self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, bytes, left);
+                self.reject_unless(fits, too_short);
+                let end = self.builder.ins().iadd(cursor, bytes);
+                self.set_context_field(context_offset::CURSOR, end);
+            }
+            Statement::Verify { condition, error } => {
+                let condition = self.expression(condition);
+                self.unless(condition, |function| {
+                    let error = function.expression(error);
+                    function.reject(error);
+                });
+            }
+            Statement::Emit { header, bytes } => self.emit(*header, *bytes),
+            _ => {}
+        }
+    }
+
+    /// Where the cursor stands, and where it stands after so many bytes, which are checked to be there.
+    fn packet_at(
+        &mut self,
+        cursor: cranelift_codegen::ir::Value,
+        bytes: u32,
+        too_short: u64,
+    ) -> (Pointer, cranelift_codegen::ir::Value) {
+        let end = self.builder.ins().iadd_imm(cursor, i64::from(bytes));
+        let length = self.context_field(context_offset::LENGTH);
+        let fits = self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, length);
+        self.reject_unless(fits, too_short);
+        let packet = self.context_field(context_offset::PACKET);
+        let base = self.builder.ins().iadd(packet, cursor);
+        (Pointer { base, offset: 0 }, end)
+    }
+
+    /// Room for what is emitted is there: the bound form says how much that can be.
+    fn emit(&mut self, header: Address, bytes: u32) {
+        let from = self.pointer(header);
+        let valid = self.load(from, 1);
+        self.when(valid, |function| {
+            let length = function.context_field(context_offset::EMITTED_LENGTH);
+            let emitted = function.context_field(context_offset::EMITTED);
+            let base = function.builder.ins().iadd(emitted, length);
+            function.copy(Pointer { base, offset: 0 }, data(from), bytes);
+            let length = function.builder.ins().iadd_imm(length, i64::from(bytes));
+            function.set_context_field(context_offset::EMITTED_LENGTH, length);
+        });
+    }
+
+    /// Does something if a condition holds; control goes on either way.
+    fn when(&mut self, condition: cranelift_codegen::ir::Value, then: impl FnOnce(&mut Self)) {
+        let (yes, join) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(condition, yes, &[], join, &[]);
+        self.builder.switch_to_block(yes);
+        then(self);
+        self.builder.ins().jump(join, &[]);
+        self.builder.switch_to_block(join);
+    }
+
+    fn set_validity(&mut self, header: Address, (bytes, bits): (u32, u32), valid: bool) {
+        let at = self.pointer(header);
+        let before = self.load(at, 1);
+        let changes = if valid { self.builder.ins().bxor_imm(before, 1) } else { before };
+        self.when(changes, |function| {
+            if valid {
+                function.clear(data(at), bytes);
+            }
+            function.set_valid(at, valid);
+            let change = function.context_field(context_offset::LENGTH_CHANGE);
+            let by = i64::from(bits / 8);
+            let by = if valid { by } else { -by };
+            let change = function.builder.ins().iadd_imm(change, by);
+            function.set_context_field(context_offset::LENGTH_CHANGE, change);
+        });
+    }
+
+    /// As the language assigns: a header that becomes invalid keeps its fields.
+    fn assign(&mut self, to: Pointer, from: Pointer, shape: &Shape) {
+        match shape {
+            Shape::Scalar(_) => self.copy(to, from, shape.size()),
+            Shape::Header(header) => {
+                let valid = self.load(from, 1);
+                self.store(to, 1, valid);
+                self.when(valid, |function| {
+                    function.copy(data(to), data(from), header.bytes());
+                });
+            }
+            Shape::Struct(parts, _) => {
+                for (offset, part) in parts.iter() {
+                    self.assign(to.plus(*offset), from.plus(*offset), part);
+                }
+            }
+            Shape::Stack { element, size } => {
+                self.copy(to, from, 4);
+                for index in 0..*size {
+                    let offset = DATA + index * element.size();
+                    let header = Shape::Header(element.clone());
+                    self.assign(to.plus(offset), from.plus(offset), &header);
+                }
+            }
+            Shape::None(_) => {}
+        }
+    }
+
+    fn branch(&mut self, condition: &Expression, then: &Block, otherwise: &Block) -> bool {
+        let condition = self.expression(condition);
+        let (yes, no) = (self.builder.create_block(), self.builder.create_block());
+        let join = self.builder.create_block();
+        self.builder.ins().brif(condition, yes, &[], no, &[]);
+        let mut ends = true;
+        for (block, statements) in [(yes, then), (no, otherwise)] {
+            self.builder.switch_to_block(block);
+            if !self.block(statements) {
+                self.builder.ins().jump(join, &[]);
+                ends = false;
+            }
+        }
+        self.builder.switch_to_block(join);
+        self.unreachable_if(ends)
+    }
+
+    fn switch(
+        &mut self,
+        subject: &Expression,
+        cases: &[(Vec<u64>, Block)],
+        default: &Block,
+    ) -> bool {
+        let subject = self.expression(subject);
+        let join = self.builder.create_block();
+        let mut ends = true;
+        for (values, statements) in cases {
+            let (yes, no) = (self.builder.create_block(), self.builder.create_block());
+            for value in values {
+                let next = self.builder.create_block();
+                let value = self.number(*value);
+                let is_it = self.builder.ins().icmp(IntCC::Equal, subject, value);
+                self.builder.ins().brif(is_it, yes, &[], next, &[]);
+                self.builder.switch_to_block(next);
+            }
+            self.builder.ins().jump(no, &[]);
+            self.builder.switch_to_block(yes);
+            if !self.block(statements) {
+                self.builder.ins().jump(join, &[]);
+                ends = false;
+            }
+            self.builder.switch_to_block(no);
+        }
+        if !self.block(default) {
+            self.builder.ins().jump(join, &[]);
+            ends = false;
+        }
+        self.builder.switch_to_block(join);
+        self.unreachable_if(ends)
+    }
+
+    /// Closes the block that nobody comes to.
+    fn unreachable_if(&mut self, ends: bool) -> bool {
+        if ends {
+            self.leave(flow::NEXT);
+        }
+        ends
+    }
+
+    fn repeat(
+        &mut self,
+        (before, condition): (&Block, &Expression),
+        body: &Block,
+        update: &Block,
+        cost: u32,
+    ) -> bool {
+        let (head, first) = (self.builder.create_block(), self.builder.create_block());
+        let (again, end) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().jump(head, &[]);
+        self.builder.switch_to_block(head);
+        self.charge(cost);
+        let ended = self.block(before);
+        if !ended {
+            let condition = self.expression(condition);
+            self.builder.ins().brif(condition, first, &[], end, &[]);
+        }
+        self.builder.switch_to_block(first);
+        self.loops.push((again, end));
+        if !self.block(body) {
+            self.builder.ins().jump(again, &[]);
+        }
+        self.loops.pop();
+        self.builder.switch_to_block(again);
+        if !self.block(update) {
+            self.builder.ins().jump(head, &[]);
+        }
+        self.builder.switch_to_block(end);
+        self.unreachable_if(ended)
+    }
+
+    fn call(&mut self, callee: Callee, after: &Block, result: &Block) {
+        let how = self.call_block(callee);
+        let is_fault = self.builder.ins().icmp_imm(IntCC::Equal, how, flow::FAULT);
+        let goes_on = self.builder.ins().bxor_imm(is_fault, 1);
+        self.unless(goes_on, |function| function.leave(flow::FAULT));
+        self.block(after);
+        let is_next = self.builder.ins().icmp_imm(IntCC::Equal, how, flow::NEXT);
+        self.unless(is_next, |function| {
+            function.builder.ins().return_(&[how]);
+        });
+        self.block(result);
+        debug_assert_eq!(self.builder.func.dfg.value_type(how), types::I64);
+    }
+}

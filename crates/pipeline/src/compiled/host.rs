@@ -1,0 +1,234 @@
+//! What code calls out for: tables and extern objects of a running switch.
+//!
+//! Everything that touches the state of the interpreter is here, so that both ways to run a program read and write the
+//! same entries, counters and registers. It is slow on purpose of being small: tables that code calls natively, per
+//! batch, come in its place.
+
+use super::context::{HIT, NO_ACTION};
+use crate::bound::shape::{Scalar, Storage};
+use crate::bound::{Bound, Field, Table, TableAction};
+use crate::externs::ExternState;
+use crate::layout::Layout;
+use crate::state::State;
+use crate::table::{ActionCall, ActionCell, Ageing, Direct, Runs, Stored};
+use crate::value::Value;
+use ir::bits::Bits;
+use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
+
+/// See the module.
+pub(super) struct Host<'s> {
+    pub(super) bound: &'s Bound,
+    pub(super) layout: &'s Layout,
+    pub(super) state: &'s State,
+    pub(super) now: Duration,
+    /// Length in bytes as received, for counters.
+    pub(super) received_length: u64,
+    /// What the action that runs for a table was found in, if it writes its entry.
+    pub(super) found: Option<Found>,
+    /// The key of the last lookup; kept for its memory.
+    pub(super) key: Vec<Bits>,
+}
+
+/// An action that runs and will write what it was given.
+pub(super) struct Found {
+    /// Held where the program asks for it (`synced` of seed 001). In front of the cell, so that it goes first.
+    turn: Option<MutexGuard<'static, ()>>,
+    cell: Arc<ActionCell>,
+    call: Arc<ActionCall>,
+    /// Position in the table's actions.
+    ran: usize,
+}
+
+impl Found {
+    /// Waits for the turn of a cell.
+    fn alone(cell: &Arc<ActionCell>) -> Self {
+        let turn = cell.turn();
+        // SAFETY: the guard borrows what is behind the pointer that is stored beside it, which does not move when the
+        // pointer does, and it is dropped before the pointer is: fields are dropped in order.
+        let turn =
+            unsafe { std::mem::transmute::<MutexGuard<'_, ()>, MutexGuard<'static, ()>>(turn) };
+        Self { turn: Some(turn), call: cell.call(), cell: Arc::clone(cell), ran: 0 }
+    }
+}
+
+impl Host<'_> {
+    pub(super) fn frame_length(&self) -> usize {
+        self.bound.frame as usize
+    }
+
+    /// Bytes of a table's packed key.
+    pub(super) fn key_length(&self, table: u64) -> usize {
+        let table = usize::try_from(table).ok().and_then(|table| self.bound.tables.get(table));
+        let last = table.and_then(|table| table.keys.last());
+        last.map_or(0, |key| (key.offset + key.width.div_ceil(8)) as usize)
+    }
+
+    /// Position of the action that runs, and whether an entry was found.
+    pub(super) fn apply(&mut self, frame: &mut [u8], table: u64, key: &[u8]) -> u64 {
+        let position = usize::try_from(table).unwrap_or(usize::MAX);
+        let (Some(bound), Some(state)) =
+            (self.bound.tables.get(position), self.state.tables.get(position))
+        else {
+            return NO_ACTION;
+        };
+        self.unpack(bound, key);
+        let (entry, _) = state.lookup(&self.key, self.now);
+        let cell = match &entry {
+            Some(entry) => self.hit(entry, state.ageing == Ageing::Notify),
+            None => {
+                let default = state.default();
+                let is_there = !(default.is_left_out && self.layout.dialect.is_bmv2());
+                is_there.then(|| Arc::clone(&default.cell))
+            }
+        };
+        let ran = cell.and_then(|cell| self.prepare(frame, bound, state.synchronised, cell));
+        u64::from(entry.is_some()) << HIT | ran.map_or(NO_ACTION, |ran| ran as u64)
+    }
+
+    fn unpack(&mut self, bound: &Table, key: &[u8]) {
+        self.key.clear();
+        for field in &bound.keys {
+            let (from, bytes) = (field.offset as usize, field.width.div_ceil(8) as usize);
+            let bytes = key.get(from..from + bytes).unwrap_or(&[]);
+            let number = bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
+            let bits = Bits::unsigned(field.width, number);
+            self.key.push(if field.signed { bits.cast(field.width, true) } else { bits });
+        }
+    }
+
+    /// Idle timer and counters of a hit; gives what the entry runs.
+    fn hit(&self, entry: &Stored, restarts: bool) -> Option<Arc<ActionCell>> {
+        let mut stored = entry.state();
+        if restarts {
+            stored.restart(self.now);
+        }
+        // BMv2 counts each hit, and only its architecture is compiled.
+        for (_, direct) in &mut stored.directs {
+            if let Direct::Counter(value) = direct {
+                value.count(self.received_length);
+            }
+        }
+        match &stored.runs {
+            Runs::Action(cell) => Some(Arc::clone(cell)),
+            // The bound form refuses tables with profiles.
+            Runs::Member(..) | Runs::Group(..) | Runs::OneShot(_) => None,
+        }
+    }
+
+    /// Puts the data of an action into the frame; gives its position in the table's actions.
+    fn prepare(
+        &mut self,
+        frame: &mut [u8],
+        bound: &Table,
+        synchronised: bool,
+        cell: Arc<ActionCell>,
+    ) -> Option<usize> {
+        let of = |call: &ActionCall| {
+            let ran = bound.actions.iter().position(|action| action.action == call.action)?;
+            Some((ran, bound.actions.get(ran)?))
+        };
+        let call = cell.call();
+        let (ran, action) = of(&call)?;
+        if action.references.is_empty() {
+            put(frame, action, &call);
+            return Some(ran);
+        }
+        // Who writes its entry holds it alone from before it reads it, where the program asks for that; until its turn
+        // came, another action may have been put there.
+        let mut found = match synchronised {
+            true => Found::alone(&cell),
+            false => Found { turn: None, cell, call, ran },
+        };
+        let (ran, action) = of(&found.call)?;
+        found.ran = ran;
+        put(frame, action, &found.call);
+        self.found = Some(found);
+        Some(ran)
+    }
+
+    /// Takes from the frame what the action made of its references.
+    pub(super) fn leave(&mut self, frame: &[u8], table: u64) {
+        let position = usize::try_from(table).unwrap_or(usize::MAX);
+        let Some(found) = self.found.take() else { return };
+        let bound = self.bound.tables.get(position);
+        let Some(action) = bound.and_then(|bound| bound.actions.get(found.ran)) else { return };
+        let values = action.references.iter().filter_map(|reference| {
+            let (field, before) =
+                (action.data.get(*reference)?, found.call.arguments.get(*reference)?);
+            let pattern = Bits::unsigned(64, u128::from(read(frame, *field)));
+            Some((*reference, Value::from_pattern(before, &pattern)))
+        });
+        let values = values.collect();
+        let Found { turn, cell, call, .. } = found;
+        // The entry's arguments are then changed where they are, and not copied.
+        drop(call);
+        cell.leave(action.action, values);
+        drop(turn);
+    }
+
+    fn extern_state(&self, id: u64) -> Option<&ExternState> {
+        self.state.externs.get(usize::try_from(id).ok()?)
+    }
+
+    /// The value of a register; nothing beyond its end.
+    pub(super) fn read_register(&self, id: u64, index: u64) -> Option<u64> {
+        let Some(ExternState::Register(registers)) = self.extern_state(id) else { return None };
+        if index >= registers.size {
+            return None;
+        }
+        let pattern = match registers.cells.get(index) {
+            Some(value) => value.to_pattern(),
+            None => registers.initial.to_pattern(),
+        };
+        pattern.map(|pattern| pattern.low_u64())
+    }
+
+    pub(super) fn write_register(&self, id: u64, index: u64, value: u64) {
+        let Some(ExternState::Register(registers)) = self.extern_state(id) else { return };
+        if index < registers.size {
+            let pattern = Bits::unsigned(64, u128::from(value));
+            let value = Value::from_pattern(&registers.initial, &pattern);
+            registers.cells.set(index, Some(value));
+        }
+    }
+
+    pub(super) fn count(&self, id: u64, index: u64) {
+        let Some(ExternState::Counter(counters)) = self.extern_state(id) else { return };
+        if index < counters.size {
+            let length = self.received_length;
+            counters.cells.update(index, |cell| cell.get_or_insert_default().count(length));
+        }
+    }
+}
+
+/// Puts an entry's values where the action has its parameters.
+fn put(frame: &mut [u8], action: &TableAction, call: &ActionCall) {
+    for (field, argument) in action.data.iter().zip(&call.arguments) {
+        let pattern = argument.to_pattern().map_or(0, |pattern| pattern.low_u64());
+        write(frame, *field, pattern);
+    }
+}
+
+fn range(field: Field) -> Option<std::ops::Range<usize>> {
+    let Field { address, scalar: Scalar { storage, .. } } = field;
+    let Storage::Native { bytes } = storage else { return None };
+    let start = address.offset as usize;
+    Some(start..start + bytes as usize)
+}
+
+/// A number of the frame that is no part of a header.
+pub(super) fn read(frame: &[u8], field: Field) -> u64 {
+    let bytes = range(field).and_then(|range| frame.get(range)).unwrap_or(&[]);
+    let mut number = [0; 8];
+    number.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    u64::from_le_bytes(number)
+}
+
+/// Stores a number that is no part of a header; higher bits are cut off.
+pub(super) fn write(frame: &mut [u8], field: Field, number: u64) {
+    let number = number & crate::bound::mask(field.scalar.width);
+    if let Some(bytes) = range(field).and_then(|range| frame.get_mut(range)) {
+        bytes.iter_mut().zip(number.to_le_bytes()).for_each(|(to, from)| *to = from);
+    }
+}

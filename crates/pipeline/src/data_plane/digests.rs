@@ -1,0 +1,118 @@
+//! Messages of packets to the control plane: which digest of P4Info each is, what it says, and where it waits.
+
+use super::values::to_data;
+use crate::state::Digest;
+use crate::sync::lock;
+use entities::schema::{DigestId, Schema};
+use entities::{Data, DigestConfig};
+use ir::{Composite, CompositeKind, ExternId, Program, TypeId};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard};
+
+/// Messages that wait; what comes beyond is dropped.
+const MOST_WAITING: usize = 1 << 16;
+
+/// The digests that controllers have enabled, and the messages that wait for them.
+#[derive(Debug, Default)]
+pub(super) struct Digests(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    pub(super) configs: BTreeMap<DigestId, Option<DigestConfig>>,
+    messages: VecDeque<(DigestId, Data)>,
+}
+
+impl Digests {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Waiting> {
+        lock(&self.0)
+    }
+
+    /// Keeps messages that are wanted; returns how many found no room.
+    pub(super) fn keep(&self, messages: impl Iterator<Item = (DigestId, Data)>) -> u64 {
+        let mut dropped = 0;
+        let mut waiting = self.lock();
+        for (id, data) in messages {
+            if !waiting.configs.contains_key(&id) {
+                continue;
+            }
+            if waiting.messages.len() < MOST_WAITING {
+                waiting.messages.push_back((id, data));
+            } else {
+                dropped += 1;
+            }
+        }
+        dropped
+    }
+
+    pub(super) fn take(&self) -> Vec<(DigestId, Data)> {
+        self.lock().messages.drain(..).collect()
+    }
+}
+
+/// Digests of a program by what a packet names them with.
+#[derive(Debug, Default)]
+pub(super) struct BoundDigests {
+    /// Of PSA and PNA.
+    instances: BTreeMap<ExternId, DigestId>,
+    /// Of v1model, whose digests P4Info calls by the types of their messages.
+    types: BTreeMap<TypeId, DigestId>,
+    /// Of v1model, with messages of tuples, which have no name. P4Info numbers them by call; here the
+    /// first that the message is of is taken.
+    unnamed: Vec<DigestId>,
+}
+
+impl BoundDigests {
+    pub(super) fn new(schema: &Schema, program: &Program) -> Self {
+        let mut bound = Self::default();
+        for (position, instance) in program.externs.iter().enumerate() {
+            if let Some(digest) = schema.digests().by_name(&instance.name) {
+                bound.instances.insert(ExternId(position as u32), digest.id);
+            }
+        }
+        for (id, _) in program.types.iter() {
+            let Some(composite) = program.types.composite(id) else { continue };
+            if composite.kind != CompositeKind::Tuple
+                && let Some(digest) = schema.digests().by_name(&name(program, composite))
+            {
+                bound.types.insert(id, digest.id);
+            }
+        }
+        let named = |id| bound.instances.values().chain(bound.types.values()).any(|one| *one == id);
+        let ids = schema.digests().iter().map(|digest| digest.id);
+        bound.unnamed = ids.filter(|id| !named(*id)).collect();
+        bound
+    }
+
+    /// The message as the control plane sees it; `None` if P4Info does not have it.
+    pub(super) fn shown(&self, schema: &Schema, digest: &Digest) -> Option<(DigestId, Data)> {
+        let shown = |id: DigestId| {
+            let declared = schema.digests().get(id)?;
+            Some((id, to_data(&declared.data, &digest.value)?))
+        };
+        let known = match digest.instance {
+            Some(instance) => self.instances.get(&instance),
+            None => self.types.get(&digest.type_id),
+        };
+        match known {
+            Some(id) => shown(*id),
+            None if digest.instance.is_none() => self.unnamed.iter().find_map(|id| shown(*id)),
+            None => None,
+        }
+    }
+}
+
+/// The name that P4Info gives a type: that of its `@name`, if it has one. Copies of a generic type are
+/// numbered.
+fn name(program: &Program, composite: &Composite) -> String {
+    let annotation = composite.annotations.iter().find(|annotation| annotation.name == "name");
+    let given = annotation.and_then(ir::Annotation::single_string).unwrap_or(&composite.name);
+    let given = given.strip_prefix('.').unwrap_or(given);
+    let Some((base, _)) = given.split_once('<') else { return given.to_owned() };
+    let others = program
+        .types
+        .composites
+        .iter()
+        .filter(|other| other.name.split_once('<').is_some_and(|(other, _)| other == base));
+    let number = others.take_while(|other| other.name != composite.name).count();
+    format!("{base}_{number}")
+}

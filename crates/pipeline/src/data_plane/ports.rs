@@ -1,0 +1,337 @@
+//! Where packets come in: what runs is whatever the control plane committed last.
+
+use super::Shared;
+use crate::architecture::Output;
+use crate::error::RunError;
+use crate::machine::Scratch;
+use crate::sync::{lock, write};
+use crate::trace::Trace;
+use entities::Data;
+use entities::schema::{DigestId, TableId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tables::Lane;
+
+/// The side of a switch where packets are; its other side is a [`crate::InterpreterTarget`].
+///
+/// It outlives pipelines: what is said of a port holds for those that are committed later.
+#[derive(Clone, Debug, Default)]
+pub struct Ports(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    runs: Mutex<Option<Arc<Shared>>>,
+    /// Grows with every pipeline that is committed.
+    version: AtomicU64,
+    settings: Mutex<Settings>,
+    workers: Mutex<Workers>,
+    digests_dropped: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Workers {
+    /// How many there have been.
+    made: u64,
+    counts: Vec<Arc<Counts>>,
+    /// Of those that are gone.
+    gone: PacketCounts,
+}
+
+/// What every pipeline is told when it is committed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    ports_down: BTreeSet<u32>,
+    expire_profiles: BTreeMap<u64, Duration>,
+}
+
+/// How full a table is, and what packets found there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableUsage {
+    /// Its identifier in P4Info.
+    pub id: TableId,
+    /// Its name in P4Info.
+    pub name: String,
+    /// Entries that it holds, the default entry not counted.
+    pub entries: u64,
+    /// Entries that it may hold; `None` is no limit.
+    pub size: Option<u64>,
+    /// Lookups that found an entry, since the pipeline was committed.
+    pub hits: u64,
+    /// Lookups that found none.
+    pub misses: u64,
+}
+
+/// What became of the packets that were given to workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PacketCounts {
+    /// All of them.
+    pub received: u64,
+    /// Those of which nothing left: dropped by the program, or there was no pipeline.
+    pub without_output: u64,
+    /// Those that could not be processed to their end, by [`RunError::kind`]. They are not among
+    /// those without output.
+    pub errors: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    received: AtomicU64,
+    without_output: AtomicU64,
+    errors: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+impl Ports {
+    /// Something to process packets with: one for each thread.
+    #[must_use]
+    pub fn worker(&self) -> Worker {
+        let counts = Arc::new(Counts::default());
+        let mut workers = lock(&self.0.workers);
+        let number = workers.made;
+        workers.made += 1;
+        workers.counts.push(Arc::clone(&counts));
+        Worker { ports: self.clone(), number, version: 0, runs: None, counts }
+    }
+
+    /// Processes a packet as [`crate::Switch::process`] does; nothing leaves while no pipeline runs.
+    ///
+    /// # Errors
+    /// As [`crate::Switch::process`].
+    pub fn process(
+        &self,
+        port: u32,
+        packet: &[u8],
+        now: Duration,
+    ) -> Result<Vec<Output>, RunError> {
+        let mut outputs = Vec::new();
+        self.worker().process(port, packet, now, &mut outputs)?;
+        Ok(outputs)
+    }
+
+    /// Says whether a port is up; all are at first. Members of a group that watch a port that is
+    /// down are not chosen.
+    pub fn set_port_up(&self, port: u32, up: bool) {
+        let mut settings = lock(&self.0.settings);
+        if up {
+            settings.ports_down.remove(&port);
+        } else {
+            settings.ports_down.insert(port);
+        }
+        self.tell(&settings);
+    }
+
+    /// Says what PNA's expire time profile `profile` stands for; `None`, as at first: never.
+    pub fn set_expire_time_profile(&self, profile: u64, timeout: Option<Duration>) {
+        let mut settings = lock(&self.0.settings);
+        match timeout {
+            Some(timeout) => settings.expire_profiles.insert(profile, timeout),
+            None => settings.expire_profiles.remove(&profile),
+        };
+        self.tell(&settings);
+    }
+
+    /// What packets sent to the control plane since the last call, oldest first: digests that P4Info
+    /// has and a controller has enabled.
+    #[must_use]
+    pub fn take_digests(&self) -> Vec<(DigestId, Data)> {
+        self.running().map_or_else(Vec::new, |shared| shared.digests.take())
+    }
+
+    /// Digests that were dropped because nobody took them in time.
+    #[must_use]
+    pub fn digests_dropped(&self) -> u64 {
+        self.0.digests_dropped.load(Ordering::Relaxed)
+    }
+
+    /// How full each table is and what packets found in it, in the order of their identifiers.
+    #[must_use]
+    pub fn table_usage(&self) -> Vec<TableUsage> {
+        self.running().map_or_else(Vec::new, |shared| shared.table_usage())
+    }
+
+    /// The sum over all workers that there are or were.
+    #[must_use]
+    pub fn packet_counts(&self) -> PacketCounts {
+        let workers = lock(&self.0.workers);
+        let mut sum = workers.gone.clone();
+        workers.counts.iter().for_each(|counts| sum.add(counts.shown()));
+        sum
+    }
+
+    /// Lets packets run on another pipeline from their next packet on.
+    pub(super) fn run_on(&self, shared: Arc<Shared>) {
+        let settings = lock(&self.0.settings);
+        settings.tell(&shared);
+        let mut runs = lock(&self.0.runs);
+        *runs = Some(shared);
+        self.0.version.fetch_add(1, Ordering::Release);
+    }
+
+    fn running(&self) -> Option<Arc<Shared>> {
+        lock(&self.0.runs).clone()
+    }
+
+    fn tell(&self, settings: &Settings) {
+        if let Some(shared) = self.running() {
+            settings.tell(&shared);
+        }
+    }
+}
+
+impl Settings {
+    fn tell(&self, shared: &Shared) {
+        let state = &shared.core.state;
+        write(&state.ports_down).clone_from(&self.ports_down);
+        write(&state.expire_profiles).clone_from(&self.expire_profiles);
+    }
+}
+
+impl PacketCounts {
+    fn add(&mut self, other: Self) {
+        self.received += other.received;
+        self.without_output += other.without_output;
+        for (kind, count) in other.errors {
+            *self.errors.entry(kind).or_default() += count;
+        }
+    }
+}
+
+/// Processes packets on whatever pipeline was committed last; each thread has one of its own.
+#[derive(Debug)]
+pub struct Worker {
+    ports: Ports,
+    /// Random numbers of each worker are others.
+    number: u64,
+    /// Of the pipeline that runs here.
+    version: u64,
+    runs: Option<Running>,
+    counts: Arc<Counts>,
+}
+
+/// A pipeline as one worker has it.
+#[derive(Debug)]
+struct Running {
+    shared: Arc<Shared>,
+    lane: Arc<Lane>,
+    scratch: Scratch,
+}
+
+impl Worker {
+    /// Processes a packet that was received on `port` at `now`, as [`crate::Switch::process`] does,
+    /// and appends what leaves to `outputs`. Nothing leaves while no pipeline runs. A pipeline that is
+    /// committed meanwhile is for the next packet.
+    ///
+    /// # Errors
+    /// As [`crate::Switch::process`]; nothing leaves then.
+    pub fn process(
+        &mut self,
+        port: u32,
+        packet: &[u8],
+        now: Duration,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        self.run((port, packet), now, None, outputs)
+    }
+
+    /// As [`Self::process`], telling `trace` what happens.
+    ///
+    /// # Errors
+    /// As [`Self::process`].
+    pub fn process_traced(
+        &mut self,
+        port: u32,
+        packet: &[u8],
+        now: Duration,
+        trace: &mut dyn Trace,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        self.run((port, packet), now, Some(trace), outputs)
+    }
+
+    /// What became of the packets that this worker was given.
+    #[must_use]
+    pub fn counts(&self) -> PacketCounts {
+        self.counts.shown()
+    }
+
+    fn run(
+        &mut self,
+        packet: (u32, &[u8]),
+        now: Duration,
+        trace: Option<&mut dyn Trace>,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        if self.ports.0.version.load(Ordering::Acquire) != self.version {
+            self.take_pipeline();
+        }
+        let before = outputs.len();
+        let outcome = match &mut self.runs {
+            Some(running) => {
+                let Running { shared, lane, scratch } = running;
+                let inside = shared.gate.enter(lane);
+                let outcome = shared.core.process(scratch, packet, now, trace, outputs);
+                drop(inside);
+                if !scratch.digests.is_empty() {
+                    let digests = scratch.digests.drain(..);
+                    let shown = digests
+                        .filter_map(|digest| shared.binding.digests.shown(&shared.schema, &digest));
+                    let dropped = shared.digests.keep(shown);
+                    self.ports.0.digests_dropped.fetch_add(dropped, Ordering::Relaxed);
+                }
+                outcome
+            }
+            None => Ok(()),
+        };
+        self.counts.count(outputs.len() - before, outcome.as_ref().err());
+        outcome
+    }
+
+    /// Goes over to the pipeline that was committed last.
+    fn take_pipeline(&mut self) {
+        self.leave_pipeline();
+        let runs = lock(&self.ports.0.runs);
+        self.version = self.ports.0.version.load(Ordering::Acquire);
+        self.runs = runs.as_ref().map(|shared| Running {
+            lane: shared.gate.join(),
+            shared: Arc::clone(shared),
+            scratch: Scratch::new(self.number),
+        });
+    }
+
+    fn leave_pipeline(&mut self) {
+        if let Some(running) = self.runs.take() {
+            running.shared.gate.leave(&running.lane);
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.leave_pipeline();
+        let mut workers = lock(&self.ports.0.workers);
+        workers.counts.retain(|counts| !Arc::ptr_eq(counts, &self.counts));
+        workers.gone.add(self.counts.shown());
+    }
+}
+
+impl Counts {
+    fn count(&self, sent: usize, error: Option<&RunError>) {
+        self.received.fetch_add(1, Ordering::Relaxed);
+        match error {
+            Some(error) => *lock(&self.errors).entry(error.kind()).or_default() += 1,
+            None if sent == 0 => {
+                self.without_output.fetch_add(1, Ordering::Relaxed);
+            }
+            None => {}
+        }
+    }
+
+    fn shown(&self) -> PacketCounts {
+        PacketCounts {
+            received: self.received.load(Ordering::Relaxed),
+            without_output: self.without_output.load(Ordering::Relaxed),
+            errors: lock(&self.errors).clone(),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What a worker uses again and again: memory, and what is its own from packet to packet.
+
+use super::Lookup;
+use crate::externs::ChecksumState;
+use crate::state::Digest;
+use crate::value::Value;
+use ir::ExternId;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::HashMap;
+
+/// See the module. One packet at a time uses it.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    /// Values of all variables, each of the shape of its type; made for the first packet.
+    pub(super) frame: Vec<Value>,
+    /// The packet as the parser sees it.
+    pub(super) packet: Vec<u8>,
+    /// What the deparser emitted.
+    pub(super) emitted: Vec<u8>,
+    /// Tables that are being applied, the innermost last.
+    pub(crate) lookups: Vec<Lookup>,
+    /// What checksum units were given; an instance that is not here is as after `clear`.
+    pub(crate) checksums: HashMap<ExternId, ChecksumState>,
+    /// Messages to the control plane that nobody has taken yet.
+    pub(crate) digests: Vec<Digest>,
+    random: ChaCha8Rng,
+}
+
+impl Scratch {
+    /// Random numbers depend on the seed and on the packets that used this alone.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            frame: Vec::new(),
+            packet: Vec::new(),
+            emitted: Vec::new(),
+            lookups: Vec::new(),
+            checksums: HashMap::new(),
+            digests: Vec::new(),
+            random: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    /// A number between both, ends included; `low` if the range is empty.
+    pub(super) fn random_number(&mut self, low: u64, high: u64) -> u64 {
+        if low >= high { low } else { self.random.random_range(low..=high) }
+    }
+}

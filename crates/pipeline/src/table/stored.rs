@@ -1,0 +1,251 @@
+//! What packets share of a table: its entries, and the actions that they run.
+//!
+//! A packet that found an entry goes on with it, whatever becomes of the table meanwhile. What changes of
+//! an entry is behind one small lock that is held for the time of one step (its counters are counted as a
+//! pair, its action and its timeout are replaced together), so that a packet sees an entry as it was before
+//! a change or as it is after it.
+//!
+//! The action itself is in an [`ActionCell`]. Entries refer to members and groups, and groups to members, by
+//! their cells and not by their numbers: what a packet found can be run, even if its number has been given to
+//! something else since. A change of an entry's action puts another cell in place of the old one, so that an
+//! action which still writes its references (seed 001) writes them to what it found, and never into arguments
+//! that the control plane has put there meanwhile.
+
+use super::{ActionCall, EntryAction, EntryHandle, FieldMatch, Group, TableEntry, WeightedAction};
+use crate::externs::meter::Meter;
+use crate::sync::lock;
+use crate::value::Value;
+use entities::OneShot;
+use ir::{ActionId, ExternId};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// An action with arguments that entries run and packets may write.
+#[derive(Debug)]
+pub(crate) struct ActionCell {
+    call: Mutex<Arc<ActionCall>>,
+    /// Held by an action that runs alone (`synced` of seed 001), from its start to its end.
+    turn: Mutex<()>,
+}
+
+impl ActionCell {
+    pub(crate) fn new(call: ActionCall) -> Arc<Self> {
+        Arc::new(Self { call: Mutex::new(Arc::new(call)), turn: Mutex::new(()) })
+    }
+
+    pub(crate) fn call(&self) -> Arc<ActionCall> {
+        Arc::clone(&lock(&self.call))
+    }
+
+    /// Replaces the action; returns what was there.
+    pub(crate) fn replace(&self, call: Arc<ActionCall>) -> Arc<ActionCall> {
+        std::mem::replace(&mut *lock(&self.call), call)
+    }
+
+    /// Waits until no other action that runs alone has this cell.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        lock(&self.turn)
+    }
+
+    /// Leaves what an action made of its references, unless another action was put here meanwhile.
+    pub(crate) fn leave(&self, action: ActionId, values: Vec<(usize, Value)>) {
+        let mut call = lock(&self.call);
+        if call.action != action {
+            return;
+        }
+        let call = Arc::make_mut(&mut call);
+        for (position, value) in values {
+            if let Some(argument) = call.arguments.get_mut(position) {
+                *argument = value;
+            }
+        }
+    }
+}
+
+/// A group of an action selector.
+#[derive(Debug)]
+pub(crate) struct GroupCell {
+    group: Mutex<Arc<Choice>>,
+}
+
+/// Members of a group, or of an entry's own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Choice {
+    /// What the control plane wrote; nothing for an entry's own group.
+    pub(crate) group: Group,
+    /// In the order in which a hash chooses them.
+    pub(crate) members: Vec<Weighted>,
+}
+
+/// A member that a hash may choose.
+#[derive(Clone, Debug)]
+pub(crate) struct Weighted {
+    pub(crate) cell: Arc<ActionCell>,
+    pub(crate) weight: u32,
+    pub(crate) watch_port: Option<u32>,
+}
+
+impl GroupCell {
+    pub(crate) fn new(choice: Choice) -> Arc<Self> {
+        Arc::new(Self { group: Mutex::new(Arc::new(choice)) })
+    }
+
+    pub(crate) fn choice(&self) -> Arc<Choice> {
+        Arc::clone(&lock(&self.group))
+    }
+
+    pub(crate) fn replace(&self, choice: Arc<Choice>) -> Arc<Choice> {
+        std::mem::replace(&mut *lock(&self.group), choice)
+    }
+}
+
+/// What an entry runs.
+#[derive(Clone, Debug)]
+pub(crate) enum Runs {
+    Action(Arc<ActionCell>),
+    Member(u32, Arc<ActionCell>),
+    Group(u32, Arc<GroupCell>),
+    OneShot(Arc<Choice>),
+}
+
+impl Runs {
+    /// A group of the entry's own.
+    pub(crate) fn one_shot(members: &[WeightedAction]) -> Self {
+        let members = members.iter().map(|member| Weighted {
+            cell: ActionCell::new(member.action.clone()),
+            weight: member.weight,
+            watch_port: member.watch_port,
+        });
+        Self::OneShot(Arc::new(Choice { members: members.collect(), group: Group::default() }))
+    }
+
+    /// As the control plane wrote it, with what packets made of it.
+    pub(crate) fn shown(&self) -> EntryAction {
+        match self {
+            Self::Action(cell) => EntryAction::Action((*cell.call()).clone()),
+            Self::Member(id, _) => EntryAction::Member(*id),
+            Self::Group(id, _) => EntryAction::Group(*id),
+            Self::OneShot(choice) => {
+                let members = choice.members.iter().map(|member| WeightedAction {
+                    action: (*member.cell.call()).clone(),
+                    weight: member.weight,
+                    watch_port: member.watch_port,
+                });
+                EntryAction::OneShot(members.collect())
+            }
+        }
+    }
+
+    /// Whether it runs this member or group itself.
+    pub(crate) fn uses(&self, used: &EntryAction) -> bool {
+        match (self, used) {
+            (Self::Member(id, _), EntryAction::Member(used))
+            | (Self::Group(id, _), EntryAction::Group(used)) => id == used,
+            _ => false,
+        }
+    }
+}
+
+/// Counters and meters of one entry, one per direct extern of the table.
+#[derive(Clone, Debug)]
+pub(crate) enum Direct {
+    Counter(super::CounterValue),
+    Meter(Meter),
+    Other,
+}
+
+/// Counters and meters of an entry by their instances.
+pub(crate) type Directs = Vec<(ExternId, Direct)>;
+
+pub(crate) fn counter_in(
+    directs: &mut Directs,
+    instance: ExternId,
+) -> Option<&mut super::CounterValue> {
+    directs.iter_mut().find_map(|(id, direct)| match direct {
+        Direct::Counter(value) if *id == instance => Some(value),
+        _ => None,
+    })
+}
+
+pub(crate) fn meter_in(directs: &mut Directs, instance: ExternId) -> Option<&mut Meter> {
+    directs.iter_mut().find_map(|(id, direct)| match direct {
+        Direct::Meter(meter) if *id == instance => Some(meter),
+        _ => None,
+    })
+}
+
+/// What the control plane keeps with an entry and packets do not need.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Note {
+    pub(crate) controller_metadata: u64,
+    pub(crate) metadata: Box<[u8]>,
+    pub(crate) one_shot: Option<Box<OneShot>>,
+}
+
+/// An entry.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) handle: EntryHandle,
+    pub(crate) matches: Vec<FieldMatch>,
+    pub(crate) priority: u32,
+    pub(crate) is_const: bool,
+    state: Mutex<EntryState>,
+}
+
+/// What changes of an entry.
+#[derive(Clone, Debug)]
+pub(crate) struct EntryState {
+    pub(crate) runs: Runs,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) directs: Directs,
+    /// When the idle timer started last.
+    pub(crate) restarted: Duration,
+    /// Reported as idle since then; when, for those who are told again.
+    pub(crate) told: Option<Duration>,
+    pub(crate) note: Option<Box<Note>>,
+}
+
+impl Stored {
+    pub(crate) fn new(
+        handle: EntryHandle,
+        (matches, priority): (Vec<FieldMatch>, u32),
+        is_const: bool,
+        state: EntryState,
+    ) -> Arc<Self> {
+        Arc::new(Self { handle, matches, priority, is_const, state: Mutex::new(state) })
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, EntryState> {
+        lock(&self.state)
+    }
+
+    pub(crate) fn shown(&self) -> TableEntry {
+        let (runs, idle_timeout) = {
+            let state = self.state();
+            (state.runs.clone(), state.idle_timeout)
+        };
+        TableEntry {
+            matches: self.matches.clone(),
+            priority: self.priority,
+            action: runs.shown(),
+            idle_timeout,
+        }
+    }
+}
+
+impl EntryState {
+    pub(crate) fn is_idle(&self, now: Duration) -> bool {
+        self.idle_timeout.is_some_and(|timeout| now.saturating_sub(self.restarted) >= timeout)
+    }
+
+    pub(crate) fn restart(&mut self, now: Duration) {
+        // Workers do not read one clock at one time.
+        self.restarted = self.restarted.max(now);
+        self.told = None;
+    }
+
+    /// The size of the group that the entry brought along, if it did.
+    pub(crate) fn one_shot_size(&self) -> Option<u64> {
+        Some(self.note.as_ref()?.one_shot.as_ref()?.size)
+    }
+}

@@ -1,0 +1,83 @@
+//! One program on the interpreter and on the compiled path.
+
+pub(crate) use crate::program::{V1model, compile};
+use ir::Program;
+use pipeline::{Compiled, CompiledWorker, Output, RunError, Switch};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::time::Duration;
+
+impl V1model<'_> {
+    pub(crate) fn both(&self) -> Both {
+        Both::new(&compile(&self.text()))
+    }
+
+    /// What the compiled path lacks for this program.
+    pub(crate) fn refused(&self) -> String {
+        let switch = Switch::new(compile(&self.text())).expect("a program that can be run");
+        Compiled::new(&switch).expect_err("a program that cannot be compiled").to_string()
+    }
+}
+
+/// The same program twice, each with a state of its own.
+pub(crate) struct Both {
+    pub(crate) interpreted: Switch,
+    pub(crate) compiled: Switch,
+    code: Compiled,
+    worker: CompiledWorker,
+    now: Duration,
+}
+
+impl Both {
+    pub(crate) fn new(program: &Program) -> Self {
+        let interpreted = Switch::new(program.clone()).expect("a program that can be run");
+        let compiled = Switch::new(program.clone()).expect("a program that can be run");
+        let code = Compiled::new(&compiled).unwrap_or_else(|error| panic!("{error}"));
+        let worker = CompiledWorker::default();
+        Self { interpreted, compiled, code, worker, now: Duration::from_secs(1) }
+    }
+
+    /// Does the same to both states.
+    pub(crate) fn each(&mut self, change: impl Fn(&mut Switch)) {
+        change(&mut self.interpreted);
+        change(&mut self.compiled);
+    }
+
+    /// What comes out of both, which is the same.
+    pub(crate) fn packet(&mut self, port: u32, packet: &[u8]) -> Result<Vec<Output>, RunError> {
+        self.now += Duration::from_micros(17);
+        let expected = self.interpreted.process(port, packet, self.now);
+        let mut outputs = Vec::new();
+        let outcome = self.code.process(
+            &self.compiled,
+            &mut self.worker,
+            (port, packet),
+            self.now,
+            &mut outputs,
+        );
+        let found = outcome.map(|()| outputs);
+        assert_eq!(expected, found, "port {port}, packet {packet:02x?}");
+        found
+    }
+
+    /// Random packets of all lengths up to `longest`; gives how many left.
+    pub(crate) fn random_packets(&mut self, seed: u64, count: usize, longest: usize) -> usize {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut left = 0;
+        for number in 0..count {
+            let length = number % (longest + 1);
+            // Small numbers and ones are met by programs more often than others.
+            let kind = random.random_range(0..4);
+            let bytes: Vec<u8> = (0..length)
+                .map(|_| match kind {
+                    0 => random.random_range(0..3),
+                    1 if random.random_range(0..2) == 0 => 0xff,
+                    _ => random.random(),
+                })
+                .collect();
+            let port = random.random_range(0..4);
+            left += self.packet(port, &bytes).map_or(0, |outputs| outputs.len());
+        }
+        left
+    }
+}

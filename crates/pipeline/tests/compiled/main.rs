@@ -1,0 +1,9 @@
+//! The compiled path gives what the interpreter gives: our own programs with their scripts, programs for one construct
+//! each, generated programs; packets of all lengths, on the same entries.
+
+mod both;
+mod constructs;
+mod generated;
+mod own;
+#[path = "../reference/program.rs"]
+mod program;

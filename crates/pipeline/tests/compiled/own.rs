@@ -1,0 +1,119 @@
+//! Our own programs with their scripts.
+
+use crate::both::Both;
+use ir::with_large_stack;
+use p4lang::compile_file;
+use p4lang::preprocess::{DiskFiles, Options as Preprocessor};
+use pipeline::stf::{Options, Script, run, run_with};
+use pipeline::{ActionCall, Compiled, CompiledWorker, EntryAction, FieldMatch, Switch, TableEntry};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+fn programs() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    let entries = fs::read_dir(folder).expect("the programs");
+    let mut programs: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "p4"))
+        .collect();
+    programs.sort();
+    programs
+}
+
+fn program(path: &Path) -> ir::Program {
+    let compiled = with_large_stack(|| compile_file(path, &Preprocessor::default(), &DiskFiles));
+    let compiled = compiled.expect("a thread").expect("the program");
+    compiled.program.expect("a program without errors")
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().expect("a name").to_string_lossy().into_owned()
+}
+
+/// Progress shows here: each program, and what the compiled path lacks for it.
+#[test]
+fn what_is_not_compiled_yet_is_refused_with_its_place() {
+    let mut lines = Vec::new();
+    for path in programs() {
+        let switch = Switch::new(program(&path)).expect("a program that can be run");
+        lines.push(match Compiled::new(&switch) {
+            Ok(_) => format!("{}: compiled", name(&path)),
+            Err(error) => {
+                let text = error.to_string();
+                let what = error.unsupported().expect("a construct that is missing");
+                let name = name(&path);
+                let place = text.split_once(what).map_or("", |(place, _)| place);
+                let place = place.rsplit_once(&name).map_or("", |(_, place)| place);
+                format!("{name}{}: {what}", place.trim_end_matches(": "))
+            }
+        });
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn scripts_see_the_same_packets_as_with_the_interpreter() {
+    let mut scripts = 0;
+    for path in programs() {
+        let program = program(&path);
+        let mut compiled = Switch::new(program.clone()).expect("a program that can be run");
+        let (Ok(code), Ok(text)) =
+            (Compiled::new(&compiled), fs::read_to_string(path.with_extension("stf")))
+        else {
+            continue;
+        };
+        let script = Script::parse(&text).expect("a script");
+        let options = Options { every_port: true, strict: true, ..Options::default() };
+        let mut interpreted = Switch::new(program).expect("a program that can be run");
+        let expected = run(&mut interpreted, &script, options).expect("a script that fits");
+        let mut worker = CompiledWorker::default();
+        let mut process = |switch: &mut Switch, port: u32, packet: &[u8], now: Duration| {
+            let mut outputs = Vec::new();
+            code.process(switch, &mut worker, (port, packet), now, &mut outputs)?;
+            Ok(outputs)
+        };
+        let found = run_with(&mut compiled, &script, options, &mut process);
+        let found = found.expect("a script that fits");
+        assert!(found.failures.is_empty(), "{path:?}: {:?}", found.failures);
+        assert_eq!(expected.sent, found.sent, "{path:?}");
+        assert_eq!(expected.values, found.values, "{path:?}");
+        assert!(!found.received.is_empty(), "{path:?} sends no packet");
+        scripts += 1;
+    }
+    assert!(scripts >= 1, "no program with a script is compiled");
+}
+
+fn call(switch: &Switch, table: &str, action: &str, arguments: &[u128]) -> ActionCall {
+    let table = switch.table_named(table).expect("a table");
+    let action = switch.action_named(table, action).expect("an action");
+    let bits = |number: &u128| ir::bits::Bits::unsigned(128, *number);
+    let arguments: Vec<_> = arguments.iter().map(bits).collect();
+    switch.action_call(action, &arguments).expect("arguments")
+}
+
+#[test]
+fn a_switch_with_entries_and_groups_gives_the_same() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    let mut both = Both::new(&program(&folder.join("l2.p4")));
+    let bits = |number: u128, width: u32| ir::bits::Bits::unsigned(width, number);
+    both.each(|switch| {
+        let table = switch.table_named("l2").expect("the table");
+        for (priority, destination) in [(10, 0x0102), (20, 0)] {
+            let mask = bits(0xffff << 32, 48);
+            let matches = vec![
+                FieldMatch::Any,
+                FieldMatch::Any,
+                FieldMatch::Ternary { value: bits(destination << 32, 48), mask },
+                FieldMatch::Any,
+            ];
+            let action = call(switch, "l2", "set_egress_port", &[destination % 7]);
+            let action = EntryAction::Action(action);
+            let entry = TableEntry { matches, priority, action, idle_timeout: None };
+            switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
+        }
+        let to_cpu = call(switch, "l2", "send_to_cpu", &[]);
+        switch.set_default_action(table, Some(to_cpu)).expect("a default action");
+    });
+    assert!(both.random_packets(1, 4000, 70) > 1000);
+}

@@ -1,0 +1,168 @@
+//! What workers do and what is told of them.
+
+use bytes::Bytes;
+use entities::schema::DigestId;
+use entities::{Data, EntityError};
+use p4runtime::proto::v1;
+use p4runtime::proto::v1::entity::Entity as Kind;
+use p4runtime::proto::v1::update::Type;
+use p4runtime::proto::v1::write_request::Atomicity;
+use p4runtime::status::Code;
+use pipeline::{Event, InterpreterTarget, Output, TableUsage};
+use std::time::Duration;
+
+use crate::both::{Both, update};
+use crate::written::{T0, exact};
+
+const NOW: Duration = Duration::from_nanos(T0.0);
+const PACKET: [u8; 8] = [0, 0, 0, 1, 0, 1, 0, 0];
+
+fn usage(both: &Both, name: &str) -> TableUsage {
+    let mut tables = both.ports.table_usage().into_iter();
+    tables.find(|table| table.name == name).expect("the table is there")
+}
+
+fn enable_digest(both: &mut Both) -> DigestId {
+    let id = both.schema.digests().by_name("seen_t").expect("a digest").id;
+    let entry =
+        v1::DigestEntry { digest_id: id.0, config: Some(v1::digest_entry::Config::default()) };
+    let updates = [update(Type::Insert, Kind::DigestEntry(entry))];
+    assert_eq!(both.write(&updates, Atomicity::ContinueOnError, T0), [Code::Ok]);
+    id
+}
+
+#[test]
+fn nothing_leaves_while_no_pipeline_runs() {
+    let target = InterpreterTarget::new(Box::new(|_| Err(EntityError::invalid("no program"))));
+    let ports = target.ports();
+    let (mut worker, mut outputs) = (ports.worker(), Vec::new());
+    worker.process(1, &PACKET, NOW, &mut outputs).expect("nothing goes wrong");
+    assert!(
+        outputs.is_empty() && ports.take_digests().is_empty() && ports.table_usage().is_empty()
+    );
+    assert_eq!((worker.counts().received, worker.counts().without_output), (1, 1));
+}
+
+#[test]
+fn a_worker_sees_what_is_written_and_appends_what_leaves() {
+    let mut both = Both::new();
+    let mut worker = both.ports.worker();
+    let mut outputs = vec![Output { port: 99, packet: vec![1], generation: 0 }];
+    worker.process(1, &PACKET, NOW, &mut outputs).expect("runs");
+    assert_eq!(outputs.len(), 1, "the routes' default action drops it");
+
+    let entry = exact(&both, 1, 1, 6);
+    let insert = [update(Type::Insert, Kind::TableEntry(entry))];
+    assert_eq!(both.write(&insert, Atomicity::ContinueOnError, T0), [Code::Ok]);
+    let mut events: Vec<Event> = Vec::new();
+    worker.process_traced(1, &PACKET, NOW, &mut events, &mut outputs).expect("runs");
+    assert_eq!((outputs.len(), outputs[0].port, outputs[1].port), (2, 99, 6));
+    assert!(events.iter().any(|event| matches!(event, Event::Hit { .. })));
+
+    let counts = both.ports.packet_counts();
+    assert_eq!((counts.received, counts.without_output, counts.errors.len()), (2, 1, 0));
+    let used = usage(&both, "I.exact_match");
+    assert_eq!((used.entries, used.size, used.hits, used.misses), (1, Some(5), 1, 1));
+    assert_eq!(usage(&both, "I.fixed").misses, 1);
+}
+
+#[test]
+fn a_member_whose_port_is_down_is_skipped_on_the_next_pipeline_too() {
+    let mut both = Both::new();
+    let profile = both.schema.action_profiles().by_name("I.chosen").expect("there").id.0;
+    let member = |id: u32| {
+        let param = v1::action::Param { param_id: 1, value: Bytes::copy_from_slice(&[id as u8]) };
+        let action = v1::Action { action_id: both.action("forward"), params: vec![param] };
+        let member = v1::ActionProfileMember {
+            action_profile_id: profile,
+            member_id: id,
+            action: Some(action),
+        };
+        update(Type::Insert, Kind::ActionProfileMember(member))
+    };
+    let group = v1::ActionProfileGroup {
+        action_profile_id: profile,
+        group_id: 1,
+        members: [3, 4]
+            .map(|id| v1::action_profile_group::Member {
+                member_id: id,
+                weight: 1,
+                watch_kind: Some(v1::action_profile_group::member::WatchKind::WatchPort(
+                    Bytes::copy_from_slice(&[id as u8]),
+                )),
+            })
+            .to_vec(),
+        max_size: 0,
+    };
+    let mut entry = exact(&both, 0, 0, 0);
+    entry.table_id = both.table("by_group");
+    entry.r#match.truncate(1);
+    let by_group = v1::table_action::Type::ActionProfileGroupId(1);
+    entry.action = Some(v1::TableAction { r#type: Some(by_group) });
+    let updates = [
+        member(3),
+        member(4),
+        update(Type::Insert, Kind::ActionProfileGroup(group)),
+        update(Type::Insert, Kind::TableEntry(entry)),
+    ];
+    assert_eq!(both.write(&updates, Atomicity::ContinueOnError, T0), [Code::Ok; 4]);
+
+    let mut worker = both.ports.worker();
+    let mut ports = |both: &Both, down: Option<u32>| {
+        if let Some(down) = down {
+            both.ports.set_port_up(down, false);
+        }
+        let mut outputs = Vec::new();
+        for flow in 0..32 {
+            let packet = [0, 0, 0, 9, 0, flow, 0, 0];
+            worker.process(1, &packet, NOW, &mut outputs).expect("runs");
+        }
+        let mut ports: Vec<u32> = outputs.into_iter().map(|output| output.port).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    };
+    assert_eq!(ports(&both, None), [3, 4]);
+    assert_eq!(ports(&both, Some(3)), [4]);
+    both.each(|device| {
+        device.preload(crate::both::config(crate::both::PROGRAM)).expect("runs");
+    });
+    assert_eq!(both.write(&updates, Atomicity::ContinueOnError, T0), [Code::Ok; 4]);
+    assert_eq!(ports(&both, None), [4]);
+    both.ports.set_port_up(3, true);
+    assert_eq!(ports(&both, Some(4)), [3]);
+}
+
+#[test]
+fn digests_come_in_the_vocabulary_of_entities_once_they_are_enabled() {
+    let mut both = Both::new();
+    let entry = exact(&both, 1, 1, 6);
+    let insert = [update(Type::Insert, Kind::TableEntry(entry))];
+    assert_eq!(both.write(&insert, Atomicity::ContinueOnError, T0), [Code::Ok]);
+    let (mut worker, mut outputs) = (both.ports.worker(), Vec::new());
+    worker.process(1, &PACKET, NOW, &mut outputs).expect("runs");
+    assert_eq!(both.ports.take_digests(), [], "no controller wants it");
+
+    let id = enable_digest(&mut both);
+    worker.process(1, &PACKET, NOW, &mut outputs).expect("runs");
+    let bits = |byte: u8| Data::Bits(Box::from([byte]));
+    assert_eq!(both.ports.take_digests(), [(id, Data::Struct(vec![bits(1), bits(1)]))]);
+    assert_eq!(both.ports.take_digests(), []);
+}
+
+#[test]
+fn digests_that_nobody_takes_are_dropped_and_counted() {
+    let mut both = Both::new();
+    let entry = exact(&both, 1, 1, 6);
+    let insert = [update(Type::Insert, Kind::TableEntry(entry))];
+    assert_eq!(both.write(&insert, Atomicity::ContinueOnError, T0), [Code::Ok]);
+    enable_digest(&mut both);
+    let (mut worker, mut outputs) = (both.ports.worker(), Vec::new());
+    let room = 1 << 16;
+    for _ in 0..room + 3 {
+        worker.process(1, &PACKET, NOW, &mut outputs).expect("runs");
+        outputs.clear();
+    }
+    assert_eq!(both.ports.digests_dropped(), 3);
+    assert_eq!(both.ports.take_digests().len(), room);
+}

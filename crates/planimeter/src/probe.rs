@@ -1,0 +1,276 @@
+//! `planimeter probe`: benchmark a controller.
+
+pub(crate) mod arguments;
+mod null;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::ArgMatches;
+use probe::config::{Config, Mode, Resolved};
+use probe::outcome::{Completion, RunResult, ThresholdOutcome, Trial};
+use probe::{HeldPorts, Live, RunContext, Watcher};
+use report::{Layout, RunDirectory};
+
+use crate::failure::{Failure, OUT_OF_REACH};
+use crate::interrupt;
+use crate::progress::Progress;
+
+/// As shells say that a program was ended by SIGINT.
+const INTERRUPTED: u8 = 130;
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let mut resolved = arguments::resolve(matches)?;
+    // They are in the result too, but who moves over wants to know before an hour of measuring.
+    for note in &resolved.notes {
+        eprintln!("planimeter: {note}");
+    }
+    if arguments::prints_configuration(matches) {
+        print!("{}", resolved.to_toml());
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments::serves(matches) {
+        return serve(&resolved.config);
+    }
+    let isolates = resolved.config.isolate
+        || resolved.config.traffic.mode == Mode::Open
+            && probe::leaves_a_core(resolved.config.threads);
+    let null = match (arguments::calibrates(matches), isolates) {
+        (false, _) => None,
+        (true, false) => Some(null::start(&resolved.config)?),
+        (true, true) => {
+            Some(probe::beside_engine(resolved.config.threads, || null::start(&resolved.config))?)
+        }
+    };
+    let (null, ports) = null.unzip();
+    if let Some(controller) = &null {
+        let process = format!("pid:{}", controller.process_id());
+        let address = format!("127.0.0.1:{}", controller.port());
+        let isolate = if isolates { "true" } else { "false" };
+        let fixed = [
+            ("controller.process", process.as_str()),
+            ("controller.address", &address),
+            ("isolate", isolate),
+        ];
+        resolved = arguments::resolve_with(matches, &fixed)?;
+    }
+    let mut notes = resolved.notes.clone();
+    notes.extend(null.as_ref().and_then(|_| null::note(&resolved.config)));
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let result = measure(&resolved, notes, ports, interrupt.clone())?;
+    let allow_missing = resolved.config.timing.allow_missing;
+    Ok(verdict(&result, interrupt.load(Ordering::Relaxed), allow_missing))
+}
+
+/// Emulates the switches until told to end.
+fn serve(config: &Config) -> Result<ExitCode, Failure> {
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let live = Arc::new(Live::default());
+    let progress = Progress::start(live.clone(), config.output.quiet);
+    let count = config.switches.count;
+    progress.line(&format!("planimeter: emulating {count} switches; Ctrl-C ends that"));
+    let ready = || progress.line(&format!("planimeter: all {count} switches are ready"));
+    let served = probe::serve(config, &live, &interrupt, ready);
+    drop(progress);
+    served.map_err(Failure::run)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs what is configured, and leaves a run directory.
+fn measure(
+    resolved: &Resolved,
+    notes: Vec<String>,
+    ports: Option<HeldPorts>,
+    interrupt: Arc<AtomicBool>,
+) -> Result<RunResult, Failure> {
+    let config = &resolved.config;
+    let mut directory =
+        RunDirectory::create(config.output.directory.as_deref()).map_err(Failure::input)?;
+    directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
+    let live = Arc::new(Live::default());
+    let context = RunContext {
+        command: arguments::recorded(std::env::args()),
+        configuration: resolved.values(),
+        notes,
+        ports,
+        live: live.clone(),
+        interrupt,
+    };
+    let mut watcher = Keeper {
+        progress: Progress::start(live, config.output.quiet),
+        directory: &directory,
+        kept: None,
+        quiet: config.output.quiet,
+    };
+    let outcome = probe::run(config, context, &mut watcher);
+    let kept = watcher.kept.take();
+    drop(watcher);
+    let result = match outcome {
+        Ok(result) => result,
+        Err(error) => {
+            // What was measured before the error is worth keeping.
+            if let Some(mut result) = kept {
+                result.completion = Completion::Partial { reason: error.to_string() };
+                show(&result, &directory, resolved)?;
+            }
+            return Err(Failure::of_probe(&error));
+        }
+    };
+    show(&result, &directory, resolved)?;
+    Ok(result)
+}
+
+/// Prints the result and writes the run directory; prints first, since a disk may be full.
+pub(crate) fn show(
+    result: &RunResult,
+    directory: &RunDirectory,
+    resolved: &Resolved,
+) -> Result<(), Failure> {
+    if resolved.config.output.json {
+        println!("{}", report::json::to_json(result).map_err(Failure::run)?);
+    } else {
+        print!("{}", report::table(result, layout()));
+    }
+    directory.write(result).map_err(Failure::run)?;
+    if !resolved.config.output.json {
+        println!("Report: {}", directory.path().join("report.html").display());
+    }
+    Ok(())
+}
+
+pub(crate) fn layout() -> Layout {
+    let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let width = told.or_else(terminal_width).unwrap_or(100);
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    Layout { width, colour }
+}
+
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// 1 if a threshold broke or could not be judged, or nothing could be measured, 3 if that is since
+/// the controller could not be reached, 130 if the user ended the run and what was measured until
+/// then broke no threshold, else 0. A part speaks for the whole only where switches may be missing.
+fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> ExitCode {
+    let broken = |threshold: &ThresholdOutcome| !threshold.held;
+    // What an interrupt kept from being measured says nothing against the controller.
+    let measured = |threshold: &ThresholdOutcome| threshold.value.is_some() || !interrupted;
+    let fails = result.thresholds.iter().any(|threshold| broken(threshold) && measured(threshold));
+    match &result.completion {
+        _ if fails && !result.controller_was_out_of_reach() => ExitCode::from(1),
+        Completion::Failed { .. } | Completion::Partial { .. } if interrupted => {
+            ExitCode::from(INTERRUPTED)
+        }
+        Completion::Failed { .. } if result.controller_was_out_of_reach() => {
+            ExitCode::from(OUT_OF_REACH)
+        }
+        Completion::Failed { .. } => ExitCode::from(1),
+        Completion::Partial { .. } if !result.thresholds.is_empty() && !allow_missing => {
+            ExitCode::from(1)
+        }
+        Completion::Partial { .. } | Completion::Complete => ExitCode::SUCCESS,
+    }
+}
+
+/// Shows progress and keeps what was measured so far on disk, so that even a killed run leaves it.
+pub(crate) struct Keeper<'a> {
+    pub(crate) progress: Progress,
+    pub(crate) directory: &'a RunDirectory,
+    pub(crate) kept: Option<RunResult>,
+    pub(crate) quiet: bool,
+}
+
+impl Watcher for Keeper<'_> {
+    fn trial_begins(&mut self, number: u32, planned: Option<u32>, description: &str) {
+        self.progress.trial(number, planned, description);
+    }
+
+    fn trial_ended(&mut self, trial: &Trial, result: &RunResult) {
+        if let Completion::Partial { reason } | Completion::Failed { reason } = &trial.completion
+            && !self.quiet
+        {
+            self.progress.line(&format!("planimeter: {reason}"));
+        }
+        if let Err(error) = self.directory.write_partial(result) {
+            self.progress.line(&format!("planimeter: {error}"));
+        }
+        self.kept = Some(result.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nobody;
+
+    impl Watcher for Nobody {
+        fn trial_begins(&mut self, _: u32, _: Option<u32>, _: &str) {}
+        fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
+    }
+
+    /// The result of a run whose controller is not there.
+    fn out_of_reach() -> RunResult {
+        let absent = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = absent.local_addr().expect("bound").to_string();
+        drop(absent);
+        let words = ["probe", "-c", &address, "-n", "1", "--connect-timeout", "100ms"];
+        let matches = arguments::command().get_matches_from(words);
+        let config = arguments::resolve(&matches).expect("a configuration").config;
+        let context = RunContext {
+            command: Vec::new(),
+            configuration: Default::default(),
+            notes: Vec::new(),
+            ports: None,
+            live: Arc::default(),
+            interrupt: Arc::default(),
+        };
+        probe::run(&config, context, &mut Nobody).expect("a result")
+    }
+
+    fn threshold(value: Option<f64>, held: bool) -> ThresholdOutcome {
+        let (condition, point) = ("loss == 0".to_owned(), String::new());
+        ThresholdOutcome { condition, point, value, held, remark: None }
+    }
+
+    #[test]
+    fn the_exit_status_tells_a_broken_threshold_from_a_controller_that_is_not_there() {
+        let partial = || Completion::Partial { reason: String::new() };
+        let failed = || Completion::Failed { reason: String::new() };
+        let (held, broken) = (threshold(Some(0.0), true), threshold(Some(1.0), false));
+        let unjudged = threshold(None, false);
+        let mut unreached = out_of_reach();
+        unreached.thresholds = vec![unjudged.clone()];
+        let measured =
+            RunResult { points: Vec::new(), thresholds: Vec::new(), ..unreached.clone() };
+        let result = |completion, thresholds: &[&ThresholdOutcome]| RunResult {
+            completion,
+            thresholds: thresholds.iter().copied().cloned().collect(),
+            ..measured.clone()
+        };
+        for (result, interrupted, allow_missing, status) in [
+            (unreached, false, false, OUT_OF_REACH),
+            (result(failed(), &[]), false, false, 1),
+            (result(failed(), &[&unjudged]), true, false, INTERRUPTED),
+            (result(Completion::Complete, &[]), false, false, 0),
+            (result(Completion::Complete, &[&held]), false, false, 0),
+            (result(Completion::Complete, &[&held, &broken]), false, true, 1),
+            (result(Completion::Complete, &[&unjudged]), false, true, 1),
+            // A part does not speak for the whole, unless switches may be missing.
+            (result(partial(), &[]), false, false, 0),
+            (result(partial(), &[&held]), false, false, 1),
+            (result(partial(), &[&held]), false, true, 0),
+            (result(partial(), &[&held]), true, false, INTERRUPTED),
+            (result(partial(), &[&unjudged]), true, false, INTERRUPTED),
+            (result(partial(), &[&broken]), true, false, 1),
+        ] {
+            let said = verdict(&result, interrupted, allow_missing);
+            let about = format!("{:?} {:?} {interrupted}", result.completion, result.thresholds);
+            assert_eq!(format!("{said:?}"), format!("{:?}", ExitCode::from(status)), "{about}");
+        }
+    }
+}

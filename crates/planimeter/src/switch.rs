@@ -1,0 +1,181 @@
+//! `planimeter switch`: run a P4 program as a switch.
+
+mod arguments;
+mod devices;
+mod top;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::ArgMatches;
+use packetio::interface::{Interface, LinkWatch};
+use softswitch::{DeviceState, Log, Options, ServerTls, Switch, Verbosity};
+
+use crate::failure::Failure;
+use crate::interrupt;
+use devices::Planned;
+use top::Top;
+
+pub(crate) use arguments::command;
+
+/// Between two looks at links and for an interrupt.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    if let Some(parent) = matches.get_one::<u32>("parent")
+        && !crate::controller::ends_with(*parent)
+    {
+        return Ok(ExitCode::SUCCESS);
+    }
+    arguments::check(matches)?;
+    let stop = interrupt::flag().map_err(Failure::run)?;
+    let planned = devices::planned(matches)?;
+    let workers = usize::from(matches.get_one::<u16>("workers").copied().unwrap_or(1));
+    // Before the ports are opened, so that no change goes unseen.
+    let watch = LinkWatch::new().ok();
+    let configs = devices::open(&planned, workers, captures(matches)?.as_deref())?;
+    let options = Options {
+        address: *matches
+            .get_one("grpc-server-addr")
+            .ok_or_else(|| Failure::input("--grpc-server-addr is missing"))?,
+        tls: tls(matches)?,
+        workers,
+        metrics: matches.get_one("metrics").copied(),
+        log: log(matches)?,
+    };
+    let switch = Switch::start(options, configs).map_err(Failure::input)?;
+    let ready = ready(&switch, &planned);
+    say(&ready);
+    let top = matches.get_flag("top").then(|| Top::begin(switch.state()));
+    watch_over(&switch, &planned, watch, top.map(|top| (top, ready)), &stop);
+    switch.state().iter().for_each(|device| say(&summary(device)));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tells the switch of links that go up and down, and draws what it does, until it is to end.
+fn watch_over(
+    switch: &Switch,
+    planned: &[Planned],
+    mut watch: Option<LinkWatch>,
+    mut top: Option<(Top, String)>,
+    stop: &AtomicBool,
+) {
+    let mut is_first = true;
+    let mut drawn = Instant::now();
+    while !stop.load(Ordering::Relaxed) {
+        if watch.as_mut().is_some_and(LinkWatch::changed) || is_first {
+            is_first = false;
+            for (device, number, interface) in devices::interfaces(planned) {
+                let running = Interface::named(interface).is_ok_and(|found| found.running);
+                switch.set_port_up(device, number, running);
+            }
+        }
+        let elapsed = drawn.elapsed();
+        if let Some((top, head)) = &mut top
+            && elapsed >= top::INTERVAL
+        {
+            top.draw(head, switch.state(), elapsed);
+            drawn = Instant::now();
+        }
+        std::thread::sleep(PATIENCE);
+    }
+}
+
+/// The line that scripts wait for.
+fn ready(switch: &Switch, planned: &[Planned]) -> String {
+    let devices: Vec<String> = planned.iter().map(ToString::to_string).collect();
+    let metrics = switch.metrics_address();
+    let metrics = metrics.map_or_else(String::new, |address| format!(", {address} (metrics)"));
+    format!("listening on {} (P4Runtime){metrics}, {}", switch.address(), devices.join(", "))
+}
+
+fn summary(device: &DeviceState) -> String {
+    let DeviceState { activity, packets, .. } = device;
+    let errors: u64 = packets.errors.values().sum();
+    format!(
+        "device {}: {} packets processed, {} of them left nowhere, {errors} ended in a fault, {} \
+         were for ports that there are not; {} packet-ins ({} dropped), {} packet-outs ({} \
+         dropped), {} digests; {} entities written ({} refused)",
+        device.id,
+        packets.received,
+        packets.without_output,
+        activity.no_such_port,
+        activity.packet_ins,
+        activity.packet_ins_dropped,
+        activity.packet_outs,
+        activity.packet_outs_dropped,
+        activity.digests,
+        activity.writes,
+        activity.writes_refused,
+    )
+}
+
+/// Prints a line. That nobody reads it is no reason to end.
+fn say(line: &str) {
+    let mut stdout = io::stdout();
+    let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+}
+
+/// Where what passes the ports is recorded.
+fn captures(matches: &ArgMatches) -> Result<Option<PathBuf>, Failure> {
+    let Some(directory) = arguments::captures(matches) else { return Ok(None) };
+    std::fs::create_dir_all(directory).map_err(|error| {
+        Failure::input(format!("cannot make the directory {}: {error}", directory.display()))
+    })?;
+    Ok(Some(directory.to_owned()))
+}
+
+fn tls(matches: &ArgMatches) -> Result<Option<ServerTls>, Failure> {
+    let file = |name: &str| matches.get_one::<PathBuf>(name).map(|path| read(path)).transpose();
+    let (authorities, certificate, key) =
+        (file("grpc-server-cacert")?, file("grpc-server-cert")?, file("grpc-server-key")?);
+    if !matches.get_flag("grpc-server-ssl") {
+        return Ok(None);
+    }
+    let (Some(certificate), Some(key)) = (certificate, key) else {
+        return Err(Failure::input(
+            "--grpc-server-ssl takes --grpc-server-cert and --grpc-server-key as well",
+        ));
+    };
+    let is_mutual = matches.get_flag("grpc-server-with-client-auth");
+    if is_mutual && authorities.is_none() {
+        return Err(Failure::input(
+            "--grpc-server-with-client-auth takes --grpc-server-cacert, whose certificates \
+             clients have to show",
+        ));
+    }
+    let client_authorities = authorities.filter(|_| is_mutual);
+    Ok(Some(ServerTls { certificate, key, client_authorities }))
+}
+
+fn log(matches: &ArgMatches) -> Result<Log, Failure> {
+    let verbosity = match matches.get_one::<String>("log-level").map(String::as_str) {
+        Some("trace") => Verbosity::Trace,
+        Some("debug") => Verbosity::Debug,
+        Some("warn") => Verbosity::Warn,
+        Some("error") => Verbosity::Error,
+        Some("off") => Verbosity::Off,
+        _ => Verbosity::Info,
+    };
+    let Some(name) = matches.get_one::<PathBuf>("log-file") else {
+        if matches.get_flag("top") {
+            // Its lines would run through the picture.
+            return Ok(Log::off());
+        }
+        return Ok(Log::new(verbosity, Box::new(io::stderr())));
+    };
+    // simple_switch_grpc puts this behind the name.
+    let name = PathBuf::from(format!("{}.txt", name.display()));
+    let file = File::create(&name)
+        .map_err(|error| Failure::input(format!("cannot write {}: {error}", name.display())))?;
+    Ok(Log::new(verbosity, Box::new(file)))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(file)
+        .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))
+}

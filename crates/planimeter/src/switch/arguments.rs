@@ -1,0 +1,317 @@
+//! The arguments of `planimeter switch`, which are those of simple_switch_grpc as far as it has them.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use super::devices::PortName;
+use crate::failure::Failure;
+use crate::program;
+
+const WIDTH: usize = 100;
+const ABOUT: &str = "Run a P4 program as a switch";
+
+const LONG_ABOUT: &str = "\
+Run a P4 program as a switch: on network interfaces, driven by P4Runtime controllers.
+
+The program is given as P4 source, as BMv2 JSON or as what `planimeter compile --ir` wrote, or a \
+controller pushes it in one of these forms; a push takes effect between two packets. Offloads of the \
+interfaces need no care: checksums, segments and VLAN tags that the kernel left undone are done \
+before the program sees a packet.
+
+It takes the command line of simple_switch_grpc, so that scripts run with the name changed; what \
+stands behind `--` there may stand anywhere. When it is ready it prints one line, such as
+
+  listening on 0.0.0.0:9559 (P4Runtime), device 1 runs l2.p4 on 1@veth0 2@veth1
+
+and when it is interrupted one for each device with what it has done. The log goes to standard error.";
+
+const EXAMPLES: &str = "\
+Examples:
+  A program between two interfaces:
+    planimeter switch -i 1@veth0 -i 2@veth1 --p4 programs/router.p4
+
+  In the place of simple_switch_grpc:
+    planimeter switch -i 1@veth0 -i 2@veth1 --device-id 1 --no-p4 --log-console \\
+        -- --grpc-server-addr 0.0.0.0:9559 --cpu-port 255
+
+  A switch of the p4lang tutorials, with its entries:
+    planimeter switch -i 1@s1-eth1 -i 2@s1-eth2 --runtime-json pod-topo/s1-runtime.json
+
+  See what happens to each packet:
+    planimeter switch -i 1@veth0 -i 2@veth1 --p4 l2.p4 --log-level debug
+
+  Several devices behind one address, from a file with a table [[device]] for each, of id, p4,
+  runtime-json, cpu-port, state and ports = [\"1@veth0\", ...]:
+    planimeter switch --devices switches.toml
+
+Exit status: 0 it was asked to end; 2 the program, an interface or an argument is wrong.";
+
+/// Flags of simple_switch_grpc that mean nothing here, and what to use instead.
+const PASSED_OVER: [(&str, &str); 8] = [
+    ("thrift-port", "there is no Thrift server; use P4Runtime, which has all that it has"),
+    ("nanolog", "there is no nanomsg log; --log-level debug names packets, tables and entries"),
+    (
+        "notifications-addr",
+        "there is no nanomsg publisher; digests and idle entries are told over P4Runtime",
+    ),
+    (
+        "debugger-addr",
+        "there is no debugger; --log-level trace shows what a program reads and writes",
+    ),
+    ("max-port-count", "ports are as many as there are"),
+    ("dp-grpc-server-addr", "packets come and go through -i"),
+    ("json-version", "all versions are read"),
+    ("log-flush", "lines are always flushed"),
+];
+
+pub(crate) fn command() -> Command {
+    Command::new("switch")
+        .about(ABOUT)
+        .long_about(LONG_ABOUT)
+        .term_width(0)
+        .max_term_width(WIDTH)
+        .after_long_help(EXAMPLES)
+        .arg(
+            Arg::new("program")
+                .value_name("PROGRAM")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with_all(["p4", "no-p4"])
+                .help("P4_16 source, BMv2 JSON, or what `compile --ir` wrote as JSON"),
+        )
+        .arg(
+            Arg::new("p4")
+                .long("p4")
+                .value_name("PROGRAM")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with("no-p4")
+                .help("The same"),
+        )
+        .arg(flag("no-p4", "Begin without a program and wait until a controller pushes one"))
+        .args(program::arguments())
+        .args(device_arguments())
+        .args(server_arguments())
+        .args(log_arguments())
+        .args(PASSED_OVER.map(|(name, _)| {
+            let values = if name == "log-flush" { 0..=0 } else { 0..=1 };
+            Arg::new(name).long(name).num_args(values).hide(true)
+        }))
+        .arg(Arg::new("nothing").long("disable-swap").action(ArgAction::SetTrue).hide(true))
+        .arg(Arg::new("debugger").long("debugger").action(ArgAction::SetTrue).hide(true))
+        .arg(
+            Arg::new("parent")
+                .long("parent")
+                .value_name("PID")
+                .value_parser(value_parser!(u32))
+                .hide(true)
+                .help("End when this process, which must be the parent, ends"),
+        )
+}
+
+fn device_arguments() -> [Arg; 9] {
+    [
+        Arg::new("interface")
+            .short('i')
+            .long("interface")
+            .value_name("NUMBER@INTERFACE")
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(PortName))
+            .help("A port and the network interface behind it")
+            .long_help(
+                "A port and the network interface behind it, as 1@veth0; or capture files, as \
+                 2@pcap:IN,OUT[,repeat], of which one may be left out.",
+            ),
+        Arg::new("device-id")
+            .long("device-id")
+            .value_name("ID")
+            .default_value("0")
+            .value_parser(value_parser!(u64))
+            .help("Id of the device in P4Runtime"),
+        Arg::new("cpu-port")
+            .long("cpu-port")
+            .value_name("NUMBER")
+            .default_value("255")
+            .value_parser(value_parser!(u32))
+            .help("Port of the controllers: packet-ins leave by it, packet-outs come in by it"),
+        Arg::new("drop-port")
+            .long("drop-port")
+            .value_name("NUMBER")
+            .default_value("511")
+            .value_parser(value_parser!(u32))
+            .help("The port that means to drop; only that of v1model, 511"),
+        Arg::new("priority-queues")
+            .long("priority-queues")
+            .value_name("NUMBER")
+            .value_parser(value_parser!(u32))
+            .hide(true),
+        Arg::new("workers")
+            .long("workers")
+            .value_name("NUMBER")
+            .default_value("1")
+            .value_parser(value_parser!(u16).range(1..=256))
+            .help("Threads that process packets; flows stay on their thread"),
+        Arg::new("runtime-json")
+            .long("runtime-json")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .help("Entries to begin with, and the program, as the p4lang tutorials write them"),
+        Arg::new("state")
+            .long("state")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .conflicts_with("devices")
+            .help("Keep what controllers write in this file, and begin with what it has")
+            .long_help(
+                "Keep the pipeline and the entities that controllers write in this file, and begin \
+                 with what it has. A batch that was answered is there after a restart, also after \
+                 kill -9, whole or not at all; counters, registers and entries that packets added \
+                 are not kept.",
+            ),
+        Arg::new("devices")
+            .long("devices")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .conflicts_with_all(["interface", "program", "p4", "runtime-json"])
+            .help("Devices from a TOML file instead"),
+    ]
+}
+
+fn server_arguments() -> [Arg; 6] {
+    let pem = |name: &'static str, help: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .help_heading("P4Runtime")
+            .help(help)
+    };
+    [
+        Arg::new("grpc-server-addr")
+            .long("grpc-server-addr")
+            .value_name("ADDRESS:PORT")
+            .default_value("0.0.0.0:9559")
+            .value_parser(value_parser!(SocketAddr))
+            .help_heading("P4Runtime")
+            .help("Where controllers dial"),
+        flag("grpc-server-ssl", "Serve TLS").help_heading("P4Runtime"),
+        pem("grpc-server-cert", "Our certificate, followed by those of its issuers (PEM)"),
+        pem("grpc-server-key", "The private key of the certificate (PEM)"),
+        pem("grpc-server-cacert", "Authorities that clients' certificates must come from (PEM)"),
+        flag("grpc-server-with-client-auth", "Ask clients for certificates (mutual TLS)")
+            .help_heading("P4Runtime"),
+    ]
+}
+
+fn log_arguments() -> [Arg; 6] {
+    [
+        Arg::new("log-level")
+            .short('L')
+            .long("log-level")
+            .value_name("LEVEL")
+            .default_value("info")
+            .value_parser(PossibleValuesParser::new([
+                "trace", "debug", "info", "warn", "error", "off",
+            ]))
+            .help_heading("Log")
+            .help("How much is said; `debug` is about each packet, and slow"),
+        Arg::new("log-file")
+            .long("log-file")
+            .value_name("NAME")
+            .value_parser(value_parser!(PathBuf))
+            .help_heading("Log")
+            .help("Write the log to NAME.txt instead of standard error"),
+        flag("top", "Show ports, tables, drops and controllers, once a second, instead of the log")
+            .help_heading("Log"),
+        Arg::new("metrics")
+            .long("metrics")
+            .value_name("ADDRESS:PORT")
+            .value_parser(value_parser!(SocketAddr))
+            .help_heading("Log")
+            .help("Answer Prometheus there: GET /metrics"),
+        Arg::new("pcap")
+            .long("pcap")
+            .value_name("DIR")
+            .num_args(0..=1)
+            .default_missing_value(".")
+            .value_parser(value_parser!(PathBuf))
+            .help_heading("Log")
+            .help("Record each port's packets in INTERFACE_in.pcap and INTERFACE_out.pcap, here or in DIR"),
+        flag("log-console", "Write the log to standard error, as it is without this")
+            .help_heading("Log")
+            .conflicts_with("log-file"),
+    ]
+}
+
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// The program, if one is given.
+pub(super) fn program(matches: &ArgMatches) -> Option<&Path> {
+    let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
+    path("p4").or_else(|| path("program")).or_else(|| path("pcap").filter(|path| path.is_file()))
+}
+
+/// The directory of recordings, if they are wanted. As in simple_switch_grpc the word behind `--pcap`
+/// is the directory, unless another option comes; where it is a file, it was meant as the program.
+pub(super) fn captures(matches: &ArgMatches) -> Option<&Path> {
+    let given = matches.get_one::<PathBuf>("pcap")?;
+    Some(if given.is_file() { Path::new(".") } else { given })
+}
+
+/// Says what has no effect, and refuses what would have another than it has in simple_switch_grpc.
+pub(super) fn check(matches: &ArgMatches) -> Result<(), Failure> {
+    for (name, instead) in PASSED_OVER {
+        if name != "log-flush" && crate::given(matches, name) {
+            eprintln!("planimeter: --{name} has no effect: {instead}");
+        }
+    }
+    if matches.get_one::<u32>("drop-port").is_some_and(|port| *port != 511) {
+        return Err(Failure::input(
+            "--drop-port: mark_to_drop of v1model chooses port 511 here, and no other",
+        ));
+    }
+    if matches.get_one::<u32>("priority-queues").is_some_and(|queues| *queues > 1) {
+        return Err(Failure::input(
+            "--priority-queues: each port has one queue here; leave the option out",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> ArgMatches {
+        // `main` takes the separator away.
+        let words =
+            ["switch"].into_iter().chain(line.split_whitespace().filter(|word| *word != "--"));
+        command().try_get_matches_from(words).expect("it is right")
+    }
+
+    /// What the p4lang tutorials start in the place of which we are.
+    #[test]
+    fn the_command_line_of_the_tutorials_is_taken() {
+        let matches = parsed(
+            "-i 1@s1-eth1 -i 2@s1-eth2 --pcap /tmp/pcaps --nanolog ipc:///tmp/bm-0-log.ipc \
+             --device-id 0 build/basic.json --log-console --thrift-port 9090 \
+             -- --grpc-server-addr 0.0.0.0:50051 --cpu-port 510",
+        );
+        assert_eq!(program(&matches), Some(Path::new("build/basic.json")));
+        assert_eq!(captures(&matches), Some(Path::new("/tmp/pcaps")));
+        assert_eq!(matches.get_one::<u32>("cpu-port"), Some(&510));
+    }
+
+    #[test]
+    fn a_file_behind_pcap_is_the_program() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let matches = parsed(&format!("--pcap {file}"));
+        assert_eq!(program(&matches), Some(Path::new(file)));
+        assert_eq!(captures(&matches), Some(Path::new(".")));
+        assert_eq!(captures(&parsed("--pcap --no-p4")), Some(Path::new(".")));
+        assert_eq!(captures(&parsed("--pcap=here --no-p4")), Some(Path::new("here")));
+    }
+}

@@ -1,0 +1,235 @@
+//! Which devices a switch has: what they run and which ports they have.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use p4runtime::p4info::text;
+use p4runtime::proto::config::P4Info;
+use p4runtime::proto::v1::{ForwardingPipelineConfig, Update};
+use packetio::tap::record;
+use packetio::{PortSpec, Source, SpecError};
+use prost::Message;
+use serde::Deserialize;
+use softswitch::DeviceConfig;
+use softswitch::program::to_pipeline_config;
+use softswitch::runtime_json::RuntimeJson;
+
+use super::arguments;
+use crate::failure::Failure;
+use crate::program;
+
+/// A device, before anything is opened.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) id: u64,
+    cpu_port: u32,
+    program: Option<PathBuf>,
+    pipeline: Option<ForwardingPipelineConfig>,
+    updates: Vec<Update>,
+    state: Option<PathBuf>,
+    ports: Vec<PortName>,
+}
+
+/// A port, and what the user wrote for it.
+#[derive(Clone, Debug)]
+pub(crate) struct PortName {
+    written: String,
+    spec: PortSpec,
+}
+
+impl std::str::FromStr for PortName {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self { written: text.to_owned(), spec: text.parse()? })
+    }
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "device {}", self.id)?;
+        match &self.program {
+            Some(program) => write!(f, " runs {}", program.display())?,
+            None => f.write_str(" waits for a pipeline")?,
+        }
+        if self.ports.is_empty() {
+            return f.write_str(" without ports");
+        }
+        let ports: Vec<&str> = self.ports.iter().map(|port| port.written.as_str()).collect();
+        write!(f, " on {}", ports.join(" "))
+    }
+}
+
+/// The file of `--devices`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DevicesFile {
+    device: Vec<DeviceTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct DeviceTable {
+    id: u64,
+    p4: Option<PathBuf>,
+    runtime_json: Option<PathBuf>,
+    cpu_port: Option<u32>,
+    state: Option<PathBuf>,
+    #[serde(default)]
+    ports: Vec<String>,
+}
+
+/// What the command line, and the file that it names, ask for.
+pub(crate) fn planned(matches: &ArgMatches) -> Result<Vec<Planned>, Failure> {
+    let cpu_port = *matches.get_one::<u32>("cpu-port").unwrap_or(&255);
+    let Some(file) = matches.get_one::<PathBuf>("devices") else {
+        let id = *matches.get_one::<u64>("device-id").unwrap_or(&0);
+        let ports = matches.get_many::<PortName>("interface").unwrap_or_default();
+        let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
+        let program = arguments::program(matches);
+        let (runtime_json, state) = (path("runtime-json"), path("state"));
+        let wanted = Wanted { id, cpu_port, program, runtime_json, state };
+        return Ok(vec![wanted.plan(ports.cloned().collect(), matches)?]);
+    };
+    let wrong = |error: &dyn fmt::Display| Failure::input(format!("{}: {error}", file.display()));
+    let listed: DevicesFile =
+        toml::from_str(&program::read(file)?).map_err(|error| wrong(&error.to_string().trim()))?;
+    let devices = listed.device.into_iter().map(|device| {
+        let ports = device.ports.iter().map(|port| port.parse());
+        let ports = ports.collect::<Result<_, SpecError>>().map_err(|error| wrong(&error))?;
+        let wanted = Wanted {
+            id: device.id,
+            cpu_port: device.cpu_port.unwrap_or(cpu_port),
+            program: device.p4.as_deref(),
+            runtime_json: device.runtime_json.as_deref(),
+            state: device.state.as_deref(),
+        };
+        wanted.plan(ports, matches)
+    });
+    devices.collect()
+}
+
+struct Wanted<'a> {
+    id: u64,
+    cpu_port: u32,
+    program: Option<&'a Path>,
+    runtime_json: Option<&'a Path>,
+    state: Option<&'a Path>,
+}
+
+impl Wanted<'_> {
+    fn plan(self, ports: Vec<PortName>, matches: &ArgMatches) -> Result<Planned, Failure> {
+        let mut planned = Planned {
+            id: self.id,
+            cpu_port: self.cpu_port,
+            program: self.program.map(Path::to_owned),
+            pipeline: None,
+            updates: Vec::new(),
+            state: self.state.map(Path::to_owned),
+            ports,
+        };
+        if let Some(path) = self.program {
+            let program = program::load(path, matches)?;
+            let pipeline = to_pipeline_config(&program);
+            planned.pipeline = Some(pipeline.map_err(|error| {
+                Failure::input(format!("{} has no P4Info: {error}", path.display()))
+            })?);
+        }
+        if let Some(path) = self.runtime_json {
+            planned.take_runtime_json(path)?;
+        }
+        Ok(planned)
+    }
+}
+
+impl Planned {
+    /// The pipeline that the file names, if none was given, and its entries.
+    fn take_runtime_json(&mut self, path: &Path) -> Result<(), Failure> {
+        let wrong =
+            |error: &dyn fmt::Display| Failure::input(format!("{}: {error}", path.display()));
+        let runtime = RuntimeJson::parse(&program::read(path)?).map_err(|error| wrong(&error))?;
+        if self.pipeline.is_none() {
+            let (Some(p4info), Some(program)) = (&runtime.p4info, &runtime.bmv2_json) else {
+                return Err(wrong(&"it names no p4info and bmv2_json; give the program with --p4"));
+            };
+            let (p4info, program) = (beside(path, p4info), beside(path, program));
+            self.pipeline = Some(ForwardingPipelineConfig {
+                p4info: Some(read_p4info(&p4info)?),
+                p4_device_config: super::read(&program)?.into(),
+                cookie: None,
+            });
+            self.program = Some(program);
+        }
+        let p4info = self.pipeline.as_ref().and_then(|pipeline| pipeline.p4info.as_ref());
+        let updates = p4info.map(|p4info| runtime.updates(p4info)).transpose();
+        self.updates = updates.map_err(|error| wrong(&error))?.unwrap_or_default();
+        Ok(())
+    }
+}
+
+/// A path that a runtime.json names: the tutorials mean the directory from which they are run, which
+/// is one of those above the file.
+fn beside(file: &Path, named: &str) -> PathBuf {
+    let here = PathBuf::from(named);
+    if here.exists() {
+        return here;
+    }
+    let above = file.ancestors().skip(1).map(|directory| directory.join(named));
+    above.into_iter().find(|path| path.exists()).unwrap_or(here)
+}
+
+fn read_p4info(path: &Path) -> Result<P4Info, Failure> {
+    let bytes = super::read(path)?;
+    let wrong = |error: &dyn fmt::Display| Failure::input(format!("{}: {error}", path.display()));
+    match std::str::from_utf8(&bytes) {
+        Ok(text) if path.extension().is_none_or(|ending| ending != "bin") => {
+            text::parse(text).map_err(|error| wrong(&error))
+        }
+        _ => P4Info::decode(bytes.as_slice()).map_err(|error| wrong(&error)),
+    }
+}
+
+/// Opens the ports; what passes them is recorded in a directory, if one is given.
+pub(crate) fn open(
+    planned: &[Planned],
+    workers: usize,
+    captures: Option<&Path>,
+) -> Result<Vec<DeviceConfig>, Failure> {
+    let devices = planned.iter().map(|device| {
+        let ports = device.ports.iter().map(|port| {
+            let failure = |error: &dyn fmt::Display| {
+                Failure::input(format!("port {} of device {}: {error}", port.written, device.id))
+            };
+            let mut opened =
+                packetio::open(&port.spec, workers).map_err(|error| failure(&error))?;
+            if let Some(directory) = captures {
+                (opened, _) = record(opened, directory).map_err(|error| {
+                    failure(&format_args!("cannot record in {}: {error}", directory.display()))
+                })?;
+            }
+            Ok((port.spec.number, opened))
+        });
+        Ok(DeviceConfig {
+            id: device.id,
+            cpu_port: device.cpu_port,
+            pipeline: device.pipeline.clone(),
+            updates: device.updates.clone(),
+            state: device.state.clone(),
+            ports: ports.collect::<Result<_, Failure>>()?,
+        })
+    });
+    devices.collect()
+}
+
+/// Device, port and interface of each port that is an interface.
+pub(crate) fn interfaces(planned: &[Planned]) -> impl Iterator<Item = (u64, u32, &str)> {
+    planned.iter().flat_map(|device| {
+        device.ports.iter().filter_map(|port| match &port.spec.source {
+            Source::AfPacket { interface } | Source::Xdp { interface, .. } => {
+                Some((device.id, port.spec.number, interface.as_str()))
+            }
+            _ => None,
+        })
+    })
+}

@@ -1,0 +1,242 @@
+//! `--top`: what a switch does, once a second, on a terminal.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use softswitch::{DeviceState, PortState};
+
+/// Between two pictures.
+pub(super) const INTERVAL: Duration = Duration::from_secs(1);
+/// The terminal's other screen, without a cursor; and back.
+const BEGIN: &str = "\x1b[?1049h\x1b[?25l";
+const END: &str = "\x1b[?25h\x1b[?1049l";
+/// To the upper left corner; what stands behind and below is cleared as it is overwritten.
+const HOME: &str = "\x1b[H";
+const CLEAR_LINE: &str = "\x1b[K\r\n";
+const CLEAR_BELOW: &str = "\x1b[J";
+
+/// The terminal, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Top {
+    before: Vec<DeviceState>,
+}
+
+impl Top {
+    pub(super) fn begin(state: Vec<DeviceState>) -> Self {
+        put(BEGIN);
+        Self { before: state }
+    }
+
+    /// Draws what is now; rates are since the last time.
+    pub(super) fn draw(&mut self, head: &str, state: Vec<DeviceState>, elapsed: Duration) {
+        let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(24, |size| size.ws_row);
+        let text = picture(&self.before, &state, elapsed);
+        let mut screen = HOME.to_owned();
+        let lines = [head, ""].into_iter().chain(text.lines());
+        for line in lines.take(usize::from(rows.max(2)) - 1) {
+            screen.push_str(line);
+            screen.push_str(CLEAR_LINE);
+        }
+        screen.push_str(CLEAR_BELOW);
+        put(&screen);
+        self.before = state;
+    }
+}
+
+impl Drop for Top {
+    fn drop(&mut self) {
+        put(END);
+    }
+}
+
+/// A terminal that is gone is no reason to stop forwarding.
+fn put(text: &str) {
+    let mut stdout = io::stdout();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+fn picture(before: &[DeviceState], now: &[DeviceState], elapsed: Duration) -> String {
+    let mut out = String::new();
+    for device in now {
+        let earlier = before.iter().find(|earlier| earlier.id == device.id);
+        // To write into a string does not fail.
+        let _ = write_device(&mut out, earlier.unwrap_or(device), device, elapsed.as_secs_f64());
+    }
+    out
+}
+
+fn write_device(
+    out: &mut String,
+    before: &DeviceState,
+    now: &DeviceState,
+    seconds: f64,
+) -> std::fmt::Result {
+    let per_second = |now: u64, before: u64| rate(now.saturating_sub(before) as f64 / seconds);
+    let (activity, earlier) = (&now.activity, &before.activity);
+    writeln!(
+        out,
+        "Device {}: {} packets/s, {} controllers, {} pipelines, {} entities written ({} refused)",
+        now.id,
+        per_second(now.packets.received, before.packets.received),
+        activity.controllers,
+        activity.pipelines,
+        activity.writes,
+        activity.writes_refused,
+    )?;
+    writeln!(
+        out,
+        "  packet-ins {}/s ({} dropped), packet-outs {}/s ({} dropped), digests {}/s",
+        per_second(activity.packet_ins, earlier.packet_ins),
+        activity.packet_ins_dropped,
+        per_second(activity.packet_outs, earlier.packet_outs),
+        activity.packet_outs_dropped,
+        per_second(activity.digests, earlier.digests),
+    )?;
+    let faults = now.packets.errors.iter().map(|(kind, count)| format!(", {kind} {count}"));
+    writeln!(
+        out,
+        "  dropped: by the program {}, no such port {}{}",
+        now.packets.without_output,
+        activity.no_such_port,
+        faults.collect::<String>(),
+    )?;
+    writeln!(
+        out,
+        "\n  {:>5} {:<16} {:<5} {:>9} {:>11} {:>9} {:>11} {:>9}",
+        "port", "name", "link", "in pkt/s", "in bit/s", "out pkt/s", "out bit/s", "dropped"
+    )?;
+    for port in &now.ports {
+        let earlier = before.ports.iter().find(|earlier| earlier.number == port.number);
+        write_port(out, earlier.unwrap_or(port), port, seconds)?;
+    }
+    writeln!(
+        out,
+        "\n  {:<40} {:>9} {:>9} {:>6} {:>10} {:>7}",
+        "table", "entries", "size", "full", "lookups/s", "hits"
+    )?;
+    for table in &now.tables {
+        let earlier = before.tables.iter().find(|earlier| earlier.id == table.id);
+        let earlier = earlier.unwrap_or(table);
+        let hits = table.hits.saturating_sub(earlier.hits);
+        let lookups = hits + table.misses.saturating_sub(earlier.misses);
+        let share = |part: u64, whole: u64| match whole {
+            0 => "-".to_owned(),
+            whole => format!("{:.0} %", 100.0 * part as f64 / whole as f64),
+        };
+        let size = table.size.filter(|size| *size > 0);
+        writeln!(
+            out,
+            "  {:<40} {:>9} {:>9} {:>6} {:>10} {:>7}",
+            table.name,
+            table.entries,
+            size.map_or_else(|| "-".to_owned(), |size| size.to_string()),
+            size.map_or_else(|| "-".to_owned(), |size| share(table.entries, size)),
+            rate(lookups as f64 / seconds),
+            share(hits, lookups),
+        )?;
+    }
+    writeln!(out)
+}
+
+fn write_port(
+    out: &mut String,
+    before: &PortState,
+    now: &PortState,
+    seconds: f64,
+) -> std::fmt::Result {
+    let (counters, earlier) = (&now.counters, &before.counters);
+    let per_second = |now: u64, before: u64, factor: f64| {
+        rate(factor * now.saturating_sub(before) as f64 / seconds)
+    };
+    writeln!(
+        out,
+        "  {:>5} {:<16} {:<5} {:>9} {:>11} {:>9} {:>11} {:>9}",
+        now.number,
+        now.name,
+        if now.up { "up" } else { "down" },
+        per_second(counters.received_packets, earlier.received_packets, 1.0),
+        per_second(counters.received_bytes, earlier.received_bytes, 8.0),
+        per_second(counters.transmitted_packets, earlier.transmitted_packets, 1.0),
+        per_second(counters.transmitted_bytes, earlier.transmitted_bytes, 8.0),
+        counters.receive_dropped + counters.transmit_dropped + counters.bad_length,
+    )
+}
+
+/// Three significant digits and a unit.
+fn rate(value: f64) -> String {
+    let units = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
+    match units.iter().find(|(size, _)| value >= *size * 0.9995) {
+        Some((size, unit)) => {
+            let scaled = value / size;
+            let digits = if scaled >= 99.95 {
+                0
+            } else if scaled >= 9.995 {
+                1
+            } else {
+                2
+            };
+            format!("{scaled:.digits$}{unit}")
+        }
+        None => format!("{value:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use softswitch::Activity;
+
+    fn state(packets: u64) -> DeviceState {
+        let counters = packetio::Counters {
+            received_packets: packets,
+            received_bytes: 100 * packets,
+            transmit_dropped: 3,
+            ..Default::default()
+        };
+        let table = |name: &str, size, hits, misses| pipeline::TableUsage {
+            id: entities::schema::TableId(1),
+            name: name.to_owned(),
+            entries: 512,
+            size,
+            hits,
+            misses,
+        };
+        DeviceState {
+            id: 1,
+            activity: Activity {
+                controllers: 2,
+                writes: 600,
+                packet_ins: packets / 10,
+                ..Activity::default()
+            },
+            packets: pipeline::PacketCounts {
+                received: packets,
+                without_output: 5,
+                errors: [("step limit", 2)].into(),
+            },
+            tables: vec![table("Ingress.stations", Some(1024), 3 * packets / 4, packets / 4)],
+            ports: vec![
+                PortState { number: 1, name: "veth0".to_owned(), up: true, counters },
+                PortState {
+                    number: 2,
+                    name: "veth1".to_owned(),
+                    up: false,
+                    counters: packetio::Counters::default(),
+                },
+            ],
+        }
+    }
+
+    #[test]
+    fn rates_are_since_the_last_picture() {
+        let text = picture(&[state(1_000)], &[state(25_000)], Duration::from_secs(2));
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn rates_have_three_digits() {
+        let shown = [0.0, 7.4, 999.0, 1_000.0, 12_345.0, 999_600.0, 1.5e9].map(rate);
+        assert_eq!(shown, ["0", "7", "999", "1.00 k", "12.3 k", "1.00 M", "1.50 G"]);
+    }
+}

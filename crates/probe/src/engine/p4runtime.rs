@@ -1,0 +1,319 @@
+//! Emulated P4Runtime switches: gRPC servers that the controller dials.
+//!
+//! Each engine thread runs a single-threaded runtime that serves its share of the listeners, and a
+//! pacing task that hands packet-ins to the streams when they are due. A packet-in counts as sent
+//! when the server encodes it into the buffer that goes to the socket.
+
+mod digest;
+mod idle;
+mod load;
+mod pacer;
+mod pipelines;
+mod ports;
+mod thread;
+mod timer;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use p4runtime::arbitration::ElectionMemory;
+use p4runtime::gnmi::Port;
+use p4runtime::packet_io::ByteString;
+use p4runtime::proto::v1;
+use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
+use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
+use tokio::sync::watch;
+
+use super::{Books, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
+use crate::config::{DeviceAddress, PortForm, Protocol};
+use crate::ledger::Tally;
+use load::Form;
+use pacer::Pacing;
+pub use ports::{HeldPorts, PortsError};
+use thread::{Doorman, Member, Observer, Shared, ThreadState};
+
+/// Why the engine could not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error("cannot start an engine thread: {0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Listen(#[from] PortsError),
+    #[error("{file}: {cause}")]
+    File { file: PathBuf, cause: io::Error },
+    #[error("{file}: {cause}")]
+    P4Info { file: PathBuf, cause: String },
+    #[error("{0}")]
+    Serve(#[from] ServeError),
+    #[error("there is no switch {0}")]
+    NoSwitch(u32),
+    #[error("the pipeline that switches start with cannot be loaded: {0}")]
+    Pipeline(String),
+    #[error("{file}: {cause}")]
+    Load { file: PathBuf, cause: load::NoForm },
+}
+
+/// Where every P4Runtime switch listens, in the order of the switches.
+pub fn addresses(config: &crate::config::Config) -> Vec<DeviceAddress> {
+    let p4runtime = &config.p4runtime;
+    let group = p4runtime.devices_per_port.max(1);
+    // That the ports suffice was checked with the configuration, and again when they were taken.
+    let ports: Vec<u16> = (p4runtime.first_port..=u16::MAX)
+        .filter(|port| p4runtime.passed_over.binary_search(port).is_err())
+        .take(config.switches.count.div_ceil(group) as usize)
+        .collect();
+    (0..config.switches.count)
+        .map(|switch| {
+            let port = ports.get((switch / group) as usize).copied().unwrap_or(u16::MAX);
+            let number = config.switches.first_id + u64::from(switch);
+            DeviceAddress {
+                device_id: if p4runtime.same_device_id { config.switches.first_id } else { number },
+                number,
+                listen: SocketAddr::new(p4runtime.listen, port),
+                dial: SocketAddr::new(p4runtime.advertise.unwrap_or(p4runtime.listen), port),
+            }
+        })
+        .collect()
+}
+
+/// Binds all listeners and starts one thread per share of them.
+pub(crate) fn start(
+    plan: &Arc<TrialPlan>,
+    orders: &Arc<Orders>,
+    live: &Arc<Live>,
+) -> Result<Vec<JoinHandle<io::Result<Books>>>, StartError> {
+    let shared = Arc::new(Shared::new(plan.clone(), orders.clone(), live.clone()));
+    let preloaded = preloaded(plan)?;
+    let registry = Arc::new(PipelineRegistry::new());
+    let threads = (0..plan.threads)
+        .map(|thread| state(&shared, thread))
+        .collect::<Result<Vec<_>, StartError>>()?;
+    let mut serving = Vec::new();
+    for (number, thread) in threads.iter().enumerate() {
+        serving.push(devices(plan, number, thread, &registry, preloaded.as_ref())?);
+    }
+    shared.set_threads(threads.clone());
+    let tls = server_tls(plan)?;
+    threads
+        .into_iter()
+        .zip(serving)
+        .enumerate()
+        .map(|(number, (thread, servers))| {
+            let tls = tls.clone();
+            let name = format!("switches-{number}");
+            let core = plan.core_of(number);
+            let running = orders.running();
+            Ok(std::thread::Builder::new().name(name).spawn(move || {
+                let _running = running;
+                core.map(crate::cores::claim);
+                run(&thread, servers, tls)
+            })?)
+        })
+        .collect()
+}
+
+fn state(shared: &Arc<Shared>, thread: usize) -> Result<Arc<ThreadState>, StartError> {
+    let plan = &shared.plan;
+    let traffic = &plan.config.traffic;
+    let tally = Tally::new(
+        plan.window(),
+        nanos(traffic.late_after),
+        traffic.outstanding_limit.div_ceil(plan.threads),
+    );
+    let detailed = plan.config.switches.count <= super::recorder::DETAIL_LIMIT;
+    let sample = nanos(plan.config.timing.sample);
+    let recorder = Recorder::new(tally, plan.members(thread), detailed, sample);
+    let members = plan
+        .members(thread)
+        .map(|switch| plan.source(switch).map(Member::new).ok_or(StartError::NoSwitch(switch)))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Arc::new(ThreadState::new(shared.clone(), recorder, members)))
+}
+
+/// A listener with the devices behind it, as indices of its thread's members.
+struct Listening {
+    listener: TcpListener,
+    from: usize,
+    devices: Vec<DeviceHandle>,
+}
+
+fn devices(
+    plan: &TrialPlan,
+    number: usize,
+    thread: &Arc<ThreadState>,
+    registry: &Arc<PipelineRegistry>,
+    preloaded: Option<&v1::ForwardingPipelineConfig>,
+) -> Result<Vec<Listening>, StartError> {
+    let addresses = addresses(&plan.config);
+    let options = DeviceOptions {
+        packet_in_form: match plan.config.p4runtime.port_form {
+            PortForm::FullWidth => ByteString::FullWidth,
+            PortForm::Canonical => ByteString::Canonical,
+        },
+        // A controller that comes back with a lower election id than before is not locked out of
+        // a switch that nobody else controls.
+        election_memory: ElectionMemory::ForgottenWhenAlone,
+        ..DeviceOptions::default()
+    };
+    let mut listening: Vec<Listening> = Vec::new();
+    let mut all = Vec::new();
+    for (index, switch) in plan.members(number).enumerate() {
+        let address = addresses.get(switch as usize).ok_or(StartError::NoSwitch(switch))?;
+        let mut device = Device::new(address.device_id, options.clone(), registry.clone());
+        if let Some(config) = preloaded {
+            device
+                .preload(config.clone())
+                .map_err(|error| StartError::Pipeline(error.to_string()))?;
+        }
+        let pipeline = device.pipeline().cloned();
+        if let (Some(pipeline), Some(file)) = (&pipeline, &plan.config.p4runtime.p4info)
+            && let Some(Err(cause)) = Form::of(pipeline, &plan.config, plan.run_key)
+        {
+            return Err(StartError::Load { file: file.clone(), cause });
+        }
+        let observer = Arc::new(Observer { thread: thread.clone(), index });
+        if let Some(pipeline) = pipeline {
+            observer.preloaded(pipeline);
+        }
+        let handle = DeviceHandle::new(device, observer);
+        handle.set_ports(ports(address.number, plan.config.switches.ports));
+        all.push(handle.clone());
+        if switch.is_multiple_of(plan.group) {
+            let listener = listen(address.listen)?;
+            listening.push(Listening { listener, from: index, devices: Vec::new() });
+        }
+        if let Some(last) = listening.last_mut() {
+            last.devices.push(handle);
+        }
+    }
+    thread.set_devices(all);
+    Ok(listening)
+}
+
+/// The ports of a switch as controllers find them over gNMI; all are up.
+fn ports(number: u64, count: u16) -> Vec<Port> {
+    let port = |port| Port { number: port, name: format!("s{number}-eth{port}"), up: true };
+    (1..=u32::from(count)).map(port).collect()
+}
+
+/// The port is held for the run ([`HeldPorts`]), so that nothing stands against a listener.
+fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
+    let failed = |cause| PortsError::Listen { address, cause };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    // Where the system refuses, the run goes on; its round-trip times show the pacing.
+    let _ = grpc::tcp::send_unpaced(&listener);
+    Ok(listener)
+}
+
+/// Puts several devices behind each port where one port each would need more files than this
+/// process may open, and says so. A listener, what holds its port and a connection are a file each.
+pub fn fit_to_file_limit(config: &mut crate::config::Config) -> Option<String> {
+    let limit = crate::host::raise_file_limit().saturating_sub(SPARE_FILES);
+    let switches = u64::from(crate::run::most_switches(config));
+    let files = |group: u64| switches + 2 * switches.div_ceil(group);
+    let wanted = u64::from(config.p4runtime.devices_per_port.max(1));
+    // Devices with one id need a port each.
+    if config.p4runtime.same_device_id {
+        return None;
+    }
+    if config.protocol != Protocol::P4Runtime || files(wanted) <= limit || limit <= switches {
+        return None;
+    }
+    let group = switches.div_ceil(((limit - switches) / 2).max(1));
+    config.p4runtime.devices_per_port = u32::try_from(group).unwrap_or(u32::MAX);
+    Some(format!(
+        "{group} devices share each port instead of {wanted}, since this process may open only {} \
+         files (ulimit -n).",
+        limit + SPARE_FILES
+    ))
+}
+
+/// Files beside those of switches: standard streams, pollers, the controller's `/proc`, results.
+const SPARE_FILES: u64 = 64;
+
+fn run(
+    thread: &Arc<ThreadState>,
+    servers: Vec<Listening>,
+    tls: Option<ServerTls>,
+) -> io::Result<Books> {
+    // The default slack of 50 us would be added to every sleep.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let pacing = Arc::new(Pacing::new(thread));
+    runtime.block_on(async {
+        let (end, ended) = watch::channel(false);
+        let mut tasks = tokio::task::JoinSet::new();
+        for listening in servers {
+            let to = listening.from + listening.devices.len();
+            let doorman = Doorman { thread: thread.clone(), from: listening.from, to };
+            let options = ServerOptions {
+                tls: tls.clone(),
+                observer: Some(Arc::new(doorman)),
+                urgency: Some(pacing.clone()),
+                // The trial is over then, and controllers are known to linger.
+                grace: Duration::from_millis(100),
+                ..ServerOptions::default()
+            };
+            let server = Server::new(listening.devices, options).map_err(io::Error::other)?;
+            let listener = tokio::net::TcpListener::from_std(listening.listener)?;
+            let mut ended = ended.clone();
+            tasks.spawn(server.serve(listener, async move {
+                let _ = ended.wait_for(|ended| *ended).await;
+            }));
+        }
+        // It writes to any number of connections, which is no reason to have it wait.
+        let result = tokio::task::coop::unconstrained(pacing.pace()).await;
+        end.send_replace(true);
+        while let Some(served) = tasks.join_next().await {
+            if let Ok(Err(error)) = served {
+                return Err(io::Error::other(error));
+            }
+        }
+        result
+    })?;
+    thread.release();
+    let mut books = thread.books();
+    let handshakes: Vec<SwitchHandshake> =
+        books.members.iter().map(|member| member.handshake.clone()).collect();
+    let empty =
+        Recorder::new(Tally::new(thread.shared.plan.window(), 0, 1), [].into_iter(), false, 1);
+    Ok((std::mem::replace(&mut books.recorder, empty), handshakes))
+}
+
+fn preloaded(plan: &TrialPlan) -> Result<Option<v1::ForwardingPipelineConfig>, StartError> {
+    let p4runtime = &plan.config.p4runtime;
+    let Some(file) = &p4runtime.p4info else { return Ok(None) };
+    let text = String::from_utf8(read(file)?)
+        .map_err(|error| StartError::P4Info { file: file.clone(), cause: error.to_string() })?;
+    let p4info = p4runtime::p4info::text::parse(&text)
+        .map_err(|error| StartError::P4Info { file: file.clone(), cause: error.to_string() })?;
+    let p4_device_config = match &p4runtime.device_config {
+        Some(file) => read(file)?.into(),
+        None => bytes::Bytes::new(),
+    };
+    let cookie = v1::forwarding_pipeline_config::Cookie { cookie: p4runtime.cookie };
+    Ok(Some(v1::ForwardingPipelineConfig {
+        p4info: Some(p4info),
+        p4_device_config,
+        cookie: Some(cookie),
+    }))
+}
+
+fn server_tls(plan: &TrialPlan) -> Result<Option<ServerTls>, StartError> {
+    let Some(tls) = &plan.config.tls else { return Ok(None) };
+    let (Some(certificate), Some(key)) = (&tls.certificate, &tls.key) else { return Ok(None) };
+    Ok(Some(ServerTls {
+        certificate: read(certificate)?,
+        key: read(key)?,
+        client_authorities: tls.ca.as_deref().map(read).transpose()?,
+    }))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, StartError> {
+    std::fs::read(file).map_err(|cause| StartError::File { file: file.to_owned(), cause })
+}

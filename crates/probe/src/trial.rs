@@ -1,0 +1,636 @@
+//! One trial: connect, settle, warm up, measure, drain.
+//!
+//! The conductor runs on the caller's thread. It starts the engine threads, gives the orders,
+//! samples the use of both hosts and puts the books together at the end. Every wait looks at the
+//! interrupt flag, so that a trial ends within a fraction of a second when told to.
+
+mod assemble;
+pub(crate) mod limit;
+mod remarks;
+mod serve;
+mod silence;
+mod unanswered;
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::config::{Config, ProcessSelector, Protocol};
+use crate::engine::control::Phase;
+use crate::engine::{self, Books, Live, Orders, TrialPlan, nanos};
+use crate::netcfg::{self, NetcfgError};
+use crate::onos::Onos;
+use crate::outcome::{Completion, Trial};
+use crate::topology::Topology;
+use crate::traffic::{FramePlan, Hosts, RunKey};
+use crate::usage::{self, Sampler};
+use assemble::UsageSeries;
+pub(crate) use assemble::address;
+pub use serve::serve;
+
+/// What is particular to one trial of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TrialSetting {
+    pub(crate) switches: u32,
+    /// Packet-ins per second and switch.
+    pub(crate) rate: f64,
+    /// From 1.
+    pub(crate) repetition: u32,
+    pub(crate) seed: u64,
+}
+
+/// Why a trial could not even be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrialError {
+    /// The controller's address does not resolve.
+    #[error("controller.address: cannot resolve `{address}`: {cause}")]
+    Address {
+        /// As configured.
+        address: String,
+        /// What the resolver said.
+        cause: io::Error,
+    },
+    /// The topology does not fit the switches.
+    #[error("{0}")]
+    Topology(#[from] crate::topology::TopologyError),
+    /// The emulated hosts do not fit the switches.
+    #[error("{0}")]
+    Hosts(#[from] crate::traffic::HostsError),
+    /// The frames cannot be made.
+    #[error("{0}")]
+    Frames(#[from] crate::traffic::FrameError),
+    /// The schedule cannot be made.
+    #[error("{0}")]
+    Schedule(#[from] crate::schedule::ScheduleError),
+    /// A file that tells the controller of the switches cannot be written.
+    #[error("{file}: {cause}")]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// ONOS does not take the list of switches.
+    #[error("{0}")]
+    Announce(#[from] NetcfgError),
+    /// ONOS lacks an application, without which no switch will get ready.
+    #[error("{0}")]
+    Onos(String),
+    /// TLS cannot be set up.
+    #[error("{0}")]
+    Tls(String),
+    /// The engine did not start.
+    #[error("{0}")]
+    Engine(String),
+}
+
+/// Runs one trial to its end, or until `interrupt` becomes true. Returns the result, and the
+/// controller's process if it was watched.
+pub(crate) fn run(
+    config: &Config,
+    setting: TrialSetting,
+    live: &Arc<Live>,
+    interrupt: &AtomicBool,
+) -> Result<(Trial, Option<String>), TrialError> {
+    let mut config = config.clone();
+    config.switches.count = setting.switches;
+    config.traffic.rate = setting.rate;
+    let plan = Arc::new(plan(config, setting)?);
+    let orders = Arc::new(Orders::new());
+    live.begin(setting.switches);
+    live.enter(Phase::Connecting);
+    let threads = start(&plan, &orders, live)?;
+    let announced = match announce(&plan.config, interrupt) {
+        Ok(notes) => notes,
+        Err(error) => {
+            orders.stop();
+            join(threads)?;
+            return Err(error);
+        }
+    };
+    let mut conductor = Conductor {
+        plan: &plan,
+        orders: &orders,
+        live,
+        interrupt,
+        controller: None,
+        own: Sampler::own().ok(),
+        usage: UsageSeries::default(),
+        ready_after: None,
+        notes: announced,
+    };
+    let mut completion = conductor.conduct();
+    let process = conductor.controller.as_ref().map(describe);
+    if let Some(failure) = conductor.controller.as_ref().and_then(Sampler::failure) {
+        conductor.notes.push(format!("The controller's CPU and memory are incomplete: {failure}"));
+    } else if conductor.controller.is_some() && conductor.usage.missed_controller() {
+        // A name may match later, when the controller starts.
+        conductor.notes.push(
+            "The controller's CPU and memory are unknown: no process matched controller.process."
+                .into(),
+        );
+    }
+    let Conductor { usage, ready_after, mut notes, .. } = conductor;
+    if let (Completion::Failed { reason }, Some(onos)) = (&mut completion, Onos::of(&plan.config))
+        && live.ready() < live.wanted()
+        && !interrupt.load(Ordering::Relaxed)
+        && let Some(cause) = onos.why_not_ready(&plan.config)
+    {
+        reason.push_str(&format!("; {cause}"));
+    }
+    let ready_at_end = live.ready();
+    orders.stop();
+    let books = join(threads)?;
+    if let (true, Some(onos)) = (plan.config.controller.onos_forget, Onos::of(&plan.config)) {
+        notes.extend(onos.forget(&plan.config));
+    }
+    live.enter(Phase::Done);
+    let mut trial = assemble::trial(&plan, setting, completion, books, usage, ready_after);
+    trial.handshake.ready_at_end = Some(ready_at_end);
+    trial.notes.extend(notes);
+    Ok((trial, process))
+}
+
+fn plan(config: Config, setting: TrialSetting) -> Result<TrialPlan, TrialError> {
+    let topology = Topology::build(&config.topology, config.switches.count, config.switches.ports)?;
+    let hosts = Hosts::new(&config.switches, &topology)?;
+    let schedule = match config.traffic.mode {
+        crate::config::Mode::Open => {
+            Some(crate::schedule::SchedulePlan::new(&config, setting.seed)?)
+        }
+        _ => None,
+    };
+    let group = match config.protocol {
+        Protocol::P4Runtime => config.p4runtime.devices_per_port.max(1),
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => 1,
+    };
+    Ok(TrialPlan {
+        threads: config.threads.clamp(1, config.switches.count.div_ceil(group).max(1) as usize),
+        group,
+        seed: setting.seed,
+        run_key: RunKey::new(setting.seed),
+        frames: FramePlan::new(&config.traffic, &config.switches)?,
+        config,
+        topology,
+        hosts,
+        schedule,
+    })
+}
+
+type Threads = Vec<JoinHandle<io::Result<Books>>>;
+
+fn start(
+    plan: &Arc<TrialPlan>,
+    orders: &Arc<Orders>,
+    live: &Arc<Live>,
+) -> Result<Threads, TrialError> {
+    match plan.config.protocol {
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
+            let address = &plan.config.controller.address;
+            let resolved = resolve(address)?;
+            let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
+            let tls = match &plan.config.tls {
+                None => None,
+                Some(tls) => Some(
+                    engine::openflow::client_config(tls, host.trim_matches(['[', ']']))
+                        .map_err(|error| TrialError::Tls(error.to_string()))?,
+                ),
+            };
+            let dialler = engine::openflow::Dialler { address: resolved, tls };
+            engine::openflow::start(plan, orders, live, &dialler)
+                .map_err(|error| TrialError::Engine(error.to_string()))
+        }
+        Protocol::P4Runtime => engine::p4runtime::start(plan, orders, live)
+            .map_err(|error| TrialError::Engine(error.to_string())),
+    }
+}
+
+fn resolve(address: &str) -> Result<SocketAddr, TrialError> {
+    let failed = |cause| TrialError::Address { address: address.to_owned(), cause };
+    address
+        .to_socket_addrs()
+        .map_err(failed)?
+        .next()
+        .ok_or_else(|| failed(io::Error::other("the name has no address")))
+}
+
+fn join(threads: Threads) -> Result<Vec<Books>, TrialError> {
+    threads
+        .into_iter()
+        .map(|thread| match thread.join() {
+            Ok(Ok(books)) => Ok(books),
+            Ok(Err(error)) => Err(TrialError::Engine(format!("an engine thread failed: {error}"))),
+            Err(_) => Err(TrialError::Engine("an engine thread panicked".into())),
+        })
+        .collect()
+}
+
+/// Leads a trial through its phases.
+struct Conductor<'a> {
+    plan: &'a TrialPlan,
+    orders: &'a Orders,
+    live: &'a Live,
+    interrupt: &'a AtomicBool,
+    controller: Option<Sampler>,
+    own: Option<Sampler>,
+    usage: UsageSeries,
+    ready_after: Option<f64>,
+    notes: Vec<String>,
+}
+
+/// How finely waits look for what they wait for.
+const POLL: Duration = Duration::from_millis(5);
+/// Silence after which a flood of announcements is over.
+const QUIET: Duration = Duration::from_millis(300);
+/// Patience with such a flood.
+const LONGEST_FLOOD: Duration = Duration::from_secs(30);
+/// Head start for engine threads to notice when traffic begins.
+const HEAD_START: Duration = Duration::from_millis(50);
+
+impl Conductor<'_> {
+    fn conduct(&mut self) -> Completion {
+        if let Err(completion) = self.connect() {
+            return completion;
+        }
+        let timing = self.plan.config.timing;
+        self.watch_controller();
+        self.live.enter(Phase::Settling);
+        self.orders.settle();
+        let announced = self.orders.clock.now() + self.plan.introductions();
+        for part in [nanos(timing.settle) / 2, nanos(timing.settle)] {
+            // A sample speaks about the time since the one before: that of the first packet-in
+            // about the second half, when announcements are over.
+            let _ = self.controller.as_mut().and_then(|sampler| sampler.sample(Instant::now()));
+            if self.wait_until(announced + part, |_| false) == Wait::Interrupted {
+                return Completion::Failed { reason: "interrupted before traffic began".into() };
+            }
+        }
+        let settled = announced + nanos(timing.settle);
+        if self.wait_for_quiet(settled) == Wait::Interrupted {
+            return Completion::Failed { reason: "interrupted before traffic began".into() };
+        }
+        let start = self.orders.clock.now() + nanos(HEAD_START);
+        self.orders.start_traffic(start);
+        let window = self.plan.window();
+        self.sample(0);
+        self.note_busy_controller();
+        let phases = [(Phase::WarmingUp, window.from), (Phase::Measuring, window.to)];
+        for (phase, end) in phases {
+            self.live.enter(phase);
+            if self.traffic_until(start, end) == Wait::Interrupted {
+                let at = self.orders.clock.now().saturating_sub(start);
+                let reason = format!("interrupted {:.1} s after traffic began", at as f64 / 1e9);
+                return Completion::Partial { reason };
+            }
+        }
+        self.live.enter(Phase::Draining);
+        // The engine threads know best: they look at their sockets, this one does not.
+        let threads = self.plan.threads;
+        let drained =
+            self.wait_until(u64::MAX, |conductor| conductor.orders.are_satisfied(threads));
+        match drained {
+            Wait::Interrupted => {
+                Completion::Partial { reason: "interrupted while draining".into() }
+            }
+            _ => self.completeness(),
+        }
+    }
+
+    /// Waits until the controller has ceased to send announcements of hosts on: what it still has to
+    /// send would be in the way of the first answers.
+    fn wait_for_quiet(&mut self, settled: u64) -> Wait {
+        let is_quiet = |conductor: &Self| {
+            let last = conductor.live.last_flooded();
+            last == 0 || conductor.orders.clock.now() >= last.saturating_add(nanos(QUIET))
+        };
+        let wait = self.wait_until(settled.saturating_add(nanos(LONGEST_FLOOD)), is_quiet);
+        if wait == Wait::Elapsed {
+            self.notes.push(format!(
+                "The controller was still sending announcements of hosts on {} s after the last of \
+                 them: that load is in the figures. Use --arp-first=false, or fewer hosts.",
+                LONGEST_FLOOD.as_secs()
+            ));
+        }
+        wait
+    }
+
+    fn completeness(&self) -> Completion {
+        let (ready, wanted) = (self.live.ready(), self.live.wanted());
+        if ready < wanted {
+            let reason =
+                format!("{} of {wanted} switches were not connected at the end", wanted - ready);
+            return Completion::Partial { reason };
+        }
+        Completion::Complete
+    }
+
+    fn connect(&mut self) -> Result<(), Completion> {
+        let timing = self.plan.config.timing;
+        let deadline = nanos(timing.connect_timeout);
+        let wait = self
+            .wait_until(deadline, |conductor| conductor.live.ready() >= conductor.live.wanted());
+        let (ready, wanted) = (self.live.ready(), self.live.wanted());
+        if ready >= wanted {
+            self.ready_after = Some(self.orders.clock.now() as f64 / 1e9);
+            return Ok(());
+        }
+        if wait == Wait::Interrupted {
+            return Err(Completion::Failed { reason: "interrupted while connecting".into() });
+        }
+        if ready > 0 && timing.allow_missing {
+            return Ok(());
+        }
+        let seconds = timing.connect_timeout.as_secs_f64();
+        let completed = self.live.completed();
+        let what = match completed > ready {
+            true => format!(
+                "although {completed} had finished their handshake: the controller ended their \
+                 connections again. {}",
+                unanswered::ids_unknown(self.plan.config.protocol)
+            ),
+            false => "give more time with --connect-timeout, or go on without them with \
+                      --allow-missing"
+                .to_owned(),
+        };
+        let mark = if completed > ready { "," } else { ";" };
+        Err(Completion::Failed {
+            reason: format!(
+                "{ready} of {wanted} switches were ready after {seconds} s{mark} {what}"
+            ),
+        })
+    }
+
+    /// Begins to sample the controller's use of its host. It may have been restarted since the
+    /// trial before, so its process is looked up anew.
+    fn watch_controller(&mut self) {
+        let config = &self.plan.config;
+        let Some(selector) = &config.controller.process else { return };
+        let found = match selector {
+            ProcessSelector::Listener => listener(config),
+            other => Ok(other.clone()),
+        };
+        let sampler = found.and_then(|selector| {
+            Sampler::new(&selector, config.timing.sample).map_err(|error| error.to_string())
+        });
+        match sampler {
+            Ok(sampler) => self.controller = Some(sampler),
+            Err(error) => {
+                self.notes.push(format!("The controller's CPU and memory are unknown: {error}"));
+            }
+        }
+    }
+
+    /// Notes a controller that works before it is asked to.
+    fn note_busy_controller(&mut self) {
+        let settle = self.plan.config.timing.settle;
+        let cpu = self.usage.controller_before_traffic();
+        self.notes.extend(cpu.and_then(|cpu| remarks::busy_before(settle, cpu)));
+    }
+
+    /// Waits for a moment of traffic time, sampling the use of both hosts.
+    fn traffic_until(&mut self, start: u64, end: u64) -> Wait {
+        let spacing = nanos(self.plan.config.timing.sample).max(1);
+        loop {
+            let now = self.orders.clock.now();
+            let next = start.saturating_add(self.usage.len() as u64 * spacing);
+            let target = next.min(start.saturating_add(end));
+            if self.wait_until(target.max(now), |_| false) == Wait::Interrupted {
+                return Wait::Interrupted;
+            }
+            if target == next {
+                self.sample(next - start);
+            }
+            if self.orders.clock.now() >= start.saturating_add(end) {
+                return Wait::Elapsed;
+            }
+        }
+    }
+
+    fn sample(&mut self, at: u64) {
+        let now = Instant::now();
+        let controller = self.controller.as_mut().and_then(|sampler| sampler.sample(now));
+        let own = self.own.as_mut().and_then(|sampler| sampler.sample(now));
+        self.usage.push(at, controller, own);
+    }
+
+    fn wait_until(&self, moment: u64, done: impl Fn(&Self) -> bool) -> Wait {
+        loop {
+            if self.interrupt.load(Ordering::Relaxed) {
+                return Wait::Interrupted;
+            }
+            if done(self) {
+                return Wait::Done;
+            }
+            let left = moment.saturating_sub(self.orders.clock.now());
+            if left == 0 {
+                return Wait::Elapsed;
+            }
+            std::thread::sleep(POLL.min(Duration::from_nanos(left)));
+        }
+    }
+}
+
+/// The process at the other end of the control channel.
+fn listener(config: &Config) -> Result<ProcessSelector, String> {
+    let found = match config.protocol {
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
+            let address = resolve(&config.controller.address).map_err(|error| error.to_string())?;
+            usage::listeners_at(address)
+        }
+        Protocol::P4Runtime => {
+            let devices = engine::p4runtime::addresses(config);
+            let first = devices.first().ok_or("there are no switches")?;
+            usage::diallers_of(first.listen)
+        }
+    };
+    let processes = found.map_err(|error| error.to_string())?;
+    let first = processes.first().ok_or("no process was found")?;
+    Ok(ProcessSelector::Pid(*first))
+}
+
+fn describe(sampler: &Sampler) -> String {
+    let names: Vec<String> =
+        sampler.processes().iter().map(|(pid, name)| format!("{name} ({pid})")).collect();
+    names.join(", ")
+}
+
+/// Makes the switches known to the controller, where it dials them. Returns what a reader of the
+/// figures must know of it.
+fn announce(config: &Config, interrupt: &AtomicBool) -> Result<Vec<String>, TrialError> {
+    let onos = Onos::of(config);
+    let mut notes = Vec::new();
+    if let (true, Some(onos)) = (config.controller.onos_forget, &onos) {
+        // Of a run before; what cannot be removed now is said after the trial.
+        let _ = onos.forget(config);
+    }
+    if config.protocol == Protocol::P4Runtime {
+        tell_of_devices(config, interrupt)?;
+    }
+    if let Some(onos) = onos {
+        // Where it was just restarted, its applications come up one by one.
+        let patience = match config.plan.between {
+            Some(_) => config.timing.connect_timeout,
+            None => BRIEF,
+        };
+        let deadline = Instant::now() + patience.min(config.timing.connect_timeout);
+        while let Some(missing) = onos.missing(config) {
+            if Instant::now() >= deadline || interrupt.load(Ordering::Relaxed) {
+                return Err(TrialError::Onos(missing));
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        notes.extend(onos.remarks(config));
+    }
+    Ok(notes)
+}
+
+fn tell_of_devices(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialError> {
+    let devices = engine::p4runtime::addresses(config);
+    let controller = &config.controller;
+    let write = |file: &Option<PathBuf>, text: String| match file {
+        Some(file) => std::fs::write(file, text)
+            .map_err(|cause| TrialError::File { file: file.clone(), cause }),
+        None => Ok(()),
+    };
+    let netcfg = netcfg::onos_netcfg(
+        &devices,
+        config.switches.ports,
+        &controller.onos_driver,
+        &controller.onos_pipeconf,
+    );
+    write(&controller.netcfg_file, format!("{netcfg:#}\n"))?;
+    write(&controller.list_file, netcfg::list(&devices))?;
+    let Some(base) = &controller.onos_rest else { return Ok(()) };
+    let (user, password) = &controller.onos_credentials;
+    let deadline = Instant::now() + config.timing.connect_timeout;
+    loop {
+        let posted = netcfg::post_to_onos(base, (user, password), &netcfg, PATIENCE);
+        match posted {
+            // A controller that was just restarted takes a while to listen.
+            Err(
+                NetcfgError::Unreachable { .. } | NetcfgError::Refused { status: 404 | 503, .. },
+            ) if Instant::now() < deadline && !interrupt.load(Ordering::Relaxed) => {
+                std::thread::sleep(Duration::from_millis(500));
+            }
+            result => return Ok(result?),
+        }
+    }
+}
+
+/// Patience with applications of an ONOS that nobody restarted.
+const BRIEF: Duration = Duration::from_secs(2);
+/// Patience with one answer of the controller's REST interface.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    Elapsed,
+    Done,
+    Interrupted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Origin, Settings};
+    use crate::engine::recorder::SwitchRecord;
+
+    /// Trials follow each other by the hundred in one process.
+    #[test]
+    fn nothing_of_a_trial_outlives_it() {
+        for protocol in ["openflow13", "p4runtime"] {
+            let mut settings = Settings::new();
+            // A port of the system's choice, behind which all devices are.
+            for (key, value) in [
+                ("protocol", protocol),
+                ("p4runtime.first-port", &free_port().to_string()),
+                ("p4runtime.devices-per-port", "8"),
+                ("switches.count", "8"),
+                ("threads", "1"),
+            ] {
+                settings.set(key, value, Origin::Flag);
+            }
+            let config = settings.resolve().expect("settings").config;
+            let setting = TrialSetting { switches: 8, rate: 1.0, repetition: 1, seed: 1 };
+            let plan = Arc::new(plan(config, setting).expect("a plan"));
+            let (orders, live) = (Arc::new(Orders::new()), Arc::new(Live::default()));
+            let threads = start(&plan, &orders, &live).expect("threads");
+            orders.stop();
+            assert_eq!(join(threads).expect("books").len(), 1);
+            assert_eq!(Arc::strong_count(&plan), 1, "{protocol}");
+        }
+    }
+
+    fn free_port() -> u16 {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.local_addr().expect("an address").port()
+    }
+
+    /// Fifty switches that announce two hosts each at once make ONOS send 17,068 packet-outs.
+    #[test]
+    fn hosts_announce_themselves_one_after_the_other() {
+        let mut settings = Settings::new();
+        for (key, value) in [("switches.count", "50"), ("threads", "2")] {
+            settings.set(key, value, Origin::Flag);
+        }
+        let config = settings.resolve().expect("settings").config;
+        let setting = TrialSetting { switches: 50, rate: 1.0, repetition: 1, seed: 1 };
+        let plan = plan(config, setting).expect("a plan");
+        assert_eq!(plan.introductions(), nanos(Duration::from_secs(1)));
+        let mut told = Vec::new();
+        for thread in 0..2 {
+            let records: Vec<SwitchRecord> = plan
+                .members(thread)
+                .map(|index| SwitchRecord { index, ..SwitchRecord::default() })
+                .collect();
+            let (mut introductions, begin) = (engine::Introductions::default(), 7_000);
+            for at in (0..=100).map(|step| begin + step * 10_000_000) {
+                let due = introductions.due(&plan, &records, at);
+                assert!(due.len() <= 2, "{due:?}");
+                told.extend(due.iter().map(|(place, host)| (records[*place].index, *host)));
+            }
+        }
+        told.sort_unstable();
+        let all: Vec<_> = (0..50).flat_map(|switch| [(switch, 0), (switch, 1)]).collect();
+        assert_eq!(told, all);
+    }
+
+    /// What a controller still has to send of a flood would be in the way of the first answers.
+    #[test]
+    fn traffic_waits_until_announcements_are_no_longer_flooded() {
+        let mut settings = Settings::new();
+        settings.set("switches.count", "2", Origin::Flag);
+        let config = settings.resolve().expect("settings").config;
+        let setting = TrialSetting { switches: 2, rate: 1.0, repetition: 1, seed: 1 };
+        let plan = plan(config, setting).expect("a plan");
+        let (orders, live) = (Orders::new(), Live::default());
+        let interrupt = AtomicBool::new(false);
+        let mut conductor = Conductor {
+            plan: &plan,
+            orders: &orders,
+            live: &live,
+            interrupt: &interrupt,
+            controller: None,
+            own: None,
+            usage: UsageSeries::default(),
+            ready_after: None,
+            notes: Vec::new(),
+        };
+        let settled = orders.clock.now();
+        assert_eq!(conductor.wait_for_quiet(settled), Wait::Done, "nothing was ever flooded");
+        let last = orders.clock.now();
+        live.announcement_flooded(last);
+        assert_eq!(conductor.wait_for_quiet(settled), Wait::Done);
+        assert!(orders.clock.now() >= last + nanos(QUIET));
+        // A flood without an end does not keep it from being interrupted.
+        live.announcement_flooded(u64::MAX);
+        interrupt.store(true, Ordering::Relaxed);
+        assert_eq!(conductor.wait_for_quiet(settled), Wait::Interrupted);
+    }
+}

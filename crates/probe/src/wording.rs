@@ -1,0 +1,70 @@
+//! The words for what switches send.
+//!
+//! Texts of results are written about packet-ins. Where something else is the load, they are about that: the terms are
+//! exchanged where a text is final, so that no text is written three times.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::config::Load;
+
+impl Load {
+    /// The load of a run whose configuration, as resolved, this is.
+    #[must_use]
+    pub fn of(configuration: &BTreeMap<String, String>) -> Self {
+        let said = configuration.get("traffic.load").map(|said| said.trim_matches('"'));
+        match said {
+            Some("digest") => Self::Digest,
+            Some("idle-timeout") => Self::IdleTimeout,
+            _ => Self::PacketIn,
+        }
+    }
+
+    /// A text about packet-ins, in the words for this load.
+    #[must_use]
+    pub fn words(self, text: &str) -> Cow<'_, str> {
+        let (begins, term) = match self {
+            Self::PacketIn => return Cow::Borrowed(text),
+            Self::Digest => ("Digest list", "digest list"),
+            Self::IdleTimeout => ("Notification", "notification"),
+        };
+        Cow::Owned(text.replace("Packet-in", begins).replace("packet-in", term))
+    }
+
+    /// What answers it, with the article.
+    #[must_use]
+    pub fn answer(self) -> &'static str {
+        match self {
+            Self::PacketIn => {
+                "the first packet-out that carries its identity, so a controller that sends a rule \
+                 and a packet-out for it scores once"
+            }
+            Self::Digest => "the first acknowledgement (DigestListAck) of that list",
+            Self::IdleTimeout => "the first update of a Write with the key of its entry",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_has_its_own_name() {
+        let text = "Packet-ins: 3 packet-ins, a packet-in, no packet-out";
+        for (load, name, expected) in [
+            (Load::PacketIn, "packet-in", text),
+            (Load::Digest, "digest", "Digest lists: 3 digest lists, a digest list, no packet-out"),
+            (
+                Load::IdleTimeout,
+                "idle-timeout",
+                "Notifications: 3 notifications, a notification, no packet-out",
+            ),
+        ] {
+            assert_eq!(load.words(text), expected);
+            let configuration = [("traffic.load".to_owned(), name.to_owned())].into();
+            assert_eq!(Load::of(&configuration), load);
+        }
+        assert_eq!(Load::of(&BTreeMap::new()), Load::PacketIn);
+    }
+}

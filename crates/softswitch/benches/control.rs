@@ -1,0 +1,232 @@
+//! How fast a switch is told, asked and heard, while it forwards.
+//!
+//!     cargo bench -p softswitch --bench control [-- ENTRIES]
+//!
+//! A switch with one worker, its control plane and a controller share the machine; packets go
+//! through the switch at a fixed low rate all the while, and those lost are said. Each figure is
+//! the median of the trials, with the lowest and the highest behind it. Nothing passes or fails
+//! here.
+
+#[path = "../tests/running/support.rs"]
+#[expect(dead_code, reason = "what only the tests need")]
+mod support;
+
+use p4runtime::proto::v1::{self, entity::Entity as Kind, stream_message_response::Update};
+use p4runtime::proto::v1::{update::Type, write_request::Atomicity};
+use packetio::{Burst, Port, Transmitted};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use support::{Bench, Controller, Names, PROGRAM};
+
+const TRIALS: usize = 5;
+/// Packets per second that are forwarded beside what is measured.
+const BACKGROUND: f64 = 5_000.0;
+const PACKETS: usize = 200_000;
+/// Writes that are under way at once, where they are not batched.
+const AT_ONCE: usize = 16;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let entries = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(1_000_000);
+    println!("{TRIALS} trials; median, and lowest to highest");
+    let mut batched = Vec::new();
+    let mut single = Vec::new();
+    let mut read = Vec::new();
+    let mut memory = Vec::new();
+    let mut packet_ins = Vec::new();
+    let mut packet_outs = Vec::new();
+    for _ in 0..TRIALS {
+        let mut bench = Bench::new(2);
+        let source = PROGRAM.replace("header h_t { bit<8> to;", "header h_t { bit<32> to;");
+        let mut controller = Controller::with(&bench.switch, &source).await;
+        let names = Names::new();
+        controller.insert([entry(&names, u32::MAX, Type::Insert).1]).await;
+        let background = Background::begin(&mut bench.lines);
+        batched.push(inserted_in_batches(&mut controller, &names, entries).await);
+        let before = resident();
+        read.push(read_all(&mut controller, &names, entries).await);
+        memory.push(resident().saturating_sub(before) as f64);
+        single.push(written_singly(&controller, &names, entries).await);
+        let lost = background.end(&mut bench.lines);
+        println!("  of the packets beside it {lost} were lost");
+        packet_ins.push(packets_in(&mut bench, &mut controller).await);
+        packet_outs.push(packets_out(&mut bench, &controller).await);
+    }
+    row("entries inserted per second, batches of 1000", &batched);
+    row(&format!("entries modified per second, one each, {AT_ONCE} at once"), &single);
+    row(&format!("entries read per second, of {entries}"), &read);
+    row("megabytes that the read took, both ends", &memory);
+    row("packet-ins per second, as they come", &packet_ins);
+    row("packet-outs per second, as they come", &packet_outs);
+}
+
+fn row(name: &str, trials: &[f64]) {
+    let mut sorted = trials.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |position: usize| sorted.get(position).copied().unwrap_or(f64::NAN);
+    let last = sorted.len().saturating_sub(1);
+    println!("{name:<50} {:>12.0}   {:.0} to {:.0}", at(last / 2), at(0), at(last));
+}
+
+fn entry(names: &Names, to: u32, kind: Type) -> (Type, Kind) {
+    let Kind::TableEntry(mut entry) = names.entry(0, "forward", &[2]) else { unreachable!() };
+    let bytes = to.to_be_bytes();
+    let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(3);
+    let exact = v1::field_match::Exact { value: bytes[first..].to_vec().into() };
+    entry.r#match[0].field_match_type = Some(v1::field_match::FieldMatchType::Exact(exact));
+    (kind, Kind::TableEntry(entry))
+}
+
+fn update((kind, entity): (Type, Kind)) -> v1::Update {
+    v1::Update { r#type: kind as i32, entity: Some(v1::Entity { entity: Some(entity) }) }
+}
+
+async fn inserted_in_batches(controller: &mut Controller, names: &Names, entries: u32) -> f64 {
+    let numbers: Vec<u32> = (0..entries).collect();
+    let mut spent = Duration::ZERO;
+    for chunk in numbers.chunks(1_000) {
+        let updates = chunk.iter().map(|to| update(entry(names, *to, Type::Insert))).collect();
+        // Making the messages is the controller's own affair.
+        let start = Instant::now();
+        let written = controller.client.write(updates, Atomicity::ContinueOnError).await;
+        written.expect("all of it is right");
+        spent += start.elapsed();
+    }
+    f64::from(entries) / spent.as_secs_f64()
+}
+
+async fn written_singly(controller: &Controller, names: &Names, entries: u32) -> f64 {
+    let each = 20_000 / AT_ONCE;
+    let start = Instant::now();
+    let writers: Vec<_> = (0..AT_ONCE)
+        .map(|writer| {
+            let mut client = controller.client.clone();
+            let updates: Vec<_> = (0..each)
+                .map(|number| {
+                    let to = (writer * each + number) as u32 % entries;
+                    update(entry(names, to, Type::Modify))
+                })
+                .collect();
+            tokio::spawn(async move {
+                for update in updates {
+                    let written = client.write(vec![update], Atomicity::ContinueOnError).await;
+                    written.expect("it is right");
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.expect("it does not panic");
+    }
+    (AT_ONCE * each) as f64 / start.elapsed().as_secs_f64()
+}
+
+async fn read_all(controller: &mut Controller, names: &Names, entries: u32) -> f64 {
+    let wanted = v1::TableEntry { table_id: names.table(), ..Default::default() };
+    let start = Instant::now();
+    let wanted = v1::Entity { entity: Some(Kind::TableEntry(wanted)) };
+    let mut answer = controller.client.read_stream(vec![wanted]).await.expect("it answers");
+    let mut found = 0;
+    while let Some(response) = answer.message().await.expect("it goes on") {
+        found += response.entities.len();
+    }
+    assert_eq!(found, entries as usize + 1, "all of them");
+    found as f64 / start.elapsed().as_secs_f64()
+}
+
+async fn packets_in(bench: &mut Bench, controller: &mut Controller) -> f64 {
+    // To an address that is not there.
+    let packet = [0xfe, 0, 0, 0, 1, 0];
+    let start = Instant::now();
+    let mut sent = 0;
+    let mut heard = 0;
+    while heard < PACKETS {
+        // No more than the controller can have waiting.
+        while sent < PACKETS && sent - heard < 20_000 {
+            bench.send(1, &packet);
+            sent += 1;
+        }
+        let mut messages = Vec::new();
+        controller.receiver.next_batch(&mut messages, 4_096).await.expect("the stream goes on");
+        heard += messages.iter().filter(|one| matches!(one, Update::Packet(_))).count();
+    }
+    PACKETS as f64 / start.elapsed().as_secs_f64()
+}
+
+async fn packets_out(bench: &mut Bench, controller: &Controller) -> f64 {
+    let out = |number: u32| v1::PacketOut {
+        payload: [&number.to_be_bytes()[..], &[7]].concat().into(),
+        metadata: vec![v1::PacketMetadata { metadata_id: 1, value: vec![2].into() }],
+    };
+    let packets: Vec<_> = (0..1_000).map(out).collect();
+    let mut burst = Burst::new(1_024);
+    let start = Instant::now();
+    let (mut sent, mut left) = (0, 0);
+    while left < PACKETS {
+        // No more than the switch can have waiting.
+        if sent < PACKETS && sent - left < 20_000 {
+            sent += controller.sender.packet_outs(packets.iter().cloned());
+        }
+        // The connection has its turn.
+        tokio::task::yield_now().await;
+        burst.clear();
+        left += bench.lines[1].queues[0].receive(&mut burst).expect("a line is never down");
+    }
+    PACKETS as f64 / start.elapsed().as_secs_f64()
+}
+
+/// Packets that go through the switch at a fixed rate.
+struct Background {
+    stop: Arc<AtomicBool>,
+    sent: Arc<AtomicU64>,
+    thread: thread::JoinHandle<(Port, Port, u64)>,
+}
+
+impl Background {
+    fn begin(lines: &mut Vec<Port>) -> Self {
+        let (mut to, mut from) = (lines.remove(0), lines.remove(0));
+        let stop = Arc::new(AtomicBool::new(false));
+        let sent = Arc::new(AtomicU64::new(0));
+        let (stopped, count) = (Arc::clone(&stop), Arc::clone(&sent));
+        let thread = thread::spawn(move || {
+            let start = Instant::now();
+            let mut burst = Burst::new(64);
+            let mut received = 0;
+            let mut receive = |from: &mut Port| {
+                burst.clear();
+                from.queues[0].receive(&mut burst).expect("a line is never down") as u64
+            };
+            while !stopped.load(Ordering::Relaxed) {
+                let due = (start.elapsed().as_secs_f64() * BACKGROUND) as u64;
+                while count.load(Ordering::Relaxed) < due {
+                    let taken = to.queues[0].transmit(&[0xff, 0xff, 0xff, 0xff, 1, 0]);
+                    count.fetch_add(u64::from(taken == Transmitted::Taken), Ordering::Relaxed);
+                }
+                received += receive(&mut from);
+                thread::sleep(Duration::from_millis(1));
+            }
+            let patience = Instant::now();
+            while received < count.load(Ordering::Relaxed) && patience.elapsed().as_secs() < 60 {
+                received += receive(&mut from);
+            }
+            (to, from, received)
+        });
+        Self { stop, sent, thread }
+    }
+
+    fn end(self, lines: &mut Vec<Port>) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        let (to, from, received) = self.thread.join().expect("it does not panic");
+        lines.extend([to, from]);
+        self.sent.load(Ordering::Relaxed) - received
+    }
+}
+
+/// Megabytes of this process that are in memory.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.unwrap_or(0) * 4_096 / (1 << 20)
+}

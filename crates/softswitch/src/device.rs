@@ -1,0 +1,295 @@
+//! A device: what its worker threads and its control plane share.
+
+use crate::journal::{Chunks, Journal, Record, kept, write_record};
+use crate::log::{Log, Verbosity};
+use crate::mailbox::Mailbox;
+use bytes::Bytes;
+use p4runtime::arbitration::{RoleKey, StreamId};
+use p4runtime::proto::v1::{
+    ForwardingPipelineConfig, GetForwardingPipelineConfigRequest, PacketOut,
+    SetForwardingPipelineConfigRequest, Update, WriteRequest,
+    get_forwarding_pipeline_config_request::ResponseType,
+    set_forwarding_pipeline_config_request::Action,
+};
+use p4runtime::server::{DeviceHandle, DeviceObserver, PacketOutRefusal};
+use p4runtime::session::Pipeline;
+use p4runtime::status::EntityError;
+use p4runtime::store::Nanos;
+use packetio::Port;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// A device of a switch.
+#[derive(Debug)]
+pub struct DeviceConfig {
+    /// Its id in P4Runtime.
+    pub id: u64,
+    /// The port that stands for the controllers: packets that leave through it are packet-ins, and
+    /// packet-outs come from it. PSA has a number of its own for it, which works as well.
+    pub cpu_port: u32,
+    /// What it runs before a controller pushes something else.
+    pub pipeline: Option<ForwardingPipelineConfig>,
+    /// What is written to it before any controller comes.
+    pub updates: Vec<Update>,
+    /// The file in which what controllers write is kept over a restart; `None` keeps nothing.
+    pub state: Option<PathBuf>,
+    /// Its ports by their number, each with one queue per worker.
+    pub ports: Vec<(u32, Port)>,
+}
+
+/// What a device did since it started, but for its ports' own counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Packets that were to leave through a port that there is not.
+    pub no_such_port: u64,
+    /// Packets for controllers.
+    pub packet_ins: u64,
+    /// Of these, packets that no controller was there for, or that found no room in its queue.
+    pub packet_ins_dropped: u64,
+    /// Packets of controllers.
+    pub packet_outs: u64,
+    /// Of these, packets that were refused or found no room.
+    pub packet_outs_dropped: u64,
+    /// Messages of the program to controllers.
+    pub digests: u64,
+    /// Entities that controllers wrote.
+    pub writes: u64,
+    /// Of these, entities that were refused.
+    pub writes_refused: u64,
+    /// Streams of controllers that are open.
+    pub controllers: u64,
+    /// Pipelines that were committed.
+    pub pipelines: u64,
+}
+
+macro_rules! tallies {
+    ($($name:ident),*) => {
+        #[derive(Debug, Default)]
+        pub(crate) struct Tallies { $(pub(crate) $name: Tally,)* }
+
+        impl Tallies {
+            pub(crate) fn values(&self) -> Activity {
+                Activity { $($name: self.$name.0.load(Ordering::Relaxed),)* }
+            }
+        }
+    };
+}
+tallies!(
+    no_such_port,
+    packet_ins,
+    packet_ins_dropped,
+    packet_outs,
+    packet_outs_dropped,
+    digests,
+    writes,
+    writes_refused,
+    controllers,
+    pipelines
+);
+
+#[derive(Debug, Default)]
+pub(crate) struct Tally(AtomicU64);
+
+impl Tally {
+    pub(crate) fn add(&self, number: usize) {
+        self.0.fetch_add(number as u64, Ordering::Relaxed);
+    }
+
+    fn subtract_one(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What threads share of a device.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) id: u64,
+    /// Its place in the configuration.
+    pub(crate) index: usize,
+    /// Where the time of its packets begins.
+    pub(crate) started: Nanos,
+    pub(crate) cpu_port: u32,
+    pub(crate) tallies: Tallies,
+    pub(crate) log: Arc<Log>,
+    /// There may be digests to fetch.
+    pub(crate) digests_wait: Notify,
+    /// Of the worker that packets of controllers go to: one, so that they stay in order.
+    pub(crate) mailbox: Arc<Mailbox>,
+    /// Where what controllers write is kept.
+    journal: Option<Mutex<Journal>>,
+    /// How controller headers are written at the moment. Kept here, since to ask the device would
+    /// make packets wait for large writes.
+    running: Mutex<Option<Arc<Pipeline>>>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        config: &DeviceConfig,
+        index: usize,
+        started: Nanos,
+        mailbox: Arc<Mailbox>,
+        log: Arc<Log>,
+        journal: Option<Journal>,
+    ) -> Self {
+        Self {
+            id: config.id,
+            index,
+            started,
+            cpu_port: config.cpu_port,
+            tallies: Tallies::default(),
+            log,
+            digests_wait: Notify::new(),
+            mailbox,
+            journal: journal.map(Mutex::new),
+            running: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn running(&self) -> Option<Arc<Pipeline>> {
+        self.lock().clone()
+    }
+
+    pub(crate) fn set_running(&self, pipeline: Option<Arc<Pipeline>>) {
+        *self.lock() = pipeline;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Pipeline>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what a device is at first, if anything is kept.
+    pub(crate) fn begin_journal(&self, device: &DeviceHandle) {
+        self.keep(|journal| replace(journal, device));
+    }
+
+    /// Adds to what is kept, if anything is.
+    fn keep(&self, keep: impl FnOnce(&mut Journal) -> io::Result<()>) {
+        let Some(journal) = &self.journal else { return };
+        let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = keep(&mut journal) {
+            let said = format_args!("device {}: what was written is not kept: {error}", self.id);
+            self.log.line(Verbosity::Error, said);
+        }
+    }
+
+    fn info(&self, text: std::fmt::Arguments<'_>) {
+        self.log.line(Verbosity::Info, format_args!("device {}: {text}", self.id));
+    }
+}
+
+/// Puts what a device is now in the place of what a journal says.
+fn replace(journal: &mut Journal, device: &DeviceHandle) -> io::Result<()> {
+    journal.replace(|hand_on| {
+        if device.pipeline().is_none() {
+            return Ok(());
+        }
+        hand_on(&Record::Pipeline(Box::new(pipeline_of(device))));
+        let mut chunks = Chunks::new(device.id(), hand_on);
+        let read = device.written(&mut |update| chunks.push(update));
+        chunks.flush();
+        read.map_err(io::Error::other)
+    })
+}
+
+/// The pipeline that a device runs, as a controller would push it.
+fn pipeline_of(device: &DeviceHandle) -> SetForwardingPipelineConfigRequest {
+    let everything = GetForwardingPipelineConfigRequest {
+        device_id: device.id(),
+        response_type: ResponseType::All as i32,
+    };
+    let running = device.inspect(|device| device.get_pipeline(&everything));
+    SetForwardingPipelineConfigRequest {
+        device_id: device.id(),
+        action: Action::VerifyAndCommit as i32,
+        config: running.ok().and_then(|running| running.config),
+        ..Default::default()
+    }
+}
+
+/// Hears what controllers do.
+pub(crate) struct Observer(pub(crate) Arc<Shared>);
+
+impl DeviceObserver for Observer {
+    fn stream_opened(&self, _device: &DeviceHandle, stream: StreamId) {
+        self.0.tallies.controllers.add(1);
+        self.0.info(format_args!("a controller opened stream {}", stream.0));
+    }
+
+    fn stream_closed(&self, _device: &DeviceHandle, stream: StreamId) {
+        self.0.tallies.controllers.subtract_one();
+        self.0.info(format_args!("stream {} has ended", stream.0));
+    }
+
+    fn primary_changed(&self, _device: &DeviceHandle, role: &RoleKey, stream: Option<StreamId>) {
+        match stream {
+            Some(stream) => self.0.info(format_args!("{role}: stream {} is primary", stream.0)),
+            None => self.0.info(format_args!("{role}: nobody is primary")),
+        }
+    }
+
+    fn pipeline_committed(&self, device: &DeviceHandle, pipeline: &Arc<Pipeline>) {
+        self.0.set_running(Some(Arc::clone(pipeline)));
+        self.0.tallies.pipelines.add(1);
+        let tables = pipeline.p4info().tables.len();
+        self.0.info(format_args!("a pipeline with {tables} tables was committed"));
+        // All at once, with what was written to it before it was committed.
+        self.0.keep(|journal| replace(journal, device));
+    }
+
+    fn written(
+        &self,
+        device: &DeviceHandle,
+        request: &WriteRequest,
+        outcomes: &[Result<(), EntityError>],
+    ) {
+        self.0.keep(|journal| {
+            let accepted =
+                request.updates.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
+            let updates: Vec<_> = accepted.filter_map(|(update, _)| kept(update.clone())).collect();
+            if updates.is_empty() {
+                return Ok(());
+            }
+            journal.append(&write_record(self.0.id, updates))?;
+            if journal.is_long() { replace(journal, device) } else { Ok(()) }
+        });
+        let refused = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+        let count = refused.clone().count();
+        self.0.tallies.writes.add(outcomes.len());
+        self.0.tallies.writes_refused.add(count);
+        for error in refused.take(1) {
+            let others = if count > 1 { " and others" } else { "" };
+            self.0.info(format_args!("a write was refused: {}{others}", error.message()));
+        }
+    }
+
+    fn packet_outs(&self, _device: &DeviceHandle, _stream: StreamId, packets: &mut Vec<PacketOut>) {
+        let Some(pipeline) = self.0.running() else { return };
+        let tallies = &self.0.tallies;
+        tallies.packet_outs.add(packets.len());
+        let framed = packets.drain(..).map(|packet| match pipeline.packet_out() {
+            Some(layout) => {
+                let mut framed = layout.header(&packet.metadata);
+                framed.extend_from_slice(&packet.payload);
+                Bytes::from(framed)
+            }
+            None => packet.payload,
+        });
+        tallies.packet_outs_dropped.add(self.0.mailbox.packets(self.0.index, framed));
+    }
+
+    fn packet_outs_refused(
+        &self,
+        _device: &DeviceHandle,
+        count: usize,
+        _refusal: PacketOutRefusal,
+        reason: Option<&str>,
+    ) {
+        self.0.tallies.packet_outs.add(count);
+        self.0.tallies.packet_outs_dropped.add(count);
+        let reason = reason.unwrap_or("it does not fit the pipeline");
+        self.0.info(format_args!("a packet-out was refused: {reason}"));
+    }
+}

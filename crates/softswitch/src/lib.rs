@@ -1,0 +1,29 @@
+//! A switch: a P4 program on ports, driven by P4Runtime controllers.
+//!
+//! One process holds any number of devices behind one gRPC address. Packets never meet the control
+//! plane's threads: each worker thread owns one queue of every port, takes what came in, runs the
+//! program on it and hands out what leaves ([`worker`](self)); a thread of its own serves gRPC. The
+//! two share the state of the running program, through [`pipeline`], and three narrow ways: packets
+//! that controllers send are posted to a worker, packets for controllers go into the outboxes of
+//! their streams, and digests are fetched by the thread that serves.
+//!
+//! What a controller pushes as device configuration is taken in whatever form it comes
+//! ([`program`]): BMv2 JSON, our own compiled form, P4 source.
+
+mod device;
+mod journal;
+mod log;
+mod mailbox;
+mod metrics;
+pub mod program;
+mod restored;
+pub mod runtime_json;
+mod server;
+mod switch;
+mod worker;
+
+pub use device::{Activity, DeviceConfig};
+pub use journal::JournalError;
+pub use log::{Log, Verbosity};
+pub use p4runtime::server::{ServerTls, TlsError};
+pub use switch::{DeviceState, Options, PortState, StartError, Switch};

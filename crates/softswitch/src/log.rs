@@ -1,0 +1,93 @@
+//! What a switch says of itself, line by line.
+
+use pipeline::{Event, Trace};
+use std::fmt::Display;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+/// How much is said, in the words of BMv2's `--log-level`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// Nothing.
+    Off,
+    /// What went wrong.
+    Error,
+    /// What may be wrong: packets that end in a fault, ports that go down.
+    Warn,
+    /// What changes: controllers, pipelines, ports.
+    #[default]
+    Info,
+    /// What happens to each packet: its tables, entries and actions.
+    Debug,
+    /// And what a program reads and writes.
+    Trace,
+}
+
+/// Where lines go. They are whole, whoever writes them.
+pub struct Log {
+    verbosity: Verbosity,
+    sink: Mutex<Box<dyn Write + Send>>,
+}
+
+impl Log {
+    /// Lines up to this verbosity go to `sink`.
+    #[must_use]
+    pub fn new(verbosity: Verbosity, sink: Box<dyn Write + Send>) -> Self {
+        Self { verbosity, sink: Mutex::new(sink) }
+    }
+
+    /// No lines.
+    #[must_use]
+    pub fn off() -> Self {
+        Self::new(Verbosity::Off, Box::new(std::io::sink()))
+    }
+
+    /// Whether lines of this kind are wanted.
+    #[must_use]
+    pub fn wants(&self, verbosity: Verbosity) -> bool {
+        verbosity <= self.verbosity
+    }
+
+    /// Writes a line, if wanted. A sink that fails is no reason to stop forwarding.
+    pub fn line(&self, verbosity: Verbosity, text: impl Display) {
+        if self.wants(verbosity) {
+            let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = writeln!(sink, "[{}] {text}", letter(verbosity)).and_then(|()| sink.flush());
+        }
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("verbosity", &self.verbosity).finish_non_exhaustive()
+    }
+}
+
+fn letter(verbosity: Verbosity) -> char {
+    match verbosity {
+        Verbosity::Off => '-',
+        Verbosity::Error => 'E',
+        Verbosity::Warn => 'W',
+        Verbosity::Info => 'I',
+        Verbosity::Debug => 'D',
+        Verbosity::Trace => 'T',
+    }
+}
+
+/// Tells what happens to one packet.
+pub(crate) struct PacketLog<'a> {
+    pub(crate) log: &'a Log,
+    pub(crate) device: u64,
+}
+
+impl Trace for PacketLog<'_> {
+    fn event(&mut self, event: Event) {
+        let verbosity = match event {
+            Event::Assign { .. } | Event::Emit { .. } | Event::State { .. } => Verbosity::Trace,
+            _ => Verbosity::Debug,
+        };
+        if self.log.wants(verbosity) {
+            self.log.line(verbosity, format_args!("device {}: {event}", self.device));
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What a switch counts, for Prometheus (text format 0.0.4).
+
+use crate::server::Look;
+use crate::switch::DeviceState;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Method, Request, Response, StatusCode, body::Incoming, server::conn::http1, service};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// How long a client may take to send its request.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Serves `/metrics` until it is dropped.
+pub(crate) async fn serve(listener: TcpListener, look: Look) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors: others will be closed.
+            tokio::time::sleep(PATIENCE / 50).await;
+            continue;
+        };
+        let look = Arc::clone(&look);
+        let answer = service::service_fn(move |request: Request<Incoming>| {
+            let answer = answer(&request, &*look);
+            async move { Ok::<_, Infallible>(answer) }
+        });
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        let connection = http.serve_connection(TokioIo::new(stream), answer);
+        tokio::spawn(async move {
+            // Whoever hangs up has what it wanted.
+            let _ = connection.await;
+        });
+    }
+}
+
+fn answer(
+    request: &Request<Incoming>,
+    look: &dyn Fn() -> Vec<DeviceState>,
+) -> Response<Full<Bytes>> {
+    let is_known = request.uri().path() == "/metrics" && request.method() == Method::GET;
+    let (status, body) = if is_known {
+        (StatusCode::OK, text(&look()))
+    } else {
+        (StatusCode::NOT_FOUND, "There is only GET /metrics.\n".to_owned())
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let kind = hyper::header::HeaderValue::from_static("text/plain; version=0.0.4");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// One metric of each device, port or table.
+struct Family<'a> {
+    name: &'a str,
+    kind: &'a str,
+    help: &'a str,
+}
+
+fn text(devices: &[DeviceState]) -> String {
+    let mut out = String::new();
+    ports(&mut out, devices);
+    tables(&mut out, devices);
+    packets(&mut out, devices);
+    control(&mut out, devices);
+    out
+}
+
+impl Family<'_> {
+    fn write(self, out: &mut String, samples: impl Iterator<Item = (String, u64)>) {
+        let Self { name, kind, help } = self;
+        // To write into a string does not fail.
+        let _ = writeln!(out, "# HELP planimeter_switch_{name} {help}");
+        let _ = writeln!(out, "# TYPE planimeter_switch_{name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(out, "planimeter_switch_{name}{{{labels}}} {value}");
+        }
+    }
+}
+
+fn counter<'a>(name: &'a str, help: &'a str) -> Family<'a> {
+    Family { name, kind: "counter", help }
+}
+
+fn gauge<'a>(name: &'a str, help: &'a str) -> Family<'a> {
+    Family { name, kind: "gauge", help }
+}
+
+fn ports(out: &mut String, devices: &[DeviceState]) {
+    let mut write = |family: Family<'_>, value: fn(&packetio::Counters) -> u64| {
+        let samples = devices.iter().flat_map(|device| {
+            device.ports.iter().map(move |port| {
+                let (id, number, name) = (device.id, port.number, escaped(&port.name));
+                let labels = format!("device=\"{id}\",port=\"{number}\",name=\"{name}\"");
+                (labels, value(&port.counters))
+            })
+        });
+        family.write(out, samples);
+    };
+    write(counter("port_received_packets_total", "Packets received."), |c| c.received_packets);
+    write(counter("port_received_bytes_total", "Bytes received."), |c| c.received_bytes);
+    write(
+        counter("port_receive_dropped_packets_total", "Packets that came and found no room."),
+        |c| c.receive_dropped,
+    );
+    write(counter("port_transmitted_packets_total", "Packets sent."), |c| c.transmitted_packets);
+    write(counter("port_transmitted_bytes_total", "Bytes sent."), |c| c.transmitted_bytes);
+    write(
+        counter("port_transmit_dropped_packets_total", "Packets that found a full or closed port."),
+        |c| c.transmit_dropped,
+    );
+    write(
+        counter("port_bad_length_packets_total", "Packets too long or too short for their port."),
+        |c| c.bad_length,
+    );
+    let up = devices.iter().flat_map(|device| {
+        device.ports.iter().map(move |port| {
+            let (id, number, name) = (device.id, port.number, escaped(&port.name));
+            let labels = format!("device=\"{id}\",port=\"{number}\",name=\"{name}\"");
+            (labels, u64::from(port.up))
+        })
+    });
+    gauge("port_up", "Whether the link is up.").write(out, up);
+}
+
+fn tables(out: &mut String, devices: &[DeviceState]) {
+    let mut write = |family: Family<'_>, value: fn(&pipeline::TableUsage) -> Option<u64>| {
+        let samples = devices.iter().flat_map(|device| {
+            device.tables.iter().filter_map(move |table| {
+                let (id, name) = (device.id, escaped(&table.name));
+                Some((format!("device=\"{id}\",table=\"{name}\""), value(table)?))
+            })
+        });
+        family.write(out, samples);
+    };
+    write(gauge("table_entries", "Entries of a table."), |table| Some(table.entries));
+    write(gauge("table_size", "Entries that a table may hold."), |table| table.size);
+    write(counter("table_hits_total", "Lookups that found an entry."), |table| Some(table.hits));
+    write(counter("table_misses_total", "Lookups that found none."), |table| Some(table.misses));
+}
+
+fn packets(out: &mut String, devices: &[DeviceState]) {
+    let of = |device: &DeviceState| format!("device=\"{}\"", device.id);
+    let processed = devices.iter().map(|device| (of(device), device.packets.received));
+    counter("packets_total", "Packets that the program ran on.").write(out, processed);
+    let dropped = devices.iter().flat_map(|device| {
+        let id = device.id;
+        let faults = device.packets.errors.iter().map(|(kind, count)| (*kind, *count));
+        let reasons = [
+            ("program", device.packets.without_output),
+            ("no_such_port", device.activity.no_such_port),
+        ];
+        let all = reasons.into_iter().chain(faults);
+        all.map(move |(reason, count)| {
+            (format!("device=\"{id}\",reason=\"{}\"", escaped(reason)), count)
+        })
+    });
+    counter("dropped_packets_total", "Packets that left nowhere, by why.").write(out, dropped);
+}
+
+fn control(out: &mut String, devices: &[DeviceState]) {
+    let mut write = |family: Family<'_>, value: fn(&crate::Activity) -> u64| {
+        let samples = devices
+            .iter()
+            .map(|device| (format!("device=\"{}\"", device.id), value(&device.activity)));
+        family.write(out, samples);
+    };
+    write(gauge("controllers", "Streams of controllers that are open."), |a| a.controllers);
+    write(counter("pipelines_total", "Pipelines that were committed."), |a| a.pipelines);
+    write(counter("packet_ins_total", "Packets for controllers."), |a| a.packet_ins);
+    write(counter("packet_ins_dropped_total", "Packets for controllers that none took."), |a| {
+        a.packet_ins_dropped
+    });
+    write(counter("packet_outs_total", "Packets of controllers."), |a| a.packet_outs);
+    write(counter("packet_outs_dropped_total", "Packets of controllers that were refused."), |a| {
+        a.packet_outs_dropped
+    });
+    write(counter("digests_total", "Messages of the program to controllers."), |a| a.digests);
+    write(counter("writes_total", "Entities that controllers wrote."), |a| a.writes);
+    write(counter("writes_refused_total", "Entities that were refused."), |a| a.writes_refused);
+}
+
+/// As the value of a label.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::switch::PortState;
+
+    #[test]
+    fn every_sample_has_its_type_and_labels() {
+        let port = PortState {
+            number: 1,
+            name: "a\"b".to_owned(),
+            up: true,
+            counters: packetio::Counters { received_packets: 7, ..Default::default() },
+        };
+        let device = DeviceState { id: 3, ports: vec![port], ..DeviceState::default() };
+        let text = text(&[device]);
+        let sample = "planimeter_switch_port_received_packets_total\
+                      {device=\"3\",port=\"1\",name=\"a\\\"b\"} 7\n";
+        assert!(text.contains(sample), "{text}");
+        assert!(
+            text.contains("planimeter_switch_port_up{device=\"3\",port=\"1\",name=\"a\\\"b\"} 1\n")
+        );
+        let mut types = std::collections::BTreeSet::new();
+        for line in text.lines() {
+            match line.strip_prefix("# TYPE ") {
+                Some(declared) => {
+                    let name = declared.split(' ').next().expect("it has one");
+                    assert!(types.insert(name.to_owned()), "{name} comes twice");
+                }
+                None if line.starts_with('#') => {}
+                None => {
+                    let name = line.split('{').next().expect("it has one");
+                    assert!(types.contains(name), "{line}");
+                }
+            }
+        }
+    }
+}

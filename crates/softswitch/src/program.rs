@@ -1,0 +1,139 @@
+//! From a device configuration to a program.
+//!
+//! P4Runtime says nothing about the bytes that describe a program to its target. Controllers that
+//! know BMv2 send its JSON, some of them wrapped in the message `P4DeviceConfig` of p4lang/PI
+//! (proto/p4/tmp/p4config.proto); our own compiler writes the IR as JSON; and a source is as good.
+
+use bytes::Bytes;
+use entities::EntityError;
+use ir::{Program, with_large_stack};
+use p4lang::bmv2::load_bmv2_json;
+use p4lang::compile_text;
+use p4lang::diagnostic::Style;
+use p4lang::preprocess::{MemoryFiles, Options};
+use p4runtime::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
+use prost::Message;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// What p4lang/PI wraps a device configuration in.
+#[derive(Clone, PartialEq, Message)]
+struct P4DeviceConfig {
+    #[prost(bool, tag = "1")]
+    reassign: bool,
+    #[prost(message, optional, tag = "2")]
+    extras: Option<Extras>,
+    #[prost(bytes = "bytes", tag = "3")]
+    device_data: Bytes,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Extras {}
+
+/// Makes a program of a device configuration.
+///
+/// # Errors
+/// If it has none of the forms above, or the program is wrong; the message says what.
+pub fn from_device_config(config: &[u8]) -> Result<Program, EntityError> {
+    let unwrapped = unwrapped(config);
+    let text = std::str::from_utf8(unwrapped.as_deref().unwrap_or(config)).map_err(|_| {
+        EntityError::invalid(
+            "p4_device_config is no text; BMv2 JSON, P4 source, or what `planimeter compile --ir` \
+             writes is wanted",
+        )
+    })?;
+    let start = text.trim_start();
+    if start.is_empty() {
+        return Err(EntityError::invalid(
+            "p4_device_config is empty; BMv2 JSON or P4 source is wanted",
+        ));
+    }
+    let invalid =
+        |error: &dyn std::fmt::Display| EntityError::invalid(format!("p4_device_config: {error}"));
+    let overflow = |error: std::io::Error| EntityError::invalid(error.to_string());
+    if !start.starts_with('{') {
+        return with_large_stack(|| from_source(text)).map_err(overflow)?;
+    }
+    let loaded = with_large_stack(|| {
+        if Program::is_json(start) {
+            Program::from_json(text).map_err(|error| invalid(&error))
+        } else {
+            load_bmv2_json(text).map_err(|error| invalid(&error))
+        }
+    });
+    loaded.map_err(overflow)?
+}
+
+/// A program as a controller would push it. Its cookie is a hash of it.
+///
+/// # Errors
+/// If it has no P4Info; the message says all that is wrong with it.
+pub fn to_pipeline_config(program: &Program) -> Result<ForwardingPipelineConfig, String> {
+    let p4info = p4lang::p4info::generate(program)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+    let config = program.to_json().map_err(|error| error.to_string())?;
+    let mut hash = DefaultHasher::new();
+    config.hash(&mut hash);
+    Ok(ForwardingPipelineConfig {
+        p4info: Some(p4info),
+        p4_device_config: config.into(),
+        cookie: Some(Cookie { cookie: hash.finish() }),
+    })
+}
+
+/// The configuration inside of a `P4DeviceConfig`, if it is one.
+fn unwrapped(config: &[u8]) -> Option<Bytes> {
+    // Text can be a message by accident only if it begins with the tag of a field.
+    if !matches!(config.first(), Some(0x08 | 0x12 | 0x1a)) {
+        return None;
+    }
+    let wrapped = P4DeviceConfig::decode(config).ok()?;
+    (!wrapped.device_data.is_empty()).then_some(wrapped.device_data)
+}
+
+fn from_source(text: &str) -> Result<Program, EntityError> {
+    let compiled =
+        compile_text("p4_device_config", text, &Options::default(), &MemoryFiles::default());
+    let messages = compiled.messages(Style::Plain);
+    compiled
+        .program
+        .ok_or_else(|| EntityError::invalid(format!("the program was not compiled:\n{messages}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "#include <v1model.p4>
+        header h_t { bit<8> a; } struct headers { h_t h; } struct meta { }
+        parser p(packet_in b, out headers h, inout meta m, inout standard_metadata_t s) {
+            state start { b.extract(h.h); transition accept; }
+        }
+        control v(inout headers h, inout meta m) { apply { } }
+        control i(inout headers h, inout meta m, inout standard_metadata_t s) {
+            apply { s.egress_spec = 2; }
+        }
+        control e(inout headers h, inout meta m, inout standard_metadata_t s) { apply { } }
+        control d(packet_out b, in headers h) { apply { b.emit(h.h); } }
+        V1Switch(p(), v(), i(), e(), v(), d()) main;";
+
+    #[test]
+    fn a_program_comes_as_source_or_compiled_and_wrapped_or_not() {
+        let program = from_device_config(SOURCE.as_bytes()).expect("it compiles");
+        let config = to_pipeline_config(&program).expect("it has a P4Info");
+        let compiled = config.p4_device_config;
+        assert_eq!(from_device_config(&compiled).expect("it is ours"), program);
+        let wrapped = P4DeviceConfig { reassign: true, extras: None, device_data: compiled };
+        assert_eq!(from_device_config(&wrapped.encode_to_vec()).expect("it is ours"), program);
+    }
+
+    #[test]
+    fn what_is_no_program_is_refused_with_what_to_send() {
+        let refused = |config: &[u8]| {
+            from_device_config(config).expect_err("it is no program").message().to_owned()
+        };
+        assert!(refused(b"").contains("empty"));
+        assert!(refused(&[0xff, 0xfe]).contains("BMv2 JSON"));
+        assert!(refused(b"{\"parsers\": 1}").starts_with("p4_device_config: "));
+        assert!(refused(b"control c() {").contains("not compiled"));
+    }
+}

@@ -1,0 +1,344 @@
+//! The `runtime.json` of the p4lang tutorials: a pipeline and its entries, by name.
+//!
+//! Format: p4lang/tutorials, utils/p4runtime_lib/simple_controller.py and helper.py. Values are
+//! numbers, or texts that are IPv4 or Ethernet addresses; any other text stands for its own bytes. Beyond
+//! that format, texts may be numbers as P4 writes them (`0x800`) and IPv6 addresses.
+
+use p4runtime::proto::config::{P4Info, Preamble, Table, match_field};
+use p4runtime::proto::v1::{
+    self, CloneSessionEntry, Entity, FieldMatch, MulticastGroupEntry, PacketReplicationEngineEntry,
+    TableEntry, Update, action::Param, entity::Entity as Kind, field_match::FieldMatchType,
+    packet_replication_engine_entry::Type as Replication, update::Type,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// What the file says. Paths are as it has them.
+#[derive(Debug, Default, Deserialize)]
+pub struct RuntimeJson {
+    /// Whom it is for; `bmv2` is the only one there is.
+    pub target: Option<String>,
+    /// Path of the P4Info.
+    pub p4info: Option<String>,
+    /// Path of the BMv2 JSON.
+    pub bmv2_json: Option<String>,
+    #[serde(default)]
+    table_entries: Vec<TableEntryJson>,
+    #[serde(default)]
+    multicast_group_entries: Vec<MulticastGroupJson>,
+    #[serde(default)]
+    clone_session_entries: Vec<CloneSessionJson>,
+}
+
+#[derive(Debug, Deserialize)]
+struct TableEntryJson {
+    table: String,
+    #[serde(default)]
+    r#match: Option<BTreeMap<String, Value>>,
+    action_name: String,
+    #[serde(default)]
+    action_params: BTreeMap<String, Value>,
+    #[serde(default)]
+    default_action: bool,
+    #[serde(default)]
+    priority: Option<i32>,
+}
+
+#[derive(Debug, Deserialize)]
+struct MulticastGroupJson {
+    multicast_group_id: u32,
+    replicas: Vec<ReplicaJson>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CloneSessionJson {
+    clone_session_id: u32,
+    replicas: Vec<ReplicaJson>,
+    #[serde(default)]
+    packet_length_bytes: i32,
+}
+
+#[derive(Debug, Deserialize)]
+struct ReplicaJson {
+    egress_port: u32,
+    #[serde(default)]
+    instance: u32,
+}
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeJsonError {
+    /// It is no JSON, or of another form.
+    #[error("not a runtime.json of the p4lang tutorials: {0}")]
+    Form(#[from] serde_json::Error),
+    /// It is for somebody else.
+    #[error("it is for target '{0}'; bmv2 is the only one that there is")]
+    Target(String),
+    /// The P4Info does not have what an entry names.
+    #[error("entry {entry}: the P4Info has no {kind} '{name}'")]
+    Unknown {
+        /// Its place among the entries of its kind, from 1.
+        entry: usize,
+        /// What it names.
+        kind: &'static str,
+        /// By which name.
+        name: String,
+    },
+    /// A value cannot be that of its field.
+    #[error("entry {entry}: {value} is no value for '{name}': {reason}")]
+    Value {
+        /// Its place among the entries of its kind, from 1.
+        entry: usize,
+        /// The field or parameter.
+        name: String,
+        /// The value.
+        value: String,
+        /// Why not.
+        reason: &'static str,
+    },
+}
+
+impl RuntimeJson {
+    /// Reads a file's text.
+    ///
+    /// # Errors
+    /// If it is of another form or for another target.
+    pub fn parse(text: &str) -> Result<Self, RuntimeJsonError> {
+        let parsed: Self = serde_json::from_str(text)?;
+        match &parsed.target {
+            Some(target) if target != "bmv2" => Err(RuntimeJsonError::Target(target.clone())),
+            _ => Ok(parsed),
+        }
+    }
+
+    /// Its entries as updates.
+    ///
+    /// # Errors
+    /// If they do not fit the P4Info.
+    pub fn updates(&self, p4info: &P4Info) -> Result<Vec<Update>, RuntimeJsonError> {
+        let mut updates = Vec::new();
+        for (position, entry) in self.table_entries.iter().enumerate() {
+            updates.push(entry.update(Names { p4info, entry: position + 1 })?);
+        }
+        updates.extend(self.multicast_group_entries.iter().map(|group| {
+            let entry = MulticastGroupEntry {
+                multicast_group_id: group.multicast_group_id,
+                replicas: replicas(&group.replicas),
+                ..Default::default()
+            };
+            replication(Replication::MulticastGroupEntry(entry))
+        }));
+        updates.extend(self.clone_session_entries.iter().map(|session| {
+            let entry = CloneSessionEntry {
+                session_id: session.clone_session_id,
+                replicas: replicas(&session.replicas),
+                packet_length_bytes: session.packet_length_bytes,
+                ..Default::default()
+            };
+            replication(Replication::CloneSessionEntry(entry))
+        }));
+        Ok(updates)
+    }
+}
+
+/// A P4Info by its names, for one entry.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    p4info: &'a P4Info,
+    entry: usize,
+}
+
+impl TableEntryJson {
+    fn update(&self, names: Names<'_>) -> Result<Update, RuntimeJsonError> {
+        let tables = names.p4info.tables.iter();
+        let table = names.find("table", &self.table, tables, |table| table.preamble.as_ref())?;
+        let actions = names.p4info.actions.iter();
+        let action =
+            names.find("action", &self.action_name, actions, |action| action.preamble.as_ref())?;
+        let mut params = Vec::new();
+        for (name, value) in &self.action_params {
+            let param = action.params.iter().find(|param| param.name == *name);
+            let param = param.ok_or_else(|| names.unknown("parameter", name))?;
+            let value = names.value(name, value, param.bitwidth)?;
+            params.push(Param { param_id: param.id, value: value.into() });
+        }
+        let matches = self.r#match.iter().flatten();
+        let fields = matches.map(|(name, value)| names.field(table, name, value));
+        // The tutorials leave out what matches everything.
+        let fields = fields.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let id = |preamble: &Option<Preamble>| preamble.as_ref().map_or(0, |preamble| preamble.id);
+        let call = v1::Action { action_id: id(&action.preamble), params };
+        let entry = TableEntry {
+            table_id: id(&table.preamble),
+            r#match: fields,
+            action: Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(call)) }),
+            priority: self.priority.unwrap_or(0),
+            is_default_action: self.default_action,
+            ..Default::default()
+        };
+        let kind = if self.default_action { Type::Modify } else { Type::Insert };
+        Ok(update(kind, Kind::TableEntry(entry)))
+    }
+}
+
+impl Names<'_> {
+    fn find<'p, T>(
+        self,
+        kind: &'static str,
+        name: &str,
+        mut all: impl Iterator<Item = &'p T>,
+        preamble: impl Fn(&'p T) -> Option<&'p Preamble>,
+    ) -> Result<&'p T, RuntimeJsonError> {
+        all.find(|one| {
+            preamble(*one).is_some_and(|found| found.name == name || found.alias == name)
+        })
+        .ok_or_else(|| self.unknown(kind, name))
+    }
+
+    fn unknown(self, kind: &'static str, name: &str) -> RuntimeJsonError {
+        RuntimeJsonError::Unknown { entry: self.entry, kind, name: name.to_owned() }
+    }
+
+    fn refuse(self, name: &str, value: &Value, reason: &'static str) -> RuntimeJsonError {
+        let (name, value) = (name.to_owned(), value.to_string());
+        RuntimeJsonError::Value { entry: self.entry, name, value, reason }
+    }
+
+    /// A match; `None` if it lets everything pass.
+    fn field(
+        self,
+        table: &Table,
+        name: &str,
+        value: &Value,
+    ) -> Result<Option<FieldMatch>, RuntimeJsonError> {
+        use match_field::{Match, MatchType};
+        let field = table.match_fields.iter().find(|field| field.name == name);
+        let field = field.ok_or_else(|| self.unknown("match field", name))?;
+        let bits = field.bitwidth;
+        let number = |value| self.value(name, value, bits);
+        let pair = || match value.as_array().map(Vec::as_slice) {
+            Some([first, second]) => Ok((first, second)),
+            _ => Err(self.refuse(name, value, "a list of two is wanted")),
+        };
+        let kind = match field.r#match {
+            Some(Match::MatchType(kind)) => MatchType::try_from(kind).ok(),
+            _ => None,
+        };
+        let found = match kind {
+            Some(MatchType::Exact) => {
+                FieldMatchType::Exact(v1::field_match::Exact { value: number(value)?.into() })
+            }
+            Some(MatchType::Lpm) => {
+                let (prefix, length) = pair()?;
+                let length = length.as_i64().and_then(|length| i32::try_from(length).ok());
+                let prefix_len =
+                    length.ok_or_else(|| self.refuse(name, value, "no prefix length"))?;
+                if prefix_len == 0 {
+                    return Ok(None);
+                }
+                FieldMatchType::Lpm(v1::field_match::Lpm {
+                    value: number(prefix)?.into(),
+                    prefix_len,
+                })
+            }
+            Some(MatchType::Ternary) => {
+                let (pattern, mask) = pair()?;
+                let (value, mask) = (number(pattern)?, number(mask)?);
+                if mask.iter().all(|byte| *byte == 0) {
+                    return Ok(None);
+                }
+                FieldMatchType::Ternary(v1::field_match::Ternary {
+                    value: value.into(),
+                    mask: mask.into(),
+                })
+            }
+            Some(MatchType::Range) => {
+                let (low, high) = pair()?;
+                FieldMatchType::Range(v1::field_match::Range {
+                    low: number(low)?.into(),
+                    high: number(high)?.into(),
+                })
+            }
+            Some(MatchType::Optional) => {
+                FieldMatchType::Optional(v1::field_match::Optional { value: number(value)?.into() })
+            }
+            _ => return Err(self.refuse(name, value, "its match kind is not of P4Runtime")),
+        };
+        Ok(Some(FieldMatch { field_id: field.id, field_match_type: Some(found) }))
+    }
+
+    /// The bytes of a value; one in a list of its own is as good as without.
+    fn value(self, name: &str, value: &Value, bits: i32) -> Result<Vec<u8>, RuntimeJsonError> {
+        let bytes = match value {
+            Value::Array(one) if one.len() == 1 => {
+                return self.value(name, one.first().unwrap_or(value), bits);
+            }
+            Value::Number(number) => match number.as_u64() {
+                Some(number) => number.to_be_bytes().to_vec(),
+                None => return Err(self.refuse(name, value, "a whole number is wanted")),
+            },
+            Value::String(text) => from_text(text),
+            _ => return Err(self.refuse(name, value, "a number or a text is wanted")),
+        };
+        let first = bytes.iter().position(|byte| *byte != 0);
+        let canonical = bytes
+            .get(first.unwrap_or(bytes.len().saturating_sub(1))..)
+            .unwrap_or_default()
+            .to_vec();
+        let needed = canonical
+            .first()
+            .map_or(0, |byte| canonical.len() as u64 * 8 - u64::from(byte.leading_zeros().min(7)));
+        // A field without width is a text.
+        if bits > 0 && needed > u64::from(bits.unsigned_abs()) {
+            return Err(self.refuse(name, value, "it is too wide"));
+        }
+        Ok(if bits > 0 { canonical } else { bytes })
+    }
+}
+
+fn from_text(text: &str) -> Vec<u8> {
+    if let Ok(address) = text.parse::<Ipv4Addr>() {
+        return address.octets().to_vec();
+    }
+    if let Some(address) = ethernet(text) {
+        return address;
+    }
+    if let Ok(address) = text.parse::<Ipv6Addr>() {
+        return address.octets().to_vec();
+    }
+    let digits = text.strip_prefix("0x").map(|digits| u128::from_str_radix(digits, 16));
+    match digits {
+        Some(Ok(number)) => number.to_be_bytes().to_vec(),
+        _ => text.as_bytes().to_vec(),
+    }
+}
+
+fn ethernet(text: &str) -> Option<Vec<u8>> {
+    let bytes = text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok());
+    let bytes = bytes.collect::<Option<Vec<_>>>()?;
+    (bytes.len() == 6).then_some(bytes)
+}
+
+fn replicas(replicas: &[ReplicaJson]) -> Vec<v1::Replica> {
+    let replica = |replica: &ReplicaJson| v1::Replica {
+        instance: replica.instance,
+        port_kind: Some(v1::replica::PortKind::EgressPort(replica.egress_port)),
+        ..Default::default()
+    };
+    replicas.iter().map(replica).collect()
+}
+
+fn replication(entry: Replication) -> Update {
+    let entry = PacketReplicationEngineEntry { r#type: Some(entry) };
+    update(Type::Insert, Kind::PacketReplicationEngineEntry(entry))
+}
+
+fn update(kind: Type, entity: Kind) -> Update {
+    Update { r#type: kind as i32, entity: Some(Entity { entity: Some(entity) }) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! The thread of the control plane: serves gRPC and fetches digests.
+
+use crate::device::Shared;
+use crate::metrics;
+use crate::switch::DeviceState;
+use p4runtime::server::{DeviceHandle, ServeError, Server};
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Between two looks for digests: what packets send meanwhile goes together.
+const DIGEST_SPACING: Duration = Duration::from_micros(500);
+
+/// A device as the control plane's thread sees it.
+pub(crate) struct Served {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) handle: DeviceHandle,
+    pub(crate) plane: pipeline::Ports,
+}
+
+/// Looks at all devices.
+pub(crate) type Look = Arc<dyn Fn() -> Vec<DeviceState> + Send + Sync>;
+
+/// The thread, until it is told to end.
+#[derive(Debug)]
+pub(crate) struct ServerThread {
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<(), ServeError>>>,
+}
+
+impl ServerThread {
+    pub(crate) fn start(
+        listener: TcpListener,
+        server: Server,
+        served: Vec<Served>,
+        metrics: Option<(TcpListener, Look)>,
+    ) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = registered(&runtime, listener)?;
+        let metrics = metrics
+            .map(|(listener, look)| Ok::<_, io::Error>((registered(&runtime, listener)?, look)))
+            .transpose()?;
+        let (end, ended) = oneshot::channel::<()>();
+        let thread = thread::Builder::new().name("p4runtime".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                let mut beside: Vec<_> =
+                    served.into_iter().map(|device| tokio::spawn(fetch_digests(device))).collect();
+                beside.extend(
+                    metrics.map(|(listener, look)| tokio::spawn(metrics::serve(listener, look))),
+                );
+                let outcome = server
+                    .serve(listener, async {
+                        // To drop the sender is to end as well.
+                        let _ = ended.await;
+                    })
+                    .await;
+                beside.iter().for_each(tokio::task::JoinHandle::abort);
+                outcome
+            })
+        })?;
+        Ok(Self { end: Some(end), thread: Some(thread) })
+    }
+
+    /// Ends all streams and the thread.
+    pub(crate) fn end(&mut self) {
+        self.end.take();
+        if let Some(thread) = self.thread.take() {
+            // What went wrong has been said where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn registered(
+    runtime: &tokio::runtime::Runtime,
+    listener: TcpListener,
+) -> io::Result<tokio::net::TcpListener> {
+    listener.set_nonblocking(true)?;
+    let _entered = runtime.enter();
+    tokio::net::TcpListener::from_std(listener)
+}
+
+/// Hands what programs tell controllers to the state machine, which bundles it as they asked.
+async fn fetch_digests(Served { shared, handle, plane }: Served) {
+    loop {
+        shared.digests_wait.notified().await;
+        let digests = plane.take_digests();
+        shared.tallies.digests.add(digests.len());
+        for (id, data) in digests {
+            handle.digest(id, data);
+        }
+        tokio::time::sleep(DIGEST_SPACING).await;
+    }
+}

@@ -1,0 +1,411 @@
+//! A switch from its start to its end.
+
+use crate::device::{Activity, DeviceConfig, Observer, Shared};
+use crate::journal::JournalError;
+use crate::log::Log;
+use crate::mailbox::{Mailbox, Order};
+use crate::program::from_device_config;
+use crate::restored::{self, Restored};
+use crate::server::{Look, Served, ServerThread};
+use crate::worker::{Lane, Worker};
+use p4runtime::gnmi;
+use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
+use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
+use p4runtime::status::EntityError;
+use packetio::{Counters, Port, PortCounters};
+use pipeline::{InterpreterTarget, PacketCounts, TableUsage};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How long the end waits for controllers to hang up.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// How a switch is run.
+#[derive(Debug)]
+pub struct Options {
+    /// Where controllers dial.
+    pub address: SocketAddr,
+    /// Certificates; `None` serves plain gRPC.
+    pub tls: Option<ServerTls>,
+    /// Threads that process packets, one at least.
+    pub workers: usize,
+    /// Where Prometheus may ask for `/metrics`; `None` answers nobody.
+    pub metrics: Option<SocketAddr>,
+    /// Where it says what happens.
+    pub log: Log,
+}
+
+/// Why a switch could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Nothing can be served there.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// A device, or its TLS identity, cannot be served.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// A device cannot run the program that it was given.
+    #[error("device {device} cannot run its program: {}", cause.message())]
+    Program {
+        /// Its id.
+        device: u64,
+        /// Why not.
+        cause: EntityError,
+    },
+    /// A device refuses what is to be written to it at first.
+    #[error("device {device} refuses entry {position}: {}", cause.message())]
+    Entry {
+        /// Its id.
+        device: u64,
+        /// The place of the entry among all, from 1.
+        position: usize,
+        /// Why.
+        cause: EntityError,
+    },
+    /// A port was opened for another number of workers.
+    #[error("port {port} of device {device} has {queues} queues for {workers} workers")]
+    Queues {
+        /// The device.
+        device: u64,
+        /// The port.
+        port: u32,
+        /// How many queues it has.
+        queues: usize,
+        /// How many workers there are.
+        workers: usize,
+    },
+    /// What was kept cannot be used.
+    #[error(transparent)]
+    State(#[from] JournalError),
+    /// The system gives no threads, descriptors or memory.
+    #[error("cannot start: {0}")]
+    System(#[from] io::Error),
+}
+
+/// A switch that runs, until it is dropped.
+#[derive(Debug)]
+pub struct Switch {
+    address: SocketAddr,
+    metrics: Option<SocketAddr>,
+    devices: Arc<Vec<Running>>,
+    mailboxes: Vec<Arc<Mailbox>>,
+    stop: Arc<AtomicBool>,
+    workers: Vec<JoinHandle<()>>,
+    server: ServerThread,
+}
+
+/// A device that runs.
+#[derive(Debug)]
+struct Running {
+    shared: Arc<Shared>,
+    handle: DeviceHandle,
+    plane: pipeline::Ports,
+    ports: Arc<KnownPorts>,
+}
+
+/// The ports of a device by their number.
+#[derive(Debug, Default)]
+struct KnownPorts(Mutex<BTreeMap<u32, Known>>);
+
+/// A port that a device has.
+#[derive(Debug)]
+struct Known {
+    name: String,
+    up: bool,
+    counters: Arc<PortCounters>,
+}
+
+/// What a device is at some moment.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceState {
+    /// Its id.
+    pub id: u64,
+    /// What controllers did, and what was for them.
+    pub activity: Activity,
+    /// What became of the packets that came in, by ports or from controllers.
+    pub packets: PacketCounts,
+    /// How full its tables are, and what packets found there.
+    pub tables: Vec<TableUsage>,
+    /// Its ports, by their number.
+    pub ports: Vec<PortState>,
+}
+
+/// What a port is at some moment.
+#[derive(Clone, Debug)]
+pub struct PortState {
+    /// What programs call it.
+    pub number: u32,
+    /// What it is called where it comes from.
+    pub name: String,
+    /// Whether its link is up, as far as the switch was told.
+    pub up: bool,
+    /// What passed it.
+    pub counters: Counters,
+}
+
+impl Switch {
+    /// Starts a switch; it forwards and serves from now on.
+    ///
+    /// # Errors
+    /// If something that it was given cannot be used; nothing runs then.
+    pub fn start(options: Options, devices: Vec<DeviceConfig>) -> Result<Self, StartError> {
+        let Options { address, tls, workers, metrics, log } = options;
+        let workers = workers.max(1);
+        let log = Arc::new(log);
+        let (listener, address) = listen(address)?;
+        let metrics = metrics.map(listen).transpose()?;
+
+        let mailboxes =
+            (0..workers).map(|_| Mailbox::new().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let mut running = Vec::with_capacity(devices.len());
+        let mut ports = Vec::new();
+        for (index, mut config) in devices.into_iter().enumerate() {
+            for (port, opened) in std::mem::take(&mut config.ports) {
+                ports.push((config.id, port, opened));
+            }
+            let mailbox =
+                mailboxes.first().map(Arc::clone).ok_or_else(|| io::Error::other("no worker"))?;
+            running.push(Running::new(config, index, mailbox, Arc::clone(&log))?);
+        }
+        let server_options = ServerOptions { tls, grace: GRACE, ..ServerOptions::default() };
+        let server =
+            Server::new(running.iter().map(|device| device.handle.clone()), server_options)?;
+
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut threads = Vec::with_capacity(workers);
+        for (number, mailbox) in mailboxes.iter().enumerate() {
+            let lanes = running.iter().map(|device| {
+                Lane::new(Arc::clone(&device.shared), device.handle.clone(), device.plane.clone())
+            });
+            let worker = Worker {
+                mailbox: Arc::clone(mailbox),
+                lanes: lanes.collect(),
+                stop: Arc::clone(&stop),
+            };
+            let thread = thread::Builder::new().name(format!("worker-{number}"));
+            // Programs nest, and the interpreter with them.
+            threads.push(thread.stack_size(8 << 20).spawn(move || worker.run())?);
+        }
+        let served = running.iter().map(|device| Served {
+            shared: Arc::clone(&device.shared),
+            handle: device.handle.clone(),
+            plane: device.plane.clone(),
+        });
+        let served = served.collect();
+        let running = Arc::new(running);
+        let (metrics_listener, metrics) = metrics.unzip();
+        let looked_at = Arc::clone(&running);
+        let look: Look = Arc::new(move || looked_at.iter().map(Running::state).collect());
+        let metrics_listener = metrics_listener.map(|listener| (listener, look));
+        let server = ServerThread::start(listener, server, served, metrics_listener)?;
+        let devices = running;
+        let switch = Self { address, metrics, devices, mailboxes, stop, workers: threads, server };
+        for (device, number, port) in ports {
+            switch.attach(device, number, port)?;
+        }
+        Ok(switch)
+    }
+
+    /// Where controllers dial.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Gives a device a port while it runs, in the place of one with the same number.
+    ///
+    /// # Errors
+    /// If the port was opened for another number of workers. An unknown device is passed over.
+    pub fn attach(&self, device: u64, number: u32, port: Port) -> Result<(), StartError> {
+        let (queues, workers) = (port.queues.len(), self.mailboxes.len());
+        if queues != workers {
+            return Err(StartError::Queues { device, port: number, queues, workers });
+        }
+        let Some(running) = self.device(device) else { return Ok(()) };
+        let known = Known { name: port.name, up: true, counters: port.counters };
+        running.ports().insert(number, known);
+        for (mailbox, queue) in self.mailboxes.iter().zip(port.queues) {
+            mailbox.order(Order::Attach { device: running.shared.index, port: number, queue });
+        }
+        running.plane.set_port_up(number, true);
+        running.tell_ports();
+        Ok(())
+    }
+
+    /// Says that a port went up or down: controllers are told over gNMI, and members of groups that
+    /// watch it are used or not. Ports that are gone are found out without this.
+    pub fn set_port_up(&self, device: u64, number: u32, up: bool) {
+        if let Some(running) = self.device(device) {
+            running.plane.set_port_up(number, up);
+            running.handle.set_port_up(number, up);
+            if let Some(known) = running.ports().get_mut(&number) {
+                known.up = up;
+            }
+        }
+    }
+
+    /// Takes a port away while the device runs; false if it has none with this number.
+    pub fn detach(&self, device: u64, number: u32) -> bool {
+        let Some(running) = self.device(device) else { return false };
+        if running.ports().remove(&number).is_none() {
+            return false;
+        }
+        for mailbox in &self.mailboxes {
+            mailbox.order(Order::Detach { device: running.shared.index, port: number });
+        }
+        running.plane.set_port_up(number, false);
+        running.tell_ports();
+        true
+    }
+
+    /// Where Prometheus may ask.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
+    /// What each device is at the moment, in the order of the configuration.
+    #[must_use]
+    pub fn state(&self) -> Vec<DeviceState> {
+        self.devices.iter().map(Running::state).collect()
+    }
+
+    fn device(&self, id: u64) -> Option<&Running> {
+        self.devices.iter().find(|device| device.shared.id == id)
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        self.server.end();
+        self.stop.store(true, Ordering::Relaxed);
+        self.mailboxes.iter().for_each(|mailbox| mailbox.wake());
+        for worker in self.workers.drain(..) {
+            // A worker that panicked has said so.
+            let _ = worker.join();
+        }
+    }
+}
+
+fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |cause| StartError::Listen { address, cause };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Gives a device its program, if there is one.
+fn preload(device: &mut Device, config: &mut DeviceConfig) -> Result<(), StartError> {
+    let refused = |cause| StartError::Program { device: config.id, cause };
+    config.pipeline.take().map_or(Ok(()), |pipeline| device.preload(pipeline).map_err(refused))
+}
+
+impl Running {
+    fn new(
+        mut config: DeviceConfig,
+        index: usize,
+        mailbox: Arc<Mailbox>,
+        log: Arc<Log>,
+    ) -> Result<Self, StartError> {
+        let id = config.id;
+        let started = p4runtime::server::now();
+        let target = InterpreterTarget::new(Box::new(from_device_config)).starting_at(started);
+        let plane = target.ports();
+        let registry = Arc::new(PipelineRegistry::new());
+        let mut device = Device::over(Box::new(target), id, DeviceOptions::default(), registry);
+        let kept = config.state.take().map(|path| Restored::read(&path, &log)).transpose()?;
+        let (restored, journal) = kept.unzip();
+        let restored =
+            restored.and_then(|restored| restored.take(id, config.pipeline.as_ref(), &log));
+        match restored {
+            Some((pipeline, writes)) => {
+                config.pipeline = Some(pipeline);
+                preload(&mut device, &mut config)?;
+                writes.iter().for_each(|updates| restored::install(&mut device, updates, &log));
+            }
+            None => {
+                preload(&mut device, &mut config)?;
+                if !config.updates.is_empty() {
+                    let installed = device.install(&config.updates, p4runtime::server::now());
+                    installed.map_err(|(before, cause)| StartError::Entry {
+                        device: id,
+                        position: before + 1,
+                        cause,
+                    })?;
+                }
+            }
+        }
+        let shared = Arc::new(Shared::new(&config, index, started, mailbox, log, journal));
+        shared.set_running(device.pipeline().cloned());
+        let handle = DeviceHandle::new(device, Arc::new(Observer(Arc::clone(&shared))));
+        shared.begin_journal(&handle);
+        let ports = Arc::new(KnownPorts::default());
+        handle.set_port_counters(Arc::clone(&ports) as Arc<dyn gnmi::CounterSource>);
+        Ok(Self { shared, handle, plane, ports })
+    }
+
+    fn ports(&self) -> MutexGuard<'_, BTreeMap<u32, Known>> {
+        self.ports.lock()
+    }
+
+    fn state(&self) -> DeviceState {
+        let ports = self.ports();
+        let port = |(number, known): (&u32, &Known)| PortState {
+            number: *number,
+            name: known.name.clone(),
+            up: known.up,
+            counters: known.counters.values(),
+        };
+        let ports = ports.iter().map(port).collect();
+        DeviceState {
+            id: self.shared.id,
+            activity: self.shared.tallies.values(),
+            packets: self.plane.packet_counts(),
+            tables: self.plane.table_usage(),
+            ports,
+        }
+    }
+
+    /// Tells controllers over gNMI which ports there are.
+    fn tell_ports(&self) {
+        let ports = self.ports();
+        let told = ports.iter().map(|(number, port)| gnmi::Port {
+            number: *number,
+            name: port.name.clone(),
+            up: port.up,
+        });
+        self.handle.set_ports(told.collect());
+    }
+}
+
+impl KnownPorts {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl gnmi::CounterSource for KnownPorts {
+    fn counters(&self, port: u32) -> Option<gnmi::PortCounters> {
+        let counted = self.lock().get(&port)?.counters.values();
+        Some(gnmi::PortCounters {
+            in_octets: counted.received_bytes,
+            in_pkts: counted.received_packets,
+            in_discards: counted.receive_dropped,
+            out_octets: counted.transmitted_bytes,
+            out_pkts: counted.transmitted_packets,
+            out_discards: counted.transmit_dropped,
+            out_errors: counted.bad_length,
+        })
+    }
+}

@@ -1,0 +1,277 @@
+//! A worker thread: takes packets from its queues, runs programs on them, hands out what leaves.
+//!
+//! It runs to completion: a burst is taken from one port, each of its packets goes through the
+//! program and is copied to where it leaves, and when all ports had their turn everything is
+//! flushed at once. While packets come, it does not sleep and makes no system call but those of
+//! its queues; when nothing came for some rounds it waits for all of them together.
+
+use crate::device::Shared;
+use crate::log::{PacketLog, Verbosity};
+use crate::mailbox::{Contents, Mailbox, Order};
+use bytes::Bytes;
+use p4runtime::server::{DeviceHandle, PacketIn, PacketInMetadata};
+use packetio::{Burst, Frame, Queue, Transmitted};
+use pipeline::Output;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Packets that are taken from a port before another one has its turn.
+const BURST: usize = 32;
+/// Rounds without a packet before the thread waits.
+const ROUNDS: u32 = 16;
+/// How long it waits where packets do not announce themselves.
+const SHORT_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
+/// How long it waits otherwise; ports that are down are tried after this.
+const LONG_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// Spacing of attempts to get a port back.
+const RETRY: Duration = Duration::from_millis(200);
+/// `PSA_PORT_CPU`.
+const PSA_PORT_CPU: u32 = 0xffff_fffd;
+
+/// See the module.
+pub(crate) struct Worker {
+    pub(crate) mailbox: Arc<Mailbox>,
+    /// One for each device.
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// A device as one worker serves it.
+pub(crate) struct Lane {
+    shared: Arc<Shared>,
+    handle: DeviceHandle,
+    program: pipeline::Worker,
+    plane: pipeline::Ports,
+    ports: Vec<Attached>,
+    outputs: Vec<Output>,
+    packet_ins: Vec<Bytes>,
+}
+
+struct Attached {
+    number: u32,
+    queue: Box<dyn Queue>,
+    /// When to try again, if it is down.
+    retry: Option<Instant>,
+    /// Something is to be flushed.
+    is_dirty: bool,
+}
+
+impl Worker {
+    pub(crate) fn run(mut self) {
+        let mut burst = Burst::new(BURST);
+        let mut idle = 0;
+        while !self.stop.load(Ordering::Relaxed) {
+            let mut worked = false;
+            if let Some(contents) = self.mailbox.take() {
+                worked = true;
+                self.carry_out(contents);
+            }
+            for lane in &mut self.lanes {
+                worked |= lane.turn(&mut burst);
+            }
+            idle = if worked { 0 } else { idle + 1 };
+            if idle > ROUNDS {
+                self.wait();
+                idle = 0;
+                // What a full queue left behind.
+                for lane in &mut self.lanes {
+                    lane.hand_out();
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, contents: Contents) {
+        for order in contents.orders {
+            match order {
+                Order::Attach { device, port, queue } => {
+                    if let Some(lane) = self.lanes.get_mut(device) {
+                        lane.ports.retain(|attached| attached.number != port);
+                        let attached =
+                            Attached { number: port, queue, retry: None, is_dirty: false };
+                        lane.ports.push(attached);
+                    }
+                }
+                Order::Detach { device, port } => {
+                    if let Some(lane) = self.lanes.get_mut(device) {
+                        lane.ports.retain(|attached| attached.number != port);
+                    }
+                }
+            }
+        }
+        for (device, packet) in contents.packets {
+            if let Some(lane) = self.lanes.get_mut(device) {
+                lane.process(lane.shared.cpu_port, &packet);
+            }
+        }
+        for lane in &mut self.lanes {
+            lane.hand_out();
+        }
+    }
+
+    /// Waits until there may be something to do.
+    fn wait(&self) {
+        let ports = || self.lanes.iter().flat_map(|lane| &lane.ports);
+        let mut timeout = LONG_WAIT;
+        let mut descriptors =
+            vec![PollFd::from_borrowed_fd(self.mailbox.descriptor(), PollFlags::IN)];
+        for attached in ports().filter(|attached| attached.retry.is_none()) {
+            match attached.queue.descriptor() {
+                Some(descriptor) => {
+                    descriptors.push(PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+                }
+                None => timeout = SHORT_WAIT,
+            }
+        }
+        if ports().any(|attached| attached.is_dirty) {
+            timeout = SHORT_WAIT;
+        }
+        // Whatever poll says, the next round looks for itself.
+        let _ = poll(&mut descriptors, Some(&timeout));
+        if descriptors.first().is_some_and(|wake| wake.revents().contains(PollFlags::IN)) {
+            self.mailbox.quiet();
+        }
+    }
+}
+
+impl Lane {
+    pub(crate) fn new(shared: Arc<Shared>, handle: DeviceHandle, plane: pipeline::Ports) -> Self {
+        Self {
+            shared,
+            handle,
+            program: plane.worker(),
+            plane,
+            ports: Vec::new(),
+            outputs: Vec::new(),
+            packet_ins: Vec::new(),
+        }
+    }
+
+    /// Takes a burst from each port; false if nothing came.
+    fn turn(&mut self, burst: &mut Burst) -> bool {
+        let mut worked = false;
+        for position in 0..self.ports.len() {
+            let Some(attached) = self.ports.get_mut(position) else { break };
+            if !attached.is_up(&self.shared, &self.handle, &self.plane) {
+                continue;
+            }
+            burst.clear();
+            let number = attached.number;
+            let received = attached.queue.receive(burst);
+            for packet in burst.frames().iter().map(Frame::bytes) {
+                worked = true;
+                self.process(number, packet);
+            }
+            if let Err(down) = received {
+                self.shared.log.line(
+                    Verbosity::Warn,
+                    format_args!("device {}: port {number}: {down}", self.shared.id),
+                );
+                if let Some(attached) = self.ports.get_mut(position) {
+                    attached.retry = Some(Instant::now() + RETRY);
+                }
+                self.handle.set_port_up(number, false);
+                self.plane.set_port_up(number, false);
+            }
+        }
+        if worked {
+            self.hand_out();
+        }
+        worked
+    }
+
+    /// Runs the program on a packet.
+    fn process(&mut self, port: u32, packet: &[u8]) {
+        let Self { shared, program, outputs, .. } = self;
+        let now = Duration::from_nanos(p4runtime::server::now().0.saturating_sub(shared.started.0));
+        outputs.clear();
+        let outcome = if shared.log.wants(Verbosity::Debug) {
+            let mut log = PacketLog { log: &shared.log, device: shared.id };
+            program.process_traced(port, packet, now, &mut log, outputs)
+        } else {
+            program.process(port, packet, now, outputs)
+        };
+        if let Err(fault) = outcome {
+            let id = shared.id;
+            shared.log.line(
+                Verbosity::Warn,
+                format_args!("device {id}: a packet from port {port} is dropped: {fault}"),
+            );
+        }
+        let mut outputs = std::mem::take(&mut self.outputs);
+        for output in outputs.drain(..) {
+            self.send(output);
+        }
+        self.outputs = outputs;
+    }
+
+    fn send(&mut self, output: Output) {
+        let to_cpu = output.port == self.shared.cpu_port || output.port == PSA_PORT_CPU;
+        if to_cpu {
+            self.packet_ins.push(Bytes::from(output.packet));
+            return;
+        }
+        match self.ports.iter_mut().find(|attached| attached.number == output.port) {
+            Some(attached) => {
+                // What is not taken the port has counted.
+                if attached.queue.transmit(&output.packet) == Transmitted::Taken {
+                    attached.is_dirty = true;
+                }
+            }
+            None => self.shared.tallies.no_such_port.add(1),
+        }
+    }
+
+    /// Lets everything go that earlier packets left behind.
+    fn hand_out(&mut self) {
+        for attached in self.ports.iter_mut().filter(|attached| attached.is_dirty) {
+            attached.is_dirty = !attached.queue.flush();
+        }
+        if !self.packet_ins.is_empty() {
+            self.send_packet_ins();
+        }
+        self.shared.digests_wait.notify_one();
+    }
+
+    fn send_packet_ins(&mut self) {
+        let tallies = &self.shared.tallies;
+        let count = self.packet_ins.len();
+        tallies.packet_ins.add(count);
+        let running = self.shared.running();
+        let layout = running.as_deref().and_then(|pipeline| pipeline.packet_in());
+        let packets = self.packet_ins.drain(..).filter_map(|packet| {
+            let (metadata, payload) = match layout {
+                Some(layout) => layout.split(packet)?,
+                None => (Vec::new(), packet),
+            };
+            let metadata = PacketInMetadata::Fields(metadata);
+            Some(PacketIn { payload, metadata, tag: 0 })
+        });
+        let packets: Vec<_> = packets.collect();
+        let queued = self.handle.send_batch(packets).unwrap_or(0);
+        tallies.packet_ins_dropped.add(count.saturating_sub(queued));
+    }
+}
+
+impl Attached {
+    /// Whether the port is there; tries to get it back if it is time.
+    fn is_up(&mut self, shared: &Shared, handle: &DeviceHandle, plane: &pipeline::Ports) -> bool {
+        let Some(retry) = self.retry else { return true };
+        let now = Instant::now();
+        if now < retry {
+            return false;
+        }
+        if !self.queue.reopen() {
+            self.retry = Some(now + RETRY);
+            return false;
+        }
+        self.retry = None;
+        handle.set_port_up(self.number, true);
+        plane.set_port_up(self.number, true);
+        let (id, number) = (shared.id, self.number);
+        shared.log.line(Verbosity::Info, format_args!("device {id}: port {number} is back"));
+        true
+    }
+}

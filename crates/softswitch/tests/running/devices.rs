@@ -1,0 +1,60 @@
+//! Several devices behind one address.
+
+use crate::support::{CPU_PORT, Controller, Names, PROGRAM, lines, options, pushed};
+use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
+use packetio::{Burst, Frame, Port};
+use softswitch::{DeviceConfig, StartError, Switch};
+use std::time::{Duration, Instant};
+
+fn device(id: u64, ports: Vec<(u32, Port)>) -> DeviceConfig {
+    let updates = Vec::new();
+    DeviceConfig { id, cpu_port: CPU_PORT, pipeline: None, updates, state: None, ports }
+}
+
+fn received(port: &mut Port, patience: Duration) -> Vec<Vec<u8>> {
+    let mut burst = Burst::new(8);
+    let start = Instant::now();
+    while burst.frames().is_empty() && start.elapsed() < patience {
+        port.queues[0].receive(&mut burst).expect("a line is never down");
+    }
+    burst.frames().iter().map(|frame: &Frame| frame.bytes().to_vec()).collect()
+}
+
+#[tokio::test]
+async fn devices_behind_one_address_are_apart() {
+    let ((mut one, near_one), (mut other, near_other)) = (lines(2), lines(2));
+    let devices = vec![device(crate::support::DEVICE, near_one), device(8, near_other)];
+    let switch = Switch::start(options(), devices).expect("it starts");
+    let mut first = Controller::with(&switch, PROGRAM).await;
+    let mut second = Controller::of_device(&switch, 8, 1).await;
+    let push = second.client.set_pipeline(Action::VerifyAndCommit, Some(pushed(PROGRAM)));
+    push.await.expect("the switch runs it");
+    first.insert([Names::new().entry(20, "forward", &[2])]).await;
+    second.insert([Names::new().entry(20, "forward", &[1])]).await;
+    for lines in [&mut one, &mut other] {
+        lines[0].queues[0].transmit(&[20, 1]);
+    }
+    let patience = Duration::from_secs(10);
+    assert_eq!(received(&mut one[1], patience), [[20, 1]]);
+    assert_eq!(received(&mut other[0], patience), [[20, 1]]);
+    assert!(received(&mut other[1], Duration::from_millis(20)).is_empty());
+}
+
+#[test]
+fn what_cannot_be_started_says_why() {
+    let twice = Switch::start(options(), vec![device(1, Vec::new()), device(1, Vec::new())]);
+    assert!(matches!(twice, Err(StartError::Serve(_))), "{twice:?}");
+    let (_far, near) = lines(1);
+    let two_workers = softswitch::Options { workers: 2, ..options() };
+    let mismatched = Switch::start(two_workers, vec![device(1, near)]);
+    assert!(matches!(mismatched, Err(StartError::Queues { queues: 1, workers: 2, .. })));
+    let broken = DeviceConfig {
+        pipeline: Some(p4runtime::proto::v1::ForwardingPipelineConfig {
+            p4_device_config: "control c() {".into(),
+            ..pushed(PROGRAM)
+        }),
+        ..device(1, Vec::new())
+    };
+    let refused = Switch::start(options(), vec![broken]);
+    assert!(matches!(refused, Err(StartError::Program { device: 1, .. })), "{refused:?}");
+}

@@ -1,0 +1,113 @@
+//! Controllers that go away, fight, or do not read; packets of any shape.
+
+use crate::support::{Bench, Controller, Names, PATIENCE, PROGRAM};
+use p4runtime::arbitration::ElectionId;
+use p4runtime::client::{Client, ClientOptions};
+use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
+use packetio::Transmitted;
+use std::time::{Duration, Instant};
+
+fn inserts(names: &Names, range: std::ops::Range<u8>) -> Vec<v1::Update> {
+    let update = |to| v1::Update {
+        r#type: v1::update::Type::Insert as i32,
+        entity: Some(v1::Entity { entity: Some(names.entry(to, "forward", &[2])) }),
+    };
+    range.map(update).collect()
+}
+
+/// Whoever has the highest election id writes, whatever the others try, and packets go on.
+#[tokio::test]
+async fn of_two_controllers_that_fight_one_writes() {
+    let mut bench = Bench::new(2);
+    let mut first = Controller::with(&bench.switch, PROGRAM).await;
+    let names = Names::new();
+    for round in 2..12_u8 {
+        let mut second = Controller::of(&bench.switch, u128::from(round)).await;
+        let (one, other) = (2 * round, 2 * round + 1);
+        let taken = second.client.write(inserts(&names, one..one + 1), Atomicity::ContinueOnError);
+        taken.await.expect("it is primary");
+        let refused =
+            first.client.write(inserts(&names, other..other + 1), Atomicity::ContinueOnError);
+        assert!(refused.await.is_err(), "the former primary writes");
+        bench.send(1, &[one, 1]);
+        assert_eq!(bench.receive(2, 1), [[one, 1]]);
+        first = second;
+    }
+}
+
+/// A connection that ends in the middle of a Write leaves whole updates, and the switch goes on.
+#[tokio::test]
+async fn a_controller_that_is_gone_in_a_write_leaves_whole_entries() {
+    let mut bench = Bench::new(2);
+    drop(Controller::with(&bench.switch, PROGRAM).await);
+    let names = Names::new();
+    for election in 2..8_u128 {
+        let address = bench.switch.address().to_string();
+        let options = ClientOptions::default();
+        let mut client =
+            Client::connect(&address, crate::support::DEVICE, &options).await.expect("it listens");
+        let stream = client.become_primary("", ElectionId(election), PATIENCE).await;
+        let _stream = stream.expect("nobody else is there");
+        let write = client.write(inserts(&names, 0..200), Atomicity::ContinueOnError);
+        // Sent or not, answered or not.
+        let _ = tokio::time::timeout(Duration::from_micros(300 * election as u64), write).await;
+    }
+    let mut last = Controller::of(&bench.switch, 100).await;
+    let _ = last.client.write(inserts(&names, 0..200), Atomicity::ContinueOnError).await;
+    for to in 0..200 {
+        bench.send(1, &[to, 1]);
+    }
+    assert_eq!(bench.receive(2, 200).len(), 200);
+}
+
+/// What waits for a controller that does not read has an end, and packets do not wait for it.
+#[tokio::test]
+async fn a_slow_reader_of_digests_and_packet_ins_stops_nothing() {
+    let mut bench = Bench::new(2);
+    let mut controller = Controller::with(&bench.switch, PROGRAM).await;
+    let names = Names::new();
+    let config =
+        v1::digest_entry::Config { max_timeout_ns: 0, max_list_size: 1, ack_timeout_ns: 1 };
+    let digest = v1::DigestEntry { digest_id: names.digest(), config: Some(config) };
+    controller.insert([Kind::DigestEntry(digest), names.entry(20, "forward", &[2])]).await;
+    // This task does not read the stream, and misses make a packet-in and a digest each.
+    for number in 0..4_000_u32 {
+        let packet = [[200, number as u8], [number as u8, (number >> 8) as u8]].concat();
+        if bench.lines[0].queues[0].transmit(&packet) != Transmitted::Taken {
+            break;
+        }
+    }
+    bench.send(1, &[20, 1]);
+    assert_eq!(bench.receive(2, 1), [[20, 1]]);
+    assert!(controller.next_update().await.is_some(), "the stream is still there");
+}
+
+/// No packet makes a worker stop: every length, every byte.
+#[tokio::test]
+async fn packets_of_any_shape_are_survived() {
+    let mut bench = Bench::new(2);
+    let mut controller = Controller::with(&bench.switch, PROGRAM).await;
+    controller.insert([Names::new().entry(20, "forward", &[2])]).await;
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for length in (0..300).chain([1_514, 9_000, 65_535]) {
+        let bytes = (0..length).map(|_| {
+            // xorshift64, whose seed stands above.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as u8
+        });
+        let packet: Vec<u8> = bytes.collect();
+        bench.send(1, &packet);
+        bench.send(2, &packet);
+    }
+    bench.send(1, &[20, 1]);
+    let start = Instant::now();
+    loop {
+        let left = bench.receive(2, 1);
+        if left == [[20, 1]] {
+            break;
+        }
+        assert!(start.elapsed() < PATIENCE);
+    }
+}

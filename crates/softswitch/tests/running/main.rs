@@ -1,0 +1,10 @@
+//! A switch in this process, driven by a P4Runtime client over loopback, its ports in memory.
+
+mod devices;
+mod entities;
+mod faults;
+mod metrics;
+mod packets;
+mod pipelines;
+mod restart;
+mod support;

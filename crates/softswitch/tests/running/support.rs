@@ -1,0 +1,237 @@
+//! What the tests share: a switch with lines in memory, and a controller.
+
+use p4runtime::arbitration::ElectionId;
+use p4runtime::client::{Client, ClientOptions, StreamReceiver, StreamSender};
+use p4runtime::p4info::Schema;
+use p4runtime::proto::v1::{
+    self, entity::Entity as Kind, set_forwarding_pipeline_config_request::Action,
+    write_request::Atomicity,
+};
+use packetio::{Burst, Frame, Port, memory};
+use softswitch::{DeviceConfig, Log, Options, Switch};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(crate) const DEVICE: u64 = 7;
+pub(crate) const CPU_PORT: u32 = 255;
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Forwards by the first byte; what it does not know goes to the controller and is told as a digest.
+pub(crate) const PROGRAM: &str = r#"
+#include <v1model.p4>
+@controller_header("packet_in") header packet_in_t { bit<9> ingress_port; bit<7> _pad; }
+@controller_header("packet_out") header packet_out_t { bit<9> egress_port; bit<7> _pad; }
+header h_t { bit<8> to; bit<8> from; }
+struct headers { packet_out_t packet_out; packet_in_t packet_in; h_t h; }
+struct meta { }
+struct seen_t { bit<8> from; bit<9> port; }
+parser p(packet_in b, out headers h, inout meta m, inout standard_metadata_t s) {
+    state start {
+        transition select(s.ingress_port) { 255: from_controller; default: data; }
+    }
+    state from_controller { b.extract(h.packet_out); transition data; }
+    state data { b.extract(h.h); transition accept; }
+}
+control v(inout headers h, inout meta m) { apply { } }
+control i(inout headers h, inout meta m, inout standard_metadata_t s) {
+    direct_counter(CounterType.packets_and_bytes) hits;
+    action forward(bit<9> port) { s.egress_spec = port; hits.count(); }
+    action multicast(bit<16> group) { s.mcast_grp = group; hits.count(); }
+    action ask() {
+        s.egress_spec = 255;
+        h.packet_in.setValid();
+        h.packet_in.ingress_port = s.ingress_port;
+        digest<seen_t>(1, { h.h.from, s.ingress_port });
+        hits.count();
+    }
+    table stations {
+        key = { h.h.to: exact; }
+        actions = { forward; multicast; ask; }
+        default_action = ask();
+        size = 1048576;
+        counters = hits;
+    }
+    apply {
+        if (h.packet_out.isValid()) {
+            s.egress_spec = h.packet_out.egress_port;
+            h.packet_out.setInvalid();
+        } else {
+            stations.apply();
+        }
+    }
+}
+control e(inout headers h, inout meta m, inout standard_metadata_t s) { apply { } }
+control d(packet_out b, in headers h) {
+    apply { b.emit(h.packet_in); b.emit(h.h); }
+}
+V1Switch(p(), v(), i(), e(), v(), d()) main;
+"#;
+
+/// A program as a controller pushes it, as source.
+pub(crate) fn pushed(source: &str) -> v1::ForwardingPipelineConfig {
+    let program = softswitch::program::from_device_config(source.as_bytes()).expect("it compiles");
+    let compiled = softswitch::program::to_pipeline_config(&program).expect("it has a P4Info");
+    v1::ForwardingPipelineConfig { p4_device_config: source.to_owned().into(), ..compiled }
+}
+
+/// A switch and the far ends of its ports 1 to `ports`.
+pub(crate) struct Bench {
+    pub(crate) switch: Switch,
+    pub(crate) lines: Vec<Port>,
+}
+
+impl Bench {
+    pub(crate) fn new(ports: u32) -> Self {
+        Self::start(ports, None, options())
+    }
+
+    /// One that Prometheus may ask.
+    pub(crate) fn with_metrics(ports: u32) -> Self {
+        let address = Some("127.0.0.1:0".parse().expect("an address"));
+        Self::start(ports, None, Options { metrics: address, ..options() })
+    }
+
+    /// One that keeps what it is told.
+    pub(crate) fn with_state(ports: u32, state: &Path) -> Self {
+        Self::start(ports, Some(state.to_owned()), options())
+    }
+
+    fn start(ports: u32, state: Option<PathBuf>, options: Options) -> Self {
+        let (far, near) = lines(ports);
+        let device = DeviceConfig {
+            id: DEVICE,
+            cpu_port: CPU_PORT,
+            pipeline: None,
+            updates: Vec::new(),
+            state,
+            ports: near,
+        };
+        let switch = Switch::start(options, vec![device]).expect("it starts");
+        Self { switch, lines: far }
+    }
+
+    pub(crate) fn send(&mut self, port: usize, packet: &[u8]) {
+        let sent = self.lines[port - 1].queues[0].transmit(packet);
+        assert_eq!(sent, packetio::Transmitted::Taken);
+    }
+
+    /// The next packets that leave through a port, as many as are asked for.
+    pub(crate) fn receive(&mut self, port: usize, count: usize) -> Vec<Vec<u8>> {
+        let mut burst = Burst::new(count);
+        let start = Instant::now();
+        while burst.frames().len() < count {
+            assert!(start.elapsed() < PATIENCE, "{} of {count} packets", burst.frames().len());
+            self.lines[port - 1].queues[0].receive(&mut burst).expect("a line is never down");
+        }
+        burst.frames().iter().map(|frame: &Frame| frame.bytes().to_vec()).collect()
+    }
+}
+
+pub(crate) fn options() -> Options {
+    let address = "127.0.0.1:0".parse().expect("an address");
+    Options { address, tls: None, workers: 1, metrics: None, log: Log::off() }
+}
+
+/// The far ends of some ports, and the near ones with their numbers from 1.
+pub(crate) fn lines(ports: u32) -> (Vec<Port>, Vec<(u32, Port)>) {
+    let numbered = (1..=ports).map(|number| {
+        let [near, far] = memory::line(&format!("port{number}-"), 1 << 20);
+        (far, (number, near))
+    });
+    numbered.unzip()
+}
+
+/// A controller that is primary.
+pub(crate) struct Controller {
+    pub(crate) client: Client,
+    pub(crate) sender: StreamSender,
+    pub(crate) receiver: StreamReceiver,
+}
+
+impl Controller {
+    pub(crate) async fn of(switch: &Switch, election_id: u128) -> Self {
+        Self::of_device(switch, DEVICE, election_id).await
+    }
+
+    pub(crate) async fn of_device(switch: &Switch, device: u64, election_id: u128) -> Self {
+        let address = switch.address().to_string();
+        let connected = Client::connect(&address, device, &ClientOptions::default()).await;
+        let mut client = connected.expect("it listens");
+        let stream = client.become_primary("", ElectionId(election_id), PATIENCE).await;
+        let (sender, receiver) = stream.expect("nobody else is there");
+        Self { client, sender, receiver }
+    }
+
+    /// Primary, and the program runs.
+    pub(crate) async fn with(switch: &Switch, source: &str) -> Self {
+        let mut controller = Self::of(switch, 1).await;
+        controller.push(source).await;
+        controller
+    }
+
+    pub(crate) async fn push(&mut self, source: &str) {
+        let outcome = self.client.set_pipeline(Action::VerifyAndCommit, Some(pushed(source))).await;
+        outcome.expect("the switch runs it");
+    }
+
+    pub(crate) async fn insert(&mut self, kinds: impl IntoIterator<Item = Kind>) {
+        let updates = kinds.into_iter().map(|kind| v1::Update {
+            r#type: v1::update::Type::Insert as i32,
+            entity: Some(v1::Entity { entity: Some(kind) }),
+        });
+        let outcome = self.client.write(updates.collect(), Atomicity::ContinueOnError).await;
+        outcome.expect("all of it is right");
+    }
+}
+
+/// Names of [`PROGRAM`] as identifiers.
+pub(crate) struct Names {
+    schema: Arc<Schema>,
+}
+
+impl Names {
+    pub(crate) fn new() -> Self {
+        let p4info = pushed(PROGRAM).p4info.expect("it has one");
+        Self { schema: Schema::new(p4info).expect("it is right") }
+    }
+
+    fn action(&self, name: &str) -> u32 {
+        let actions = &self.schema.p4info().actions;
+        let named = |preamble: &p4runtime::proto::config::Preamble| preamble.alias == name;
+        let found = actions
+            .iter()
+            .filter_map(|action| action.preamble.as_ref())
+            .find(|preamble| named(preamble));
+        found.expect("the program has it").id
+    }
+
+    pub(crate) fn table(&self) -> u32 {
+        let table = self.schema.p4info().tables.first().expect("there is one");
+        table.preamble.as_ref().expect("it has one").id
+    }
+
+    pub(crate) fn digest(&self) -> u32 {
+        let digest = self.schema.p4info().digests.first().expect("there is one");
+        digest.preamble.as_ref().expect("it has one").id
+    }
+
+    /// An entry of the table: an address, an action, and its parameter if it has one.
+    pub(crate) fn entry(&self, to: u8, action: &str, parameter: &[u8]) -> Kind {
+        let params = (!parameter.is_empty())
+            .then(|| v1::action::Param { param_id: 1, value: parameter.to_vec().into() });
+        let action =
+            v1::Action { action_id: self.action(action), params: params.into_iter().collect() };
+        let exact = v1::field_match::Exact { value: vec![to].into() };
+        let field = v1::FieldMatch {
+            field_id: 1,
+            field_match_type: Some(v1::field_match::FieldMatchType::Exact(exact)),
+        };
+        Kind::TableEntry(v1::TableEntry {
+            table_id: self.table(),
+            r#match: vec![field],
+            action: Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) }),
+            ..Default::default()
+        })
+    }
+}

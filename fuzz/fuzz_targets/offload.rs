@@ -1,0 +1,48 @@
+//! What a kernel, or a guest, says of a packet that is not finished: bytes of a `virtio_net_hdr`,
+//! of a tag (none if they are zero), and the packet.
+
+#![no_main]
+
+use packetio::offload::{Restorer, Tag, VIRTIO_HEADER, complete_checksum};
+use packetio::{Burst, Frame};
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let Some((header, rest)) = data.split_first_chunk::<VIRTIO_HEADER>() else { return };
+    let Some((tag, packet)) = rest.split_first_chunk::<4>() else { return };
+    let [a, b, c, d] = *tag;
+    let (protocol, control) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+    let tag = (protocol != 0).then_some(Tag { protocol, control });
+
+    let mut untold = packet.to_vec();
+    complete_checksum(&mut untold);
+    assert_eq!(untold.len(), packet.len());
+    let once = untold.clone();
+    complete_checksum(&mut untold);
+    assert_eq!(untold, once, "what is complete stays");
+
+    // The size of a burst changes nothing.
+    let whole = frames(header, tag, packet, 128);
+    assert_eq!(whole, frames(header, tag, packet, 3));
+    let longest = packet.len() + tag.map_or(0, |_| 4);
+    for frame in whole.iter().flatten() {
+        assert!(frame.len() <= longest);
+    }
+});
+
+fn frames(
+    header: &[u8; VIRTIO_HEADER],
+    tag: Option<Tag>,
+    packet: &[u8],
+    capacity: usize,
+) -> Option<Vec<Vec<u8>>> {
+    let (mut restorer, mut burst) = (Restorer::default(), Burst::new(capacity));
+    let mut count = restorer.take(header, tag, packet, &mut burst).ok()?;
+    let mut frames: Vec<Vec<u8>> = Vec::new();
+    while count.0 > 0 {
+        assert_eq!(count.0 as usize, burst.frames().len());
+        frames.extend(burst.frames().iter().map(|frame| Frame::bytes(frame).to_vec()));
+        burst.clear();
+        count = restorer.resume(&mut burst);
+    }
+    Some(frames)
+}
