@@ -1,0 +1,337 @@
+//! A campaign's files: written block by block, read as a whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::journal::{Entry, SAMPLE_BYTES, decode, encode};
+use super::{
+    Block, Campaign, CellId, Counts, Description, DescriptionError, MeasuredBlock, Note, RateTrial,
+    Sample,
+};
+
+const DESCRIPTION: &str = "campaign.json";
+const JOURNAL: &str = "journal.jsonl";
+const DELAYS: &str = "delays.bin";
+
+/// Why a campaign cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// There is a campaign already.
+    #[error("{} has a campaign; resume it, or name another directory", path.display())]
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// What is to be measured is wrong.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
+    /// A block is of no cell, or has more samples than a block may.
+    #[error("a block of cell {} with {samples} samples cannot be kept: there are {cells} cells", cell.0)]
+    Block {
+        /// The cell.
+        cell: CellId,
+        /// Samples.
+        samples: usize,
+        /// Cells of the campaign.
+        cells: usize,
+    },
+}
+
+/// Why a campaign cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{}, line {line}: {cause}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        cause: String,
+    },
+    /// The description contradicts itself.
+    #[error("{}: {source}", path.display())]
+    Description {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: DescriptionError,
+    },
+    /// Delays are not those that the journal speaks of.
+    #[error("{}: {what}; the file was changed or cut since it was measured", path.display())]
+    Delays {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// A block that is handed in: [`Block`] without what the writer adds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BlockPlan {
+    /// The cell.
+    pub cell: CellId,
+    /// Which repetition of the cell this is, from 0.
+    pub repetition: u32,
+    /// Nanoseconds from the start of the campaign to its first packet.
+    pub started_ns: u64,
+    /// Nanoseconds from its first packet to its last.
+    pub duration_ns: u64,
+    /// Offered load in packets per second; `None` where one packet waited for the other.
+    pub packets_per_second: Option<f64>,
+    /// What was sent and received.
+    pub counts: Counts,
+}
+
+/// Appends to a campaign's files.
+#[derive(Debug)]
+pub struct Writer {
+    directory: PathBuf,
+    cells: usize,
+    journal: File,
+    delays: File,
+    offset: u64,
+}
+
+impl Writer {
+    /// Begins a campaign in a directory that exists and has none.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn create(directory: &Path, description: &Description) -> Result<Self, WriteError> {
+        description.check()?;
+        let path = directory.join(DESCRIPTION);
+        if path.exists() {
+            return Err(WriteError::Exists { path: directory.to_owned() });
+        }
+        let failed = |source| WriteError::Io { path: path.clone(), source };
+        let mut text =
+            serde_json::to_string_pretty(description).map_err(|error| failed(error.into()))?;
+        text.push('\n');
+        // The description is there as a whole or not at all.
+        let partial = directory.join("campaign.json.partial");
+        fs::write(&partial, text).and_then(|()| fs::rename(&partial, &path)).map_err(failed)?;
+        Self::open(directory, description.cells.len(), 0, 0)
+    }
+
+    /// Goes on with a campaign that was interrupted: what is behind the last whole line of the journal is cut off.
+    ///
+    /// # Errors
+    /// The outer error is [`ReadError`], for a campaign that cannot be read; the inner one [`WriteError`].
+    pub fn resume(directory: &Path) -> Result<Result<(Self, Campaign), WriteError>, ReadError> {
+        let (campaign, whole) = read(directory)?;
+        let end = campaign.blocks.iter().map(|measured| end_of(&measured.block)).max().unwrap_or(0);
+        let writer = Self::open(directory, campaign.description.cells.len(), whole, end);
+        Ok(writer.map(|writer| (writer, campaign)))
+    }
+
+    fn open(
+        directory: &Path,
+        cells: usize,
+        journal_end: u64,
+        offset: u64,
+    ) -> Result<Self, WriteError> {
+        let open = |name: &str, end: u64| {
+            let path = directory.join(name);
+            let file =
+                OpenOptions::new().create(true).truncate(false).write(true).open(&path).and_then(
+                    |mut file| {
+                        file.set_len(end)?;
+                        file.seek(SeekFrom::End(0))?;
+                        Ok(file)
+                    },
+                );
+            file.map_err(|source| WriteError::Io { path, source })
+        };
+        Ok(Self {
+            directory: directory.to_owned(),
+            cells,
+            journal: open(JOURNAL, journal_end)?,
+            delays: open(DELAYS, offset)?,
+            offset,
+        })
+    }
+
+    /// Appends a block: its delays, then its line.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn block(&mut self, plan: &BlockPlan, samples: &[Sample]) -> Result<Block, WriteError> {
+        let count =
+            u32::try_from(samples.len()).ok().filter(|_| (plan.cell.0 as usize) < self.cells);
+        let Some(count) = count else {
+            return Err(WriteError::Block {
+                cell: plan.cell,
+                samples: samples.len(),
+                cells: self.cells,
+            });
+        };
+        let bytes = encode(samples);
+        let block = Block {
+            cell: plan.cell,
+            repetition: plan.repetition,
+            started_ns: plan.started_ns,
+            duration_ns: plan.duration_ns,
+            packets_per_second: plan.packets_per_second,
+            counts: plan.counts,
+            samples: count,
+            offset: self.offset,
+            checksum: crc32fast::hash(&bytes),
+        };
+        let path = || self.directory.join(DELAYS);
+        self.delays.write_all(&bytes).map_err(|source| WriteError::Io { path: path(), source })?;
+        self.offset = end_of(&block);
+        self.line(&Entry::Block(block.clone()))?;
+        Ok(block)
+    }
+
+    /// Appends an offered rate that was tried.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn rate(&mut self, trial: &RateTrial) -> Result<(), WriteError> {
+        self.line(&Entry::Rate(trial.clone()))
+    }
+
+    /// Appends a note.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn note(&mut self, note: &Note) -> Result<(), WriteError> {
+        self.line(&Entry::Note(note.clone()))
+    }
+
+    fn line(&mut self, entry: &Entry) -> Result<(), WriteError> {
+        let failed = |source| WriteError::Io { path: self.directory.join(JOURNAL), source };
+        let mut line = serde_json::to_string(entry).map_err(|error| failed(error.into()))?;
+        line.push('\n');
+        self.journal.write_all(line.as_bytes()).map_err(failed)
+    }
+}
+
+impl Campaign {
+    /// Reads a campaign; a last line that was cut off by an interruption is left out.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn read(directory: &Path) -> Result<Self, ReadError> {
+        read(directory).map(|(campaign, _)| campaign)
+    }
+}
+
+/// The campaign, and how many bytes of its journal are whole lines.
+fn read(directory: &Path) -> Result<(Campaign, u64), ReadError> {
+    let description = read_description(&directory.join(DESCRIPTION))?;
+    let path = directory.join(JOURNAL);
+    let journal = fs::read(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
+    let whole = journal.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let mut delays = Delays::open(directory.join(DELAYS))?;
+    let mut campaign =
+        Campaign { description, blocks: Vec::new(), rates: Vec::new(), notes: Vec::new() };
+    let cells = campaign.description.cells.len();
+    for (line, text) in (1..)
+        .zip(journal[..whole].split(|byte| *byte == b'\n'))
+        .filter(|(_, text)| !text.is_empty())
+    {
+        let wrong = |cause: String| ReadError::Json { path: path.clone(), line, cause };
+        let entry: Entry =
+            serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
+        let known = |cell: CellId| match (cell.0 as usize) < cells {
+            true => Ok(()),
+            false => Err(wrong(format!("cell {} is none of the {cells}", cell.0))),
+        };
+        match entry {
+            Entry::Block(block) => {
+                known(block.cell)?;
+                let samples = delays.of(&block)?;
+                campaign.blocks.push(MeasuredBlock { block, samples });
+            }
+            Entry::Rate(trial) => {
+                known(trial.cell)?;
+                campaign.rates.push(trial);
+            }
+            Entry::Note(note) => campaign.notes.push(note),
+        }
+    }
+    Ok((campaign, whole as u64))
+}
+
+fn read_description(path: &Path) -> Result<Description, ReadError> {
+    let text = fs::read_to_string(path)
+        .map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+    let description: Description = serde_json::from_str(&text).map_err(|error| {
+        ReadError::Json { path: path.to_owned(), line: error.line(), cause: error.to_string() }
+    })?;
+    description
+        .check()
+        .map_err(|source| ReadError::Description { path: path.to_owned(), source })?;
+    Ok(description)
+}
+
+/// `delays.bin`, for reading.
+struct Delays {
+    path: PathBuf,
+    file: File,
+    length: u64,
+}
+
+impl Delays {
+    fn open(path: PathBuf) -> Result<Self, ReadError> {
+        let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (length, file) =
+            opened.map_err(|source| ReadError::Io { path: path.clone(), source })?;
+        Ok(Self { path, file, length })
+    }
+
+    fn of(&mut self, block: &Block) -> Result<Vec<Sample>, ReadError> {
+        let wrong = |path: &Path, what: &str| ReadError::Delays {
+            path: path.to_owned(),
+            what: format!("the block at byte {} {what}", block.offset),
+        };
+        if block.offset.checked_add(bytes_of(block)).is_none_or(|end| end > self.length) {
+            return Err(wrong(&self.path, "is not there as a whole"));
+        }
+        let mut bytes = vec![0; usize::try_from(bytes_of(block)).unwrap_or(usize::MAX)];
+        let result = self
+            .file
+            .seek(SeekFrom::Start(block.offset))
+            .and_then(|_| self.file.read_exact(&mut bytes));
+        result.map_err(|source| ReadError::Io { path: self.path.clone(), source })?;
+        if crc32fast::hash(&bytes) != block.checksum {
+            return Err(wrong(&self.path, "has another checksum"));
+        }
+        Ok(decode(&bytes))
+    }
+}
+
+fn bytes_of(block: &Block) -> u64 {
+    u64::from(block.samples) * SAMPLE_BYTES as u64
+}
+
+fn end_of(block: &Block) -> u64 {
+    block.offset.saturating_add(bytes_of(block))
+}
+
+#[cfg(test)]
+mod tests;
