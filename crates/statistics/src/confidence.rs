@@ -1,0 +1,64 @@
+//! How sure an interval is.
+
+/// The probability with which an interval made like this one holds what it is about; two-sided, with equal tails.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Confidence(f64);
+
+impl Confidence {
+    /// 95 %, the habit of the field.
+    pub const P95: Self = Self(0.95);
+    /// 99 %.
+    pub const P99: Self = Self(0.99);
+
+    /// Any other, between 0 and 1; nothing outside of them.
+    pub fn new(level: f64) -> Option<Self> {
+        (level > 0.0 && level < 1.0).then_some(Self(level))
+    }
+
+    /// The probability.
+    pub fn level(self) -> f64 {
+        self.0
+    }
+
+    /// The probability of either side outside of the interval.
+    pub(crate) fn tail(self) -> f64 {
+        (1.0 - self.0) / 2.0
+    }
+}
+
+/// What lies between two values, both included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether a value lies in it.
+    pub fn contains(self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_probabilities_are_levels() {
+        assert_eq!(Confidence::new(0.95), Some(Confidence::P95));
+        assert!(
+            [0.0, 1.0, -0.5, 95.0, f64::NAN]
+                .into_iter()
+                .all(|level| Confidence::new(level).is_none())
+        );
+    }
+
+    #[test]
+    fn ends_belong_to_an_interval() {
+        let interval = Interval { low: 1.0, high: 2.0 };
+        assert!(interval.contains(1.0) && interval.contains(2.0) && !interval.contains(2.1));
+    }
+}

@@ -1,0 +1,32 @@
+//! How a measured figure is stated: with its confidence, or with its spread.
+//!
+//! * **Means over repetitions** ([`Estimate`]) have Student's interval, because a handful of repetitions is the rule and
+//!   the normal distribution would make it too narrow; [`Difference`] is Welch's, which does not ask that both sides vary
+//!   equally.
+//! * **Percentiles** ([`Ordered`], [`Ranks`]) have the interval between two of the samples in order. It holds for any
+//!   distribution, and says so where there are too few samples to bound a tail at all.
+//! * **Proportions** ([`proportion`]) have the interval of Clopper and Pearson, which is never narrower than it says, not
+//!   even where nothing was lost.
+//! * **Spreads** ([`Spread`]) are for a few trials of a benchmark: the median, the lowest and the highest.
+//!
+//! Every interval assumes that the samples are independent and of one distribution. Successive packets often are not;
+//! who states an interval over them chooses what a sample is.
+//!
+//! All of it comes down to one special function, the regularized incomplete beta function; its inverse is found by
+//! bisection, which cannot miss. The function is computed here: the crates that have it take as many steps as there are
+//! samples, or stop before they are there.
+
+mod beta;
+mod confidence;
+mod fairness;
+mod mean;
+mod order;
+mod proportion;
+mod spread;
+
+pub use confidence::{Confidence, Interval};
+pub use fairness::jain_index;
+pub use mean::{Difference, Estimate, mean, standard_deviation, student_t};
+pub use order::{Ordered, Ranks};
+pub use proportion::proportion;
+pub use spread::Spread;

@@ -1,0 +1,229 @@
+//! Means over repetitions, and how they differ.
+
+use serde::{Deserialize, Serialize};
+
+use crate::beta;
+use crate::confidence::Confidence;
+
+/// Arithmetic mean; nothing without values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    Some(values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Sample standard deviation (n - 1 in the denominator); nothing with fewer than two values.
+pub fn standard_deviation(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = mean(values)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// How many standard errors lie on either side of a mean: the quantile of Student's t distribution with that many degrees
+/// of freedom, which need not be whole ("Student", The probable error of a mean, Biometrika 6, 1908; DLMF 8.17 for the
+/// beta function behind it). Fewer than one degree count as one, more than 10^7 as so many: there it is the normal
+/// distribution's in six digits.
+pub fn student_t(confidence: Confidence, freedom: f64) -> f64 {
+    // Whatever is not a number is the least that is known.
+    let freedom = if freedom.is_nan() { 1.0 } else { freedom.clamp(1.0, 1e7) };
+    let square = beta::quantile(confidence.level(), 0.5, freedom / 2.0);
+    (freedom * square / (1.0 - square)).sqrt()
+}
+
+/// A mean over repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Number of repetitions.
+    pub n: u32,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Sample standard deviation; absent with one repetition.
+    pub stddev: Option<f64>,
+    /// Half the width of the 95 % confidence interval (Student's t); absent with one repetition.
+    pub ci95: Option<f64>,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+}
+
+impl Estimate {
+    /// The mean of some repetitions with its confidence; nothing without values.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let n = u32::try_from(values.len()).unwrap_or(u32::MAX);
+        let stddev = standard_deviation(values);
+        let quantile = || student_t(Confidence::P95, f64::from(n) - 1.0);
+        Some(Self {
+            n,
+            mean: mean(values)?,
+            stddev,
+            ci95: stddev.map(|deviation| quantile() * deviation / f64::from(n).sqrt()),
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        })
+    }
+
+    /// Of the ratios within each repetition, which what changed between repetitions leaves alone.
+    pub fn of_ratio(numerators: &[f64], denominators: &[f64]) -> Option<Self> {
+        let pairs = numerators.iter().zip(denominators);
+        Self::of(&pairs.map(|(above, below)| above / below).collect::<Vec<_>>())
+    }
+
+    /// Square of the standard error of the mean, with its degrees of freedom.
+    fn error(&self) -> Option<(f64, f64)> {
+        let n = f64::from(self.n);
+        Some((self.stddev?.powi(2) / n, n - 1.0))
+    }
+}
+
+/// How far one mean lies above another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// The one less the base.
+    pub mean: f64,
+    /// Half the width of its 95 % confidence interval; absent where either side has one repetition.
+    pub ci95: Option<f64>,
+}
+
+impl Difference {
+    /// After Welch (B. L. Welch, The generalization of Student's problem when several different population variances are
+    /// involved, Biometrika 34, 1947), with the degrees of freedom of Satterthwaite.
+    pub fn of(base: &Estimate, other: &Estimate) -> Self {
+        let ci95 = base.error().zip(other.error()).map(|((a, freedom_a), (b, freedom_b))| {
+            if a + b == 0.0 {
+                return 0.0;
+            }
+            let freedom = (a + b).powi(2) / (a * a / freedom_a + b * b / freedom_b);
+            student_t(Confidence::P95, freedom) * (a + b).sqrt()
+        });
+        Self { mean: other.mean - base.mean, ci95 }
+    }
+
+    /// Whether the interval leaves out zero. What is left of a difference of equal numbers is none.
+    pub fn is_shown(self) -> bool {
+        self.ci95.is_some_and(|half| self.mean != 0.0 && self.mean.abs() > half)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn t95(freedom: f64) -> f64 {
+        student_t(Confidence::P95, freedom)
+    }
+
+    #[test]
+    fn the_t_quantile_agrees_with_published_tables() {
+        // NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2, columns 0.975 and 0.995.
+        for (freedom, p975, p995) in [
+            (1.0, 12.706, 63.657),
+            (2.0, 4.303, 9.925),
+            (3.0, 3.182, 5.841),
+            (4.0, 2.776, 4.604),
+            (5.0, 2.571, 4.032),
+            (6.0, 2.447, 3.707),
+            (7.0, 2.365, 3.499),
+            (8.0, 2.306, 3.355),
+            (9.0, 2.262, 3.250),
+            (10.0, 2.228, 3.169),
+            (19.0, 2.093, 2.861),
+            (24.0, 2.064, 2.797),
+            (29.0, 2.045, 2.756),
+            (30.0, 2.042, 2.750),
+            (60.0, 2.000, 2.660),
+            (100.0, 1.984, 2.626),
+        ] {
+            let computed = [t95(freedom), student_t(Confidence::P99, freedom)];
+            assert!(
+                (computed[0] - p975).abs() < 5.1e-4 && (computed[1] - p995).abs() < 6e-4,
+                "{freedom}: {computed:?}"
+            );
+        }
+        // In the end it is the normal distribution's.
+        assert!((t95(f64::INFINITY) - 1.959_963_984_540_054).abs() < 1e-6);
+        assert_eq!(t95(f64::NAN), t95(1.0));
+    }
+
+    #[test]
+    fn the_t_quantile_of_1_and_2_degrees_is_exact() {
+        // Closed forms: tan(0.475 pi), and 2 a / sqrt(1 - a^2) / sqrt(2) with a = 0.95.
+        assert!((t95(1.0) - (0.475 * std::f64::consts::PI).tan()).abs() < 1e-9);
+        let two = 0.95 * (2.0f64 / (1.0 - 0.95 * 0.95)).sqrt();
+        assert!((t95(2.0) - two).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_estimate_of_known_values() {
+        let estimate = Estimate::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).expect("values");
+        assert_eq!((estimate.n, estimate.mean, estimate.min, estimate.max), (8, 5.0, 2.0, 9.0));
+        let deviation = (32.0f64 / 7.0).sqrt();
+        assert!((estimate.stddev.expect("two") - deviation).abs() < 1e-12);
+        // t(7) = 2.36462425 (NIST table, more digits).
+        let half = 2.364_624_25 * deviation / 8.0f64.sqrt();
+        assert!((estimate.ci95.expect("two") - half).abs() < 1e-7);
+    }
+
+    #[test]
+    fn one_value_has_no_interval_and_none_no_estimate() {
+        let estimate = Estimate::of(&[3.0]).expect("a value");
+        assert_eq!((estimate.mean, estimate.stddev, estimate.ci95), (3.0, None, None));
+        assert_eq!(Estimate::of(&[]), None);
+    }
+
+    #[test]
+    fn ratios_are_taken_within_each_repetition() {
+        let ratio = Estimate::of_ratio(&[2.0, 6.0], &[1.0, 3.0]).expect("values");
+        assert_eq!((ratio.mean, ratio.ci95), (2.0, Some(0.0)));
+    }
+
+    #[test]
+    fn a_difference_by_hand() {
+        // Variances of the means 0.5 and 2, so 2.5; freedom 6.25 / (0.25/4 + 4/4) = 5.882. Between t(5) = 2.571 and
+        // t(6) = 2.447 lies t(5.882) = 2.4588 (R: qt(0.975, 5.882353)).
+        let before = Estimate::of(&[8.0, 9.0, 10.0, 11.0, 12.0]).expect("values");
+        let after = Estimate::of(&[16.0, 18.0, 20.0, 22.0, 24.0]).expect("values");
+        let difference = Difference::of(&before, &after);
+        assert_eq!(difference.mean, 10.0);
+        let half = difference.ci95.expect("several");
+        assert!(half > 2.447 * 2.5f64.sqrt() && half < 2.571 * 2.5f64.sqrt(), "{half}");
+        assert!(difference.is_shown());
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not_shown() {
+        let of = |values: &[f64]| Estimate::of(values).expect("values");
+        assert!(!Difference::of(&of(&[1.0, 9.0]), &of(&[2.0, 11.0])).is_shown());
+        assert_eq!(Difference::of(&of(&[1.0]), &of(&[2.0, 2.1])).ci95, None);
+        assert!(!Difference::of(&of(&[1.0]), &of(&[2.0, 2.1])).is_shown());
+        assert!(!Difference::of(&of(&[3.0, 3.0]), &of(&[3.0, 3.0])).is_shown());
+        assert!(Difference::of(&of(&[3.0, 3.0]), &of(&[4.0, 4.0])).is_shown());
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_contains_the_mean_and_scales(
+            values in proptest::collection::vec(-1e6f64..1e6, 2..20),
+        ) {
+            let estimate = Estimate::of(&values).expect("values");
+            let slack = 1e-9 * (1.0 + estimate.max.abs() + estimate.min.abs());
+            prop_assert!(estimate.min - slack <= estimate.mean);
+            prop_assert!(estimate.mean <= estimate.max + slack);
+            let doubled: Vec<f64> = values.iter().map(|value| 2.0 * value).collect();
+            let twice = Estimate::of(&doubled).expect("values");
+            let (one, two) = (estimate.ci95.expect("two"), twice.ci95.expect("two"));
+            prop_assert!((two - 2.0 * one).abs() <= 1e-9 * (1.0 + two));
+        }
+
+        #[test]
+        fn fewer_degrees_widen(freedom in 1.0f64..200.0, more in 0.01f64..50.0) {
+            prop_assert!(t95(freedom) > t95(freedom + more));
+        }
+    }
+}

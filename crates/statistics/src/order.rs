@@ -1,0 +1,239 @@
+//! Samples in order: percentiles, and between which samples they lie.
+
+use crate::beta;
+use crate::confidence::Confidence;
+
+/// Samples in ascending order. All are kept, so that percentiles are exact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ordered<T>(Vec<T>);
+
+impl Ordered<f64> {
+    /// Of numbers in any order; those that are not a number come last.
+    pub fn of_numbers(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        Self(values)
+    }
+}
+
+impl<T: Ord> Ordered<T> {
+    /// Of samples in any order.
+    pub fn of(mut values: Vec<T>) -> Self {
+        values.sort_unstable();
+        Self(values)
+    }
+}
+
+impl<T: Copy> Ordered<T> {
+    /// The least sample that at least this share of all did not exceed (the nearest rank); nothing without samples.
+    pub fn at(&self, share: f64) -> Option<T> {
+        self.0.get(rank(self.0.len() as u64, share)?.checked_sub(1)? as usize).copied()
+    }
+
+    /// [`at`](Self::at), where there are samples enough for the share to mean anything: at least one beyond it.
+    pub fn tail_at(&self, share: f64) -> Option<T> {
+        let beyond = self.0.len() as f64 * (1.0 - share);
+        if beyond < 1.0 - 1e-9 { None } else { self.at(share) }
+    }
+
+    /// Between which samples the percentile of the distribution lies that these were drawn from; see [`Ranks`]. Nothing
+    /// on a side where there are too few samples to bound it.
+    pub fn interval(&self, share: f64, confidence: Confidence) -> [Option<T>; 2] {
+        let ranks = Ranks::of(self.0.len() as u64, share, confidence);
+        [ranks.low, ranks.high]
+            .map(|rank| self.0.get(usize::try_from(rank?).ok()?.checked_sub(1)?).copied())
+    }
+
+    /// The samples, ascending.
+    pub fn samples(&self) -> &[T] {
+        &self.0
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The least.
+    pub fn first(&self) -> Option<T> {
+        self.0.first().copied()
+    }
+
+    /// The largest.
+    pub fn last(&self) -> Option<T> {
+        self.0.last().copied()
+    }
+}
+
+/// Which sample, from 1, is the percentile.
+fn rank(count: u64, share: f64) -> Option<u64> {
+    if count == 0 || share.is_nan() {
+        return None;
+    }
+    // 0.07 * 100 is a hair above 7 in binary.
+    let exact = share * count as f64 * (1.0 - 4.0 * f64::EPSILON);
+    Some((exact.ceil().max(1.0) as u64).min(count))
+}
+
+/// Between which samples in order, counted from 1, a percentile of their distribution lies.
+///
+/// The number of samples at or below the percentile has the binomial distribution, whatever that of the samples is
+/// (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, 7.1; J.-Y. Le Boudec, Performance Evaluation of
+/// Computer and Communication Systems, theorem 2.1). Each side is wrong with at most half of what the confidence leaves.
+/// For those who keep a histogram: ask it for the values at these ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ranks {
+    /// The lower one; absent where not even the least sample is surely below.
+    pub low: Option<u64>,
+    /// The upper one; absent where not even the largest sample is surely above.
+    pub high: Option<u64>,
+}
+
+impl Ranks {
+    /// Of a percentile, given as a share between 0 and 1, from so many samples.
+    pub fn of(count: u64, share: f64, confidence: Confidence) -> Self {
+        if count == 0 || !(share > 0.0 && share < 1.0) {
+            return Self { low: None, high: None };
+        }
+        let tail = confidence.tail();
+        let at_most = |samples: u64| beta::binomial(samples, count, share);
+        // The sample of rank l lies above the percentile if fewer than l samples are below it, the one of rank u lies
+        // below it if at least u are.
+        let low = first(count, |rank| at_most(rank) > tail);
+        let high = first(count, |rank| rank > 0 && at_most(rank - 1) >= 1.0 - tail);
+        Self {
+            low: (low > 0).then_some(low),
+            high: (high <= count && at_most(count - 1) >= 1.0 - tail).then_some(high),
+        }
+    }
+}
+
+/// The first of 0 to `count` for which something holds that holds for all after it; `count` if for none.
+fn first(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranks(count: u64, share: f64) -> (Option<u64>, Option<u64>) {
+        let ranks = Ranks::of(count, share, Confidence::P95);
+        (ranks.low, ranks.high)
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_definition() {
+        let samples = Ordered::of((1..=1000u32).rev().collect());
+        let shares = [0.0, 0.001, 0.5, 0.5001, 0.99, 0.999, 1.0];
+        assert_eq!(
+            shares.map(|share| samples.at(share)),
+            [1, 1, 500, 501, 990, 999, 1000].map(Some)
+        );
+        assert_eq!([samples.first(), samples.last()], [Some(1), Some(1000)]);
+        assert_eq!(
+            [samples.tail_at(0.999), samples.tail_at(0.9999)],
+            [Some(999), None],
+            "no sample lies beyond"
+        );
+        for count in 1..=100u32 {
+            for part in 1..=count {
+                let samples = Ordered::of((1..=count).collect());
+                assert_eq!(
+                    samples.at(f64::from(part) / f64::from(count)),
+                    Some(part),
+                    "{part} of {count}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn none_of_none() {
+        let none = Ordered::<u32>::default();
+        assert_eq!((none.at(0.5), none.tail_at(0.5), none.first()), (None, None, None));
+        assert_eq!(none.interval(0.5, Confidence::P95), [None, None]);
+        assert_eq!(Ordered::of(vec![7]).at(0.5), Some(7));
+        assert_eq!(Ordered::of(vec![7]).tail_at(0.5), None);
+        assert_eq!(Ordered::of_numbers(vec![f64::NAN, 1.0]).first(), Some(1.0));
+    }
+
+    #[test]
+    fn the_median_lies_between_the_ranks_of_sign_tests() {
+        // By hand from binomial coefficients: of 6 samples all lie on one side with 1/64 each; of 10, at most one does with
+        // 11/1024; of 5 the confidence is 1 - 2/32, which is not enough.
+        assert_eq!(ranks(5, 0.5), (None, None));
+        assert_eq!(ranks(6, 0.5), (Some(1), Some(6)));
+        assert_eq!(ranks(10, 0.5), (Some(2), Some(9)));
+        // 20 samples: at most 5 with 21,700/2^20 = 0.0207, at most 6 with 60,460/2^20 = 0.0577.
+        assert_eq!(ranks(20, 0.5), (Some(6), Some(15)));
+        assert_eq!(ranks(100, 0.5), (Some(40), Some(61)));
+    }
+
+    #[test]
+    fn a_tail_needs_samples() {
+        // The largest of n lies above the 99th percentile with 1 - 0.99^n: 0.975 from 368 on.
+        assert_eq!(ranks(367, 0.99).1, None);
+        assert_eq!(ranks(368, 0.99).1, Some(368));
+        assert_eq!((0.99f64.powi(367) > 0.025, 0.99f64.powi(368) <= 0.025), (true, true));
+        // The least one is below the first percentile for the same reason.
+        assert_eq!(ranks(367, 0.01).0, None);
+        assert_eq!(ranks(368, 0.01).0, Some(1));
+    }
+
+    #[test]
+    fn large_counts_come_to_the_normal_distribution() {
+        for (count, share) in [(1_000_000u64, 0.5), (1_000_000, 0.99), (100_000_000, 0.999)] {
+            let (low, high) = ranks(count, share);
+            let (mean, deviation) =
+                (count as f64 * share, (count as f64 * share * (1.0 - share)).sqrt());
+            let off = [low, high].map(|rank| (rank.expect("enough") as f64 - mean) / deviation);
+            assert!(
+                (off[0] + 1.96).abs() < 0.02 && (off[1] - 1.96).abs() < 0.02,
+                "{count} {share}: {off:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn intervals_hold_as_often_as_they_say() {
+        // Exhaustive instead of random: for each share of samples below the percentile, weighed with its probability.
+        for (count, share) in [(8u64, 0.5), (30, 0.7), (50, 0.9), (400, 0.99)] {
+            let ranks = Ranks::of(count, share, Confidence::P95);
+            let exactly = |k: u64| {
+                beta::binomial(k, count, share)
+                    - if k == 0 { 0.0 } else { beta::binomial(k - 1, count, share) }
+            };
+            let holds = |k: &u64| {
+                ranks.low.is_none_or(|low| *k >= low) && ranks.high.is_none_or(|high| *k < high)
+            };
+            let coverage: f64 = (0..=count).filter(holds).map(exactly).sum();
+            assert!(coverage >= 0.95 - 1e-9, "{count} {share}: {coverage}");
+            // One sample less on either side would not do.
+            for narrower in [
+                ranks.low.map(|low| exactly(low) + beta::binomial(low - 1, count, share)),
+                ranks.high.map(|high| {
+                    1.0 - if high >= 2 { beta::binomial(high - 2, count, share) } else { 0.0 }
+                }),
+            ] {
+                assert!(narrower.is_none_or(|tail| tail > 0.025), "{count} {share}: {narrower:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_interval_reads_the_samples() {
+        let samples = Ordered::of((0..10u32).map(|value| value * 10).collect());
+        assert_eq!(samples.interval(0.5, Confidence::P95), [Some(10), Some(80)]);
+        assert_eq!(samples.interval(0.99, Confidence::P95)[1], None);
+    }
+}

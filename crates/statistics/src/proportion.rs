@@ -1,0 +1,68 @@
+//! Proportions with their confidence.
+
+use crate::beta;
+use crate::confidence::{Confidence, Interval};
+
+/// The interval of a probability of which `successes` of `trials` were seen: that of C. J. Clopper and E. S. Pearson (The
+/// use of confidence or fiducial limits illustrated in the case of the binomial, Biometrika 26, 1934). It holds at least
+/// as often as it says. Nothing without trials, or with more successes than trials.
+pub fn proportion(successes: u64, trials: u64, confidence: Confidence) -> Option<Interval> {
+    if trials == 0 || successes > trials {
+        return None;
+    }
+    let (hits, misses) = (successes as f64, (trials - successes) as f64);
+    let tail = confidence.tail();
+    let low = if successes == 0 { 0.0 } else { beta::quantile(tail, hits, misses + 1.0) };
+    let high =
+        if successes == trials { 1.0 } else { beta::quantile(1.0 - tail, hits + 1.0, misses) };
+    Some(Interval { low, high })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(successes: u64, trials: u64) -> Interval {
+        proportion(successes, trials, Confidence::P95).expect("trials")
+    }
+
+    #[test]
+    fn intervals_are_those_that_were_published() {
+        // R's manual of binom.test: Mendel's 682 of 925 (W. J. Conover, Practical Nonparametric Statistics, p. 97).
+        let mendel = of(682, 925);
+        assert!(
+            (mendel.low - 0.707_668_3).abs() < 5e-8 && (mendel.high - 0.765_406_6).abs() < 5e-8,
+            "{mendel:?}"
+        );
+    }
+
+    #[test]
+    fn nothing_seen_is_not_nothing() {
+        // Closed forms: the upper end solves (1 - p)^n = 0.025.
+        for n in [1u64, 10, 1_000, 1_000_000] {
+            let exact = 1.0 - 0.025f64.powf(1.0 / n as f64);
+            assert!((of(0, n).high / exact - 1.0).abs() < 1e-6, "{n}");
+            assert!((of(n, n).low - (1.0 - exact)).abs() < 1e-9, "{n}");
+            assert_eq!((of(0, n).low, of(n, n).high), (0.0, 1.0));
+        }
+    }
+
+    #[test]
+    fn ends_are_where_the_seen_would_be_rare() {
+        for (successes, trials) in [(1, 2), (3, 10), (50, 400), (999, 1000)] {
+            let Interval { low, high } = of(successes, trials);
+            let at_least = 1.0 - beta::binomial(successes - 1, trials, low);
+            let at_most = beta::binomial(successes, trials, high);
+            assert!(
+                (at_least - 0.025).abs() < 1e-9 && (at_most - 0.025).abs() < 1e-9,
+                "{successes} of {trials}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_trials_no_interval() {
+        assert_eq!(proportion(0, 0, Confidence::P95), None);
+        assert_eq!(proportion(3, 2, Confidence::P95), None);
+    }
+}
