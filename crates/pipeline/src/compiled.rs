@@ -20,6 +20,8 @@ mod v1model;
 
 use crate::bound::Bound;
 use crate::error::CompileError;
+use crate::machine::Scratch;
+use crate::state::Digest;
 use crate::switch::Core;
 use ir::bits::Bits;
 
@@ -30,9 +32,35 @@ pub struct Compiled {
     machine: generate::Machine,
 }
 
-/// Memory of one worker of a compiled program.
-#[derive(Debug, Default)]
+/// Memory of one worker of a compiled program, and what is its own from packet to packet: random numbers, and messages
+/// to the control plane that nobody has taken yet.
+#[derive(Debug)]
 pub struct CompiledWorker {
+    pub(crate) scratch: Scratch,
+}
+
+impl Default for CompiledWorker {
+    fn default() -> Self {
+        Self::with_seed(0)
+    }
+}
+
+impl CompiledWorker {
+    /// A worker whose random numbers start from `seed`.
+    #[must_use]
+    pub fn with_seed(seed: u64) -> Self {
+        Self { scratch: Scratch::new(seed) }
+    }
+
+    /// Messages to the control plane since the last call, oldest first.
+    pub fn take_digests(&mut self) -> Vec<Digest> {
+        std::mem::take(&mut self.scratch.digests)
+    }
+}
+
+/// What machine code uses again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
     frame: Vec<u64>,
     /// The frame as ingress left it, for copies.
     saved: Vec<u64>,

@@ -22,7 +22,7 @@ use self::digests::Digests;
 pub use self::ports::{PacketCounts, Ports, TableUsage, Worker};
 use self::read::View;
 use self::write::{Writer, replace};
-use crate::switch::Core;
+use crate::switch::{Core, Path};
 use crate::sync::lock;
 use crate::table::Ageing;
 use entities::schema::{self, ActionProfileId, Schema, ValueSetId};
@@ -41,18 +41,19 @@ use tables::Gate;
 /// Makes a program of the device configuration that a controller pushes, or says why not.
 pub type Compile = Box<dyn FnMut(&[u8]) -> Result<Program, EntityError> + Send>;
 
-/// A switch whose pipelines the interpreter runs.
+/// A switch whose pipelines the interpreter runs, or machine code that works on the interpreter's state.
 pub struct InterpreterTarget {
     compile: Compile,
     ports: Ports,
     origin: Nanos,
+    path: Path,
 }
 
 impl InterpreterTarget {
     /// A switch without pipeline. `compile` makes a program of what controllers push.
     #[must_use]
     pub fn new(compile: Compile) -> Self {
-        Self { compile, ports: Ports::default(), origin: Nanos(0) }
+        Self { compile, ports: Ports::default(), origin: Nanos(0), path: Path::Interpreter }
     }
 
     /// Packets' time counts from `origin` on the control plane's clock, as v1model's timestamps do from the
@@ -60,6 +61,12 @@ impl InterpreterTarget {
     #[must_use]
     pub fn starting_at(self, origin: Nanos) -> Self {
         Self { origin, ..self }
+    }
+
+    /// Which way packets go. A program that cannot go it is refused when it is loaded, with what it lacks and where.
+    #[must_use]
+    pub fn on(self, path: Path) -> Self {
+        Self { path, ..self }
     }
 
     /// Where packets come in.
@@ -82,7 +89,12 @@ impl Target for InterpreterTarget {
         device_config: &[u8],
     ) -> Result<Box<dyn DataPlane>, EntityError> {
         let program = (self.compile)(device_config)?;
-        let plane = Interpreted::new(Arc::clone(schema), program, self.ports.clone(), self.origin)?;
+        let mut core = Core::new(program)
+            .map_err(|error| EntityError::invalid(format!("The program cannot run: {error}")))?;
+        if self.path == Path::Compiled {
+            core.compile().map_err(|error| EntityError::unimplemented(error.to_string()))?;
+        }
+        let plane = Interpreted::new(Arc::clone(schema), core, self.ports.clone(), self.origin)?;
         Ok(Box::new(plane))
     }
 }
@@ -259,13 +271,11 @@ impl Books {
 impl Interpreted {
     fn new(
         schema: Arc<Schema>,
-        program: Program,
+        core: Core,
         ports: Ports,
         origin: Nanos,
     ) -> Result<Self, EntityError> {
-        let binding = Binding::new(&schema, &program)?;
-        let core = Core::new(program)
-            .map_err(|error| EntityError::invalid(format!("The program cannot run: {error}")))?;
+        let binding = Binding::new(&schema, core.program())?;
         let deletes = core.state.tables.iter().any(|table| table.ageing == Ageing::Delete);
         let shared = Arc::new(Shared {
             origin,

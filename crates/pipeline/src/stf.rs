@@ -17,7 +17,7 @@ mod tests;
 
 pub use number::Number;
 pub use parse::SyntaxError;
-pub use run::{Options, Process, Report, run, run_with};
+pub use run::{Options, Report, run};
 pub use script::{
     Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script, Statement,
     StatementKind, Unit,

@@ -1,8 +1,9 @@
 //! A running program: packets in, packets out.
 
 use crate::architecture::{Driver, Output};
+use crate::compiled::Compiled;
 use crate::dialect::Dialect;
-use crate::error::{LoadError, RunError};
+use crate::error::{CompileError, LoadError, RunError};
 use crate::externs;
 use crate::layout::{Layout, each_statement};
 use crate::machine::{Machine, Scratch};
@@ -17,6 +18,16 @@ use std::time::Duration;
 /// The packages of ebpf_model.p4, ubpf_model.p4 and xdp_model.p4.
 const CHECKED_ONLY: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];
 
+/// How packets go through a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Path {
+    /// The reference interpreter runs them.
+    #[default]
+    Interpreter,
+    /// Machine code runs them ([`Core::compile`]).
+    Compiled,
+}
+
 /// A program and its state, which workers share and the control plane changes while they run: entries,
 /// counters, multicast groups and all else that is not one packet's.
 ///
@@ -26,6 +37,8 @@ pub struct Core {
     pub(crate) layout: Layout,
     pub(crate) driver: Driver,
     pub(crate) state: State,
+    /// What runs packets in the interpreter's place, if it was asked for.
+    code: Option<Compiled>,
 }
 
 impl Core {
@@ -43,13 +56,29 @@ impl Core {
         check_externs(&layout)?;
         let driver = Driver::new(&layout)?;
         let state = State::new(&layout)?;
-        Ok(Self { layout, driver, state })
+        Ok(Self { layout, driver, state, code: None })
     }
 
     /// The program.
     #[must_use]
     pub fn program(&self) -> &Program {
         &self.layout.program
+    }
+
+    /// Lets machine code run packets from now on, with the same results. What is traced runs on the interpreter still.
+    ///
+    /// # Errors
+    /// What cannot be compiled, and where the source has it; the interpreter goes on then.
+    pub fn compile(&mut self) -> Result<&Compiled, CompileError> {
+        self.code = None;
+        let code = Compiled::new(self)?;
+        Ok(self.code.insert(code))
+    }
+
+    /// The machine code that runs packets; `None` if the interpreter does.
+    #[must_use]
+    pub fn compiled(&self) -> Option<&Compiled> {
+        self.code.as_ref()
     }
 
     /// Processes a packet with a worker's memory.
@@ -61,10 +90,15 @@ impl Core {
         trace: Option<&mut dyn Trace>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let trace = trace.map(|trace| -> &mut dyn Trace { trace });
-        let mut machine = Machine::new(&self.layout, &self.state, scratch, trace, now)?;
         let before = outputs.len();
-        let outcome = self.driver.process(&mut machine, port, packet, outputs);
+        let outcome = match (&self.code, trace) {
+            (Some(code), None) => code.run(self, scratch, (port, packet), now, outputs),
+            (_, trace) => {
+                let trace = trace.map(|trace| -> &mut dyn Trace { trace });
+                let mut machine = Machine::new(&self.layout, &self.state, scratch, trace, now)?;
+                self.driver.process(&mut machine, port, packet, outputs)
+            }
+        };
         if outcome.is_err() {
             outputs.truncate(before);
         }
@@ -72,7 +106,7 @@ impl Core {
     }
 }
 
-/// A program at work, run by the reference interpreter: a [`Core`] and one worker.
+/// A program at work, run by the reference interpreter, or compiled ([`Switch::compile`]): a [`Core`] and one worker.
 ///
 /// Time is a duration since an origin of the caller's choice (BMv2: since the switch started); it
 /// must not go back. Random numbers depend only on the seed and on what was processed before.
@@ -116,6 +150,14 @@ impl Switch {
         self.core.state = State::new(&self.core.layout)?;
         self.scratch = Scratch::new(self.seed);
         Ok(())
+    }
+
+    /// As [`Core::compile`].
+    ///
+    /// # Errors
+    /// As [`Core::compile`].
+    pub fn compile(&mut self) -> Result<&Compiled, CompileError> {
+        self.core.compile()
     }
 
     /// Processes a packet that was received on `port` at `now`, and all copies that come of it.
@@ -171,9 +213,15 @@ impl Switch {
     /// * action selectors choose by all bits of the hash, whatever their output width;
     /// * a `select` that nothing fits ends the parser without an error;
     /// * no clone session is there at first, not even `PSA_CLONE_SESSION_TO_CPU`.
+    ///
+    /// What was compiled for other rules is given up: the interpreter goes on, until the program is compiled again.
     pub fn follow_psa_switch(&mut self, follow: bool) {
         if self.program().architecture == Architecture::Psa {
-            self.core.layout.dialect = if follow { Dialect::PsaSwitch } else { Dialect::Psa };
+            let dialect = if follow { Dialect::PsaSwitch } else { Dialect::Psa };
+            if self.core.layout.dialect != dialect {
+                self.core.code = None;
+            }
+            self.core.layout.dialect = dialect;
             let to_cpu = State::clone_session_to_cpu();
             let mut sessions = write(&self.core.state.clone_sessions);
             let known = sessions.get(&PSA_CLONE_SESSION_TO_CPU);

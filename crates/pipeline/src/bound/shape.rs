@@ -7,7 +7,7 @@
 
 use ir::{CompositeKind, Program, Type, TypeId};
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// From the flag of a header to its bits, and from the next index of a stack to its elements.
 pub(crate) const DATA: u32 = 8;
@@ -34,11 +34,11 @@ pub(crate) enum Storage {
 pub(crate) enum Shape {
     Scalar(Scalar),
     /// A header: fields by their first bit and type.
-    Header(Rc<Header>),
+    Header(Arc<Header>),
     /// Parts by offset.
-    Struct(Rc<Vec<(u32, Shape)>>, u32),
+    Struct(Arc<Vec<(u32, Shape)>>, u32),
     Stack {
-        element: Rc<Header>,
+        element: Arc<Header>,
         size: u32,
     },
     /// What this form has no room for; it may be there as long as nobody touches it.
@@ -166,7 +166,7 @@ fn structure(shapes: Vec<Shape>) -> Shape {
         end = start.saturating_add(shape.size());
         parts.push((start, shape));
     }
-    Shape::Struct(Rc::new(parts), end.div_ceil(8) * 8)
+    Shape::Struct(Arc::new(parts), end.div_ceil(8) * 8)
 }
 
 fn header(program: &Program, fields: impl Iterator<Item = TypeId>) -> Shape {
@@ -184,7 +184,7 @@ fn header(program: &Program, fields: impl Iterator<Item = TypeId>) -> Shape {
     if header.bits > 1 << 20 {
         Shape::None("a header of so many bits")
     } else {
-        Shape::Header(Rc::new(header))
+        Shape::Header(Arc::new(header))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::bound::Callee;
 use crate::error::RunError;
 use crate::externs::v1model::DROP_PORT;
 use crate::layout::MetadataField as Of;
+use crate::machine::Scratch;
 use crate::state::Replica;
 use crate::switch::Core;
 use std::sync::atomic::Ordering;
@@ -66,21 +67,23 @@ impl Compiled {
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let before = outputs.len();
-        let outcome = self.pass(core, worker, (port, packet), now, outputs);
+        let outcome = self.run(core, &mut worker.scratch, (port, packet), now, outputs);
         if outcome.is_err() {
             outputs.truncate(before);
         }
         outcome
     }
 
-    fn pass(
+    /// As [`Self::process`]; what left before an error is still there.
+    pub(crate) fn run(
         &self,
         core: &Core,
-        worker: &mut CompiledWorker,
+        scratch: &mut Scratch,
         (port, packet): (u32, &[u8]),
         now: Duration,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
+        let worker = &mut scratch.compiled;
         let words = (self.bound.frame as usize).div_ceil(8);
         worker.frame.clear();
         worker.frame.resize(words, 0);
@@ -175,7 +178,7 @@ impl Run<'_> {
         // SAFETY: the frame was made as long as the bound form says, of words; `load_packet` set the packet, which the
         // caller of `Compiled::process` lends for the call; `deparse` makes the room for output, and no other block
         // emits (the IR has `emit` in deparsers, and the room is made before each run of one); the host is a variable
-        // of `Compiled::pass`, which is not used while code runs.
+        // of `Compiled::run`, which is not used while code runs.
         let how = unsafe { self.code.machine.run(block, frame, &mut self.context) };
         match how {
             flow::NEXT | flow::EXIT => Ok(0),

@@ -25,6 +25,8 @@ pub(crate) struct Scratch {
     /// Messages to the control plane that nobody has taken yet.
     pub(crate) digests: Vec<Digest>,
     random: ChaCha8Rng,
+    /// Of machine code, where the program has it.
+    pub(crate) compiled: crate::compiled::Memory,
 }
 
 impl Scratch {
@@ -38,6 +40,7 @@ impl Scratch {
             checksums: HashMap::new(),
             digests: Vec::new(),
             random: ChaCha8Rng::seed_from_u64(seed),
+            compiled: crate::compiled::Memory::default(),
         }
     }
 

@@ -10,7 +10,7 @@ use super::script::{Call, Indirect, MatchText, Script, Statement, StatementKind}
 use super::{Failure, StfError, report, resolve};
 use crate::{
     CloneSession, ControlError, EntryAction, EntryHandle, Event, FieldMatch, Group, GroupMember,
-    Output as SwitchOutput, Replica, RunError, Switch, TableEntry, Trace,
+    Replica, Switch, TableEntry, Trace,
 };
 use ir::{Architecture, ExternId, ExternType, TableId, TableImplementation};
 
@@ -50,7 +50,7 @@ pub struct Report {
     pub sent: Vec<(Duration, u32, Vec<u8>)>,
 }
 
-/// Runs a script against a switch that was just loaded.
+/// Runs a script against a switch that was just loaded, on whichever path it is.
 ///
 /// A second passes before a packet that follows other statements, as p4c's runner waits then, and
 /// a millisecond between packets.
@@ -62,28 +62,10 @@ pub fn run(
     script: &Script,
     options: Options,
 ) -> Result<Report, (usize, StfError)> {
-    run_with(switch, script, options, &mut Switch::process)
-}
-
-/// What processes a packet on the state of a switch: port, packet, time.
-pub type Process<'p> =
-    dyn FnMut(&mut Switch, u32, &[u8], Duration) -> Result<Vec<SwitchOutput>, RunError> + 'p;
-
-/// As [`run`], with packets processed by something else than the interpreter. Traces are the interpreter's: with
-/// [`Options::trace`] it processes them.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_with(
-    switch: &mut Switch,
-    script: &Script,
-    options: Options,
-    process: &mut Process<'_>,
-) -> Result<Report, (usize, StfError)> {
     let is_psa = switch.program().architecture == Architecture::Psa;
     switch.follow_psa_switch(is_psa && !options.specification);
     switch.set_priority_queues(options.priority_queues);
-    let mut runner = Runner::new(switch, options, process);
+    let mut runner = Runner::new(switch, options);
     runner.note_accelerators(script);
     for Statement { line, kind } in &script.statements {
         if let Err(error) = runner.statement(*line, kind) {
@@ -124,9 +106,8 @@ struct MulticastNode {
     lags: Vec<u32>,
 }
 
-struct Runner<'s, 'p> {
+struct Runner<'s> {
     switch: &'s mut Switch,
-    process: &'s mut Process<'p>,
     options: Options,
     now: Duration,
     /// Whether something other than a packet came last.
@@ -147,11 +128,10 @@ struct Runner<'s, 'p> {
     last_outputs: Vec<(u32, usize)>,
 }
 
-impl<'s, 'p> Runner<'s, 'p> {
-    fn new(switch: &'s mut Switch, options: Options, process: &'s mut Process<'p>) -> Self {
+impl<'s> Runner<'s> {
+    fn new(switch: &'s mut Switch, options: Options) -> Self {
         Self {
             switch,
-            process,
             options,
             now: Duration::ZERO,
             after_command: true,
@@ -216,7 +196,7 @@ impl<'s, 'p> Runner<'s, 'p> {
             self.report.trace.push((line, events));
             outputs
         } else {
-            (self.process)(self.switch, port, data, self.now)
+            self.switch.process(port, data, self.now)
         };
         match outputs {
             Ok(outputs) => {

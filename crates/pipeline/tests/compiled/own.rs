@@ -4,8 +4,8 @@ use crate::both::Both;
 use ir::with_large_stack;
 use p4lang::compile_file;
 use p4lang::preprocess::{DiskFiles, Options as Preprocessor};
-use pipeline::stf::{Options, Script, run, run_with};
-use pipeline::{ActionCall, Compiled, CompiledWorker, EntryAction, FieldMatch, Switch, TableEntry};
+use pipeline::stf::{Options, Script, run};
+use pipeline::{ActionCall, Compiled, EntryAction, FieldMatch, Switch, TableEntry};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -58,8 +58,8 @@ fn scripts_see_the_same_packets_as_with_the_interpreter() {
     for path in programs() {
         let program = program(&path);
         let mut compiled = Switch::new(program.clone()).expect("a program that can be run");
-        let (Ok(code), Ok(text)) =
-            (Compiled::new(&compiled), fs::read_to_string(path.with_extension("stf")))
+        let (true, Ok(text)) =
+            (compiled.compile().is_ok(), fs::read_to_string(path.with_extension("stf")))
         else {
             continue;
         };
@@ -67,13 +67,8 @@ fn scripts_see_the_same_packets_as_with_the_interpreter() {
         let options = Options { every_port: true, strict: true, ..Options::default() };
         let mut interpreted = Switch::new(program).expect("a program that can be run");
         let expected = run(&mut interpreted, &script, options).expect("a script that fits");
-        let mut worker = CompiledWorker::default();
-        let mut process = |switch: &mut Switch, port: u32, packet: &[u8], now: Duration| {
-            let mut outputs = Vec::new();
-            code.process(switch, &mut worker, (port, packet), now, &mut outputs)?;
-            Ok(outputs)
-        };
-        let found = run_with(&mut compiled, &script, options, &mut process);
+        let found = run(&mut compiled, &script, options);
+        assert!(compiled.compiled().is_some(), "{path:?} went back to the interpreter");
         let found = found.expect("a script that fits");
         assert!(found.failures.is_empty(), "{path:?}: {:?}", found.failures);
         assert_eq!(expected.sent, found.sent, "{path:?}");

@@ -28,7 +28,7 @@ fn entry(index: u64) -> EntryHandle {
     EntryHandle(index.saturating_add(1))
 }
 
-impl Runner<'_, '_> {
+impl Runner<'_> {
     pub(super) fn check_counter(
         &mut self,
         line: usize,
