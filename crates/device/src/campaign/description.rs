@@ -106,6 +106,11 @@ pub struct Function {
     /// What exactly the device does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The parts of a P4 program that it consists of, as `planimeter device predict --program` names them: `key exact 32`,
+    /// `extract 112`, `assign 48`. A program is taken apart into such parts, and a function that consists of them says
+    /// what they cost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consists_of: Vec<String>,
 }
 
 /// Kinds of basic functions.
@@ -366,5 +371,14 @@ impl fmt::Display for Cell {
         }
         let names: Vec<&str> = self.functions.iter().map(FunctionName::as_str).collect();
         f.pad(&names.join(" + "))
+    }
+}
+
+/// `64 B, 1 rule, load 90 %`.
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rules = if self.rules == 1 { "rule" } else { "rules" };
+        write!(f, "{} B, {} {rules}", self.packet_bytes, self.rules)?;
+        self.conditions.iter().try_for_each(|(name, value)| write!(f, ", {name} {value}"))
     }
 }

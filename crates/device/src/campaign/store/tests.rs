@@ -12,6 +12,7 @@ fn description() -> Description {
         name: FunctionName::new(name),
         dimension,
         description: None,
+        consists_of: Vec::new(),
     };
     let setting = Setting { packet_bytes: 64, rules: 1, conditions: BTreeMap::new() };
     let cell = |functions: &[&str]| Cell {

@@ -1,0 +1,266 @@
+//! Service curves of a composition, exact: time in microseconds, data in bits.
+
+use calculus::{AlgebraError, Curve, Rational};
+
+use super::{ComposeError, Composition, Guarantee, Predicted};
+use crate::campaign::{FunctionName, Picoseconds};
+use crate::level::Level;
+use crate::model::{FunctionModel, Model, SettingModel};
+
+/// How a device works through its functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Semantics {
+    /// One packet in each function at a time: rates are independent, the least counts.
+    Pipelined,
+    /// One packet at a time: what functions cost adds up.
+    RunToCompletion,
+}
+
+impl std::fmt::Display for Semantics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Pipelined => "pipelined",
+            Self::RunToCompletion => "run to completion",
+        })
+    }
+}
+
+/// Service curves of a composition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curves {
+    /// At each level that bounds from above, burst-delay curves (equation 1), and rate-latency curves (equation 2) under
+    /// each semantics where rates are known.
+    pub minimum: Vec<MinimumService>,
+    /// What the device serves at most (equation 4), where its line rate is known.
+    pub maximum: Option<MaximumService>,
+    /// What a reader must know.
+    pub remarks: Vec<String>,
+}
+
+/// A minimum service curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MinimumService {
+    /// The level of its latency.
+    pub level: Level,
+    /// How functions were put together; `None` for a burst-delay curve, which has no rate.
+    pub semantics: Option<Semantics>,
+    /// R in bit/µs; `None` for a burst-delay curve.
+    pub rate: Option<Rational>,
+    /// T in µs.
+    pub latency: Rational,
+    /// The curve, in µs and bits.
+    pub curve: Curve,
+    /// What stands behind it.
+    pub guarantee: Guarantee,
+}
+
+/// A maximum service curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MaximumService {
+    /// R_max in bit/µs.
+    pub rate: Rational,
+    /// T_min in µs.
+    pub latency: Rational,
+    /// The curve, in µs and bits.
+    pub curve: Curve,
+}
+
+/// Why there are no curves.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CurveError {
+    /// A function is unknown.
+    #[error(transparent)]
+    Compose(#[from] ComposeError),
+    /// A curve cannot be made of the figures.
+    #[error("the figures make no curve: {0}")]
+    Curve(#[from] calculus::CurveError),
+    /// Curves cannot be convolved.
+    #[error("curves cannot be convolved: {0}")]
+    Algebra(#[from] AlgebraError),
+}
+
+impl Model {
+    /// The service curves of a composition.
+    ///
+    /// # Errors
+    /// See [`CurveError`].
+    pub fn curves(
+        &self,
+        under: &SettingModel,
+        composition: &Composition,
+    ) -> Result<Curves, CurveError> {
+        let mut remarks = Vec::new();
+        let functions: Vec<&FunctionModel> =
+            composition.functions.iter().filter_map(|name| under.function(name)).collect();
+        let rates = self.rates(under, &functions, &mut remarks);
+        let mut minimum = Vec::new();
+        for predicted in composition.levels.iter().filter(|predicted| predicted.level.is_upper()) {
+            let latency = microseconds(predicted.safe);
+            minimum.push(MinimumService {
+                level: predicted.level,
+                semantics: None,
+                rate: None,
+                curve: Curve::burst_delay(latency.clone())?,
+                latency,
+                guarantee: guarantee(predicted, composition),
+            });
+            if let Some((baseline, rates)) = &rates {
+                minimum.push(self.pipelined(
+                    under,
+                    &functions,
+                    predicted,
+                    composition,
+                    (baseline, rates),
+                )?);
+                minimum.push(run_to_completion(under, predicted, composition, (baseline, rates))?);
+            }
+        }
+        if !composition.refused.is_empty() {
+            let names: Vec<&str> = composition.refused.iter().map(FunctionName::as_str).collect();
+            remarks.push(format!(
+                "the cost of {} is no constant: sums of levels are what they are, and no bound; see the union bounds",
+                names.join(", ")
+            ));
+        }
+        Ok(Curves { minimum, maximum: self.maximum_service(under, composition)?, remarks })
+    }
+
+    /// R_min of the baseline and with each function, in bit/µs. A function whose rate was not tried is taken to have the
+    /// baseline's.
+    fn rates(
+        &self,
+        under: &SettingModel,
+        functions: &[&FunctionModel],
+        remarks: &mut Vec<String>,
+    ) -> Option<(Rational, Vec<Rational>)> {
+        let Some(baseline) = under.f0.loss_free_rate else {
+            remarks.push(
+                "no loss-free rate was found for the baseline: burst-delay curves only".to_owned(),
+            );
+            return None;
+        };
+        let mut rate = |function: &&FunctionModel| {
+            let rate = function.measurement.loss_free_rate;
+            if rate.is_none() {
+                remarks.push(format!(
+                    "no loss-free rate was found for {}: the baseline's is used",
+                    function.function.name
+                ));
+            }
+            bits_per_microsecond(rate.unwrap_or(baseline))
+        };
+        let rates = functions.iter().map(&mut rate).collect();
+        Some((bits_per_microsecond(baseline), rates))
+    }
+
+    /// Equation 3, by convolution of the curves of all functions.
+    fn pipelined(
+        &self,
+        under: &SettingModel,
+        functions: &[&FunctionModel],
+        predicted: &Predicted,
+        composition: &Composition,
+        (baseline_rate, rates): (&Rational, &[Rational]),
+    ) -> Result<MinimumService, CurveError> {
+        let packet = packet_bits(under);
+        // A server of rate R and latency T delays a packet by T + L/R: L/R must not be in T again.
+        let latency_of =
+            |delay: Picoseconds, rate: &Rational| &microseconds(delay) - &(&packet / rate);
+        let level = |function: &FunctionModel| {
+            function.measurement.profile.level(predicted.level).map(|e| e.value)
+        };
+        let f0 = under
+            .f0
+            .profile
+            .level(predicted.level)
+            .map_or(Picoseconds(0), |estimate| estimate.value);
+        let of_baseline = latency_of(f0, baseline_rate);
+        let mut curve =
+            Curve::rate_latency(baseline_rate.clone(), not_negative(of_baseline.clone()))?;
+        let mut rate = baseline_rate.clone();
+        let mut latency = not_negative(of_baseline.clone());
+        for (function, function_rate) in functions.iter().zip(rates) {
+            let with = latency_of(level(function).unwrap_or(f0), function_rate);
+            let more = not_negative(&with - &of_baseline);
+            curve =
+                curve.convolution(&Curve::rate_latency(function_rate.clone(), more.clone())?)?;
+            rate = rate.min(function_rate.clone());
+            latency = &latency + &more;
+        }
+        debug_assert_eq!(curve, Curve::rate_latency(rate.clone(), latency.clone())?);
+        Ok(MinimumService {
+            level: predicted.level,
+            semantics: Some(Semantics::Pipelined),
+            rate: Some(rate),
+            latency,
+            curve,
+            guarantee: guarantee(predicted, composition),
+        })
+    }
+
+    fn maximum_service(
+        &self,
+        under: &SettingModel,
+        composition: &Composition,
+    ) -> Result<Option<MaximumService>, CurveError> {
+        let minimum = composition.levels.iter().find(|predicted| predicted.level == Level::Minimum);
+        let Some((line_rate, minimum)) = self.line_rate.zip(minimum) else { return Ok(None) };
+        let rate = bits_per_microsecond(line_rate);
+        let latency = not_negative(&microseconds(minimum.value) - &(&packet_bits(under) / &rate));
+        Ok(Some(MaximumService {
+            curve: Curve::rate_latency(rate.clone(), latency.clone())?,
+            rate,
+            latency,
+        }))
+    }
+}
+
+/// R = L / (c_0 + sum of c_i), with c_0 = L/R_0 and c_i = L/R_i - L/R_0.
+fn run_to_completion(
+    under: &SettingModel,
+    predicted: &Predicted,
+    composition: &Composition,
+    (baseline_rate, rates): (&Rational, &[Rational]),
+) -> Result<MinimumService, CurveError> {
+    let packet = packet_bits(under);
+    let baseline = &packet / baseline_rate;
+    let cost = rates
+        .iter()
+        .fold(baseline.clone(), |sum, rate| &sum + &not_negative(&(&packet / rate) - &baseline));
+    let rate = &packet / &cost;
+    let latency = not_negative(&microseconds(predicted.safe) - &cost);
+    Ok(MinimumService {
+        level: predicted.level,
+        semantics: Some(Semantics::RunToCompletion),
+        curve: Curve::rate_latency(rate.clone(), latency.clone())?,
+        rate: Some(rate),
+        latency,
+        guarantee: guarantee(predicted, composition),
+    })
+}
+
+/// A curve of maxima holds for every packet if those are true maxima and costs are constants; one of percentiles is
+/// as good as they are.
+fn guarantee(predicted: &Predicted, composition: &Composition) -> Guarantee {
+    match predicted.level {
+        Level::Maximum if composition.refused.is_empty() => Guarantee::Deterministic,
+        _ => predicted.guarantee,
+    }
+}
+
+fn microseconds(time: Picoseconds) -> Rational {
+    Rational::ratio(time.0, 1_000_000)
+}
+
+fn bits_per_microsecond(bits_per_second: u64) -> Rational {
+    Rational::ratio(i64::try_from(bits_per_second).unwrap_or(i64::MAX), 1_000_000)
+}
+
+fn packet_bits(under: &SettingModel) -> Rational {
+    Rational::from(8 * i64::from(under.setting.packet_bytes))
+}
+
+fn not_negative(value: Rational) -> Rational {
+    value.max(Rational::ZERO)
+}

@@ -1,0 +1,159 @@
+//! Levels: which of a set of delays speaks for all of them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A level of service curves (section III-A of the paper).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Level {
+    /// The least delay, for maximum service curves.
+    Minimum,
+    /// The median.
+    Median,
+    /// The arithmetic mean.
+    Mean,
+    /// A percentile.
+    Percentile(Percentile),
+    /// The largest delay (equation 6).
+    Maximum,
+}
+
+/// A percentile, in billionths of all packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Percentile(u32);
+
+const ALL: u32 = 1_000_000_000;
+
+impl Percentile {
+    /// Of a share of packets that is above 0 and below 1.
+    #[must_use]
+    pub fn of_share(share: f64) -> Option<Self> {
+        let parts = (share * f64::from(ALL)).round();
+        (parts > 0.0 && parts < f64::from(ALL)).then_some(Self(parts as u32))
+    }
+
+    /// The share of packets that have at most this delay.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / f64::from(ALL)
+    }
+}
+
+impl Level {
+    /// The levels of the paper, the mean, and two percentiles.
+    #[must_use]
+    pub fn usual() -> Vec<Self> {
+        let percentile = |parts| Self::Percentile(Percentile(parts));
+        vec![
+            Self::Minimum,
+            Self::Median,
+            Self::Mean,
+            percentile(990_000_000),
+            percentile(999_000_000),
+            Self::Maximum,
+        ]
+    }
+
+    /// Whether it is used as a bound from above: too little is unsafe then.
+    #[must_use]
+    pub fn is_upper(self) -> bool {
+        match self {
+            Self::Maximum => true,
+            Self::Percentile(percentile) => percentile.0 > ALL / 2,
+            Self::Minimum | Self::Median | Self::Mean => false,
+        }
+    }
+
+    /// The share of packets that have at most this delay, where the level is a quantile.
+    #[must_use]
+    pub fn share(self) -> Option<f64> {
+        match self {
+            Self::Minimum => Some(0.0),
+            Self::Median => Some(0.5),
+            Self::Percentile(percentile) => Some(percentile.share()),
+            Self::Maximum => Some(1.0),
+            Self::Mean => None,
+        }
+    }
+}
+
+/// `minimum`, `median`, `mean`, `p99.9`, `maximum`.
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Minimum => f.pad("minimum"),
+            Self::Median => f.pad("median"),
+            Self::Mean => f.pad("mean"),
+            Self::Maximum => f.pad("maximum"),
+            Self::Percentile(percentile) => {
+                let whole = percentile.0 / (ALL / 100);
+                let rest = format!("{:07}", percentile.0 % (ALL / 100));
+                let rest = rest.trim_end_matches('0');
+                let point = if rest.is_empty() { "" } else { "." };
+                f.pad(&format!("p{whole}{point}{rest}"))
+            }
+        }
+    }
+}
+
+/// A text that is no level.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is no level: minimum, median, mean, maximum, or a percentile such as p99.9")]
+pub struct ParseLevelError {
+    text: String,
+}
+
+impl FromStr for Level {
+    type Err = ParseLevelError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unknown = || ParseLevelError { text: text.to_owned() };
+        match text {
+            "minimum" | "min" => Ok(Self::Minimum),
+            "median" | "p50" => Ok(Self::Median),
+            "mean" => Ok(Self::Mean),
+            "maximum" | "max" => Ok(Self::Maximum),
+            _ => {
+                let digits = text.strip_prefix('p').ok_or_else(unknown)?;
+                let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+                let percent: f64 = digits.parse().ok().filter(|_| plain).ok_or_else(unknown)?;
+                Percentile::of_share(percent / 100.0).map(Self::Percentile).ok_or_else(unknown)
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for Level {
+    type Error = ParseLevelError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Level> for String {
+    fn from(level: Level) -> Self {
+        level.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back() {
+        for text in
+            ["minimum", "median", "mean", "maximum", "p99", "p99.9", "p99.99999", "p0.1", "p5"]
+        {
+            assert_eq!(text.parse::<Level>().unwrap().to_string(), text);
+        }
+        for text in ["", "p", "p0", "p100", "p-5", "pinf", "p1e1", "99"] {
+            assert!(text.parse::<Level>().is_err(), "{text}");
+        }
+        assert_eq!("p99.9".parse::<Level>().unwrap().share(), Some(0.999));
+    }
+}

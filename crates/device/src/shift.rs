@@ -1,0 +1,97 @@
+//! Does a function cost the same for every packet? The test behind adding differences of levels.
+//!
+//! Adding T_i - T_0 to another level (equations 7, 9, 10) assumes that M_i is M_0 shifted by a constant. The shift at
+//! share p is the difference of the two percentiles, and all of them together have a simultaneous confidence band: the
+//! distribution functions are within sqrt(ln(2/a) / 2n) of those of the samples (Dvoretzky, Kiefer, Wolfowitz, with
+//! Massart's constant; the band of differences is Doksum's, 1974). A constant that fits into the band everywhere is not
+//! refuted. Where none does, half of what is missing is by how much the cost varies at least.
+
+use serde::{Deserialize, Serialize};
+
+use crate::campaign::Picoseconds;
+use crate::profile::{Settings, Sorted};
+
+/// The shift between two distributions, and whether it may be constant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shift {
+    /// At the median.
+    pub median: Picoseconds,
+    /// The least from the 5th to the 95th percentile.
+    pub least: Picoseconds,
+    /// The largest from the 5th to the 95th percentile.
+    pub largest: Picoseconds,
+    /// By how much it varies around a constant at least, for the sample to be what it is; zero where a constant fits.
+    pub deviation: Picoseconds,
+    /// What counts as a constant all the same.
+    pub tolerated: Picoseconds,
+    /// Half the height of the band: a variation below it cannot be seen.
+    pub resolution: Picoseconds,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// Whether deltas may be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// A constant fits.
+    Constant,
+    /// None fits, but one that varies by no more than is tolerated.
+    Tolerated,
+    /// The cost depends on the packet: differences of levels say nothing about other cells.
+    Refused,
+}
+
+/// Shares at which percentiles are compared.
+const POINTS: u32 = 400;
+
+impl Shift {
+    /// Tests `measured` against `baseline`.
+    pub(crate) fn between(baseline: &Sorted, measured: &Sorted, settings: &Settings) -> Self {
+        let risk = (1.0 - settings.confidence.level()) / 2.0;
+        let margin = |sample: &Sorted| ((2.0 / risk).ln() / (2.0 * sample.effective as f64)).sqrt();
+        let (of_baseline, of_measured) = (margin(baseline), margin(measured));
+        // A difference of two readings may be wrong by two ticks, whoever took them.
+        let quantisation = 2 * baseline.tick.max(measured.tick);
+        let (mut floor, mut ceiling) = (i64::MIN, i64::MAX);
+        let (mut least, mut largest) = (i64::MAX, i64::MIN);
+        let mut heights = Vec::new();
+        for step in 0..=POINTS {
+            let share = f64::from(step) / f64::from(POINTS);
+            let inside = |share: f64| (share > 0.0 && share < 1.0).then_some(share);
+            let low = inside(share - of_measured)
+                .zip(inside(share + of_baseline))
+                .map(|(below, above)| measured.at(below) - baseline.at(above) - quantisation);
+            let high = inside(share + of_measured)
+                .zip(inside(share - of_baseline))
+                .map(|(above, below)| measured.at(above) - baseline.at(below) + quantisation);
+            floor = floor.max(low.unwrap_or(i64::MIN));
+            ceiling = ceiling.min(high.unwrap_or(i64::MAX));
+            heights.extend(low.zip(high).map(|(low, high)| (high - low) / 2));
+            if (0.05..=0.95).contains(&share) {
+                let shift = measured.at(share) - baseline.at(share);
+                (least, largest) = (least.min(shift), largest.max(shift));
+            }
+        }
+        heights.sort_unstable();
+        let resolution = heights.get(heights.len() / 2).copied().unwrap_or(i64::MAX);
+        let deviation = floor.saturating_sub(ceiling).max(0).div_euclid(2);
+        let tolerated =
+            (settings.tolerance * baseline.at(0.5).unsigned_abs() as f64).round() as i64;
+        let verdict = match deviation {
+            0 => Verdict::Constant,
+            some if some <= tolerated => Verdict::Tolerated,
+            _ => Verdict::Refused,
+        };
+        Self {
+            median: Picoseconds(measured.at(0.5) - baseline.at(0.5)),
+            least: Picoseconds(least),
+            largest: Picoseconds(largest),
+            deviation: Picoseconds(deviation),
+            tolerated: Picoseconds(tolerated),
+            resolution: Picoseconds(resolution),
+            verdict,
+        }
+    }
+}
