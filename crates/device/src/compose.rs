@@ -47,8 +47,13 @@ pub struct Predicted {
     pub low: Option<Picoseconds>,
     /// Upper end of its interval.
     pub high: Option<Picoseconds>,
-    /// For a level that bounds from above: the same with negative differences left out, which are no service curve.
+    /// For a level that bounds from above, the bound: negative differences are left out, which are no service curve; a
+    /// percentile is the upper end of its interval; a maximum is the largest delay of all cells that were added, each
+    /// brought to the baseline by its cost. For other levels the value.
     pub safe: Picoseconds,
+    /// Share of packets that may exceed the bound, with the confidence of [`Guarantee::Confidence`]; `None` where nothing
+    /// says so.
+    pub beyond: Option<f64>,
     /// Functions whose difference is negative here.
     pub negative: Vec<FunctionName>,
     /// What stands behind it.
@@ -191,7 +196,22 @@ impl Model {
         }
         let guarantee = self.guarantee(functions, level);
         let known = matches!(guarantee, Guarantee::Confidence(_));
+        let mut beyond = None;
+        match level {
+            Level::Percentile(percentile) if level.is_upper() && known => {
+                beyond = high.map(|_| 1.0 - percentile.share());
+                safe = safe.max(high.map_or(safe, |high| high.0));
+            }
+            Level::Maximum => {
+                if let Some((largest, share)) = self.largest(under, functions) {
+                    safe = safe.max(largest);
+                    beyond = Some(share);
+                }
+            }
+            _ => {}
+        }
         Some(Predicted {
+            beyond,
             level,
             value: Picoseconds(value.max(0)),
             low: low.filter(|_| known),
@@ -200,6 +220,34 @@ impl Model {
             negative,
             guarantee,
         })
+    }
+
+    /// If costs are constants, every cell shows the baseline's distribution, shifted: the largest delay of all of them, and
+    /// what share of packets may exceed it. `None` where costs are none, or unknown.
+    fn largest(&self, under: &SettingModel, functions: &[&FunctionModel]) -> Option<(i64, f64)> {
+        let of = |profile: &crate::profile::Profile, level| profile.level(level).copied();
+        let f0 = &under.f0.profile;
+        let mut largest = of(f0, Level::Maximum)?.value.0;
+        let mut costs = 0i64;
+        let mut packets = f0.effective_samples;
+        let mut counted = Vec::new();
+        for function in functions {
+            let shift =
+                function.shift.as_ref().filter(|shift| shift.verdict != Verdict::Refused)?;
+            let with = &function.measurement.profile;
+            let (median, median_0) = (of(with, Level::Median)?, of(f0, Level::Median)?);
+            let cost = median.high?.0 - median_0.low?.0;
+            costs += cost.max(0)
+                + if shift.verdict == Verdict::Tolerated { shift.tolerated.0 } else { 0 };
+            largest = largest
+                .max(of(with, Level::Maximum)?.value.0 - (median.value.0 - median_0.value.0));
+            if !counted.contains(&&function.function.name) {
+                packets += with.effective_samples;
+                counted.push(&function.function.name);
+            }
+        }
+        let share = 1.0 - (1.0 - self.confidence).powf(1.0 / packets.max(1) as f64);
+        (packets > 0).then_some((largest + costs, share))
     }
 
     /// Extremes are what was seen; so is a sum where costs are no constants. Otherwise intervals hold together with what

@@ -16,6 +16,7 @@ mod level;
 mod model;
 mod profile;
 mod shift;
+pub mod verify;
 
 pub use campaign::Campaign;
 pub use level::{Level, ParseLevelError, Percentile};

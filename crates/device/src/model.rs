@@ -6,7 +6,7 @@ use crate::campaign::{
     Campaign, Cell, CellId, Clock, Device, Function, FunctionName, Picoseconds, Setting,
 };
 use crate::level::Level;
-use crate::profile::{Profile, Settings, Sorted};
+use crate::profile::{Profile, Settings, Sorted, Tails};
 use crate::shift::Shift;
 
 /// What `model.json` calls its form.
@@ -209,7 +209,7 @@ impl Measurement {
     fn of(campaign: &Campaign, id: CellId, sorted: &Sorted, settings: &Settings) -> Self {
         let blocks = u32::try_from(campaign.blocks_of(id).count()).unwrap_or(u32::MAX);
         Self {
-            profile: sorted.profile(settings, blocks, campaign.counts(id)),
+            profile: sorted.profile(settings, blocks, campaign.counts(id), Tails::Kept),
             loss_free_rate: campaign.loss_free_rate(id),
         }
     }

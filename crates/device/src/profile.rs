@@ -163,7 +163,17 @@ impl Sorted {
         Some(student_t(confidence, n - 1.0) * standard_deviation(values)? / n.sqrt())
     }
 
-    pub(crate) fn profile(&self, settings: &Settings, blocks: u32, counts: Counts) -> Profile {
+    pub(crate) fn profile(
+        &self,
+        settings: &Settings,
+        blocks: u32,
+        counts: Counts,
+        tails: Tails,
+    ) -> Profile {
+        let tail = |at: &dyn Fn(f64) -> Option<i64>| match tails {
+            Tails::Kept => points(at),
+            Tails::Left => Vec::new(),
+        };
         let risk = 1.0 - settings.confidence.level();
         Profile {
             samples: self.delays.len() as u64,
@@ -175,20 +185,25 @@ impl Sorted {
                 .iter()
                 .map(|level| self.estimate(*level, settings.confidence))
                 .collect(),
-            tail: self.tail(|share| self.interval(1.0 - share, settings.confidence)[1]),
-            head: self.tail(|share| self.interval(share, settings.confidence)[0]),
+            tail: tail(&|share| self.interval(1.0 - share, settings.confidence)[1]),
+            head: tail(&|share| self.interval(share, settings.confidence)[0]),
             // The largest of n is below the percentile q with probability q^n.
             beyond_maximum: Some(1.0 - risk.powf(1.0 / self.effective as f64)),
         }
     }
+}
 
-    /// Ten points per decade, as far as the samples reach.
-    fn tail(&self, at: impl Fn(f64) -> Option<i64>) -> Vec<TailPoint> {
-        let beyond = (3..=80).map(|step| 10f64.powf(-f64::from(step) / 10.0));
-        beyond
-            .map_while(|beyond| Some(TailPoint { beyond, delay: Picoseconds(at(beyond)?) }))
-            .collect()
-    }
+/// Whether the tails of a distribution are summed up too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tails {
+    Kept,
+    Left,
+}
+
+/// Ten points per decade, as far as the samples reach.
+fn points(at: &dyn Fn(f64) -> Option<i64>) -> Vec<TailPoint> {
+    let beyond = (3..=80).map(|step| 10f64.powf(-f64::from(step) / 10.0));
+    beyond.map_while(|beyond| Some(TailPoint { beyond, delay: Picoseconds(at(beyond)?) })).collect()
 }
 
 /// By how much more the share of packets above the median varies between blocks than it would if packets were independent.

@@ -22,8 +22,12 @@ fn levels_of_a_known_sample() {
 
 #[test]
 fn a_maximum_says_what_it_is_worth() {
-    let profile =
-        sorted(&[(0..3000).collect()], 0).profile(&Settings::default(), 1, Counts::default());
+    let profile = sorted(&[(0..3000).collect()], 0).profile(
+        &Settings::default(),
+        1,
+        Counts::default(),
+        Tails::Kept,
+    );
     // 1 - 0.01^(1/3000): with 99 % confidence at most 0.15 % of packets are slower.
     let beyond = profile.beyond_maximum.unwrap();
     assert!((beyond - 1.533e-3).abs() < 1e-6, "{beyond}");

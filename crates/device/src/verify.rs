@@ -1,0 +1,326 @@
+//! Verification: what a model predicts against what the device was measured to take.
+//!
+//! The model is derived from cells with at most one function (training: the first row and the first column of the
+//! table); the cells with several are what it is held against (testing). Beside the paper's absolute relative error
+//! (equation 8) stand figures that it cannot replace: signed errors, since a delay that is predicted too short breaks a
+//! promise; the share of packets beyond a bound; the skill against a model that knows no functions; and whether
+//! repetitions differ by less than functions do.
+
+mod drift;
+mod noise;
+
+use statistics::{Confidence, Interval, proportion};
+
+use crate::campaign::{Campaign, CellId, FunctionName, Picoseconds, Setting};
+use crate::compose::{ComposeError, Composition, Guarantee};
+use crate::level::Level;
+use crate::model::{Model, ModelError, SettingModel};
+use crate::profile::{Estimate, Profile, Settings, Sorted, Tails};
+
+pub use drift::Drift;
+pub use noise::Noise;
+
+/// What came out, under one setting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verification {
+    /// The setting.
+    pub setting: Setting,
+    /// Cells: those that the model was derived from, and those that it predicts.
+    pub cells: Vec<VerifiedCell>,
+    /// Figures, level by level.
+    pub levels: Vec<VerifiedLevel>,
+    /// Whether the device was the same all the time; `None` with too few blocks.
+    pub drift: Option<Drift>,
+    /// Which measurement would help most next.
+    pub next: Option<Suggestion>,
+}
+
+/// A cell and what was predicted for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerifiedCell {
+    /// The cell.
+    pub cell: CellId,
+    /// Its functions.
+    pub functions: Vec<FunctionName>,
+    /// Whether the model was derived from it.
+    pub training: bool,
+    /// What was measured.
+    pub profile: Profile,
+    /// What was predicted.
+    pub prediction: Composition,
+    /// Errors in the order of the model's levels.
+    pub errors: Vec<CellError>,
+}
+
+/// A predicted and a measured delay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CellError {
+    /// The level.
+    pub level: Level,
+    /// Predicted (equation 9).
+    pub predicted: Picoseconds,
+    /// Measured.
+    pub measured: Estimate,
+    /// (predicted - measured) / measured: below zero where the prediction is too short.
+    pub relative: f64,
+    /// Whether the intervals of prediction and measurement have nothing in common; `None` where one has no end.
+    pub refuted: Option<bool>,
+    /// Packets of the cell that took longer than the bound, for levels that bound from above.
+    pub beyond: Option<u64>,
+}
+
+/// Figures of a level over all test cells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerifiedLevel {
+    /// The level.
+    pub level: Level,
+    /// Mean of the absolute relative errors (equation 8).
+    pub mean_absolute: f64,
+    /// The largest of them.
+    pub worst_absolute: f64,
+    /// Mean of the signed relative errors.
+    pub mean_signed: f64,
+    /// The most by which a prediction is too short, as a share; zero if none is.
+    pub worst_under: f64,
+    /// Test cells that the intervals refute, of those that have intervals.
+    pub refuted: (usize, usize),
+    /// One less the ratio of squared errors to those of a model that predicts the mean of the training cells for
+    /// everything: one is perfect, zero no better than that model. `None` if that model has no error.
+    pub skill: Option<f64>,
+    /// Packets beyond the bound.
+    pub violations: Option<Violations>,
+    /// How far repetitions differ, and functions.
+    pub noise: Option<Noise>,
+}
+
+/// Packets of all test cells that took longer than the bound of their cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Violations {
+    /// How many.
+    pub beyond: u64,
+    /// Of how many.
+    pub packets: u64,
+    /// The share that the predictions admit: the largest of the cells'; `None` where one admits any.
+    pub admitted: Option<f64>,
+    /// 95 % interval of the share (Clopper and Pearson), over as many independent packets as blocks show.
+    pub interval: Interval,
+}
+
+/// What to measure next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The cell.
+    pub functions: Vec<FunctionName>,
+    /// Why, as a sentence.
+    pub reason: String,
+}
+
+/// Why there is nothing to verify.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// No model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A function is missing.
+    #[error(transparent)]
+    Compose(#[from] ComposeError),
+    /// All cells are training.
+    #[error(
+        "no cell has more than one function and delays: there is nothing to hold the model against"
+    )]
+    NothingToTest,
+}
+
+/// Derives a model from the training cells of a campaign and holds it against the others.
+///
+/// # Errors
+/// See [`VerifyError`].
+pub fn verify(
+    campaign: &Campaign,
+    settings: &Settings,
+) -> Result<(Model, Vec<Verification>), VerifyError> {
+    let model = Model::derive(campaign, settings)?;
+    let all = model.settings.iter().map(|under| of_setting(campaign, &model, under, settings));
+    let mut verifications = all.collect::<Result<Vec<_>, _>>()?;
+    verifications.retain(|verification| verification.cells.iter().any(|cell| !cell.training));
+    if verifications.is_empty() {
+        return Err(VerifyError::NothingToTest);
+    }
+    Ok((model, verifications))
+}
+
+fn of_setting(
+    campaign: &Campaign,
+    model: &Model,
+    under: &SettingModel,
+    settings: &Settings,
+) -> Result<Verification, VerifyError> {
+    let description = &campaign.description;
+    let mut cells = Vec::new();
+    for id in description.ids().filter(|id| description.cell(*id).setting == under.setting) {
+        let functions = &description.cell(id).functions;
+        let measurable = functions.iter().all(|name| under.function(name).is_some());
+        let Some(sorted) = Sorted::of(campaign, id).filter(|_| measurable) else { continue };
+        let blocks = u32::try_from(campaign.blocks_of(id).count()).unwrap_or(u32::MAX);
+        let profile = sorted.profile(settings, blocks, campaign.counts(id), Tails::Left);
+        let prediction = model.compose(under, functions)?;
+        let errors = prediction.levels.iter().filter_map(|predicted| {
+            let measured = profile.level(predicted.level)?;
+            let slower = |bound: Picoseconds| {
+                sorted.delays.samples().iter().filter(|delay| **delay > bound.0).count()
+            };
+            Some(CellError {
+                level: predicted.level,
+                predicted: predicted.value,
+                measured: *measured,
+                relative: relative(predicted.value, measured.value),
+                refuted: apart((predicted.low, predicted.high), (measured.low, measured.high)),
+                beyond: predicted.level.is_upper().then(|| slower(predicted.safe) as u64),
+            })
+        });
+        let errors = errors.collect();
+        let (functions, training) = (functions.clone(), functions.len() < 2);
+        cells.push(VerifiedCell { cell: id, functions, training, profile, prediction, errors });
+    }
+    let levels =
+        model.levels().into_iter().filter_map(|level| of_level(campaign, &cells, level)).collect();
+    let next = suggestion(under, &cells);
+    Ok(Verification {
+        setting: under.setting.clone(),
+        drift: Drift::of(campaign, &cells),
+        cells,
+        levels,
+        next,
+    })
+}
+
+fn relative(predicted: Picoseconds, measured: Picoseconds) -> f64 {
+    let difference = (predicted.0 - measured.0) as f64;
+    if difference == 0.0 { 0.0 } else { difference / measured.0.unsigned_abs() as f64 }
+}
+
+/// Whether two intervals are apart; `None` where an end is missing.
+fn apart(
+    (low, high): (Option<Picoseconds>, Option<Picoseconds>),
+    (other_low, other_high): (Option<Picoseconds>, Option<Picoseconds>),
+) -> Option<bool> {
+    Some(high? < other_low? || other_high? < low?)
+}
+
+fn of_level(campaign: &Campaign, cells: &[VerifiedCell], level: Level) -> Option<VerifiedLevel> {
+    let of = |training: bool| {
+        let cells = cells.iter().filter(move |cell| cell.training == training);
+        cells.filter_map(move |cell| {
+            Some((cell, cell.errors.iter().find(|error| error.level == level)?))
+        })
+    };
+    let tested: Vec<(&VerifiedCell, &CellError)> = of(false).collect();
+    if tested.is_empty() {
+        return None;
+    }
+    let mean = |value: &dyn Fn(&CellError) -> f64| {
+        tested.iter().map(|(_, error)| value(error)).sum::<f64>() / tested.len() as f64
+    };
+    let most = |value: &dyn Fn(&CellError) -> f64| {
+        tested.iter().map(|(_, error)| value(error)).fold(0.0, f64::max)
+    };
+    let with_interval: Vec<bool> = tested.iter().filter_map(|(_, error)| error.refuted).collect();
+    Some(VerifiedLevel {
+        level,
+        mean_absolute: mean(&|error| error.relative.abs()),
+        worst_absolute: most(&|error| error.relative.abs()),
+        mean_signed: mean(&|error| error.relative),
+        worst_under: most(&|error| -error.relative),
+        refuted: (with_interval.iter().filter(|refuted| **refuted).count(), with_interval.len()),
+        skill: skill(&of(true).map(|(_, error)| error.measured.value).collect::<Vec<_>>(), &tested),
+        violations: level.is_upper().then(|| violations(level, &tested)).flatten(),
+        noise: Noise::of(campaign, cells, level),
+    })
+}
+
+fn skill(training: &[Picoseconds], tested: &[(&VerifiedCell, &CellError)]) -> Option<f64> {
+    let constant =
+        training.iter().map(|value| value.0 as f64).sum::<f64>() / training.len().max(1) as f64;
+    let squares = |predicted: &dyn Fn(&CellError) -> f64| -> f64 {
+        tested
+            .iter()
+            .map(|(_, error)| (predicted(error) - error.measured.value.0 as f64).powi(2))
+            .sum()
+    };
+    let of_constant = squares(&|_| constant);
+    (of_constant > 0.0).then(|| 1.0 - squares(&|error| error.predicted.0 as f64) / of_constant)
+}
+
+fn violations(level: Level, tested: &[(&VerifiedCell, &CellError)]) -> Option<Violations> {
+    let beyond: u64 = tested.iter().filter_map(|(_, error)| error.beyond).sum();
+    let packets: u64 = tested.iter().map(|(cell, _)| cell.profile.samples).sum();
+    // Packets of a block go together: as many independent ones as all blocks are worth, with the same share.
+    let effective: u64 = tested.iter().map(|(cell, _)| cell.profile.effective_samples).sum();
+    let effective_beyond = (beyond as f64 * effective as f64 / packets as f64).ceil() as u64;
+    let interval = proportion(effective_beyond.min(effective), effective, Confidence::P95)?;
+    let mut admitted = tested.iter().map(|(cell, _)| {
+        let mut levels = cell.prediction.levels.iter();
+        levels.find(|predicted| predicted.level == level)?.beyond
+    });
+    let admitted = admitted.try_fold(0.0, |most: f64, beyond| Some(most.max(beyond?)));
+    Some(Violations { beyond, packets, admitted, interval })
+}
+
+/// A cell that refutes its prediction comes first; otherwise the cell whose interval is widest for what depends on it.
+fn suggestion(under: &SettingModel, cells: &[VerifiedCell]) -> Option<Suggestion> {
+    let median = |cell: &VerifiedCell| {
+        cell.errors.iter().find(|error| error.level == Level::Median).copied()
+    };
+    let refuted =
+        cells.iter().filter(|cell| !cell.training).filter_map(|cell| Some((cell, median(cell)?)));
+    let refuted = refuted.filter(|(_, error)| error.refuted == Some(true));
+    let worst = refuted.max_by(|(_, a), (_, b)| a.relative.abs().total_cmp(&b.relative.abs()));
+    if let Some((cell, error)) = worst {
+        return Some(Suggestion {
+            functions: cell.functions.clone(),
+            reason: format!(
+                "it takes {} where the sum of its functions says {}, and the intervals are apart: these functions depend on \
+                 each other, so measure them together, as a function of their own",
+                error.measured.value, error.predicted
+            ),
+        });
+    }
+    let tests = cells.iter().filter(|cell| !cell.training);
+    let predictions: Vec<&[FunctionName]> = tests.map(|cell| cell.functions.as_slice()).collect();
+    let width = |cell: &VerifiedCell| {
+        let estimate = cell.profile.level(Level::Median)?;
+        Some((estimate.high?.0 - estimate.low?.0) as f64 / 2.0)
+    };
+    let weight = |cell: &VerifiedCell| match cell.functions.as_slice() {
+        [] => predictions.iter().map(|functions| functions.len().saturating_sub(1)).sum::<usize>(),
+        [name] => predictions.iter().filter(|functions| functions.contains(name)).count(),
+        _ => 0,
+    };
+    let training = cells.iter().filter(|cell| cell.training);
+    let weighed =
+        training.filter_map(|cell| Some((cell, width(cell)?, width(cell)? * weight(cell) as f64)));
+    let (cell, half, _) =
+        weighed.max_by(|(_, _, a), (_, _, b)| a.total_cmp(b)).filter(|(_, _, most)| *most > 0.0)?;
+    Some(Suggestion {
+        functions: cell.functions.clone(),
+        reason: format!(
+            "its median is known to ± {} and is part of {} of {} predictions under {}, more than that of any other cell; \
+             four times the packets halve it",
+            Picoseconds(half as i64),
+            if cell.functions.is_empty() { predictions.len() } else { weight(cell) },
+            predictions.len(),
+            under.setting
+        ),
+    })
+}
+
+impl VerifiedLevel {
+    /// Whether anything stands behind predictions at this level.
+    #[must_use]
+    pub fn guarantee(cells: &[VerifiedCell], level: Level) -> Option<Guarantee> {
+        let tested = cells.iter().filter(|cell| !cell.training);
+        let mut predicted = tested.flat_map(|cell| &cell.prediction.levels);
+        predicted.find(|predicted| predicted.level == level).map(|predicted| predicted.guarantee)
+    }
+}

@@ -1,0 +1,59 @@
+//! Was the device the same all the time?
+
+use statistics::{Difference, Estimate, Ordered};
+
+use super::VerifiedCell;
+use crate::campaign::Campaign;
+use crate::level::Level;
+
+/// Blocks of the second half of a campaign against those of the first, each relative to the median of its cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drift {
+    /// By how much the second half is slower, as a share.
+    pub change: f64,
+    /// Half the width of its 95 % interval (Welch); `None` where it cannot be told.
+    pub interval: Option<f64>,
+    /// Whether the interval leaves out zero.
+    pub shown: bool,
+    /// Blocks that were compared.
+    pub blocks: usize,
+    /// The share of packets that is slower than twice the median of its cell: bursts of something else.
+    pub stalls: f64,
+    /// Times at which a clock jumped.
+    pub clock_steps: u64,
+}
+
+impl Drift {
+    pub(super) fn of(campaign: &Campaign, cells: &[VerifiedCell]) -> Option<Self> {
+        let mut residuals: Vec<(u64, f64)> = Vec::new();
+        let (mut slow, mut packets, mut clock_steps) = (0, 0, 0);
+        for cell in cells {
+            let median = cell.profile.level(Level::Median)?.value.0 as f64;
+            clock_steps += cell.profile.counts.clock_steps;
+            for measured in campaign.blocks_of(cell.cell) {
+                let delays =
+                    Ordered::of(measured.samples.iter().map(|sample| sample.delay.0).collect());
+                let Some(of_block) = delays.at(0.5).filter(|_| median != 0.0) else { continue };
+                slow +=
+                    delays.samples().iter().filter(|delay| **delay as f64 > 2.0 * median).count();
+                packets += delays.len();
+                residuals.push((measured.block.started_ns, of_block as f64 / median - 1.0));
+            }
+        }
+        if residuals.len() < 4 {
+            return None;
+        }
+        residuals.sort_by_key(|(time, _)| *time);
+        let values: Vec<f64> = residuals.iter().map(|(_, residual)| *residual).collect();
+        let (first, second) = values.split_at(values.len() / 2);
+        let difference = Difference::of(&Estimate::of(first)?, &Estimate::of(second)?);
+        Some(Self {
+            change: difference.mean,
+            interval: difference.ci95,
+            shown: difference.is_shown(),
+            blocks: values.len(),
+            stalls: slow as f64 / packets as f64,
+            clock_steps,
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! Do functions differ by more than repetitions do?
+
+use statistics::{Ordered, standard_deviation};
+
+use super::VerifiedCell;
+use crate::campaign::{Campaign, Picoseconds};
+use crate::level::Level;
+
+/// How far apart repetitions and functions are at a level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// Standard deviation of the level between the blocks of one cell, in the median cell.
+    pub between_blocks: Picoseconds,
+    /// Standard deviation of the level between the training cells.
+    pub between_functions: Picoseconds,
+    /// Whether the blocks of a cell differ less than the cells do: otherwise the level says nothing about functions.
+    pub says_something: bool,
+}
+
+impl Noise {
+    /// `None` with fewer than three blocks for each cell, or fewer than two training cells.
+    pub(super) fn of(campaign: &Campaign, cells: &[VerifiedCell], level: Level) -> Option<Self> {
+        let training: Vec<&VerifiedCell> = cells.iter().filter(|cell| cell.training).collect();
+        let values =
+            training.iter().filter_map(|cell| Some(cell.profile.level(level)?.value.0 as f64));
+        let between_functions = standard_deviation(&values.collect::<Vec<f64>>())?;
+        let deviations = training.iter().filter_map(|cell| {
+            let blocks = campaign.blocks_of(cell.cell);
+            let levels = blocks.filter_map(|measured| {
+                let delays: Vec<i64> =
+                    measured.samples.iter().map(|sample| sample.delay.0).collect();
+                if delays.is_empty() {
+                    return None;
+                }
+                match level.share() {
+                    Some(share) => Ordered::of(delays).at(share).map(|delay| delay as f64),
+                    None => Some(
+                        delays.iter().map(|delay| *delay as f64).sum::<f64>() / delays.len() as f64,
+                    ),
+                }
+            });
+            let levels: Vec<f64> = levels.collect();
+            standard_deviation(&levels).filter(|_| levels.len() > 2)
+        });
+        let between_blocks = Ordered::of_numbers(deviations.collect()).at(0.5)?;
+        Some(Self {
+            between_blocks: Picoseconds(between_blocks.round() as i64),
+            between_functions: Picoseconds(between_functions.round() as i64),
+            says_something: between_blocks < between_functions,
+        })
+    }
+}
