@@ -27,6 +27,7 @@ use tonic::Status;
 
 pub use self::{
     answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadStep},
+    entities::WrittenTo,
     pipeline::{Pipeline, PipelineRegistry},
     role::{PacketFilter, RoleConfigError},
 };

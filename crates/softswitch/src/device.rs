@@ -12,7 +12,7 @@ use p4runtime::proto::v1::{
     set_forwarding_pipeline_config_request::Action,
 };
 use p4runtime::server::{DeviceHandle, DeviceObserver, PacketOutRefusal};
-use p4runtime::session::Pipeline;
+use p4runtime::session::{Pipeline, WrittenTo};
 use p4runtime::status::EntityError;
 use p4runtime::store::Nanos;
 use packetio::Port;
@@ -175,6 +175,25 @@ impl Shared {
         }
     }
 
+    /// Adds what was accepted of a Write to what is kept.
+    fn keep_written(
+        &self,
+        device: &DeviceHandle,
+        request: &WriteRequest,
+        outcomes: &[Result<(), EntityError>],
+    ) {
+        self.keep(|journal| {
+            let accepted =
+                request.updates.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
+            let updates: Vec<_> = accepted.filter_map(|(update, _)| kept(update.clone())).collect();
+            if updates.is_empty() {
+                return Ok(());
+            }
+            journal.append(&write_record(self.id, updates))?;
+            if journal.is_long() { replace(journal, device) } else { Ok(()) }
+        });
+    }
+
     fn info(&self, text: std::fmt::Arguments<'_>) {
         self.log.line(Verbosity::Info, format_args!("device {}: {text}", self.id));
     }
@@ -242,19 +261,14 @@ impl DeviceObserver for Observer {
     fn written(
         &self,
         device: &DeviceHandle,
+        to: WrittenTo,
         request: &WriteRequest,
         outcomes: &[Result<(), EntityError>],
     ) {
-        self.0.keep(|journal| {
-            let accepted =
-                request.updates.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
-            let updates: Vec<_> = accepted.filter_map(|(update, _)| kept(update.clone())).collect();
-            if updates.is_empty() {
-                return Ok(());
-            }
-            journal.append(&write_record(self.0.id, updates))?;
-            if journal.is_long() { replace(journal, device) } else { Ok(()) }
-        });
+        // What is saved is not what a restart brings back: it is kept when it is committed.
+        if to == WrittenTo::Running {
+            self.0.keep_written(device, request, outcomes);
+        }
         let refused = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
         let count = refused.clone().count();
         self.0.tallies.writes.add(outcomes.len());

@@ -24,7 +24,7 @@ use crate::{
     conversion,
     gnmi::{CounterSource, Port, Ports},
     proto::v1::{self, stream_message_response::Update},
-    session::{Device, Effect, PacketFilter, Pipeline, ReadAnswer},
+    session::{Device, Effect, PacketFilter, Pipeline, ReadAnswer, WrittenTo},
     status::{EntityError, grpc_code},
     store::Nanos,
 };
@@ -49,6 +49,7 @@ pub trait DeviceObserver: Send + Sync + 'static {
     fn written(
         &self,
         _device: &DeviceHandle,
+        _to: WrittenTo,
         _request: &v1::WriteRequest,
         _outcomes: &[Result<(), EntityError>],
     ) {
@@ -527,10 +528,11 @@ impl DeviceHandle {
     }
 
     pub(super) fn write(&self, request: &v1::WriteRequest) -> Result<(), Status> {
-        let outcomes = self
-            .change(|device, _| device.write(request, clock::now()))
-            .map_err(|error| Status::new(grpc_code(error.code()), error.message()))?;
-        self.shared.observer.written(self, request, &outcomes);
+        let (outcomes, to) =
+            self.change(|device, _| (device.write(request, clock::now()), device.writes_go_to()));
+        let outcomes =
+            outcomes.map_err(|error| Status::new(grpc_code(error.code()), error.message()))?;
+        self.shared.observer.written(self, to, request, &outcomes);
         crate::status::batch_status(&outcomes).map_err(|status| crate::status::to_grpc(&status))
     }
 

@@ -8,6 +8,15 @@ use crate::{
     store::Nanos,
 };
 
+/// Which of the pipelines of a device Writes refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrittenTo {
+    /// The one that it runs.
+    Running,
+    /// One that was saved: what is written takes effect when it is committed.
+    Saved,
+}
+
 impl Device {
     /// Carries out a Write request and returns the outcome of each update.
     ///
@@ -96,6 +105,12 @@ impl Device {
     /// still runs the committed one (specification 1.5, section "SetForwardingPipelineConfig").
     fn current(&self) -> Option<&Loaded> {
         self.saved.as_ref().or(self.committed.as_ref())
+    }
+
+    /// What Writes refer to at the moment.
+    #[must_use]
+    pub fn writes_go_to(&self) -> WrittenTo {
+        if self.saved.is_some() { WrittenTo::Saved } else { WrittenTo::Running }
     }
 
     fn current_mut(&mut self) -> Option<&mut Loaded> {
