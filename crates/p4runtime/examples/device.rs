@@ -62,7 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let registry = Arc::new(PipelineRegistry::new());
     let device = Device::new(1, DeviceOptions::default(), registry);
     let device = DeviceHandle::new(device, Arc::new(Narrator));
-    let port = |number| Port { number, name: format!("eth{number}"), up: true };
+    let port = |number| Port { number, name: format!("eth{number}"), up: true, enabled: true };
     device.set_ports((1..=4).map(port).collect());
     let server = Server::new([device.clone()], ServerOptions::default())?;
 

@@ -2,16 +2,21 @@
 //!
 //! P4Runtime itself knows no list of ports: finsy and Stratum's ONOS drivers ask the same server
 //! for `interfaces/interface[name=*]/state/ifindex` and subscribe to `oper-status`. This is that
-//! part of gNMI 0.7 (openconfig/reference, rpc/gnmi/gnmi-specification.md): Get, and Subscribe in
-//! all three modes, over the leaves of `state` and `config`. Values are typed scalars whatever
-//! encoding is asked for; Set is not served. What passed a port (`state/counters`) is read when it is
-//! asked for; a stream tells it once, and then changes of `oper-status` alone.
+//! part of gNMI 0.7 (openconfig/reference, rpc/gnmi/gnmi-specification.md): Get, Subscribe in all
+//! three modes, over the leaves of `state` and `config`, and Set of `config/enabled`. Values are
+//! typed scalars whatever encoding is asked for. What passed a port (`state/counters`) is read when
+//! it is asked for; a stream tells it once, and then as often as it is to be sampled.
+//!
+//! Which ports there are, and whether they are up, is kept by whoever has them ([`PortSource`]), and
+//! not a second time here.
 //!
 //! The messages are written as structs, not generated: they are few, and gNMI's own protos bring
 //! in much that nothing here uses.
 
 mod messages;
+mod sampling;
 mod service;
+mod setting;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -21,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use self::messages::SubscribeResponse;
 pub(crate) use self::service::GnmiServer;
+use crate::store::Nanos;
 use grpc::Outbox;
 
 /// One port of a device.
@@ -30,8 +36,10 @@ pub struct Port {
     pub number: u32,
     /// The name by which gNMI knows it.
     pub name: String,
-    /// Whether it is up.
+    /// Whether packets pass it: it is enabled, and its link is there.
     pub up: bool,
+    /// Whether its owner wants packets to pass it (`config/enabled`, `admin-status`).
+    pub enabled: bool,
 }
 
 /// What passed a port since it was opened, as `openconfig-interfaces` has it.
@@ -53,16 +61,75 @@ pub struct PortCounters {
     pub out_errors: u64,
 }
 
-/// Where the counters of ports are read.
-pub trait CounterSource: fmt::Debug + Send + Sync {
-    /// Those of a port, by its number; `None` if there is no such port.
-    fn counters(&self, port: u32) -> Option<PortCounters>;
+/// Who has the ports of a device.
+pub trait PortSource: fmt::Debug + Send + Sync {
+    /// Its ports, in the order in which they are told.
+    fn ports(&self) -> Vec<Port>;
+
+    /// Who wants to hear of changes: the source tells them.
+    fn watchers(&self) -> &Watchers;
+
+    /// What passed a port, by its number; `None` if nobody counts, or there is no such port.
+    fn counters(&self, _port: u32) -> Option<PortCounters> {
+        None
+    }
+
+    /// Lets packets pass a port or not; false if this cannot be chosen, or there is no such port.
+    fn set_enabled(&self, _port: u32, _enabled: bool) -> bool {
+        false
+    }
 }
 
-/// The ports of a device and who wants to hear of them.
+/// Clients that subscribed to changes of ports.
 #[derive(Debug, Default)]
-pub(crate) struct Ports {
-    state: Mutex<State>,
+pub struct Watchers(Mutex<Vec<Watcher>>);
+
+#[derive(Debug)]
+struct Watcher {
+    outbox: Weak<Outbox<SubscribeResponse>>,
+    paths: Vec<messages::Path>,
+}
+
+impl Watchers {
+    /// Tells what has changed of a port; without `before` it is new, without `after` it is gone.
+    pub fn tell(&self, before: Option<&Port>, after: Option<&Port>, now: Nanos) {
+        let timestamp = i64::try_from(now.0).unwrap_or(i64::MAX);
+        self.lock().retain(|watcher| {
+            let Some(outbox) = watcher.outbox.upgrade() else { return false };
+            if let Some(told) = tree::changed(before, after, &watcher.paths, timestamp) {
+                outbox.push_always(SubscribeResponse::update(told));
+            }
+            true
+        });
+    }
+
+    /// Has later changes of these paths sent to an outbox, for as long as it lives.
+    fn add(&self, outbox: &Arc<Outbox<SubscribeResponse>>, paths: Vec<messages::Path>) {
+        let mut watchers = self.lock();
+        watchers.retain(|watcher| watcher.outbox.strong_count() > 0);
+        watchers.push(Watcher { outbox: Arc::downgrade(outbox), paths });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Watcher>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ports that stay as they are.
+#[derive(Debug, Default)]
+pub(crate) struct FixedPorts {
+    pub(crate) ports: Vec<Port>,
+    pub(crate) watchers: Watchers,
+}
+
+impl PortSource for FixedPorts {
+    fn ports(&self) -> Vec<Port> {
+        self.ports.clone()
+    }
+
+    fn watchers(&self) -> &Watchers {
+        &self.watchers
+    }
 }
 
 /// A port as it is at a moment.
@@ -72,71 +139,7 @@ struct Seen {
     counters: Option<PortCounters>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    ports: Vec<Port>,
-    counters: Option<Arc<dyn CounterSource>>,
-    subscribers: Vec<Subscriber>,
-}
-
-#[derive(Debug)]
-struct Subscriber {
-    outbox: Weak<Outbox<SubscribeResponse>>,
-    paths: Vec<messages::Path>,
-}
-
-impl Ports {
-    /// Replaces the list of ports. Subscribers hear of it when a port changes next.
-    pub(crate) fn set(&self, ports: Vec<Port>) {
-        self.state().ports = ports;
-    }
-
-    /// Says where counters are read; without it, ports have none.
-    pub(crate) fn set_counters(&self, source: Arc<dyn CounterSource>) {
-        self.state().counters = Some(source);
-    }
-
-    fn seen(&self) -> Vec<Seen> {
-        let (ports, source) = {
-            let state = self.state();
-            (state.ports.clone(), state.counters.clone())
-        };
-        let seen = |port: Port| Seen {
-            counters: source.as_ref().and_then(|source| source.counters(port.number)),
-            port,
-        };
-        ports.into_iter().map(seen).collect()
-    }
-
-    /// Tells subscribers that a port went up or down; false if there is no such port.
-    pub(crate) fn set_up(&self, number: u32, up: bool, timestamp: i64) -> bool {
-        let mut state = self.state();
-        let Some(port) = state.ports.iter_mut().find(|port| port.number == number) else {
-            return false;
-        };
-        if port.up == up {
-            return true;
-        }
-        port.up = up;
-        let port = port.clone();
-        state.subscribers.retain(|subscriber| {
-            let Some(outbox) = subscriber.outbox.upgrade() else { return false };
-            if let Some(told) = tree::changed(&port, &subscriber.paths, timestamp) {
-                outbox.push_always(SubscribeResponse::update(told));
-            }
-            true
-        });
-        true
-    }
-
-    /// Has later changes of these paths sent to an outbox, for as long as it lives.
-    fn subscribe(&self, outbox: &Arc<Outbox<SubscribeResponse>>, paths: Vec<messages::Path>) {
-        let mut state = self.state();
-        state.subscribers.retain(|subscriber| subscriber.outbox.strong_count() > 0);
-        state.subscribers.push(Subscriber { outbox: Arc::downgrade(outbox), paths });
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn seen(source: &dyn PortSource) -> Vec<Seen> {
+    let seen = |port: Port| Seen { counters: source.counters(port.number), port };
+    source.ports().into_iter().map(seen).collect()
 }

@@ -30,7 +30,7 @@ pub use self::handle::{
     PacketInError, PacketInMetadata, PacketOutRefusal,
 };
 use self::{routes::Routes, service::Service};
-use crate::gnmi::{GnmiServer, Ports};
+use crate::gnmi::{GnmiServer, PortSource};
 
 /// Why a server could not be run.
 #[derive(Debug, Error)]
@@ -56,7 +56,7 @@ impl Devices {
     }
 
     /// The ports of the device with this id, or without one of the device with the lowest id.
-    fn ports(&self, target: &str) -> Option<Arc<Ports>> {
+    fn ports(&self, target: &str) -> Option<Arc<dyn PortSource>> {
         let id = match target {
             "" => *self.0.keys().min()?,
             target => target.parse().ok()?,

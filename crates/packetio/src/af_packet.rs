@@ -71,7 +71,7 @@ pub fn open(interface: &str, queues: usize) -> Result<Port, OpenError> {
         Ok(Box::new(queue) as Box<dyn Queue>)
     };
     let queues = (0..queues.max(1)).map(|_| queue()).collect::<Result<_, OpenError>>()?;
-    Ok(Port { name: interface.to_owned(), queues, counters })
+    Ok(Port { name: interface.to_owned(), queues, counters, recording: None })
 }
 
 #[derive(Debug)]

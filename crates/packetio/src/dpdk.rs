@@ -55,7 +55,7 @@ pub fn open(device: &str, workers: usize) -> Result<Port, OpenError> {
         };
         Box::new(queue) as Box<dyn Queue>
     });
-    Ok(Port { queues: queues.collect(), name, counters })
+    Ok(Port { queues: queues.collect(), name, counters, recording: None })
 }
 
 #[derive(Debug)]

@@ -24,6 +24,7 @@ pub mod xdp;
 pub use burst::{Burst, Frame, HEADROOM};
 pub use counters::{Counters, PortCounters};
 pub use open::{OpenError, PortSpec, Source, SpecError, open};
+pub use tap::Recording;
 
 use std::fmt::Debug;
 use std::io;
@@ -40,6 +41,8 @@ pub struct Port {
     pub queues: Vec<Box<dyn Queue>>,
     /// What passed all of its queues.
     pub counters: Arc<PortCounters>,
+    /// The captures that are written of it, if any.
+    pub recording: Option<Recording>,
 }
 
 /// One worker's end of a port.

@@ -18,7 +18,8 @@ pub fn line(name: &str, capacity: usize) -> [Port; 2] {
             capacity,
             counters: Arc::clone(&counters),
         };
-        Port { name: format!("{name}{letter}"), queues: vec![Box::new(queue)], counters }
+        let name = format!("{name}{letter}");
+        Port { name, queues: vec![Box::new(queue)], counters, recording: None }
     };
     [end('a', &back, &forth), end('b', &forth, &back)]
 }

@@ -6,43 +6,47 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// The captures of a port.
+/// The captures that are written of a port.
 #[derive(Clone, Debug)]
-pub struct Recording {
-    received: SharedCapture,
-    transmitted: SharedCapture,
-}
+pub struct Recording(Vec<SharedCapture>);
 
 /// Records what a port receives and transmits into `NAME_in.pcap` and `NAME_out.pcap`, as BMv2
 /// names them; files that are there are replaced.
 ///
 /// # Errors
 /// If they cannot be made.
-pub fn record(port: Port, directory: &Path) -> io::Result<(Port, Recording)> {
+pub fn record(port: Port, directory: &Path) -> io::Result<Port> {
     // A port may have the name of a file.
     let name = port.name.replace('/', "_");
     let capture = |way| SharedCapture::create(&directory.join(format!("{name}_{way}.pcap")));
-    let recording = Recording { received: capture("in")?, transmitted: capture("out")? };
-    let queues = port
-        .queues
-        .into_iter()
-        .map(|queue| Box::new(Tap { queue, recording: recording.clone() }) as Box<dyn Queue>);
-    let port = Port { queues: queues.collect(), ..port };
-    Ok((port, recording))
+    let [received, transmitted] = [capture("in")?, capture("out")?];
+    let queues = port.queues.into_iter().map(|queue| {
+        let (received, transmitted) = (received.clone(), transmitted.clone());
+        Box::new(Tap { queue, received, transmitted }) as Box<dyn Queue>
+    });
+    let mut captures = vec![received.clone(), transmitted.clone()];
+    // A port may be a capture itself.
+    captures.extend(port.recording.into_iter().flat_map(|recording| recording.0));
+    Ok(Port { queues: queues.collect(), recording: Some(Recording(captures)), ..port })
 }
 
 impl Recording {
-    /// What ended it before the port's end, as a full disk. The port goes on.
+    pub(crate) fn of(captures: impl Into<Vec<SharedCapture>>) -> Self {
+        Self(captures.into())
+    }
+
+    /// What ended one of them before the port's end, as a full disk. The port goes on.
     #[must_use]
     pub fn fault(&self) -> Option<io::ErrorKind> {
-        self.received.fault().or(self.transmitted.fault())
+        self.0.iter().find_map(SharedCapture::fault)
     }
 }
 
 #[derive(Debug)]
 struct Tap {
     queue: Box<dyn Queue>,
-    recording: Recording,
+    received: SharedCapture,
+    transmitted: SharedCapture,
 }
 
 impl Queue for Tap {
@@ -51,7 +55,11 @@ impl Queue for Tap {
         let count = self.queue.receive(burst)?;
         for frame in burst.frames().iter().skip(before) {
             // The recording remembers its fault.
-            let _ = self.recording.received.write(frame.bytes());
+            let _ = self.received.write(frame.bytes());
+        }
+        if count == 0 {
+            // Nothing else is to be done, and a port that only receives is never flushed.
+            self.received.flush();
         }
         Ok(count)
     }
@@ -59,14 +67,14 @@ impl Queue for Tap {
     fn transmit(&mut self, packet: &[u8]) -> Transmitted {
         let transmitted = self.queue.transmit(packet);
         if transmitted == Transmitted::Taken {
-            let _ = self.recording.transmitted.write(packet);
+            let _ = self.transmitted.write(packet);
         }
         transmitted
     }
 
     fn flush(&mut self) -> bool {
-        self.recording.received.flush();
-        self.recording.transmitted.flush();
+        self.received.flush();
+        self.transmitted.flush();
         self.queue.flush()
     }
 
@@ -89,33 +97,40 @@ mod tests {
     fn both_directions_are_recorded() {
         let directory = tempfile::tempdir().expect("a directory");
         let [here, mut there] = line("a/b", 1);
-        let (mut here, recording) = record(here, directory.path()).expect("files");
+        let mut here = record(here, directory.path()).expect("files");
         let queue = &mut here.queues[0];
         assert_eq!(queue.transmit(b"out"), Transmitted::Taken);
         assert_eq!(queue.transmit(b"too much"), Transmitted::Full);
         there.queues[0].transmit(b"in");
         assert_eq!(queue.receive(&mut Burst::new(2)).expect("it is up"), 1);
-        queue.flush();
+        // What came is there as soon as nothing comes, what left when it is flushed.
+        assert_eq!(queue.receive(&mut Burst::new(2)).expect("it is up"), 0);
         for (file, expected) in [("a_ba_in.pcap", &b"in"[..]), ("a_ba_out.pcap", b"out")] {
+            if expected == b"out" {
+                here.queues[0].flush();
+            }
             let mut reader = CaptureReader::open(&directory.path().join(file)).expect(file);
             assert_eq!(reader.next_frame().expect("whole").expect("one").data, expected);
             assert!(reader.next_frame().expect("whole").is_none());
         }
-        assert_eq!(recording.fault(), None);
+        assert_eq!(here.recording.expect("there is one").fault(), None);
     }
 
     #[test]
     fn a_full_disk_ends_the_recording_and_not_the_port() {
-        let [here, mut there] = line("full", 1000);
-        let mut queues = here.queues;
-        let full = || SharedCapture::create(Path::new("/dev/full")).expect("a device");
-        let recording = Recording { received: full(), transmitted: full() };
-        let mut tap = Tap { queue: queues.remove(0), recording };
-        for _ in 0..100 {
-            assert_eq!(tap.transmit(&[1; 200]), Transmitted::Taken);
+        let directory = tempfile::tempdir().expect("a directory");
+        for way in ["in", "out"] {
+            let capture = directory.path().join(format!("fulla_{way}.pcap"));
+            std::os::unix::fs::symlink("/dev/full", capture).expect("a link");
         }
-        tap.flush();
-        assert_eq!(tap.recording.fault(), Some(io::ErrorKind::StorageFull));
+        let [here, mut there] = line("full", 1000);
+        let mut here = record(here, directory.path()).expect("a device");
+        for _ in 0..100 {
+            assert_eq!(here.queues[0].transmit(&[1; 200]), Transmitted::Taken);
+        }
+        here.queues[0].flush();
+        let recording = here.recording.expect("there is one");
+        assert_eq!(recording.fault(), Some(io::ErrorKind::StorageFull));
         assert_eq!(there.queues[0].receive(&mut Burst::new(1000)).expect("it is up"), 100);
     }
 }

@@ -69,7 +69,7 @@ pub fn open(interface: &str, generic: bool, workers: usize) -> Result<Port, Open
         Ok(Box::new(queue) as Box<dyn Queue>)
     };
     let queues = (0..workers).map(queue).collect::<Result<_, OpenError>>()?;
-    Ok(Port { name: name(), queues, counters })
+    Ok(Port { name: name(), queues, counters, recording: None })
 }
 
 /// The kernel takes a moment to take back the queues of a process that ended just now.

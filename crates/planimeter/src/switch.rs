@@ -71,7 +71,7 @@ fn watch_over(
             is_first = false;
             for (device, number, interface) in devices::interfaces(planned) {
                 let running = Interface::named(interface).is_ok_and(|found| found.running);
-                switch.set_port_up(device, number, running);
+                switch.set_port_link(device, number, running);
             }
         }
         let elapsed = drawn.elapsed();

@@ -45,6 +45,8 @@ pub struct DeviceConfig {
 pub struct Activity {
     /// Packets that were to leave through a port that there is not.
     pub no_such_port: u64,
+    /// Packets that came in by a port that is disabled, or were to leave through one.
+    pub port_disabled: u64,
     /// Packets for controllers.
     pub packet_ins: u64,
     /// Of these, packets that no controller was there for, or that found no room in its queue.
@@ -79,6 +81,7 @@ macro_rules! tallies {
 }
 tallies!(
     no_such_port,
+    port_disabled,
     packet_ins,
     packet_ins_dropped,
     packet_outs,

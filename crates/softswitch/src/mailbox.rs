@@ -18,6 +18,8 @@ pub(crate) enum Order {
     Attach { device: usize, port: u32, queue: Box<dyn Queue> },
     /// Let a port go.
     Detach { device: usize, port: u32 },
+    /// Let packets pass a port or not.
+    Enable { device: usize, port: u32, enabled: bool },
 }
 
 /// A worker's mailbox.

@@ -1,5 +1,6 @@
 //! What a switch counts, for Prometheus (text format 0.0.4).
 
+use crate::ports::PortState;
 use crate::server::Look;
 use crate::switch::DeviceState;
 use bytes::Bytes;
@@ -95,11 +96,7 @@ fn gauge<'a>(name: &'a str, help: &'a str) -> Family<'a> {
 fn ports(out: &mut String, devices: &[DeviceState]) {
     let mut write = |family: Family<'_>, value: fn(&packetio::Counters) -> u64| {
         let samples = devices.iter().flat_map(|device| {
-            device.ports.iter().map(move |port| {
-                let (id, number, name) = (device.id, port.number, escaped(&port.name));
-                let labels = format!("device=\"{id}\",port=\"{number}\",name=\"{name}\"");
-                (labels, value(&port.counters))
-            })
+            device.ports.iter().map(move |port| (port_labels(device, port), value(&port.counters)))
         });
         family.write(out, samples);
     };
@@ -119,14 +116,22 @@ fn ports(out: &mut String, devices: &[DeviceState]) {
         counter("port_bad_length_packets_total", "Packets too long or too short for their port."),
         |c| c.bad_length,
     );
-    let up = devices.iter().flat_map(|device| {
-        device.ports.iter().map(move |port| {
-            let (id, number, name) = (device.id, port.number, escaped(&port.name));
-            let labels = format!("device=\"{id}\",port=\"{number}\",name=\"{name}\"");
-            (labels, u64::from(port.up))
-        })
+    let mut write = |family: Family<'_>, value: fn(&PortState) -> bool| {
+        let samples = devices.iter().flat_map(|device| {
+            device.ports.iter().map(move |port| (port_labels(device, port), value(port).into()))
+        });
+        family.write(out, samples);
+    };
+    write(gauge("port_up", "Whether packets can pass: it is enabled and has a link."), |p| p.up);
+    write(gauge("port_enabled", "Whether packets are to pass."), |p| p.enabled);
+    write(gauge("port_recording_ended", "Whether a capture ended before its time."), |p| {
+        p.recording_fault.is_some()
     });
-    gauge("port_up", "Whether the link is up.").write(out, up);
+}
+
+fn port_labels(device: &DeviceState, port: &PortState) -> String {
+    let (id, number, name) = (device.id, port.number, escaped(&port.name));
+    format!("device=\"{id}\",port=\"{number}\",name=\"{name}\"")
 }
 
 fn tables(out: &mut String, devices: &[DeviceState]) {
@@ -155,6 +160,7 @@ fn packets(out: &mut String, devices: &[DeviceState]) {
         let reasons = [
             ("program", device.packets.without_output),
             ("no_such_port", device.activity.no_such_port),
+            ("port_disabled", device.activity.port_disabled),
         ];
         let all = reasons.into_iter().chain(faults);
         all.map(move |(reason, count)| {
@@ -194,7 +200,6 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch::PortState;
 
     #[test]
     fn every_sample_has_its_type_and_labels() {
@@ -202,7 +207,9 @@ mod tests {
             number: 1,
             name: "a\"b".to_owned(),
             up: true,
+            enabled: true,
             counters: packetio::Counters { received_packets: 7, ..Default::default() },
+            recording_fault: None,
         };
         let device = DeviceState { id: 3, ports: vec![port], ..DeviceState::default() };
         let text = text(&[device]);

@@ -1,7 +1,9 @@
 //! The thread of the control plane: serves gRPC and fetches digests.
 
 use crate::device::Shared;
+use crate::log::Verbosity;
 use crate::metrics;
+use crate::ports::Ports;
 use crate::switch::DeviceState;
 use p4runtime::server::{DeviceHandle, ServeError, Server};
 use std::io;
@@ -14,11 +16,15 @@ use tokio::sync::oneshot;
 /// Between two looks for digests: what packets send meanwhile goes together.
 const DIGEST_SPACING: Duration = Duration::from_micros(500);
 
+/// Between two looks for captures that ended.
+const RECORDING_SPACING: Duration = Duration::from_secs(1);
+
 /// A device as the control plane's thread sees it.
 pub(crate) struct Served {
     pub(crate) shared: Arc<Shared>,
     pub(crate) handle: DeviceHandle,
     pub(crate) plane: pipeline::Ports,
+    pub(crate) ports: Arc<Ports>,
 }
 
 /// Looks at all devices.
@@ -46,8 +52,12 @@ impl ServerThread {
         let (end, ended) = oneshot::channel::<()>();
         let thread = thread::Builder::new().name("p4runtime".to_owned()).spawn(move || {
             runtime.block_on(async move {
-                let mut beside: Vec<_> =
-                    served.into_iter().map(|device| tokio::spawn(fetch_digests(device))).collect();
+                let watched = |device: &Served| {
+                    let (shared, ports) = (Arc::clone(&device.shared), Arc::clone(&device.ports));
+                    tokio::spawn(watch_recordings(shared, ports))
+                };
+                let mut beside: Vec<_> = served.iter().map(watched).collect();
+                beside.extend(served.into_iter().map(|device| tokio::spawn(fetch_digests(device))));
                 beside.extend(
                     metrics.map(|(listener, look)| tokio::spawn(metrics::serve(listener, look))),
                 );
@@ -84,7 +94,7 @@ fn registered(
 }
 
 /// Hands what programs tell controllers to the state machine, which bundles it as they asked.
-async fn fetch_digests(Served { shared, handle, plane }: Served) {
+async fn fetch_digests(Served { shared, handle, plane, .. }: Served) {
     loop {
         shared.digests_wait.notified().await;
         let digests = plane.take_digests();
@@ -93,5 +103,20 @@ async fn fetch_digests(Served { shared, handle, plane }: Served) {
             handle.digest(id, data);
         }
         tokio::time::sleep(DIGEST_SPACING).await;
+    }
+}
+
+/// Says which captures ended before their time, as on a full disk.
+async fn watch_recordings(shared: Arc<Shared>, ports: Arc<Ports>) {
+    loop {
+        for (number, name, fault) in ports.ended_recordings() {
+            let id = shared.id;
+            let said = format_args!(
+                "device {id}: port {number}: a capture of {name} has ended: {fault}; the port goes \
+                 on, and what passes it now is not recorded"
+            );
+            shared.log.line(Verbosity::Error, said);
+        }
+        tokio::time::sleep(RECORDING_SPACING).await;
     }
 }

@@ -3,22 +3,22 @@
 use crate::device::{Activity, DeviceConfig, Observer, Shared};
 use crate::journal::JournalError;
 use crate::log::Log;
-use crate::mailbox::{Mailbox, Order};
+use crate::mailbox::Mailbox;
+use crate::ports::{PortState, Ports};
 use crate::program::from_device_config;
 use crate::restored::{self, Restored};
 use crate::server::{Look, Served, ServerThread};
 use crate::worker::{Lane, Worker};
-use p4runtime::gnmi;
+use p4runtime::gnmi::PortSource;
 use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
 use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use p4runtime::status::EntityError;
-use packetio::{Counters, Port, PortCounters};
+use packetio::Port;
 use pipeline::{InterpreterTarget, PacketCounts, TableUsage};
-use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -111,19 +111,7 @@ struct Running {
     shared: Arc<Shared>,
     handle: DeviceHandle,
     plane: pipeline::Ports,
-    ports: Arc<KnownPorts>,
-}
-
-/// The ports of a device by their number.
-#[derive(Debug, Default)]
-struct KnownPorts(Mutex<BTreeMap<u32, Known>>);
-
-/// A port that a device has.
-#[derive(Debug)]
-struct Known {
-    name: String,
-    up: bool,
-    counters: Arc<PortCounters>,
+    ports: Arc<Ports>,
 }
 
 /// What a device is at some moment.
@@ -139,19 +127,6 @@ pub struct DeviceState {
     pub tables: Vec<TableUsage>,
     /// Its ports, by their number.
     pub ports: Vec<PortState>,
-}
-
-/// What a port is at some moment.
-#[derive(Clone, Debug)]
-pub struct PortState {
-    /// What programs call it.
-    pub number: u32,
-    /// What it is called where it comes from.
-    pub name: String,
-    /// Whether its link is up, as far as the switch was told.
-    pub up: bool,
-    /// What passed it.
-    pub counters: Counters,
 }
 
 impl Switch {
@@ -174,9 +149,7 @@ impl Switch {
             for (port, opened) in std::mem::take(&mut config.ports) {
                 ports.push((config.id, port, opened));
             }
-            let mailbox =
-                mailboxes.first().map(Arc::clone).ok_or_else(|| io::Error::other("no worker"))?;
-            running.push(Running::new(config, index, mailbox, Arc::clone(&log))?);
+            running.push(Running::new(config, index, &mailboxes, Arc::clone(&log))?);
         }
         let server_options = ServerOptions { tls, grace: GRACE, ..ServerOptions::default() };
         let server =
@@ -186,7 +159,8 @@ impl Switch {
         let mut threads = Vec::with_capacity(workers);
         for (number, mailbox) in mailboxes.iter().enumerate() {
             let lanes = running.iter().map(|device| {
-                Lane::new(Arc::clone(&device.shared), device.handle.clone(), device.plane.clone())
+                let (shared, ports) = (Arc::clone(&device.shared), Arc::clone(&device.ports));
+                Lane::new(number, shared, device.handle.clone(), &device.plane, ports)
             });
             let worker = Worker {
                 mailbox: Arc::clone(mailbox),
@@ -201,6 +175,7 @@ impl Switch {
             shared: Arc::clone(&device.shared),
             handle: device.handle.clone(),
             plane: device.plane.clone(),
+            ports: Arc::clone(&device.ports),
         });
         let served = served.collect();
         let running = Arc::new(running);
@@ -233,40 +208,27 @@ impl Switch {
             return Err(StartError::Queues { device, port: number, queues, workers });
         }
         let Some(running) = self.device(device) else { return Ok(()) };
-        let known = Known { name: port.name, up: true, counters: port.counters };
-        running.ports().insert(number, known);
-        for (mailbox, queue) in self.mailboxes.iter().zip(port.queues) {
-            mailbox.order(Order::Attach { device: running.shared.index, port: number, queue });
-        }
-        running.plane.set_port_up(number, true);
-        running.tell_ports();
+        running.ports.attach(number, port);
         Ok(())
     }
 
-    /// Says that a port went up or down: controllers are told over gNMI, and members of groups that
-    /// watch it are used or not. Ports that are gone are found out without this.
-    pub fn set_port_up(&self, device: u64, number: u32, up: bool) {
+    /// Says that the link of a port went up or down: controllers are told over gNMI, and members of
+    /// groups that watch it are used or not. Ports that are gone are found out without this.
+    pub fn set_port_link(&self, device: u64, number: u32, is_up: bool) {
         if let Some(running) = self.device(device) {
-            running.plane.set_port_up(number, up);
-            running.handle.set_port_up(number, up);
-            if let Some(known) = running.ports().get_mut(&number) {
-                known.up = up;
-            }
+            running.ports.set_link(number, is_up);
         }
+    }
+
+    /// Lets packets pass a port or not, as gNMI's `config/enabled` does; false if the device has none
+    /// with this number.
+    pub fn set_port_enabled(&self, device: u64, number: u32, enabled: bool) -> bool {
+        self.device(device).is_some_and(|running| running.ports.set_enabled(number, enabled))
     }
 
     /// Takes a port away while the device runs; false if it has none with this number.
     pub fn detach(&self, device: u64, number: u32) -> bool {
-        let Some(running) = self.device(device) else { return false };
-        if running.ports().remove(&number).is_none() {
-            return false;
-        }
-        for mailbox in &self.mailboxes {
-            mailbox.order(Order::Detach { device: running.shared.index, port: number });
-        }
-        running.plane.set_port_up(number, false);
-        running.tell_ports();
-        true
+        self.device(device).is_some_and(|running| running.ports.detach(number))
     }
 
     /// Where Prometheus may ask.
@@ -315,9 +277,11 @@ impl Running {
     fn new(
         mut config: DeviceConfig,
         index: usize,
-        mailbox: Arc<Mailbox>,
+        mailboxes: &[Arc<Mailbox>],
         log: Arc<Log>,
     ) -> Result<Self, StartError> {
+        let mailbox =
+            mailboxes.first().map(Arc::clone).ok_or_else(|| io::Error::other("no worker"))?;
         let id = config.id;
         let started = p4runtime::server::now();
         let target = InterpreterTarget::new(Box::new(from_device_config)).starting_at(started);
@@ -350,62 +314,18 @@ impl Running {
         shared.set_running(device.pipeline().cloned());
         let handle = DeviceHandle::new(device, Arc::new(Observer(Arc::clone(&shared))));
         shared.begin_journal(&handle);
-        let ports = Arc::new(KnownPorts::default());
-        handle.set_port_counters(Arc::clone(&ports) as Arc<dyn gnmi::CounterSource>);
+        let ports = Arc::new(Ports::new(index, plane.clone(), mailboxes.to_vec()));
+        handle.set_port_source(Arc::clone(&ports) as Arc<dyn PortSource>);
         Ok(Self { shared, handle, plane, ports })
     }
 
-    fn ports(&self) -> MutexGuard<'_, BTreeMap<u32, Known>> {
-        self.ports.lock()
-    }
-
     fn state(&self) -> DeviceState {
-        let ports = self.ports();
-        let port = |(number, known): (&u32, &Known)| PortState {
-            number: *number,
-            name: known.name.clone(),
-            up: known.up,
-            counters: known.counters.values(),
-        };
-        let ports = ports.iter().map(port).collect();
         DeviceState {
             id: self.shared.id,
             activity: self.shared.tallies.values(),
             packets: self.plane.packet_counts(),
             tables: self.plane.table_usage(),
-            ports,
+            ports: self.ports.state(),
         }
-    }
-
-    /// Tells controllers over gNMI which ports there are.
-    fn tell_ports(&self) {
-        let ports = self.ports();
-        let told = ports.iter().map(|(number, port)| gnmi::Port {
-            number: *number,
-            name: port.name.clone(),
-            up: port.up,
-        });
-        self.handle.set_ports(told.collect());
-    }
-}
-
-impl KnownPorts {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Known>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl gnmi::CounterSource for KnownPorts {
-    fn counters(&self, port: u32) -> Option<gnmi::PortCounters> {
-        let counted = self.lock().get(&port)?.counters.values();
-        Some(gnmi::PortCounters {
-            in_octets: counted.received_bytes,
-            in_pkts: counted.received_packets,
-            in_discards: counted.receive_dropped,
-            out_octets: counted.transmitted_bytes,
-            out_pkts: counted.transmitted_packets,
-            out_discards: counted.transmit_dropped,
-            out_errors: counted.bad_length,
-        })
     }
 }

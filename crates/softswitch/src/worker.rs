@@ -8,6 +8,7 @@
 use crate::device::Shared;
 use crate::log::{PacketLog, Verbosity};
 use crate::mailbox::{Contents, Mailbox, Order};
+use crate::ports::Ports;
 use bytes::Bytes;
 use p4runtime::server::{DeviceHandle, PacketIn, PacketInMetadata};
 use packetio::{Burst, Frame, Queue, Transmitted};
@@ -40,10 +41,12 @@ pub(crate) struct Worker {
 
 /// A device as one worker serves it.
 pub(crate) struct Lane {
+    /// Which of the workers this one is.
+    worker: usize,
     shared: Arc<Shared>,
     handle: DeviceHandle,
     program: pipeline::Worker,
-    plane: pipeline::Ports,
+    known: Arc<Ports>,
     ports: Vec<Attached>,
     outputs: Vec<Output>,
     packet_ins: Vec<Bytes>,
@@ -52,6 +55,7 @@ pub(crate) struct Lane {
 struct Attached {
     number: u32,
     queue: Box<dyn Queue>,
+    is_enabled: bool,
     /// When to try again, if it is down.
     retry: Option<Instant>,
     /// Something is to be flushed.
@@ -88,15 +92,19 @@ impl Worker {
             match order {
                 Order::Attach { device, port, queue } => {
                     if let Some(lane) = self.lanes.get_mut(device) {
-                        lane.ports.retain(|attached| attached.number != port);
-                        let attached =
-                            Attached { number: port, queue, retry: None, is_dirty: false };
-                        lane.ports.push(attached);
+                        lane.attach(port, queue);
                     }
                 }
                 Order::Detach { device, port } => {
                     if let Some(lane) = self.lanes.get_mut(device) {
                         lane.ports.retain(|attached| attached.number != port);
+                    }
+                }
+                Order::Enable { device, port, enabled } => {
+                    let lane = self.lanes.get_mut(device);
+                    let mut ports = lane.into_iter().flat_map(|lane| &mut lane.ports);
+                    if let Some(attached) = ports.find(|attached| attached.number == port) {
+                        attached.is_enabled = enabled;
                     }
                 }
             }
@@ -137,16 +145,30 @@ impl Worker {
 }
 
 impl Lane {
-    pub(crate) fn new(shared: Arc<Shared>, handle: DeviceHandle, plane: pipeline::Ports) -> Self {
+    pub(crate) fn new(
+        worker: usize,
+        shared: Arc<Shared>,
+        handle: DeviceHandle,
+        plane: &pipeline::Ports,
+        known: Arc<Ports>,
+    ) -> Self {
         Self {
+            worker,
             shared,
             handle,
             program: plane.worker(),
-            plane,
+            known,
             ports: Vec::new(),
             outputs: Vec::new(),
             packet_ins: Vec::new(),
         }
+    }
+
+    fn attach(&mut self, number: u32, queue: Box<dyn Queue>) {
+        self.ports.retain(|attached| attached.number != number);
+        self.ports.push(Attached { number, queue, is_enabled: true, retry: None, is_dirty: false });
+        // The one that had this number may have been lost just now.
+        self.known.set_queue(number, self.worker, true);
     }
 
     /// Takes a burst from each port; false if nothing came.
@@ -154,15 +176,26 @@ impl Lane {
         let mut worked = false;
         for position in 0..self.ports.len() {
             let Some(attached) = self.ports.get_mut(position) else { break };
-            if !attached.is_up(&self.shared, &self.handle, &self.plane) {
-                continue;
+            match attached.is_up() {
+                Up::Always => {}
+                Up::Again => {
+                    let (id, number) = (self.shared.id, attached.number);
+                    self.known.set_queue(number, self.worker, true);
+                    let said = format_args!("device {id}: port {number} is back");
+                    self.shared.log.line(Verbosity::Info, said);
+                }
+                Up::Not => continue,
             }
             burst.clear();
-            let number = attached.number;
+            let (number, is_enabled) = (attached.number, attached.is_enabled);
             let received = attached.queue.receive(burst);
-            for packet in burst.frames().iter().map(Frame::bytes) {
-                worked = true;
-                self.process(number, packet);
+            worked |= !burst.frames().is_empty();
+            if is_enabled {
+                for packet in burst.frames().iter().map(Frame::bytes) {
+                    self.process(number, packet);
+                }
+            } else {
+                self.shared.tallies.port_disabled.add(burst.frames().len());
             }
             if let Err(down) = received {
                 self.shared.log.line(
@@ -172,8 +205,7 @@ impl Lane {
                 if let Some(attached) = self.ports.get_mut(position) {
                     attached.retry = Some(Instant::now() + RETRY);
                 }
-                self.handle.set_port_up(number, false);
-                self.plane.set_port_up(number, false);
+                self.known.set_queue(number, self.worker, false);
             }
         }
         if worked {
@@ -214,6 +246,7 @@ impl Lane {
             return;
         }
         match self.ports.iter_mut().find(|attached| attached.number == output.port) {
+            Some(attached) if !attached.is_enabled => self.shared.tallies.port_disabled.add(1),
             Some(attached) => {
                 // What is not taken the port has counted.
                 if attached.queue.transmit(&output.packet) == Transmitted::Taken {
@@ -255,23 +288,27 @@ impl Lane {
     }
 }
 
+/// Whether a port is there.
+enum Up {
+    Always,
+    /// It was gone until now.
+    Again,
+    Not,
+}
+
 impl Attached {
     /// Whether the port is there; tries to get it back if it is time.
-    fn is_up(&mut self, shared: &Shared, handle: &DeviceHandle, plane: &pipeline::Ports) -> bool {
-        let Some(retry) = self.retry else { return true };
+    fn is_up(&mut self) -> Up {
+        let Some(retry) = self.retry else { return Up::Always };
         let now = Instant::now();
         if now < retry {
-            return false;
+            return Up::Not;
         }
         if !self.queue.reopen() {
             self.retry = Some(now + RETRY);
-            return false;
+            return Up::Not;
         }
         self.retry = None;
-        handle.set_port_up(self.number, true);
-        plane.set_port_up(self.number, true);
-        let (id, number) = (shared.id, self.number);
-        shared.log.line(Verbosity::Info, format_args!("device {id}: port {number} is back"));
-        true
+        Up::Again
     }
 }

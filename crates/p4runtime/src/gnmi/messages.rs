@@ -24,7 +24,7 @@ pub(crate) struct Path {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct TypedValue {
-    #[prost(oneof = "Value", tags = "1, 3, 4")]
+    #[prost(oneof = "Value", tags = "1, 3, 4, 10, 11")]
     pub(crate) value: Option<Value>,
 }
 
@@ -36,6 +36,10 @@ pub(crate) enum Value {
     Number(u64),
     #[prost(bool, tag = "4")]
     Flag(bool),
+    #[prost(bytes, tag = "10")]
+    Json(Vec<u8>),
+    #[prost(bytes, tag = "11")]
+    JsonIetf(Vec<u8>),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -52,6 +56,8 @@ pub(crate) struct Notification {
     pub(crate) timestamp: i64,
     #[prost(message, repeated, tag = "4")]
     pub(crate) update: Vec<Update>,
+    #[prost(message, repeated, tag = "5")]
+    pub(crate) delete: Vec<Path>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -105,11 +111,28 @@ pub(crate) struct SubscriptionList {
     pub(crate) updates_only: bool,
 }
 
-/// How changes are told (on change, sampled) is left to the server here: always on change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub(crate) enum SubscriptionMode {
+    TargetDefined = 0,
+    OnChange = 1,
+    Sample = 2,
+}
+
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Subscription {
     #[prost(message, optional, tag = "1")]
     pub(crate) path: Option<Path>,
+    #[prost(enumeration = "SubscriptionMode", tag = "2")]
+    pub(crate) mode: i32,
+    /// In nanoseconds.
+    #[prost(uint64, tag = "3")]
+    pub(crate) sample_interval: u64,
+    #[prost(bool, tag = "4")]
+    pub(crate) suppress_redundant: bool,
+    /// In nanoseconds.
+    #[prost(uint64, tag = "5")]
+    pub(crate) heartbeat_interval: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -134,6 +157,45 @@ impl SubscribeResponse {
     pub(crate) fn sync() -> Self {
         Self { response: Some(Response::Sync(true)) }
     }
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SetRequest {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) prefix: Option<Path>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) delete: Vec<Path>,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) replace: Vec<Update>,
+    #[prost(message, repeated, tag = "4")]
+    pub(crate) update: Vec<Update>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SetResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) prefix: Option<Path>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) response: Vec<UpdateResult>,
+    #[prost(int64, tag = "4")]
+    pub(crate) timestamp: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub(crate) enum Operation {
+    Invalid = 0,
+    Delete = 1,
+    Replace = 2,
+    Update = 3,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct UpdateResult {
+    #[prost(message, optional, tag = "2")]
+    pub(crate) path: Option<Path>,
+    #[prost(enumeration = "Operation", tag = "4")]
+    pub(crate) op: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -9,8 +9,9 @@ use std::{
 };
 
 use futures_core::Stream;
-use grpc::{Method, Outbox, OutboxReader};
+use grpc::{Method, Outbox, OutboxReader, When};
 use prost::Message;
+use tokio::time::timeout_at;
 use tonic::{
     Request, Response, Status, Streaming,
     body::Body,
@@ -20,9 +21,10 @@ use tonic::{
 use tonic_prost::ProstCodec;
 
 use super::{
-    Ports, Seen,
+    PortSource, Seen,
     messages::{self, Mode, Path, SubscribeRequest, SubscribeResponse},
-    tree,
+    sampling::Samples,
+    seen, setting, tree,
 };
 use crate::status::shortened;
 
@@ -39,7 +41,7 @@ const PREFIX_LIMIT: usize = 4096;
 
 /// Which ports a request is about: those of the device that its target names by id, or of the
 /// first one.
-pub(crate) type FindPorts = dyn Fn(&str) -> Option<Arc<Ports>> + Send + Sync;
+pub(crate) type FindPorts = dyn Fn(&str) -> Option<Arc<dyn PortSource>> + Send + Sync;
 
 /// The gNMI service of a server.
 #[derive(Clone)]
@@ -54,7 +56,7 @@ impl GnmiServer {
         Self { ports, now }
     }
 
-    fn find(&self, paths: &[Path]) -> Result<Arc<Ports>, Status> {
+    fn find(&self, paths: &[Path]) -> Result<Arc<dyn PortSource>, Status> {
         let target =
             paths.iter().map(|path| path.target.as_str()).find(|target| !target.is_empty());
         let target = target.unwrap_or_default();
@@ -74,20 +76,29 @@ impl GnmiServer {
 
     fn get(&self, request: &messages::GetRequest) -> Result<messages::GetResponse, Status> {
         let paths = joined(request.prefix.as_ref(), request.path.iter())?;
-        let ports = self.find(&paths)?.seen();
+        let ports = seen(&*self.find(&paths)?);
         Ok(messages::GetResponse { notification: self.select(&ports, &paths)? })
+    }
+
+    fn set(&self, request: &messages::SetRequest) -> Result<messages::SetResponse, Status> {
+        let prefix = request.prefix.as_ref();
+        let whole = Path::default();
+        let updates = request.replace.iter().chain(&request.update);
+        let named: Vec<&Path> = updates.map(|one| one.path.as_ref().unwrap_or(&whole)).collect();
+        let paths = joined(prefix, named.into_iter())?;
+        setting::set(&*self.find(&paths)?, request, &paths, (self.now)())
     }
 
     /// Sends the current values and says that these were all.
     fn synchronize(
         &self,
-        ports: &Ports,
+        ports: &dyn PortSource,
         paths: &[Path],
         updates_only: bool,
         outbox: &Outbox<SubscribeResponse>,
     ) -> Result<(), Status> {
         if !updates_only {
-            for notification in self.select(&ports.seen(), paths)? {
+            for notification in self.select(&seen(ports), paths)? {
                 outbox.push_always(SubscribeResponse::update(notification));
             }
         }
@@ -111,6 +122,10 @@ impl Service<http::Request<Body>> for GnmiServer {
             "/gnmi.gNMI/Get" => Box::pin(async {
                 let get = Method(move |request| server.get(&request));
                 Ok(grpc().unary(get, request).await)
+            }),
+            "/gnmi.gNMI/Set" => Box::pin(async {
+                let set = Method(move |request| server.set(&request));
+                Ok(grpc().unary(set, request).await)
             }),
             "/gnmi.gNMI/Subscribe" => {
                 Box::pin(async { Ok(grpc().streaming(Subscribe(server), request).await) })
@@ -196,23 +211,40 @@ async fn subscribed(
     let paths = joined(list.prefix.as_ref(), paths)?;
     let ports = server.find(&paths)?;
     let mode = Mode::try_from(list.mode);
+    let mut samples = Samples::default();
     if mode == Ok(Mode::Stream) {
+        samples = Samples::of(&list.subscription, &paths, tokio::time::Instant::now().into_std())?;
         // First, so that no change is lost between the two.
-        ports.subscribe(outbox, paths.clone());
+        ports.watchers().add(outbox, paths.clone());
     }
-    server.synchronize(&ports, &paths, list.updates_only, outbox)?;
+    server.synchronize(&*ports, &paths, list.updates_only, outbox)?;
     if mode == Ok(Mode::Once) {
         return Ok(());
     }
-    while let Some(request) = next(&mut requests, outbox).await? {
+    loop {
+        let due = samples.next_due();
+        let request = match due {
+            None => next(&mut requests, outbox).await?,
+            Some(due) => match timeout_at(due.into(), next(&mut requests, outbox)).await {
+                Ok(request) => request?,
+                Err(_) => {
+                    let now = tokio::time::Instant::now().into_std();
+                    for notification in samples.take(&seen(&*ports), now, (server.now)()) {
+                        // What does not fit waits for the next sample: a reader is slow.
+                        outbox.push_all([SubscribeResponse::update(notification)], When::InTurn);
+                    }
+                    continue;
+                }
+            },
+        };
+        let Some(request) = request else { return Ok(()) };
         match (request.request, mode) {
             (Some(messages::Request::Poll(_)), Ok(Mode::Poll)) => {
-                server.synchronize(&ports, &paths, list.updates_only, outbox)?;
+                server.synchronize(&*ports, &paths, list.updates_only, outbox)?;
             }
             _ => return Err(Status::invalid_argument("A second subscription is not possible.")),
         }
     }
-    Ok(())
 }
 
 /// The next request, or `None` when either side of the stream has ended.

@@ -1,6 +1,10 @@
 //! gNMI over loopback, with a client of raw messages.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use futures_core::Stream;
 use tokio::net::TcpListener;
@@ -11,20 +15,53 @@ use tonic::{
 use tonic_prost::ProstCodec;
 
 use super::{
-    Port,
+    Port, PortSource, Watchers,
     messages::{
         CapabilityRequest, CapabilityResponse, GetRequest, GetResponse, Mode, Path, PathElem, Poll,
-        Request as Kind, Response, SubscribeRequest, SubscribeResponse, Subscription,
-        SubscriptionList, Value,
+        Request as Kind, Response, SetRequest, SetResponse, SubscribeRequest, SubscribeResponse,
+        Subscription, SubscriptionList, SubscriptionMode, TypedValue, Update, Value,
     },
 };
 use crate::{
     server::{DeviceHandle, NoObserver, Server, ServerOptions},
     session::{Device, DeviceOptions},
+    store::Nanos,
 };
 
+/// Ports that change.
+#[derive(Debug)]
+struct Changing {
+    ports: Mutex<Vec<Port>>,
+    watchers: Watchers,
+}
+
+impl Changing {
+    fn set(&self, number: u32, change: impl FnOnce(&mut Port)) -> bool {
+        let mut ports = self.ports.lock().expect("nobody panics");
+        let Some(port) = ports.iter_mut().find(|port| port.number == number) else { return false };
+        let before = port.clone();
+        change(port);
+        self.watchers.tell(Some(&before), Some(port), Nanos(1));
+        true
+    }
+}
+
+impl PortSource for Changing {
+    fn ports(&self) -> Vec<Port> {
+        self.ports.lock().expect("nobody panics").clone()
+    }
+
+    fn watchers(&self) -> &Watchers {
+        &self.watchers
+    }
+
+    fn set_enabled(&self, port: u32, enabled: bool) -> bool {
+        self.set(port, |port| (port.up, port.enabled) = (enabled, enabled))
+    }
+}
+
 struct Served {
-    devices: Vec<DeviceHandle>,
+    ports: Arc<Changing>,
     grpc: Grpc<Channel>,
 }
 
@@ -32,19 +69,22 @@ impl Served {
     async fn new() -> Self {
         let device = |id: u64| {
             let device = Device::new(id, DeviceOptions::default(), Default::default());
-            let device = DeviceHandle::new(device, std::sync::Arc::new(NoObserver));
-            let port = |number| Port { number, name: format!("d{id}-eth{number}"), up: true };
-            device.set_ports((1..=2).map(port).collect());
-            device
+            let device = DeviceHandle::new(device, Arc::new(NoObserver));
+            let name = move |number| format!("d{id}-eth{number}");
+            let port = |number| Port { number, name: name(number), up: true, enabled: true };
+            (device, (1..=2).map(port).collect())
         };
-        let devices = vec![device(4), device(9)];
-        let server = Server::new(devices.clone(), ServerOptions::default()).expect("two ids");
+        let ((first, ports), (other, fixed)) = (device(4), device(9));
+        let ports = Arc::new(Changing { ports: Mutex::new(ports), watchers: Watchers::default() });
+        first.set_port_source(Arc::clone(&ports) as Arc<dyn PortSource>);
+        other.set_ports(fixed);
+        let server = Server::new([first, other], ServerOptions::default()).expect("two ids");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         tokio::spawn(server.serve(listener, std::future::pending()));
         let channel = Channel::from_shared(format!("http://{address}")).expect("an address");
         let grpc = Grpc::new(channel.connect().await.expect("connected"));
-        Self { devices, grpc }
+        Self { ports, grpc }
     }
 
     async fn unary<Q, R>(&mut self, path: &'static str, request: Q) -> Result<R, Status>
@@ -99,12 +139,19 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn parse(target: &str, text: &str) -> Path {
-    let elem = |name: &str| PathElem { name: name.to_owned(), ..PathElem::default() };
+    let elem = |text: &str| match text.split_once('[') {
+        Some((name, key)) => PathElem {
+            name: name.to_owned(),
+            key: [("name".to_owned(), key.trim_end_matches(']').to_owned())].into(),
+        },
+        None => PathElem { name: text.to_owned(), ..PathElem::default() },
+    };
     Path { target: target.to_owned(), elem: text.split('/').map(elem).collect(), ..Path::default() }
 }
 
 fn list(mode: Mode, path: &str) -> Kind {
-    let subscription = vec![Subscription { path: Some(parse("", path)) }];
+    let subscription =
+        vec![Subscription { path: Some(parse("", path)), ..Subscription::default() }];
     Kind::Subscribe(SubscriptionList { subscription, mode: mode as i32, ..Default::default() })
 }
 
@@ -157,10 +204,9 @@ async fn a_stream_tells_changes() {
     assert_eq!(told(&mut responses).await, up);
     assert_eq!(told(&mut responses).await, up);
     assert_eq!(told(&mut responses).await, None);
-    assert!(served.devices[0].set_port_up(2, false));
-    assert!(served.devices[0].set_port_up(2, false));
-    assert!(served.devices[0].set_port_up(2, true));
-    assert!(!served.devices[0].set_port_up(7, true));
+    for up in [false, false, true] {
+        assert!(served.ports.set(2, |port| port.up = up));
+    }
     assert_eq!(told(&mut responses).await, down);
     assert_eq!(told(&mut responses).await, up);
 }
@@ -213,14 +259,62 @@ async fn a_short_request_does_not_become_many_long_paths() {
     }
 }
 
+/// What is asked for again and again comes again and again, changed or not.
 #[tokio::test]
-async fn capabilities_say_what_there_is_and_set_is_not() {
+async fn samples_are_told_until_the_stream_ends() {
+    let mut served = Served::new().await;
+    let Kind::Subscribe(mut sampled) = list(Mode::Stream, STATUS) else { unreachable!() };
+    sampled.subscription[0].mode = SubscriptionMode::Sample as i32;
+    let mut responses = served.subscribe([Kind::Subscribe(sampled)]).await;
+    let up = Some(vec!["UP".to_owned()]);
+    for expected in [&up, &up, &None, &up, &up, &up, &up] {
+        assert_eq!(told(&mut responses).await, *expected);
+    }
+}
+
+#[tokio::test]
+async fn a_port_is_switched_off_and_on_by_set() {
+    let mut served = Served::new().await;
+    let mut responses =
+        served.subscribe([list(Mode::Stream, "interfaces/interface/state/admin-status")]).await;
+    while told(&mut responses).await.is_some() {}
+    let mut set = async |target: &str, path: &str, value: Value| {
+        let val = Some(TypedValue { value: Some(value) });
+        let update = vec![Update { path: Some(parse("", path)), val }];
+        let prefix = Some(Path { target: target.to_owned(), ..Path::default() });
+        let request = SetRequest { prefix, update, ..SetRequest::default() };
+        served.unary::<_, SetResponse>("/gnmi.gNMI/Set", request).await
+    };
+    let enabled = "interfaces/interface[d4-eth2]/config/enabled";
+    let answer = set("4", enabled, Value::Flag(false)).await.expect("it is a port");
+    assert_eq!((answer.response.len(), answer.response[0].op), (1, 3));
+    assert_eq!(told(&mut responses).await, Some(vec!["DOWN".to_owned()]));
+    set("4", enabled, Value::JsonIetf(b"true".to_vec())).await.expect("it is a port");
+    assert_eq!(told(&mut responses).await, Some(vec!["UP".to_owned()]));
+    for (target, path, value, code) in [
+        ("4", enabled, Value::Number(1), Code::InvalidArgument),
+        ("4", "interfaces/interface[none]/config/enabled", Value::Flag(true), Code::NotFound),
+        (
+            "4",
+            "interfaces/interface[d4-eth2]/state/ifindex",
+            Value::Flag(true),
+            Code::Unimplemented,
+        ),
+        (
+            "9",
+            "interfaces/interface[d9-eth2]/config/enabled",
+            Value::Flag(false),
+            Code::FailedPrecondition,
+        ),
+    ] {
+        assert_eq!(set(target, path, value).await.expect_err("refused").code(), code, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn capabilities_say_what_there_is() {
     let mut served = Served::new().await;
     let response = served.unary("/gnmi.gNMI/Capabilities", CapabilityRequest {}).await;
     let response: CapabilityResponse = response.expect("answered");
     assert_eq!(response.version, "0.7.0");
-
-    let response = served.unary("/gnmi.gNMI/Set", CapabilityRequest {}).await;
-    let status = response.map(|_: CapabilityResponse| ()).expect_err("not served");
-    assert_eq!(status.code(), Code::Unimplemented);
 }

@@ -11,18 +11,16 @@ type Leaf = (&'static [&'static str], &'static str, fn(&Seen) -> Option<Value>);
 const CONFIG: &[&str] = &["config"];
 const STATE: &[&str] = &["state"];
 const COUNTERS: &[&str] = &["state", "counters"];
-const OPER_STATUS: &str = "oper-status";
+const ENABLED: &str = "enabled";
 
 /// The leaves below `interfaces/interface[name=N]`.
 const LEAVES: [Leaf; 13] = [
     (CONFIG, "name", |seen| Some(Value::Text(seen.port.name.clone()))),
-    (CONFIG, "enabled", |_| Some(Value::Flag(true))),
+    (CONFIG, ENABLED, |seen| Some(Value::Flag(seen.port.enabled))),
     (STATE, "name", |seen| Some(Value::Text(seen.port.name.clone()))),
     (STATE, "ifindex", |seen| Some(Value::Number(seen.port.number.into()))),
-    (STATE, "admin-status", |_| Some(Value::Text("UP".to_owned()))),
-    (STATE, OPER_STATUS, |seen| {
-        Some(Value::Text(if seen.port.up { "UP" } else { "DOWN" }.to_owned()))
-    }),
+    (STATE, "admin-status", |seen| Some(status(seen.port.enabled))),
+    (STATE, "oper-status", |seen| Some(status(seen.port.up))),
     // Ports do not tell unicast from other packets. ONOS adds up these, those to groups and those to
     // all (drivers/gnmi, OpenConfigGnmiPortStatisticsDiscovery), so everything goes here.
     (COUNTERS, "in-octets", |seen| seen.counter(|counters| counters.in_octets)),
@@ -33,6 +31,10 @@ const LEAVES: [Leaf; 13] = [
     (COUNTERS, "out-discards", |seen| seen.counter(|counters| counters.out_discards)),
     (COUNTERS, "out-errors", |seen| seen.counter(|counters| counters.out_errors)),
 ];
+
+fn status(is_up: bool) -> Value {
+    Value::Text(if is_up { "UP" } else { "DOWN" }.to_owned())
+}
 
 impl Seen {
     fn counter(&self, which: fn(&PortCounters) -> u64) -> Option<Value> {
@@ -53,11 +55,41 @@ pub(super) fn select(ports: &[Seen], paths: &[Path], timestamp: i64) -> Option<V
     Some(notifications.filter(|one| !one.update.is_empty()).collect())
 }
 
-/// What the paths select of a port that went up or down, if anything.
-pub(super) fn changed(port: &Port, paths: &[Path], timestamp: i64) -> Option<Notification> {
-    let seen = Seen { port: port.clone(), counters: None };
-    let told = notification(&seen, paths, timestamp, |leaf| leaf == OPER_STATUS);
+/// What the paths select of what has changed of a port, if anything: leaves with another value, all
+/// of a new port, and one that is gone as a whole.
+pub(super) fn changed(
+    before: Option<&Port>,
+    after: Option<&Port>,
+    paths: &[Path],
+    timestamp: i64,
+) -> Option<Notification> {
+    let seen = |port: &Port| Seen { port: port.clone(), counters: None };
+    let (before, after) = (before.map(seen), after.map(seen));
+    let Some(after) = after else {
+        let name = &before?.port.name;
+        let selects = |path: &&Path| {
+            LEAVES.iter().any(|(container, leaf, _)| matches(path, Some(name), container, leaf))
+        };
+        let delete = vec![interface_path(name)];
+        return paths.iter().find(selects).map(|_| Notification {
+            timestamp,
+            delete,
+            ..Notification::default()
+        });
+    };
+    let is_other = |value: fn(&Seen) -> Option<Value>| {
+        before.as_ref().is_none_or(|before| value(before) != value(&after))
+    };
+    let told = notification(&after, paths, timestamp, is_other);
     (!told.update.is_empty()).then_some(told)
+}
+
+/// The name of the port whose `config/enabled` a path is, and of no other leaf.
+pub(super) fn enabled_of(path: &Path) -> Option<&str> {
+    let [interfaces, interface, config, leaf] = path.elem.as_slice() else { return None };
+    let names = [&interfaces.name, &interface.name, &config.name, &leaf.name];
+    let name = interface.key.get("name")?;
+    (names == ["interfaces", "interface", "config", ENABLED]).then_some(name)
 }
 
 /// A path with its prefix before it.
@@ -74,11 +106,11 @@ fn notification(
     seen: &Seen,
     paths: &[Path],
     timestamp: i64,
-    wanted: impl Fn(&str) -> bool,
+    wanted: impl Fn(fn(&Seen) -> Option<Value>) -> bool,
 ) -> Notification {
     let name = &seen.port.name;
-    let selected = |(container, leaf, _): &&Leaf| {
-        wanted(leaf) && paths.iter().any(|path| matches(path, Some(name), container, leaf))
+    let selected = |(container, leaf, value): &&Leaf| {
+        wanted(*value) && paths.iter().any(|path| matches(path, Some(name), container, leaf))
     };
     let update = |(container, leaf, value): &Leaf| {
         Some(Update {
@@ -87,19 +119,24 @@ fn notification(
         })
     };
     let update = LEAVES.iter().filter(selected).filter_map(update).collect();
-    Notification { timestamp, update }
+    Notification { timestamp, update, ..Notification::default() }
 }
 
 fn leaf_path(port: &str, container: &[&str], leaf: &str) -> Path {
-    let elem = |name: &str| PathElem { name: name.to_owned(), ..PathElem::default() };
-    let interface = PathElem {
-        name: "interface".to_owned(),
-        key: [("name".to_owned(), port.to_owned())].into(),
-    };
-    let mut path = vec![elem("interfaces"), interface];
-    path.extend(container.iter().map(|node| elem(node)));
-    path.push(elem(leaf));
-    Path { elem: path, ..Path::default() }
+    let mut path = interface_path(port);
+    path.elem.extend(container.iter().map(|node| elem(node)));
+    path.elem.push(elem(leaf));
+    path
+}
+
+fn interface_path(port: &str) -> Path {
+    let key = [("name".to_owned(), port.to_owned())].into();
+    let interface = PathElem { name: "interface".to_owned(), key };
+    Path { elem: vec![elem("interfaces"), interface], ..Path::default() }
+}
+
+fn elem(name: &str) -> PathElem {
+    PathElem { name: name.to_owned(), ..PathElem::default() }
 }
 
 /// Whether a path selects a leaf: it names the leaf or a node above it, `*` stands for any one
@@ -146,7 +183,7 @@ mod tests {
 
     fn ports() -> Vec<Seen> {
         let seen = |number: u32, up| Seen {
-            port: Port { number, name: format!("eth{number}"), up },
+            port: Port { number, name: format!("eth{number}"), up, enabled: true },
             counters: None,
         };
         vec![seen(1, true), seen(2, false)]
@@ -228,13 +265,24 @@ mod tests {
     }
 
     #[test]
-    fn only_the_status_of_a_port_changes() {
-        let port = &ports()[1].port;
-        let told = |text: &str| changed(port, &[path(text)], 0).map(|one| one.update.len());
-        assert_eq!(told("interfaces/interface[name=eth2]/state/oper-status"), Some(1));
-        assert_eq!(told("interfaces"), Some(1));
-        assert_eq!(told("interfaces/interface[name=eth1]/state/oper-status"), None);
-        assert_eq!(told("interfaces/interface[name=eth2]/state/ifindex"), None);
+    fn what_is_told_of_a_port_is_what_has_changed() {
+        let port = |up, enabled| Port { number: 2, name: "eth2".to_owned(), up, enabled };
+        let (before, lost, disabled) = (port(true, true), port(false, true), port(false, false));
+        let told = |text: &str, before: Option<&Port>, after: Option<&Port>| {
+            changed(before, after, &[path(text)], 0).map(|one| (one.update.len(), one.delete.len()))
+        };
+        let [before, lost, disabled] = [&before, &lost, &disabled].map(Some);
+        let status = "interfaces/interface[name=eth2]/state/oper-status";
+        assert_eq!(told(status, before, lost), Some((1, 0)));
+        assert_eq!(told(status, lost, disabled), None);
+        assert_eq!(told("interfaces", before, lost), Some((1, 0)));
+        assert_eq!(told("interfaces", before, disabled), Some((3, 0)));
+        assert_eq!(told("interfaces", before, before), None);
+        assert_eq!(told("interfaces/interface[name=eth1]/state/oper-status", before, lost), None);
+        assert_eq!(told("interfaces/interface[name=eth2]/state/ifindex", before, lost), None);
+        assert_eq!(told("interfaces", None, lost), Some((6, 0)));
+        assert_eq!(told(status, before, None), Some((0, 1)));
+        assert_eq!(told("interfaces/interface[name=eth1]", before, None), None);
     }
 
     #[test]

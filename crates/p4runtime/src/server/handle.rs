@@ -22,7 +22,7 @@ use super::{clock, timer::Timer};
 use crate::{
     arbitration::{RoleKey, StreamId},
     conversion,
-    gnmi::{CounterSource, Port, Ports},
+    gnmi::{FixedPorts, Port, PortSource},
     proto::v1::{self, stream_message_response::Update},
     session::{Device, Effect, PacketFilter, Pipeline, ReadAnswer, WrittenTo},
     status::{EntityError, grpc_code},
@@ -196,7 +196,7 @@ struct Shared {
     session: Mutex<Session>,
     packet_in: Mutex<PacketInPath>,
     timer: Timer,
-    ports: Arc<Ports>,
+    ports: Mutex<Arc<dyn PortSource>>,
 }
 
 struct Session {
@@ -236,7 +236,7 @@ impl DeviceHandle {
                 session: Mutex::new(Session { device, streams: Vec::new() }),
                 packet_in: Mutex::new(packet_in),
                 timer: Timer::default(),
-                ports: Arc::default(),
+                ports: Mutex::new(Arc::new(FixedPorts::default())),
             }),
         }
     }
@@ -416,23 +416,19 @@ impl DeviceHandle {
         send_to_all(&receivers, entries, message).ok_or(IdleTimeoutError(self.shared.id))
     }
 
-    /// Tells the ports of the device to clients that ask for them over gNMI.
+    /// Tells these ports to clients that ask for them over gNMI.
     pub fn set_ports(&self, ports: Vec<Port>) {
-        self.shared.ports.set(ports);
+        self.set_port_source(Arc::new(FixedPorts { ports, ..FixedPorts::default() }));
     }
 
-    /// Says where clients' questions over gNMI about what passed ports are answered.
-    pub fn set_port_counters(&self, source: Arc<dyn CounterSource>) {
-        self.shared.ports.set_counters(source);
+    /// Says who has the ports that clients ask for over gNMI. To be said before the device is
+    /// served: whoever subscribed before hears nothing of them.
+    pub fn set_port_source(&self, source: Arc<dyn PortSource>) {
+        *self.shared.ports.lock().unwrap_or_else(PoisonError::into_inner) = source;
     }
 
-    /// Tells gNMI subscribers that a port went up or down; false if there is no such port.
-    pub fn set_port_up(&self, number: u32, up: bool) -> bool {
-        self.shared.ports.set_up(number, up, clock::timestamp())
-    }
-
-    pub(super) fn ports(&self) -> Arc<Ports> {
-        Arc::clone(&self.shared.ports)
+    pub(super) fn ports(&self) -> Arc<dyn PortSource> {
+        Arc::clone(&self.shared.ports.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Carries out a change of the state machine and what follows from it.

@@ -1,7 +1,7 @@
 //! A port that receives what a capture has, and writes a capture of what is transmitted.
 
 use super::{CaptureError, CaptureReader, CaptureWriter, LinkType};
-use crate::{Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted};
+use crate::{Burst, OpenError, Port, PortCounters, PortDown, Queue, Recording, Transmitted};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
 use std::os::fd::BorrowedFd;
@@ -34,6 +34,7 @@ pub fn open(files: &Files, queues: usize) -> Result<Port, OpenError> {
         source,
     })?;
     let counters = Arc::new(PortCounters::default());
+    let recording = output.clone().map(|output| Recording::of([output]));
     let queues = (0..queues.max(1)).map(|_| {
         let queue = CaptureQueue {
             name: name.clone(),
@@ -45,7 +46,7 @@ pub fn open(files: &Files, queues: usize) -> Result<Port, OpenError> {
         };
         Box::new(queue) as Box<dyn Queue>
     });
-    Ok(Port { queues: queues.collect(), name, counters })
+    Ok(Port { queues: queues.collect(), name, counters, recording })
 }
 
 #[derive(Debug)]

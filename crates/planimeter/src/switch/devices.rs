@@ -204,7 +204,7 @@ pub(crate) fn open(
             let mut opened =
                 packetio::open(&port.spec, workers).map_err(|error| failure(&error))?;
             if let Some(directory) = captures {
-                (opened, _) = record(opened, directory).map_err(|error| {
+                opened = record(opened, directory).map_err(|error| {
                     failure(&format_args!("cannot record in {}: {error}", directory.display()))
                 })?;
             }

@@ -96,9 +96,10 @@ fn write_device(
     let faults = now.packets.errors.iter().map(|(kind, count)| format!(", {kind} {count}"));
     writeln!(
         out,
-        "  dropped: by the program {}, no such port {}{}",
+        "  dropped: by the program {}, no such port {}, port disabled {}{}",
         now.packets.without_output,
         activity.no_such_port,
+        activity.port_disabled,
         faults.collect::<String>(),
     )?;
     writeln!(
@@ -154,13 +155,21 @@ fn write_port(
         "  {:>5} {:<16} {:<5} {:>9} {:>11} {:>9} {:>11} {:>9}",
         now.number,
         now.name,
-        if now.up { "up" } else { "down" },
+        match (now.enabled, now.up) {
+            (false, _) => "off",
+            (true, true) => "up",
+            (true, false) => "down",
+        },
         per_second(counters.received_packets, earlier.received_packets, 1.0),
         per_second(counters.received_bytes, earlier.received_bytes, 8.0),
         per_second(counters.transmitted_packets, earlier.transmitted_packets, 1.0),
         per_second(counters.transmitted_bytes, earlier.transmitted_bytes, 8.0),
         counters.receive_dropped + counters.transmit_dropped + counters.bad_length,
-    )
+    )?;
+    match now.recording_fault {
+        Some(fault) => writeln!(out, "        its capture has ended: {fault}"),
+        None => Ok(()),
+    }
 }
 
 /// Three significant digits and a unit.
@@ -186,6 +195,16 @@ fn rate(value: f64) -> String {
 mod tests {
     use super::*;
     use softswitch::Activity;
+
+    fn port(
+        number: u32,
+        name: &str,
+        counters: packetio::Counters,
+        recording_fault: Option<io::ErrorKind>,
+    ) -> PortState {
+        let (name, up) = (name.to_owned(), number == 1);
+        PortState { number, name, up, enabled: true, counters, recording_fault }
+    }
 
     fn state(packets: u64) -> DeviceState {
         let counters = packetio::Counters {
@@ -217,13 +236,8 @@ mod tests {
             },
             tables: vec![table("Ingress.stations", Some(1024), 3 * packets / 4, packets / 4)],
             ports: vec![
-                PortState { number: 1, name: "veth0".to_owned(), up: true, counters },
-                PortState {
-                    number: 2,
-                    name: "veth1".to_owned(),
-                    up: false,
-                    counters: packetio::Counters::default(),
-                },
+                port(1, "veth0", counters, None),
+                port(2, "veth1", Default::default(), Some(io::ErrorKind::StorageFull)),
             ],
         }
     }

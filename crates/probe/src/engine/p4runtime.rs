@@ -196,7 +196,8 @@ fn devices(
 
 /// The ports of a switch as controllers find them over gNMI; all are up.
 fn ports(number: u64, count: u16) -> Vec<Port> {
-    let port = |port| Port { number: port, name: format!("s{number}-eth{port}"), up: true };
+    let name = |port| format!("s{number}-eth{port}");
+    let port = |port| Port { number: port, name: name(port), up: true, enabled: true };
     (1..=u32::from(count)).map(port).collect()
 }
 

@@ -6,5 +6,6 @@ mod faults;
 mod metrics;
 mod packets;
 mod pipelines;
+mod ports;
 mod restart;
 mod support;

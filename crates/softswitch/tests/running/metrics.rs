@@ -4,7 +4,7 @@ use crate::support::{Bench, Controller, Names, PROGRAM};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-fn get(address: SocketAddr, path: &str) -> String {
+pub(crate) fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
         .expect("it reads");

@@ -52,7 +52,8 @@ async fn a_batch_is_there_whole_or_not_at_all() {
 #[tokio::test]
 async fn what_is_written_to_a_saved_pipeline_is_kept_when_it_is_committed() {
     let directory = tempfile::tempdir().expect("a directory");
-    let [state, before, after] = ["state", "before", "after"].map(|name| directory.path().join(name));
+    let [state, before, after] =
+        ["state", "before", "after"].map(|name| directory.path().join(name));
     let bench = Bench::with_state(2, &state);
     let mut controller = Controller::with(&bench.switch, PROGRAM).await;
     let names = Names::new();

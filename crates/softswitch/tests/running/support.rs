@@ -8,9 +8,10 @@ use p4runtime::proto::v1::{
     write_request::Atomicity,
 };
 use packetio::{Burst, Frame, Port, memory};
-use softswitch::{DeviceConfig, Log, Options, Switch};
+use softswitch::{DeviceConfig, Log, Options, Switch, Verbosity};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 pub(crate) const DEVICE: u64 = 7;
@@ -92,6 +93,14 @@ impl Bench {
         Self::start(ports, None, Options { metrics: address, ..options() })
     }
 
+    /// One that Prometheus may ask, and what it says.
+    pub(crate) fn logging(ports: u32) -> (Self, Said) {
+        let said = Said::default();
+        let log = Log::new(Verbosity::Info, Box::new(said.clone()));
+        let metrics = Some("127.0.0.1:0".parse().expect("an address"));
+        (Self::start(ports, None, Options { metrics, log, ..options() }), said)
+    }
+
     /// One that keeps what it is told.
     pub(crate) fn with_state(ports: u32, state: &Path) -> Self {
         Self::start(ports, Some(state.to_owned()), options())
@@ -125,6 +134,26 @@ impl Bench {
             self.lines[port - 1].queues[0].receive(&mut burst).expect("a line is never down");
         }
         burst.frames().iter().map(|frame: &Frame| frame.bytes().to_vec()).collect()
+    }
+}
+
+/// The lines of a log.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Said(Arc<Mutex<Vec<u8>>>);
+
+impl Said {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().expect("nobody panics")).into_owned()
+    }
+}
+
+impl Write for Said {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("nobody panics").write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
