@@ -5,11 +5,13 @@
 //! so outputs come in a fixed order.
 
 pub(crate) mod decision;
+pub(crate) mod engine;
 mod other;
 mod pna;
 mod psa;
 mod v1model;
 
+use self::engine::{Engine, Interpreter};
 use crate::error::{LoadError, RunError};
 use crate::layout::Layout;
 use crate::machine::Machine;
@@ -54,9 +56,24 @@ impl Driver {
         })
     }
 
-    pub(crate) fn process(
+    /// Processes a packet on the interpreter.
+    pub(crate) fn interpret(
         &self,
         machine: &mut Machine<'_>,
+        port: u32,
+        packet: &[u8],
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        match self {
+            Self::Other(blocks) => blocks.process(machine, port, packet, outputs),
+            _ => self.process(&mut Interpreter(machine), port, packet, outputs),
+        }
+    }
+
+    /// Processes a packet on an engine; packages of the user's are for the interpreter alone.
+    pub(crate) fn process<'p>(
+        &self,
+        machine: &mut impl Engine<'p>,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
@@ -65,7 +82,7 @@ impl Driver {
             Self::V1model(blocks) => blocks.process(machine, port, packet, outputs),
             Self::Psa(blocks) => blocks.process(machine, port, packet, outputs),
             Self::Pna(blocks) => blocks.process(machine, port, packet, outputs),
-            Self::Other(blocks) => blocks.process(machine, port, packet, outputs),
+            Self::Other(_) => Err(RunError::Malformed("package")),
         }
     }
 }

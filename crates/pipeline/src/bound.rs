@@ -11,13 +11,16 @@
 //!   blocks.
 //! * **Calls are copies.** What a call copies in and out is written out as stores around it.
 //! * **Values are 64 bits.** A number of up to 64 bits is the pattern with zeros above its width, signed or not.
-//!   Wider fields are moved with their headers, and a program that computes with one is refused.
-//! * **Refused, never different.** What this form cannot express ends the pass with [`CompileError::Unsupported`] and
-//!   the place in the source.
+//!   Wider ones are moved as bytes.
+//! * **What is rare is the interpreter's.** A statement that this form does not have, and an expression that is no number
+//!   of 64 bits, is left to the interpreter with the places that it touches: see [`moves`].
+//! * **Refused, never different.** What cannot be expressed that way either ends the pass with
+//!   [`CompileError::Unsupported`] and the place in the source.
 
 mod block;
 mod emitted;
 mod expression;
+pub(crate) mod moves;
 mod place;
 pub(crate) mod shape;
 mod statement;
@@ -25,9 +28,11 @@ mod table;
 
 use crate::error::CompileError;
 use crate::layout::{CoreError, Layout, MetadataField};
-use ir::{ActionId, ControlId, FunctionId, Location, ParserId};
+use ir::{ActionId, ControlId, Direction, FunctionId, Location, ParserId, TypeId};
+use moves::{Move, Step};
 use shape::{Scalar, Shape, Shapes};
 pub(crate) use statement::mask;
+use statement::temporary;
 use std::collections::HashMap;
 
 /// Offset in the frame, in bytes.
@@ -241,8 +246,13 @@ pub(crate) enum Statement {
         counter: u32,
         index: Expression,
     },
-    Return(Option<(Field, Expression)>),
+    Return,
     Exit,
+    /// A step that the interpreter does; it emits so many bytes at most.
+    Interpret {
+        step: u32,
+        emits: u32,
+    },
 }
 
 /// What can be called; each is one function of machine code.
@@ -314,6 +324,17 @@ pub(crate) struct Table {
     /// Stored for the lookup, byte-aligned and big-endian one behind the other.
     pub(crate) keys: Vec<Key>,
     pub(crate) actions: Vec<TableAction>,
+    /// If the interpreter looks it up: keys are then no concern of code, nor are the fields of action data.
+    pub(crate) general: Option<General>,
+}
+
+/// A table that the interpreter looks up, with what that reads, and writes (colours of meters).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct General {
+    pub(crate) loads: Vec<Move>,
+    pub(crate) stores: Vec<Move>,
+    /// Of each action: where the control plane's parameters are.
+    pub(crate) data: Vec<Vec<(Offset, Shape)>>,
 }
 
 #[derive(Clone, Debug)]
@@ -342,19 +363,47 @@ pub(crate) struct TableAction {
 pub(crate) struct Bound {
     /// Bytes of the frame.
     pub(crate) frame: u32,
-    /// What is cleared when a pass begins; before it are headers and metadata.
+    /// What is cleared when a pass begins; before it are the parameters of the package's blocks.
     pub(crate) locals: u32,
     /// Most bytes that a deparser emits.
     pub(crate) emitted: u32,
-    /// By the number of the field.
-    standard: Vec<Option<Field>>,
+    /// Types of the parameters of the package's blocks.
+    types: Vec<ParameterType>,
+    /// Left to the interpreter.
+    pub(crate) steps: Vec<Step>,
+    /// What messages of v1model's `digest` read.
+    pub(crate) messages: Vec<Move>,
     pub(crate) bodies: Vec<(Callee, Body)>,
     pub(crate) tables: Vec<Table>,
     /// Of `assert` and `assume`: place and function.
     pub(crate) faults: Vec<(String, String)>,
     pub(crate) errors: CoreErrors,
-    /// Parser, then the controls in the order of the package.
-    pub(crate) blocks: [Callee; 6],
+    /// Those of the package, in its order.
+    pub(crate) blocks: Vec<PackageBlock>,
+}
+
+/// A parser or control of the package.
+#[derive(Clone, Debug)]
+pub(crate) struct PackageBlock {
+    pub(crate) callee: Callee,
+    pub(crate) parameters: Vec<BlockParameter>,
+}
+
+/// Where a parameter of a block is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockParameter {
+    pub(crate) offset: Offset,
+    pub(crate) size: u32,
+    pub(crate) direction: Direction,
+}
+
+/// How values of a type that the architecture hands to blocks lie in memory.
+#[derive(Debug)]
+pub(crate) struct ParameterType {
+    type_id: TypeId,
+    pub(crate) shape: Shape,
+    /// By the number of the field.
+    fields: Vec<Option<Field>>,
 }
 
 /// Positions of the errors that parsers make by themselves.
@@ -388,15 +437,19 @@ pub(crate) struct Binder<'p> {
     tables: Vec<Option<Table>>,
     faults: Vec<(String, String)>,
     /// Where functions leave their values.
-    returned: HashMap<FunctionId, Field>,
+    returned: HashMap<FunctionId, (Offset, Shape)>,
     /// Where the function at hand leaves its value.
-    returns: Option<Field>,
+    returns: Option<(Offset, Shape)>,
+    steps: Vec<Step>,
+    messages: Vec<Move>,
+    /// The last refusal is one that the interpreter cannot help with.
+    is_final: std::cell::Cell<bool>,
 }
 
 type Outcome<T = ()> = Result<T, CompileError>;
 
 impl Bound {
-    /// Binds a v1model program.
+    /// Binds a program.
     pub(crate) fn new(layout: &Layout) -> Outcome<Self> {
         let program = &layout.program;
         let mut binder = Binder {
@@ -412,21 +465,18 @@ impl Bound {
             faults: Vec::new(),
             returned: HashMap::new(),
             returns: None,
+            steps: Vec::new(),
+            messages: Vec::new(),
+            is_final: std::cell::Cell::new(false),
         };
-        if program.architecture != ir::Architecture::V1model {
-            return binder.refuse("an architecture other than v1model");
-        }
-        let blocks = binder.package()?;
-        let standard = binder.parameters_of_blocks(&blocks)?;
+        let package = binder.package()?;
+        let (blocks, types) = binder.parameters_of_blocks(&package)?;
         let locals = binder.frame;
-        for callee in blocks {
-            binder.callee(callee)?;
+        for block in &blocks {
+            binder.callee(block.callee)?;
         }
-        let [before @ .., deparser] = &blocks;
-        if before.iter().any(|block| emitted::most(*block, &binder.bodies) > 0) {
-            return binder.refuse("emission outside of the deparser");
-        }
-        let emitted = emitted::most(*deparser, &binder.bodies);
+        let emits = blocks.iter().map(|block| emitted::most(block.callee, &binder.bodies));
+        let emitted = emits.max().unwrap_or(0);
         if emitted > MAXIMUM_EMITTED {
             return binder.refuse("a deparser that emits so much, or in a loop");
         }
@@ -435,10 +485,12 @@ impl Bound {
             frame: binder.frame,
             locals,
             emitted: emitted as u32,
-            standard,
+            types,
             tables: binder.tables.into_iter().map(Option::unwrap_or_default).collect(),
             bodies: binder.bodies,
             faults: binder.faults,
+            steps: binder.steps,
+            messages: binder.messages,
             errors: CoreErrors {
                 none: error(CoreError::NoError),
                 too_short: error(CoreError::PacketTooShort),
@@ -450,8 +502,15 @@ impl Bound {
         })
     }
 
-    /// A field of the standard metadata, if this program has it.
-    pub(crate) fn standard(&self, field: MetadataField) -> Option<Field> {
-        self.standard.get(field as usize).copied().flatten()
+    /// Of a type that blocks have a parameter of.
+    pub(crate) fn parameter_type(&self, type_id: TypeId) -> Option<&ParameterType> {
+        self.types.iter().find(|known| known.type_id == type_id)
+    }
+}
+
+impl ParameterType {
+    /// A field that the architecture knows, at its distance from the beginning of the value.
+    pub(crate) fn field(&self, field: MetadataField) -> Option<Field> {
+        self.fields.get(field as usize).copied().flatten()
     }
 }

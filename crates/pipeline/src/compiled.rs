@@ -8,15 +8,18 @@
 //! loops by the statements that an iteration has at most. The interpreter's limits for copies and for depth have no
 //! counterpart: code neither allocates nor recurses.
 //!
-//! Tables, counters and registers are call-outs into the interpreter's state (`host`); the architecture around the
-//! blocks is v1model (`v1model`).
+//! Tables, counters and registers are call-outs into the interpreter's state (`host`), and rare steps are the
+//! interpreter's own (`step`, [`Compiled::interpreted`]). The drivers of the architectures run the blocks of both ways
+//! (`engine`).
 
 #![allow(unsafe_code)]
 
 mod context;
+mod engine;
+mod exchange;
 mod generate;
 mod host;
-mod v1model;
+mod step;
 
 use crate::bound::Bound;
 use crate::error::CompileError;
@@ -62,8 +65,6 @@ impl CompiledWorker {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     frame: Vec<u64>,
-    /// The frame as ingress left it, for copies.
-    saved: Vec<u64>,
     key: Vec<Bits>,
 }
 
@@ -76,6 +77,12 @@ impl Compiled {
         let bound = Bound::new(&core.layout)?;
         let machine = generate::Machine::new(&bound)?;
         Ok(Self { bound, machine })
+    }
+
+    /// Steps that code leaves to the interpreter: where in the source, and what code lacks for it. They give the same
+    /// and take longer.
+    pub fn interpreted(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.bound.steps.iter().map(|step| (step.place.as_str(), step.what.as_str()))
     }
 
     /// Bytes of machine code.

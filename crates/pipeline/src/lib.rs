@@ -7,7 +7,7 @@
 //! ([`InterpreterTarget`]) several workers share one core, each in a thread of the caller's ([`Ports`]). There is no
 //! I/O, no clock and no thread here.
 //!
-//! [`Compiled`] is such a way: machine code for what it knows of v1model, on the same state.
+//! [`Compiled`] is such a way: machine code for v1model, PSA and PNA, on the same state ([`Core::compile`]).
 //!
 //! Where P4 leaves a value unspecified the reference gives zero, and v1model behaves as BMv2's
 //! simple_switch; each place says so.

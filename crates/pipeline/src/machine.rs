@@ -188,13 +188,48 @@ impl<'p> Machine<'p> {
                 value.copy_from(initial);
             }
         }
+        self.begin_pass_of_code(received_length);
+        Ok(())
+    }
+
+    /// As [`Self::begin_pass`] where machine code has the variables.
+    pub(crate) fn begin_pass_of_code(&mut self, received_length: u64) {
         self.load_packet(Vec::new());
         self.emitted_used = 8;
         self.scratch.emitted.clear();
         self.take_length_change();
         self.received_length = received_length;
         self.effects = Effects::default();
-        Ok(())
+    }
+
+    /// Where machine code, which counts in bytes, stands in the packet.
+    pub(crate) fn set_cursor_bytes(&mut self, cursor: u64) {
+        self.cursor = cursor.saturating_mul(8);
+    }
+
+    /// The byte in which the cursor stands.
+    pub(crate) fn cursor_bytes(&self) -> u64 {
+        self.cursor / 8
+    }
+
+    /// Says whether machine code runs a parser: `next` and `last` reject there.
+    pub(crate) fn set_in_parser(&mut self, in_parser: bool) {
+        self.in_parser = in_parser;
+    }
+
+    /// Counts bytes by which machine code changed the packet.
+    pub(crate) fn add_length_change(&mut self, change: i64) {
+        self.length_change = self.length_change.saturating_add(change);
+    }
+
+    /// A variable, for machine code to move its value in and out.
+    pub(crate) fn variable_mut(&mut self, id: VariableId) -> Result<&mut Value, RunError> {
+        self.scratch.frame.get_mut(id.index()).ok_or(RunError::Malformed("variable"))
+    }
+
+    /// Runs a statement that machine code leaves to the interpreter.
+    pub(crate) fn step(&mut self, statement: &ir::Statement) -> Result<Flow, Stop> {
+        self.statement(statement)
     }
 
     /// Tables that are being applied, the innermost last.
@@ -316,7 +351,7 @@ impl<'p> Machine<'p> {
 
     /// A checksum begins anew in each parser and control (PSA specification, section 7.7). psa_switch makes
     /// one object for all packets.
-    fn clear_checksums(&mut self) {
+    pub(crate) fn clear_checksums(&mut self) {
         if self.layout.dialect != Dialect::PsaSwitch {
             self.scratch.checksums.clear();
         }

@@ -96,7 +96,7 @@ impl Core {
             (_, trace) => {
                 let trace = trace.map(|trace| -> &mut dyn Trace { trace });
                 let mut machine = Machine::new(&self.layout, &self.state, scratch, trace, now)?;
-                self.driver.process(&mut machine, port, packet, outputs)
+                self.driver.interpret(&mut machine, port, packet, outputs)
             }
         };
         if outcome.is_err() {

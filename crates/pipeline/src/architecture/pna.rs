@@ -3,14 +3,14 @@
 //! control was taken out in version 0.7; programs of the time before bring it and its types along.
 
 use super::decision::{Decision, Fate};
+use super::engine::Engine;
 use super::{
     Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
 };
 use crate::error::{LoadError, RunError};
 use crate::layout::{Layout, MetadataField};
-use crate::machine::{Effects, Machine};
+use crate::machine::Effects;
 use crate::trace::Event;
-use crate::value::Value;
 use ir::{ControlId, ParserId, TypeId};
 
 #[derive(Clone, Debug)]
@@ -36,9 +36,9 @@ impl Blocks {
         })
     }
 
-    pub(super) fn process(
+    pub(super) fn process<'p>(
         &self,
-        machine: &mut Machine<'_>,
+        machine: &mut impl Engine<'p>,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
@@ -57,9 +57,9 @@ impl Blocks {
     }
 
     /// One pass; the packet if it is recirculated.
-    fn pass(
+    fn pass<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
+        machine: &mut E,
         port: u32,
         packet: Vec<u8>,
         generation: u32,
@@ -73,7 +73,7 @@ impl Blocks {
         let direction = machine.layout.names.direction(from_host);
         let now = microseconds(machine);
 
-        let describe = |machine: &Machine<'_>, type_id: Option<&TypeId>, error: u32| {
+        let describe = |machine: &mut E, type_id: Option<&TypeId>, error: u32| {
             let type_id = *type_id.ok_or(RunError::Malformed("parameters of a block"))?;
             let mut value = machine.initial(type_id)?;
             for (field, number) in [
@@ -84,11 +84,11 @@ impl Blocks {
                 (MetadataField::Timestamp, now),
                 (MetadataField::ParserError, u128::from(error)),
             ] {
-                machine.layout.set_field(&mut value, type_id, field, number);
+                machine.set_field(&mut value, type_id, field, number);
             }
-            Ok::<Value, RunError>(value)
+            Ok::<E::Value, RunError>(value)
         };
-        let initial = |machine: &Machine<'_>, type_id: Option<&TypeId>| {
+        let initial = |machine: &mut E, type_id: Option<&TypeId>| {
             machine.initial(*type_id.ok_or(RunError::Malformed("parameters of a block"))?)
         };
 
@@ -109,8 +109,8 @@ impl Blocks {
             let types = &pre.types;
             let same = |position: usize| types.get(position) == self.parser.types.get(position);
             let mut arguments = [
-                if same(0) { headers.clone() } else { initial(machine, types.first())? },
-                if same(1) { metadata.clone() } else { initial(machine, types.get(1))? },
+                if same(0) { machine.copy(&headers) } else { initial(machine, types.first())? },
+                if same(1) { machine.copy(&metadata) } else { initial(machine, types.get(1))? },
                 describe(machine, types.get(2), outcome.error)?,
                 initial(machine, types.get(3))?,
             ];

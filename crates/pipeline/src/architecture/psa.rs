@@ -10,6 +10,7 @@ mod shared;
 
 use self::shared::Shared;
 use super::decision::{Decision, Fate};
+use super::engine::Engine;
 use super::{
     Bound, Output, PSA_PORT_RECIRCULATE, PassBudget, bound_control, bound_parser, drop_packet,
     microseconds, output,
@@ -20,7 +21,6 @@ use crate::layout::{Layout, MetadataField, PacketPath};
 use crate::machine::Machine;
 use crate::state::{CloneSession, Replica};
 use crate::trace::Event;
-use crate::value::Value;
 use ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
 use std::collections::VecDeque;
 
@@ -37,35 +37,35 @@ struct Pipeline {
     deparser: Bound<ControlId>,
 }
 
-enum Pass {
-    Ingress(Ingress),
-    Egress(Egress),
+enum Pass<V> {
+    Ingress(Ingress<V>),
+    Egress(Egress<V>),
 }
 
-struct Ingress {
+struct Ingress<V> {
     packet: Vec<u8>,
     port: u32,
     path: PacketPath,
-    resubmitted: Value,
-    recirculated: Value,
+    resubmitted: V,
+    recirculated: V,
     /// Bytes for counters and meters.
     counted_length: u64,
     generation: u32,
 }
 
-struct Egress {
+struct Egress<V> {
     packet: Vec<u8>,
     port: u32,
     path: PacketPath,
     instance: u16,
     class_of_service: u128,
     /// User-defined metadata at first.
-    metadata: Value,
-    normal: Value,
-    cloned_at_ingress: Value,
-    cloned_at_egress: Value,
+    metadata: V,
+    normal: V,
+    cloned_at_ingress: V,
+    cloned_at_egress: V,
     /// All of the four, where psa_switch is followed.
-    shared: Shared,
+    shared: Shared<V>,
     /// Bytes for counters and meters.
     counted_length: u64,
     generation: u32,
@@ -88,9 +88,9 @@ impl Blocks {
         })
     }
 
-    pub(super) fn process(
+    pub(super) fn process<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
+        machine: &mut E,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
@@ -122,11 +122,11 @@ impl Blocks {
         Ok(())
     }
 
-    fn ingress(
+    fn ingress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
-        pass: Ingress,
-        queue: &mut VecDeque<Pass>,
+        machine: &mut E,
+        pass: Ingress<E::Value>,
+        queue: &mut VecDeque<Pass<E::Value>>,
     ) -> Result<(), RunError> {
         let Ingress { packet, port, path, counted_length, generation, .. } = pass;
         let length = packet.len();
@@ -140,34 +140,41 @@ impl Blocks {
         let shown_port = if follows && path == PacketPath::Resubmit { 0 } else { u128::from(port) };
         let path = u128::from(layout.names.packet_path(path));
 
-        let mut input = Fields::new(machine, &parser.types, 2)?;
-        input.set(MetadataField::IngressPort, shown_port).set(MetadataField::PacketPath, path);
+        let input = filled(
+            machine,
+            parser.types.get(2),
+            &[(MetadataField::IngressPort, shown_port), (MetadataField::PacketPath, path)],
+        )?;
         let headers = initial(machine, &parser.types, 0)?;
         let metadata = initial(machine, &parser.types, 1)?;
         machine.load_packet(packet);
-        let mut arguments = [headers, metadata, input.value, pass.resubmitted, pass.recirculated];
+        let mut arguments = [headers, metadata, input, pass.resubmitted, pass.recirculated];
         let outcome = machine.run_parser(parser.id, &mut arguments)?;
         if follows {
             shared.take(machine, &arguments, &parser.types, &[1])?;
         }
         let [headers, metadata, ..] = arguments;
 
-        let mut input = Fields::new(machine, &control.types, 2)?;
-        input
-            .set(MetadataField::IngressPort, shown_port)
-            .set(MetadataField::PacketPath, path)
-            .set(MetadataField::IngressTimestamp, microseconds(machine))
-            .set(MetadataField::ParserError, u128::from(outcome.error));
-        let mut output = Fields::new(machine, &control.types, 3)?;
-        output.set(MetadataField::Drop, 1);
-        let type_id = output.type_id;
-        let mut arguments = [headers, metadata, input.value, output.value];
+        let now = microseconds(machine);
+        let input = filled(
+            machine,
+            control.types.get(2),
+            &[
+                (MetadataField::IngressPort, shown_port),
+                (MetadataField::PacketPath, path),
+                (MetadataField::IngressTimestamp, now),
+                (MetadataField::ParserError, u128::from(outcome.error)),
+            ],
+        )?;
+        let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
+        let output = filled(machine, control.types.get(3), &[(MetadataField::Drop, 1)])?;
+        let mut arguments = [headers, metadata, input, output];
         machine.run_control(control.id, &mut arguments)?;
         if follows {
             shared.take(machine, &arguments, &control.types, &[1])?;
         }
         let [headers, metadata, _, decisions] = arguments;
-        let number = |field| layout.field_number(&decisions, type_id, field);
+        let number = |field| machine.field_number(&decisions, type_id, field);
         let decision = decided_at_ingress(number);
         let class_of_service = number(MetadataField::ClassOfService);
 
@@ -176,18 +183,18 @@ impl Blocks {
             initial(machine, &deparser.types, 1)?,
             initial(machine, &deparser.types, 2)?,
             headers,
-            metadata.clone(),
+            metadata,
             decisions,
         ];
         // In psa_switch, a packet that does not go on is not deparsed.
         if !follows {
             machine.run_control(deparser.id, &mut arguments)?;
         } else if !matches!(decision.fate, Fate::Drop | Fate::Resubmit) {
-            shared.fill(&mut arguments, &deparser.types, &[0, 1, 2])?;
+            shared.fill(machine, &mut arguments, &deparser.types, &[0, 1, 2])?;
             machine.run_control(deparser.id, &mut arguments)?;
             shared.take(machine, &arguments, &deparser.types, &[0, 1, 2])?;
         }
-        let [cloned_meta, resubmit_meta, normal_meta, ..] = arguments;
+        let [cloned_meta, mut resubmit_meta, normal_meta, _, metadata, _] = arguments;
         let modified = machine.take_deparsed_packet();
         let packet = machine.take_packet();
 
@@ -207,7 +214,7 @@ impl Blocks {
                 if follows {
                     pass.counted_length = counted_length;
                 } else {
-                    pass.cloned_at_ingress.clone_from(&cloned_meta);
+                    pass.cloned_at_ingress = machine.copy(&cloned_meta);
                 }
                 pass.generation += 1;
                 queue.push_back(Pass::Egress(pass));
@@ -223,6 +230,7 @@ impl Blocks {
             Fate::Resubmit => {
                 machine.event(|_| Event::Copy { kind: "resubmit" });
                 let cleared = initial(machine, &parser.types, 3)?;
+                machine.keep(&mut resubmit_meta);
                 queue.push_back(Pass::Ingress(Ingress {
                     packet,
                     port,
@@ -242,7 +250,7 @@ impl Blocks {
         if replicas.is_empty() {
             drop_packet(machine, "the multicast group has no members");
         }
-        let shared = shared.without_headers();
+        let shared = shared.without_headers(machine);
         let stays = control.types.get(1) == self.egress.parser.types.get(1);
         for replica in replicas {
             let mut pass = self.egress_pass(machine, modified.clone(), path, generation)?;
@@ -251,11 +259,11 @@ impl Blocks {
             pass.class_of_service = class_of_service;
             if follows {
                 pass.counted_length = counted_length;
-                pass.shared = shared.clone();
+                pass.shared = shared.copy(machine);
             } else {
-                pass.normal.clone_from(&normal_meta);
+                pass.normal = machine.copy(&normal_meta);
                 if stays {
-                    pass.metadata.clone_from(&metadata);
+                    pass.metadata = machine.copy(&metadata);
                 }
             }
             queue.push_back(Pass::Egress(pass));
@@ -263,13 +271,13 @@ impl Blocks {
         Ok(())
     }
 
-    fn egress_pass(
+    fn egress_pass<'p, E: Engine<'p>>(
         &self,
-        machine: &Machine<'_>,
+        machine: &mut E,
         packet: Vec<u8>,
         path: PacketPath,
         generation: u32,
-    ) -> Result<Egress, RunError> {
+    ) -> Result<Egress<E::Value>, RunError> {
         let types = &self.egress.parser.types;
         Ok(Egress {
             port: 0,
@@ -287,11 +295,11 @@ impl Blocks {
         })
     }
 
-    fn egress(
+    fn egress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
-        pass: Egress,
-        queue: &mut VecDeque<Pass>,
+        machine: &mut E,
+        pass: Egress<E::Value>,
+        queue: &mut VecDeque<Pass<E::Value>>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let Egress { packet, port, path, shared, counted_length, generation, .. } = pass;
@@ -303,46 +311,53 @@ impl Blocks {
         let follows = machine.layout.dialect == Dialect::PsaSwitch;
         let path = u128::from(layout.names.packet_path(path));
 
-        let mut input = Fields::new(machine, &parser.types, 2)?;
-        input.set(MetadataField::EgressPort, u128::from(port)).set(MetadataField::PacketPath, path);
+        let egress_port = (MetadataField::EgressPort, u128::from(port));
+        let input = filled(
+            machine,
+            parser.types.get(2),
+            &[egress_port, (MetadataField::PacketPath, path)],
+        )?;
         let headers = initial(machine, &parser.types, 0)?;
         let metadata = pass.metadata;
         machine.load_packet(packet);
         let (normal, at_ingress) = (pass.normal, pass.cloned_at_ingress);
-        let mut arguments =
-            [headers, metadata, input.value, normal, at_ingress, pass.cloned_at_egress];
-        shared.fill(&mut arguments, &parser.types, &[1, 3, 4, 5])?;
+        let mut arguments = [headers, metadata, input, normal, at_ingress, pass.cloned_at_egress];
+        shared.fill(machine, &mut arguments, &parser.types, &[1, 3, 4, 5])?;
         let outcome = machine.run_parser(parser.id, &mut arguments)?;
         let [headers, metadata, ..] = arguments;
 
-        let mut input = Fields::new(machine, &control.types, 2)?;
-        input
-            .set(MetadataField::ClassOfService, pass.class_of_service)
-            .set(MetadataField::EgressPort, u128::from(port))
-            .set(MetadataField::PacketPath, path)
-            .set(MetadataField::Instance, u128::from(pass.instance))
-            .set(MetadataField::EgressTimestamp, microseconds(machine))
-            .set(MetadataField::ParserError, u128::from(outcome.error));
-        let decisions = Fields::new(machine, &control.types, 3)?;
-        let type_id = decisions.type_id;
-        let mut arguments = [headers, metadata, input.value, decisions.value];
+        let now = microseconds(machine);
+        let input = filled(
+            machine,
+            control.types.get(2),
+            &[
+                (MetadataField::ClassOfService, pass.class_of_service),
+                egress_port,
+                (MetadataField::PacketPath, path),
+                (MetadataField::Instance, u128::from(pass.instance)),
+                (MetadataField::EgressTimestamp, now),
+                (MetadataField::ParserError, u128::from(outcome.error)),
+            ],
+        )?;
+        let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
+        let decisions = initial(machine, &control.types, 3)?;
+        let mut arguments = [headers, metadata, input, decisions];
         machine.run_control(control.id, &mut arguments)?;
         let [headers, metadata, _, decisions] = arguments;
-        let number = |field| layout.field_number(&decisions, type_id, field);
+        let number = |field| machine.field_number(&decisions, type_id, field);
         let decision = decided_at_egress(number, port);
 
-        let mut input = Fields::new(machine, &deparser.types, 5)?;
-        input.set(MetadataField::EgressPort, u128::from(port));
+        let input = filled(machine, deparser.types.get(5), &[egress_port])?;
         let mut arguments = [
             initial(machine, &deparser.types, 0)?,
             initial(machine, &deparser.types, 1)?,
             headers,
             metadata,
             decisions,
-            input.value,
+            input,
         ];
         machine.run_control(deparser.id, &mut arguments)?;
-        let [cloned_meta, recirculated_meta, ..] = arguments;
+        let [cloned_meta, mut recirculated_meta, ..] = arguments;
         let modified = machine.take_deparsed_packet();
 
         for session in decision.copies {
@@ -361,7 +376,7 @@ impl Blocks {
                 if follows {
                     pass.counted_length = counted_length;
                 } else {
-                    pass.cloned_at_egress.clone_from(&cloned_meta);
+                    pass.cloned_at_egress = machine.copy(&cloned_meta);
                 }
                 pass.generation += 1;
                 queue.push_back(Pass::Egress(pass));
@@ -372,6 +387,7 @@ impl Blocks {
         } else if decision.fate == Fate::Recirculate {
             machine.event(|_| Event::Copy { kind: "recirculate" });
             let cleared = initial(machine, &self.ingress.parser.types, 4)?;
+            machine.keep(&mut recirculated_meta);
             queue.push_back(Pass::Ingress(Ingress {
                 counted_length: if follows { counted_length } else { modified.len() as u64 },
                 packet: modified,
@@ -435,27 +451,28 @@ impl Pipeline {
     }
 }
 
-/// A metadata struct that is filled field by field.
-struct Fields<'l> {
-    layout: &'l Layout,
-    type_id: TypeId,
-    value: Value,
+const PARAMETERS: RunError = RunError::Malformed("parameters of a block");
+
+/// A metadata struct with these fields; the others are zero.
+fn filled<'p, E: Engine<'p>>(
+    machine: &mut E,
+    type_id: Option<&TypeId>,
+    fields: &[(MetadataField, u128)],
+) -> Result<E::Value, RunError> {
+    let type_id = *type_id.ok_or(PARAMETERS)?;
+    let mut value = machine.initial(type_id)?;
+    for (field, number) in fields {
+        machine.set_field(&mut value, type_id, *field, *number);
+    }
+    Ok(value)
 }
 
-impl<'l> Fields<'l> {
-    fn new(machine: &Machine<'l>, types: &[TypeId], position: usize) -> Result<Self, RunError> {
-        let type_id = *types.get(position).ok_or(RunError::Malformed("parameters of a block"))?;
-        Ok(Self { layout: machine.layout, type_id, value: machine.initial(type_id)? })
-    }
-
-    fn set(&mut self, field: MetadataField, number: u128) -> &mut Self {
-        self.layout.set_field(&mut self.value, self.type_id, field, number);
-        self
-    }
-}
-
-fn initial(machine: &Machine<'_>, types: &[TypeId], position: usize) -> Result<Value, RunError> {
-    machine.initial(*types.get(position).ok_or(RunError::Malformed("parameters of a block"))?)
+fn initial<'p, E: Engine<'p>>(
+    machine: &mut E,
+    types: &[TypeId],
+    position: usize,
+) -> Result<E::Value, RunError> {
+    machine.initial(*types.get(position).ok_or(PARAMETERS)?)
 }
 
 fn most(packet_length: Option<u64>) -> usize {

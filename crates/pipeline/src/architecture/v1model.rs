@@ -17,16 +17,16 @@ mod queue;
 use self::field_lists::FieldLists;
 use self::queue::{Pass, Queue};
 use super::decision::{Decision, Fate};
+use super::engine::Engine;
 use super::{
     Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
 };
 use crate::error::{LoadError, RunError};
 use crate::externs::v1model::DROP_PORT;
 use crate::layout::{Layout, MetadataField};
-use crate::machine::{Effects, Machine, Preserved};
+use crate::machine::{Effects, Preserved};
 use crate::trace::Event;
-use crate::value::Value;
-use ir::{ControlId, ParserId, Projection, TypeId};
+use ir::{ControlId, ParserId, TypeId};
 use std::sync::atomic::Ordering;
 
 /// `instance_type` (PktInstanceType of simple_switch).
@@ -49,21 +49,21 @@ pub(crate) struct Blocks {
 }
 
 /// A packet in front of the parser.
-struct Ingress {
+struct Ingress<V> {
     packet: Vec<u8>,
     port: u32,
-    metadata: Value,
-    standard: Value,
+    metadata: V,
+    standard: V,
     path: &'static str,
     generation: u32,
 }
 
 /// A packet in front of egress.
-struct Egress {
+struct Egress<V> {
     port: u32,
-    headers: Value,
-    metadata: Value,
-    standard: Value,
+    headers: V,
+    metadata: V,
+    standard: V,
     payload: Vec<u8>,
     /// Bytes as counted for `packet_length`.
     length: u64,
@@ -107,9 +107,9 @@ impl Blocks {
         self.parser.types.get(position).copied().ok_or(RunError::Malformed("parser"))
     }
 
-    pub(super) fn process(
+    pub(super) fn process<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
+        machine: &mut E,
         port: u32,
         packet: &[u8],
         outputs: &mut Vec<Output>,
@@ -144,31 +144,31 @@ impl Blocks {
         Ok(())
     }
 
-    fn set(
+    fn set<'p, E: Engine<'p>>(
         &self,
-        machine: &Machine<'_>,
-        standard: &mut Value,
+        machine: &mut E,
+        standard: &mut E::Value,
         field: MetadataField,
         number: u128,
     ) -> Result<(), RunError> {
-        machine.layout.set_field(standard, self.type_of(2)?, field, number);
+        machine.set_field(standard, self.type_of(2)?, field, number);
         Ok(())
     }
 
-    fn number(
+    fn number<'p, E: Engine<'p>>(
         &self,
-        machine: &Machine<'_>,
-        standard: &Value,
+        machine: &mut E,
+        standard: &E::Value,
         field: MetadataField,
     ) -> Result<u128, RunError> {
-        Ok(machine.layout.field_number(standard, self.type_of(2)?, field))
+        Ok(machine.field_number(standard, self.type_of(2)?, field))
     }
 
-    fn ingress(
+    fn ingress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
-        pass: Ingress,
-        queue: &mut Queue,
+        machine: &mut E,
+        pass: Ingress<E::Value>,
+        queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
         let Ingress { packet, port, metadata, mut standard, path, generation } = pass;
         let length = packet.len() as u64;
@@ -182,16 +182,22 @@ impl Blocks {
         }
 
         let mut arguments = self.parse(machine, packet, metadata, standard)?;
-        machine.run_control_and(self.ingress, &mut arguments, Machine::send_digest)?;
+        machine.run_control_and_send_digest(self.ingress, &mut arguments)?;
 
         let effects = std::mem::take(&mut machine.effects);
         let payload_length = machine.payload().len();
         let mut packet = machine.take_packet();
         let length_in_egress = length.saturating_add_signed(machine.take_length_change());
-        let [headers, metadata, mut standard] = arguments;
+        let [mut headers, mut metadata, mut standard] = arguments;
 
-        let kept = Kept { control: self.ingress, metadata: &metadata, standard: &standard };
         let decision = self.decided_at_ingress(machine, &effects, &standard)?;
+        if !decision.copies.is_empty() {
+            // The copies are parsed.
+            for value in [&mut headers, &mut metadata, &mut standard] {
+                machine.keep(value);
+            }
+        }
+        let kept = Kept { control: self.ingress, metadata: &metadata, standard: &standard };
         for session in decision.copies {
             let preserved = effects.clone_preserves();
             let copy = Copy { session, preserved, generation, port };
@@ -243,11 +249,11 @@ impl Blocks {
     }
 
     /// In the order of simple_switch: clone, resubmission, multicast, unicast or drop.
-    fn decided_at_ingress(
+    fn decided_at_ingress<'p, E: Engine<'p>>(
         &self,
-        machine: &Machine<'_>,
+        machine: &mut E,
         effects: &Effects,
-        standard: &Value,
+        standard: &E::Value,
     ) -> Result<Decision, RunError> {
         let group = self.number(machine, standard, MetadataField::McastGrp)?;
         let destination = self.number(machine, standard, MetadataField::EgressSpec)?;
@@ -261,11 +267,11 @@ impl Blocks {
     }
 
     /// In the order of simple_switch: clone, drop, recirculation, output.
-    fn decided_at_egress(
+    fn decided_at_egress<'p, E: Engine<'p>>(
         &self,
-        machine: &Machine<'_>,
+        machine: &mut E,
         effects: &Effects,
-        standard: &Value,
+        standard: &E::Value,
         port: u32,
     ) -> Result<Decision, RunError> {
         let destination = self.number(machine, standard, MetadataField::EgressSpec)?;
@@ -278,13 +284,13 @@ impl Blocks {
     }
 
     /// Parser and checksum verification.
-    fn parse(
+    fn parse<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
+        machine: &mut E,
         packet: Vec<u8>,
-        metadata: Value,
-        standard: Value,
-    ) -> Result<[Value; 3], RunError> {
+        metadata: E::Value,
+        standard: E::Value,
+    ) -> Result<[E::Value; 3], RunError> {
         let headers = machine.initial(self.type_of(0)?)?;
         machine.load_packet(packet);
         let mut arguments = [headers, metadata, standard];
@@ -301,13 +307,13 @@ impl Blocks {
     }
 
     /// The packet as it was received, parsed again.
-    fn clone_at_ingress(
+    fn clone_at_ingress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
+        machine: &mut E,
         packet: &[u8],
-        kept: &Kept<'_>,
+        kept: &Kept<'_, E::Value>,
         copy: &Copy,
-        queue: &mut Queue,
+        queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
         if machine.state.clone_session(copy.session).is_none() {
             return Ok(());
@@ -341,12 +347,12 @@ impl Blocks {
     }
 
     /// Sends a clone to the ports of its session.
-    fn clone_to(
+    fn clone_to<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
-        mut passing: Egress,
+        machine: &mut E,
+        mut passing: Egress<E::Value>,
         session: u32,
-        queue: &mut Queue,
+        queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
         let Some(config) = machine.state.clone_session(session) else {
             return Ok(());
@@ -357,7 +363,7 @@ impl Blocks {
         passing.most = config.packet_length;
         for replica in &config.replicas {
             passing.charge(machine)?;
-            let mut copy = passing.copied();
+            let mut copy = passing.copied(machine);
             copy.port = replica.port;
             let instance = u128::from(replica.instance);
             self.set(machine, &mut copy.standard, MetadataField::EgressRid, instance)?;
@@ -366,12 +372,12 @@ impl Blocks {
         Ok(())
     }
 
-    fn replicate(
+    fn replicate<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
-        passing: &Egress,
+        machine: &mut E,
+        passing: &Egress<E::Value>,
         group: u32,
-        queue: &mut Queue,
+        queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
         let replicas = machine.state.replicas(group);
         if replicas.is_empty() {
@@ -379,7 +385,7 @@ impl Blocks {
         }
         for replica in replicas.iter() {
             passing.charge(machine)?;
-            let mut copy = passing.copied();
+            let mut copy = passing.copied(machine);
             copy.port = replica.port;
             let instance = u128::from(replica.instance);
             self.set(machine, &mut copy.standard, MetadataField::EgressRid, instance)?;
@@ -388,11 +394,11 @@ impl Blocks {
         Ok(())
     }
 
-    fn enqueue(
+    fn enqueue<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
-        mut passing: Egress,
-        queue: &mut Queue,
+        machine: &mut E,
+        mut passing: Egress<E::Value>,
+        queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
         passing.priority = self.number(machine, &passing.standard, MetadataField::Priority)?;
         let queues = machine.state.priority_queues.load(Ordering::Relaxed);
@@ -404,15 +410,20 @@ impl Blocks {
         self.set(machine, &mut passing.standard, MetadataField::EnqTimestamp, now)?;
         let depth = queue.depth(passing.port, passing.priority);
         self.set(machine, &mut passing.standard, MetadataField::EnqQdepth, depth)?;
+        if !queue.is_empty() {
+            for value in [&mut passing.headers, &mut passing.metadata, &mut passing.standard] {
+                machine.keep(value);
+            }
+        }
         queue.push(Pass::Egress(Box::new(passing)));
         Ok(())
     }
 
-    fn egress(
+    fn egress<'p, E: Engine<'p>>(
         &self,
-        machine: &mut Machine<'_>,
-        pass: Egress,
-        queue: &mut Queue,
+        machine: &mut E,
+        pass: Egress<E::Value>,
+        queue: &mut Queue<E::Value>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let Egress { port, headers, metadata, mut standard, payload, path, generation, .. } = pass;
@@ -448,13 +459,13 @@ impl Blocks {
                 continue;
             }
             machine.event(|_| Event::Copy { kind: "clone from egress to egress" });
-            machine.charge(headers.cells())?;
+            machine.charge(machine.cells(&headers))?;
             machine.charge_bytes(machine.packet().len())?;
             let (clone_metadata, clone_standard) =
                 self.preserved(machine, &kept, &effects.clone_preserves(), EGRESS_CLONE)?;
             let copy = Egress {
                 port: 0,
-                headers: headers.clone(),
+                headers: machine.copy(&headers),
                 metadata: clone_metadata,
                 standard: clone_standard,
                 payload: machine.packet().to_vec(),
@@ -500,13 +511,13 @@ impl Blocks {
     }
 
     /// Metadata of a copy: all zero but what it keeps and the instance type.
-    fn preserved(
+    fn preserved<'p, E: Engine<'p>>(
         &self,
-        machine: &Machine<'_>,
-        kept: &Kept<'_>,
+        machine: &mut E,
+        kept: &Kept<'_, E::Value>,
         preserved: &Preserved,
         instance_type: u128,
-    ) -> Result<(Value, Value), RunError> {
+    ) -> Result<(E::Value, E::Value), RunError> {
         let layout = machine.layout;
         let mut metadata = machine.initial(self.type_of(1)?)?;
         let mut standard = machine.initial(self.type_of(2)?)?;
@@ -515,7 +526,7 @@ impl Blocks {
             Preserved::FieldList(list) => {
                 machine.charge(layout.size(self.type_of(1)?))?;
                 for path in self.field_lists.of(*list) {
-                    keep_place(path, kept.metadata, &mut metadata);
+                    machine.copy_part(self.type_of(1)?, path, kept.metadata, &mut metadata);
                 }
             }
             Preserved::Places(places) => {
@@ -525,9 +536,19 @@ impl Blocks {
                     |position: usize| parameters.get(position).map(|parameter| parameter.variable);
                 for place in places {
                     if Some(place.variable) == variable(1) {
-                        keep_place(&place.path, kept.metadata, &mut metadata);
+                        machine.copy_part(
+                            self.type_of(1)?,
+                            &place.path,
+                            kept.metadata,
+                            &mut metadata,
+                        );
                     } else if Some(place.variable) == variable(2) {
-                        keep_place(&place.path, kept.standard, &mut standard);
+                        machine.copy_part(
+                            self.type_of(2)?,
+                            &place.path,
+                            kept.standard,
+                            &mut standard,
+                        );
                     }
                 }
             }
@@ -538,10 +559,10 @@ impl Blocks {
 }
 
 /// Metadata as the control that made the copy left them.
-struct Kept<'v> {
+struct Kept<'v, V> {
     control: ControlId,
-    metadata: &'v Value,
-    standard: &'v Value,
+    metadata: &'v V,
+    standard: &'v V,
 }
 
 /// What a clone is made from.
@@ -556,35 +577,21 @@ fn bytes(most: Option<u64>) -> usize {
     most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
 }
 
-impl Egress {
+impl<V> Egress<V> {
     /// Counts the work of a copy, which also waits in a queue until its turn comes.
-    fn charge(&self, machine: &Machine<'_>) -> Result<(), RunError> {
-        let cells = self.headers.cells() + self.metadata.cells() + self.standard.cells();
-        machine.charge(4 * cells)?;
+    fn charge<'p>(&self, machine: &impl Engine<'p, Value = V>) -> Result<(), RunError> {
+        let values = [&self.headers, &self.metadata, &self.standard];
+        machine.charge(4 * values.iter().map(|value| machine.cells(value)).sum::<u64>())?;
         machine.charge_bytes(4 * self.payload.len())
     }
 
-    fn copied(&self) -> Self {
+    fn copied<'p>(&self, machine: &impl Engine<'p, Value = V>) -> Self {
         Self {
-            headers: self.headers.clone(),
-            metadata: self.metadata.clone(),
-            standard: self.standard.clone(),
+            headers: machine.copy(&self.headers),
+            metadata: machine.copy(&self.metadata),
+            standard: machine.copy(&self.standard),
             payload: self.payload.clone(),
             ..*self
         }
-    }
-}
-
-/// Copies the field that a path leads to.
-fn keep_place(path: &[Projection], from: &Value, to: &mut Value) {
-    match (path.split_first(), from, to) {
-        (None, from, to) => to.clone_from(from),
-        (Some((Projection::Field(position), rest)), Value::Struct(from), Value::Struct(to)) => {
-            let position = *position as usize;
-            if let (Some(from), Some(to)) = (from.get(position), to.get_mut(position)) {
-                keep_place(rest, from, to);
-            }
-        }
-        _ => {}
     }
 }

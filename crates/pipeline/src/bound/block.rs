@@ -2,108 +2,132 @@
 
 use super::shape::Shape;
 use super::{
-    Binder, Body, Callee, Case, Field, Offset, Outcome, Parser, Set, State, Subject, Target,
+    Address, Binder, BlockParameter, Body, Callee, Case, Expression, Field, Offset, Outcome,
+    PackageBlock, ParameterType, Parser, Set, State, Subject, Target,
 };
 use crate::layout::{CoreError, MetadataField};
-use ir::{KeySet, PackageValue, Parameter, Transition, TypeId};
+use ir::{Architecture, KeySet, Package, PackageValue, Transition, TypeId};
 
-/// What the traffic manager reads and writes.
-pub(crate) const STANDARD: [MetadataField; 16] = [
-    MetadataField::ChecksumError,
-    MetadataField::DeqQdepth,
-    MetadataField::DeqTimedelta,
-    MetadataField::EgressGlobalTimestamp,
-    MetadataField::EgressPort,
-    MetadataField::EgressRid,
-    MetadataField::EgressSpec,
-    MetadataField::EnqQdepth,
-    MetadataField::EnqTimestamp,
-    MetadataField::IngressGlobalTimestamp,
-    MetadataField::IngressPort,
-    MetadataField::InstanceType,
-    MetadataField::McastGrp,
-    MetadataField::PacketLength,
-    MetadataField::ParserError,
-    MetadataField::Priority,
+/// Parameters of the same role have one place if they are of one type: what one block leaves there is what the next
+/// block finds. `None`: a place of its own.
+type Roles = [Option<u32>];
+
+const V1MODEL: [&Roles; 6] = [
+    &[Some(0), Some(1), Some(2)],
+    &[Some(0), Some(1)],
+    &[Some(0), Some(1), Some(2)],
+    &[Some(0), Some(1), Some(2)],
+    &[Some(0), Some(1)],
+    &[Some(0)],
 ];
 
-/// Which of headers, metadata and standard metadata the parameters of each block stand for.
-const ROLES: [&[usize]; 6] = [&[0, 1, 2], &[0, 1], &[0, 1, 2], &[0, 1, 2], &[0, 1], &[0]];
+/// Ingress, then egress: headers, metadata, and what a control says of the packet.
+const PSA: [&Roles; 6] = [
+    &[Some(0), Some(1), None, None, None],
+    &[Some(0), Some(1), None, Some(2)],
+    &[None, None, None, Some(0), Some(1), Some(2)],
+    &[Some(3), Some(4), None, None, None, None],
+    &[Some(3), Some(4), None, Some(5)],
+    &[None, None, Some(3), Some(4), Some(5), None],
+];
+
+const PNA: [&Roles; 3] =
+    [&[Some(0), Some(1), None], &[Some(0), Some(1), None, Some(2)], &[Some(0), Some(1), Some(2)]];
+
+/// The same with a pre control, which has copies.
+const PNA_WITH_PRE: [&Roles; 4] = [
+    &[Some(0), Some(1), None],
+    &[None, None, None, None],
+    &[Some(0), Some(1), None, Some(2)],
+    &[Some(0), Some(1), Some(2)],
+];
+
+/// Most roles of an architecture.
+const ROLES: usize = 6;
 
 impl Binder<'_> {
-    /// Parser, verification, ingress, egress, update, deparser.
-    pub(super) fn package(&self) -> Outcome<[Callee; 6]> {
-        let arguments = &self.layout.program.main.arguments;
-        let block = |position: usize| match arguments.get(position).map(|one| &one.value) {
-            Some(PackageValue::Parser(id)) if position == 0 => Ok(Callee::Parser(*id)),
-            Some(PackageValue::Control(id)) if position > 0 => Ok(Callee::Control(*id)),
-            _ => self.refuse("a package without all blocks of v1model"),
-        };
-        Ok([block(0)?, block(1)?, block(2)?, block(3)?, block(4)?, block(5)?])
-    }
-
-    /// Gives the parameters of all blocks that stand for the same thing one place; gives the fields of the standard
-    /// metadata.
-    pub(super) fn parameters_of_blocks(
-        &mut self,
-        blocks: &[Callee; 6],
-    ) -> Outcome<Vec<Option<Field>>> {
-        let mut shared: [Option<(TypeId, Offset, Shape)>; 3] = [None, None, None];
-        for (callee, roles) in blocks.iter().zip(ROLES) {
-            let parameters = self.parameters(*callee).to_vec();
-            if parameters.len() != roles.len() {
-                return self.refuse("a block with other parameters than v1model gives");
-            }
-            for (parameter, role) in parameters.iter().zip(roles) {
-                self.share(parameter, &mut shared[*role])?;
-            }
-        }
-        let [_, _, Some((type_id, standard, of_standard))] = shared else {
-            return self.refuse("a package without headers and metadata");
-        };
-        let mut fields = Vec::new();
-        if let Shape::Struct(parts, _) = of_standard {
-            for name in STANDARD {
-                let slot = self.layout.names.slot(type_id, name);
-                if let Some((at, Shape::Scalar(scalar))) = slot.and_then(|slot| parts.get(slot)) {
-                    let address = super::Address::fixed(standard + at);
-                    let number = name as usize;
-                    if fields.len() <= number {
-                        fields.resize(number + 1, None);
-                    }
-                    fields[number] = Some(Field { address, scalar: *scalar });
+    /// Parsers and controls of the package in its order.
+    pub(super) fn package(&self) -> Outcome<Vec<Callee>> {
+        fn collect(package: &Package, blocks: &mut Vec<Callee>) {
+            for argument in &package.arguments {
+                match &argument.value {
+                    PackageValue::Parser(id) => blocks.push(Callee::Parser(*id)),
+                    PackageValue::Control(id) => blocks.push(Callee::Control(*id)),
+                    PackageValue::Package(inner) => collect(inner, blocks),
+                    PackageValue::Extern(_) | PackageValue::Value(_) => {}
                 }
             }
         }
-        Ok(fields)
+        let mut blocks = Vec::new();
+        collect(&self.layout.program.main, &mut blocks);
+        Ok(blocks)
     }
 
-    fn share(
+    /// Gives the parameters of the package's blocks their places.
+    pub(super) fn parameters_of_blocks(
         &mut self,
-        parameter: &Parameter,
-        shared: &mut Option<(TypeId, Offset, Shape)>,
-    ) -> Outcome {
-        let (type_id, offset, _) = match shared {
-            Some(known) => known.clone(),
-            None => {
-                let shape = self.shape(parameter.type_id);
-                let offset = self.allocate(&shape)?;
-                shared.insert((parameter.type_id, offset, shape)).clone()
-            }
+        blocks: &[Callee],
+    ) -> Outcome<(Vec<PackageBlock>, Vec<ParameterType>)> {
+        let roles: &[&Roles] = match (&self.layout.program.architecture, blocks.len()) {
+            (Architecture::V1model, 6) => &V1MODEL,
+            (Architecture::Psa, 6) => &PSA,
+            (Architecture::Pna, 3) => &PNA,
+            (Architecture::Pna, 4) => &PNA_WITH_PRE,
+            (Architecture::Other(_), _) => return self.refuse("a package of the program's own"),
+            _ => return self.refuse("a package without all blocks of its architecture"),
         };
-        if type_id != parameter.type_id {
-            return self.refuse("blocks whose headers or metadata are of different types");
-        }
-        match self.places.get_mut(parameter.variable.index()) {
-            Some(place) if place.is_none() => {
-                *place = Some(offset);
-                Ok(())
+        let mut shared: [Option<(TypeId, Offset)>; ROLES] = [None; ROLES];
+        let (mut places, mut types) = (Vec::new(), Vec::new());
+        for (callee, roles) in blocks.iter().zip(roles) {
+            let parameters = self.parameters(*callee).to_vec();
+            if parameters.len() != roles.len() {
+                return self.refuse("a block with other parameters than its architecture gives");
             }
-            _ => self.refuse("a block that is in the package twice"),
+            let mut placed = Vec::with_capacity(parameters.len());
+            for (parameter, role) in parameters.iter().zip(*roles) {
+                self.parameter_type(parameter.type_id, &mut types);
+                let known = role.and_then(|role| shared.get(role as usize).copied().flatten());
+                let shape = self.shape(parameter.type_id);
+                let offset = match known.filter(|(type_id, _)| *type_id == parameter.type_id) {
+                    Some((_, offset)) => offset,
+                    None => self.allocate(&shape)?,
+                };
+                if let Some(slot) = role.and_then(|role| shared.get_mut(role as usize)) {
+                    slot.get_or_insert((parameter.type_id, offset));
+                }
+                match self.places.get_mut(parameter.variable.index()) {
+                    Some(place) if place.is_none() => *place = Some(offset),
+                    _ => return self.refuse("a block that is in the package twice"),
+                }
+                let (size, direction) = (shape.size(), parameter.direction);
+                placed.push(BlockParameter { offset, size, direction });
+            }
+            places.push(PackageBlock { callee: *callee, parameters: placed });
         }
+        Ok((places, types))
     }
 
-    fn parameters(&self, callee: Callee) -> &[Parameter] {
+    /// Works out where a type has the fields that architectures know.
+    fn parameter_type(&mut self, type_id: TypeId, types: &mut Vec<ParameterType>) {
+        if types.iter().any(|known| known.type_id == type_id) {
+            return;
+        }
+        let shape = self.shape(type_id);
+        let fields = MetadataField::ALL.iter().map(|name| {
+            let Shape::Struct(parts, _) = &shape else { return None };
+            let slot = self.layout.names.slot(type_id, *name)?;
+            match parts.get(slot)? {
+                (at, Shape::Scalar(scalar)) => {
+                    Some(Field { address: Address::fixed(*at), scalar: *scalar })
+                }
+                _ => None,
+            }
+        });
+        let fields = fields.collect();
+        types.push(ParameterType { type_id, shape, fields });
+    }
+
+    fn parameters(&self, callee: Callee) -> &[ir::Parameter] {
         let program = &self.layout.program;
         match callee {
             Callee::Parser(id) => program.parsers.get(id.index()).map(|one| &one.parameters),
@@ -148,8 +172,10 @@ impl Binder<'_> {
             Callee::Function(id) => match program.functions.get(id.index()) {
                 Some(function) => {
                     if let Some(type_id) = function.return_type {
-                        self.returns = self.return_field(type_id)?;
-                        self.returned.extend(self.returns.map(|field| (id, field)));
+                        let shape = self.shape(type_id);
+                        let offset = self.allocate(&shape)?;
+                        self.returns = Some((offset, shape.clone()));
+                        self.returned.insert(id, (offset, shape));
                     }
                     // A function that a parser and a control call is code once.
                     let reads_parser = std::mem::replace(&mut self.in_parser, false);
@@ -178,11 +204,6 @@ impl Binder<'_> {
     }
 
     fn transition(&mut self, body: super::Block, transition: &Transition) -> Outcome<State> {
-        let target = |target: &ir::Target| match target {
-            ir::Target::State(id) => Target::State(id.0),
-            ir::Target::Accept => Target::Accept,
-            ir::Target::Reject => Target::Reject,
-        };
         let (written, written_cases) = match transition {
             Transition::Direct(to) => {
                 let otherwise = Ok(target(to));
@@ -190,6 +211,30 @@ impl Binder<'_> {
             }
             Transition::Select { subjects, cases } => (subjects, cases),
         };
+        // BMv2 ends a parser that nothing fits without an error; see the interpreter.
+        let error =
+            if self.layout.dialect.is_bmv2() { CoreError::NoError } else { CoreError::NoMatch };
+        let otherwise = Err(self.layout.names.error(error));
+        let why = match self.select(written, written_cases) {
+            Ok((subjects, cases)) => return Ok(State { body, subjects, cases, otherwise }),
+            Err(error) => self.soft(error)?,
+        };
+        let mut body = body;
+        let found = self.selected(written, written_cases, why, &mut body)?;
+        let value = Expression::Load(found);
+        let subjects = vec![Subject { value, width: 32, signed: false }];
+        let cases = written_cases.iter().enumerate().map(|(position, case)| Case {
+            sets: vec![Set::Exact(Expression::Constant(position as u64))],
+            target: target(&case.target),
+        });
+        Ok(State { body, subjects, cases: cases.collect(), otherwise })
+    }
+
+    fn select(
+        &mut self,
+        written: &[ir::Expression],
+        written_cases: &[ir::SelectCase],
+    ) -> Outcome<(Vec<Subject>, Vec<Case>)> {
         let mut subjects = Vec::with_capacity(written.len());
         for subject in written {
             let (width, signed) = self.number(subject.type_id)?;
@@ -205,9 +250,7 @@ impl Binder<'_> {
             }
             cases.push(Case { sets, target: target(&case.target) });
         }
-        // See the interpreter: BMv2 ends such a parser without an error.
-        let otherwise = Err(self.layout.names.error(CoreError::NoError));
-        Ok(State { body, subjects, cases, otherwise })
+        Ok((subjects, cases))
     }
 
     fn set(&mut self, set: &KeySet<ir::Expression>, type_id: TypeId) -> Outcome<Set> {
@@ -235,5 +278,13 @@ impl Binder<'_> {
             }
             _ => self.expression(value),
         }
+    }
+}
+
+fn target(target: &ir::Target) -> Target {
+    match target {
+        ir::Target::State(id) => Target::State(id.0),
+        ir::Target::Accept => Target::Accept,
+        ir::Target::Reject => Target::Reject,
     }
 }

@@ -23,7 +23,9 @@ fn of_block(block: &Block, bodies: &[(Callee, Body)]) -> u64 {
 
 fn of_statement(statement: &Statement, bodies: &[(Callee, Body)]) -> u64 {
     match statement {
-        Statement::Emit { bytes, .. } => u64::from(*bytes),
+        Statement::Emit { bytes, .. } | Statement::Interpret { emits: bytes, .. } => {
+            u64::from(*bytes)
+        }
         Statement::If { then, otherwise, .. } => {
             of_block(then, bodies).max(of_block(otherwise, bodies))
         }

@@ -83,7 +83,11 @@ impl Binder<'_> {
                 Ok(Expression::Conditional { condition, then, otherwise })
             }
             ExpressionKind::IsValid(place) => {
-                Ok(Expression::IsValid(self.header(place)?.0.address))
+                let found = self.resolve(place)?;
+                match found.shape {
+                    Shape::Header(_) | Shape::Loose(..) => Ok(Expression::IsValid(found.address)),
+                    _ => self.refuse("the validity of something that is no header"),
+                }
             }
             ExpressionKind::LastIndex(place) => {
                 let found = self.resolve(place)?;

@@ -15,12 +15,28 @@ pub(super) struct Resolved {
     pub(super) slice: Option<(u32, u32)>,
     /// The stack whose next index the last `next` of the place is.
     pub(super) next: Option<Offset>,
+    /// It is a member of a header union: who makes it valid makes the others invalid.
+    pub(super) is_member: bool,
 }
 
 impl Binder<'_> {
     pub(super) fn refuse<T>(&self, what: &str) -> Outcome<T> {
         let place = self.layout.place_in_source(self.here);
         Err(CompileError::Unsupported { what: what.to_owned(), place })
+    }
+
+    /// Refuses what the interpreter cannot do in code's place either.
+    pub(super) fn refuse_for_good<T>(&self, what: &str) -> Outcome<T> {
+        self.is_final.set(true);
+        self.refuse(what)
+    }
+
+    /// What code cannot do, if the interpreter can do it in its place.
+    pub(super) fn soft(&self, error: CompileError) -> Outcome<String> {
+        match error {
+            CompileError::Unsupported { what, .. } if !self.is_final.get() => Ok(what),
+            error => Err(error),
+        }
     }
 
     pub(super) fn shape(&mut self, type_id: TypeId) -> Shape {
@@ -56,8 +72,9 @@ impl Binder<'_> {
     pub(super) fn resolve(&mut self, place: &Place) -> Outcome<Resolved> {
         let (offset, shape) = self.variable(place.variable)?;
         let address = Address::fixed(offset);
-        let header = matches!(shape, Shape::Header(_)).then_some(address);
-        let mut at = Resolved { address, shape, header, slice: None, next: None };
+        let is_header = matches!(shape, Shape::Header(_) | Shape::Loose(..));
+        let header = is_header.then_some(address);
+        let mut at = Resolved { address, shape, header, slice: None, next: None, is_member: false };
         for step in &place.path {
             at = self.step(at, step)?;
         }
@@ -69,14 +86,24 @@ impl Binder<'_> {
 
     fn step(&self, at: Resolved, step: &Projection) -> Outcome<Resolved> {
         let Resolved { address, shape, header, next, .. } = at;
+        let is_member = matches!(shape, Shape::Union(..));
         match (step, shape) {
-            (Projection::Field(position), Shape::Struct(parts, _)) => {
+            (Projection::Field(position), Shape::Struct(parts, _) | Shape::Union(parts, _)) => {
                 let Some((offset, shape)) = parts.get(*position as usize) else {
                     return self.refuse("a field that is not there");
                 };
                 let address = address.plus(*offset);
-                let header = matches!(shape, Shape::Header(_)).then_some(address);
-                Ok(Resolved { address, shape: shape.clone(), header, slice: None, next })
+                let is_header = matches!(shape, Shape::Header(_) | Shape::Loose(..));
+                let header = is_header.then_some(address);
+                let shape = shape.clone();
+                Ok(Resolved { address, shape, header, slice: None, next, is_member })
+            }
+            (Projection::Field(position), Shape::Loose(parts, _)) => {
+                let Some((offset, shape)) = parts.get(*position as usize) else {
+                    return self.refuse("a field that is not there");
+                };
+                let (address, shape) = (address.plus(DATA + offset), shape.clone());
+                Ok(Resolved { address, shape, header, slice: None, next, is_member })
             }
             (Projection::Field(position), Shape::Header(of)) => {
                 let Some(field) = of.fields.get(*position as usize) else {
@@ -91,7 +118,7 @@ impl Binder<'_> {
                 let storage = Storage::Packed { bit: field.bit };
                 let scalar = Scalar { width: field.width, signed: field.signed, storage };
                 let (address, shape) = (address.plus(DATA), Shape::Scalar(scalar));
-                Ok(Resolved { address, shape, header, slice: None, next })
+                Ok(Resolved { address, shape, header, slice: None, next, is_member })
             }
             (Projection::Element(index), Shape::Stack { element, size }) => {
                 let Some(index) = constant_index(index).filter(|index| *index < size) else {
@@ -99,7 +126,7 @@ impl Binder<'_> {
                 };
                 let address = address.plus(DATA + index * element.size());
                 let shape = Shape::Header(element);
-                Ok(Resolved { address, shape, header: Some(address), slice: None, next })
+                Ok(Resolved { address, shape, header: Some(address), slice: None, next, is_member })
             }
             (Projection::Next | Projection::Last, Shape::Stack { element, size }) => {
                 if !self.in_parser {
@@ -114,10 +141,10 @@ impl Binder<'_> {
                 let address = Address { offset: next + DATA, element: Some(found) };
                 let shape = Shape::Header(element);
                 let next = (!is_last).then_some(next);
-                Ok(Resolved { address, shape, header: Some(address), slice: None, next })
+                Ok(Resolved { address, shape, header: Some(address), slice: None, next, is_member })
             }
             (Projection::Slice { high, low }, shape @ Shape::Scalar(_)) => {
-                Ok(Resolved { address, shape, header, slice: Some((*high, *low)), next })
+                Ok(Resolved { address, shape, header, slice: Some((*high, *low)), next, is_member })
             }
             (_, Shape::None(what)) => self.refuse(what),
             _ => self.refuse("a step into something without parts"),
@@ -134,7 +161,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A place that is a header.
+    /// A place that is a header, and the bits of its fields.
     pub(super) fn header(&mut self, place: &Place) -> Outcome<(Resolved, u32)> {
         let found = self.resolve(place)?;
         match &found.shape {
@@ -147,7 +174,7 @@ impl Binder<'_> {
     }
 }
 
-fn constant_index(index: &Expression) -> Option<u32> {
+pub(super) fn constant_index(index: &Expression) -> Option<u32> {
     match &index.kind {
         ExpressionKind::Constant(Value::Bits(bits)) if !bits.is_negative() => {
             bits.to_u64().and_then(|index| u32::try_from(index).ok())

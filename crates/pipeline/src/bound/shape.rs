@@ -3,7 +3,11 @@
 //! Headers: a byte that is 1 while the header is valid, and from the eighth byte on its bits as in the packet. Behind
 //! them are eight bytes that belong to nothing, so that a load of a whole word that begins in a header ends in it.
 //! Stacks: the next index in 32 bits, and from the eighth byte on the elements. All else in order, each number aligned
-//! to its size. Zeros are the initial value of every type.
+//! to its size; a number of more than 64 bits is in network order, in whole bytes. Zeros are the initial value of every
+//! type.
+//!
+//! A header with a varbit, or with something else than numbers in it, has its flag too, and behind it its fields as a
+//! struct has them. Code moves such values; what is computed with them, the interpreter does (see [`super::moves`]).
 
 use ir::{CompositeKind, Program, Type, TypeId};
 use std::collections::HashMap;
@@ -39,6 +43,24 @@ pub(crate) enum Shape {
     Struct(Arc<Vec<(u32, Shape)>>, u32),
     Stack {
         element: Arc<Header>,
+        size: u32,
+    },
+    /// A number of more than 64 bits, or of none.
+    Wide {
+        width: u32,
+        signed: bool,
+    },
+    /// Its length in bits as 32 bits, from the eighth byte on its bits as in the packet.
+    Varbit {
+        most: u32,
+    },
+    /// A header whose fields are not bit behind bit: from [`DATA`] on parts by offset, as those of a struct.
+    Loose(Arc<Vec<(u32, Shape)>>, u32),
+    /// Members of a header union by offset.
+    Union(Arc<Vec<(u32, Shape)>>, u32),
+    /// A stack of loose headers or of unions.
+    Row {
+        element: Arc<Shape>,
         size: u32,
     },
     /// What this form has no room for; it may be there as long as nobody touches it.
@@ -80,10 +102,16 @@ impl Shape {
                 Storage::Packed { .. } => 0,
             },
             Self::Header(header) => header.size(),
-            Self::Struct(_, size) => *size,
+            Self::Struct(_, size) | Self::Union(_, size) => *size,
+            Self::Loose(_, size) => DATA.saturating_add(*size),
             Self::Stack { element, size } => {
                 DATA.saturating_add(element.size().saturating_mul(*size))
             }
+            Self::Row { element, size } => {
+                DATA.saturating_add(element.size().saturating_mul(*size))
+            }
+            Self::Wide { width, .. } => width.div_ceil(8),
+            Self::Varbit { most } => DATA.saturating_add(most.div_ceil(8)),
             Self::None(_) => 0,
         }
     }
@@ -99,7 +127,10 @@ impl Shape {
     pub(crate) fn missing(&self) -> Option<&'static str> {
         match self {
             Self::None(what) => Some(what),
-            Self::Struct(parts, _) => parts.iter().find_map(|(_, part)| part.missing()),
+            Self::Struct(parts, _) | Self::Loose(parts, _) | Self::Union(parts, _) => {
+                parts.iter().find_map(|(_, part)| part.missing())
+            }
+            Self::Row { element, .. } => element.missing(),
             _ => None,
         }
     }
@@ -126,30 +157,35 @@ impl Shapes {
         };
         match program.types.find(type_id) {
             Some(Type::Bool) => native(1, false),
-            Some(Type::Bits { width: 0, .. }) => Shape::None("a number of no bits"),
-            Some(Type::Bits { width, signed }) if width <= 64 => native(width, signed),
-            Some(Type::Bits { .. }) => {
-                Shape::None("a number of more than 64 bits outside of headers")
+            Some(Type::Bits { width, signed }) if (1..=64).contains(&width) => {
+                native(width, signed)
             }
+            Some(Type::Bits { width, signed }) => Shape::Wide { width, signed },
             Some(Type::Error | Type::Enum(_) | Type::ActionRun(_)) => native(32, false),
-            Some(Type::Varbits { .. }) => Shape::None("a varbit"),
+            Some(Type::Varbits { max_width }) => Shape::Varbit { most: max_width },
             Some(Type::Integer | Type::String) | None => Shape::None("a value without a width"),
             Some(Type::Stack { element, size }) => match self.of(program, element) {
                 Shape::Header(element) => Shape::Stack { element, size },
-                _ => Shape::None("a stack of something that is no header"),
+                Shape::None(what) => Shape::None(what),
+                element => Shape::Row { element: Arc::new(element), size },
             },
             Some(Type::Composite(id)) => {
                 let Some(composite) = program.types.composites.get(id.index()) else {
                     return Shape::None("a type that is not there");
                 };
                 let fields = composite.fields.iter().map(|field| field.type_id);
+                if composite.kind == CompositeKind::Header
+                    && let Some(header) = header(program, fields.clone())
+                {
+                    return Shape::Header(Arc::new(header));
+                }
+                let shapes: Vec<Shape> = fields.map(|field| self.of(program, field)).collect();
+                let (parts, size) = structure(shapes);
                 match composite.kind {
-                    CompositeKind::Header => header(program, fields),
-                    CompositeKind::HeaderUnion => Shape::None("a header union"),
+                    CompositeKind::Header => Shape::Loose(Arc::new(parts), size),
+                    CompositeKind::HeaderUnion => Shape::Union(Arc::new(parts), size),
                     CompositeKind::Struct | CompositeKind::Tuple => {
-                        let shapes: Vec<Shape> =
-                            fields.map(|field| self.of(program, field)).collect();
-                        structure(shapes)
+                        Shape::Struct(Arc::new(parts), size)
                     }
                 }
             }
@@ -157,7 +193,8 @@ impl Shapes {
     }
 }
 
-fn structure(shapes: Vec<Shape>) -> Shape {
+/// Parts one behind the other, and the size of all.
+fn structure(shapes: Vec<Shape>) -> (Vec<(u32, Shape)>, u32) {
     let mut end: u32 = 0;
     let mut parts = Vec::with_capacity(shapes.len());
     for shape in shapes {
@@ -166,26 +203,22 @@ fn structure(shapes: Vec<Shape>) -> Shape {
         end = start.saturating_add(shape.size());
         parts.push((start, shape));
     }
-    Shape::Struct(Arc::new(parts), end.div_ceil(8) * 8)
+    (parts, end.div_ceil(8).saturating_mul(8))
 }
 
-fn header(program: &Program, fields: impl Iterator<Item = TypeId>) -> Shape {
+/// A header whose fields lie bit behind bit; `None` if they are not all numbers.
+fn header(program: &Program, fields: impl Iterator<Item = TypeId>) -> Option<Header> {
     let mut header = Header { bits: 0, fields: Vec::new() };
     for field in fields {
         let (width, signed) = match program.types.find(field) {
             Some(Type::Bits { width, signed }) => (width, signed),
             Some(Type::Bool) => (1, false),
-            Some(Type::Varbits { .. }) => return Shape::None("a header with a varbit"),
-            _ => return Shape::None("a header with a field that is no number"),
+            _ => return None,
         };
         header.fields.push(PackedField { bit: header.bits, width, signed });
         header.bits = header.bits.saturating_add(width);
     }
-    if header.bits > 1 << 20 {
-        Shape::None("a header of so many bits")
-    } else {
-        Shape::Header(Arc::new(header))
-    }
+    (header.bits <= 1 << 20).then_some(header)
 }
 
 #[cfg(test)]
@@ -199,11 +232,7 @@ mod tests {
 
     #[test]
     fn numbers_are_aligned_to_their_size() {
-        let Shape::Struct(parts, size) =
-            structure([9, 1, 48, 32, 8].map(scalar).into_iter().collect())
-        else {
-            panic!("a struct has parts");
-        };
+        let (parts, size) = structure([9, 1, 48, 32, 8].map(scalar).into_iter().collect());
         let starts: Vec<u32> = parts.iter().map(|(start, _)| *start).collect();
         assert_eq!((starts, size), (vec![0, 2, 8, 16, 20], 24));
     }

@@ -14,7 +14,15 @@ impl Binder<'_> {
         let mut bound = Vec::with_capacity(block.len());
         for statement in block {
             self.here = statement.location.or(self.here);
-            self.statement(&statement.kind, &mut bound)?;
+            let length = bound.len();
+            let Err(error) = self.statement(&statement.kind, &mut bound) else { continue };
+            let why = self.soft(error)?;
+            if !is_step(&statement.kind) {
+                return self.refuse_for_good(&why);
+            }
+            self.here = statement.location.or(self.here);
+            bound.truncate(length);
+            self.interpreted(statement, why, &mut bound)?;
         }
         Ok(bound)
     }
@@ -34,7 +42,7 @@ impl Binder<'_> {
                 }
             }
             StatementKind::If { condition, then, otherwise } => {
-                let condition = self.expression(condition)?;
+                let condition = self.computed(condition, out)?;
                 let (then, otherwise) = (self.block(then)?, self.block(otherwise)?);
                 Statement::If { condition, then, otherwise }
             }
@@ -42,8 +50,8 @@ impl Binder<'_> {
                 return self.switch(subject, cases, default, out);
             }
             StatementKind::For { before_condition, condition, update, body } => {
-                let before = self.block(before_condition)?;
-                let condition = self.expression(condition)?;
+                let mut before = self.block(before_condition)?;
+                let condition = self.computed(condition, &mut before)?;
                 let (body, update) = (self.block(body)?, self.block(update)?);
                 let cost = 1 + cost(&before) + cost(&body) + cost(&update);
                 Statement::Loop { before, condition, update, body, cost }
@@ -68,11 +76,11 @@ impl Binder<'_> {
             StatementKind::CallParser { parser, arguments } => {
                 return self.call(Callee::Parser(*parser), arguments, None, out);
             }
-            StatementKind::CallExtern { callee, arguments, .. } => {
+            StatementKind::CallExtern { callee, arguments, result, .. } => {
                 return match callee {
                     ExternCallee::Function(function) => self.function(function, arguments, out),
                     ExternCallee::Method { instance, method } => {
-                        self.method(*instance, method, arguments, out)
+                        self.method(*instance, method, arguments, result.as_ref(), out)
                     }
                 };
             }
@@ -82,6 +90,7 @@ impl Binder<'_> {
             StatementKind::Extract { header: Some(place), .. } => {
                 let (found, bits) = self.header(place)?;
                 let bytes = self.whole_bytes(bits)?;
+                self.no_member(&found)?;
                 Statement::Extract { header: Some(found.address), bytes, next: found.next }
             }
             StatementKind::Extract { header: None, header_type, .. } => {
@@ -93,6 +102,7 @@ impl Binder<'_> {
             }
             StatementKind::Lookahead { result, .. } => {
                 let found = self.resolve(result)?;
+                self.no_member(&found)?;
                 match (found.shape, found.slice) {
                     (Shape::Scalar(scalar), None) => {
                         let field = Field { address: found.address, scalar };
@@ -109,6 +119,9 @@ impl Binder<'_> {
                     }
                 }
             }
+            StatementKind::Advance(bits) if !self.moves_by_bytes(bits) => {
+                return self.refuse("an advance by bits");
+            }
             StatementKind::Advance(bits) => Statement::Advance(self.expression(bits)?),
             StatementKind::Emit(_) if self.in_action => {
                 return self.refuse("emission in an action");
@@ -120,18 +133,18 @@ impl Binder<'_> {
             }
             StatementKind::SetValidity { header, valid } => {
                 let (found, bits) = self.header(header)?;
+                self.no_member(&found)?;
                 let bytes = bits.div_ceil(8);
                 Statement::SetValidity { header: found.address, bytes, bits, valid: *valid }
             }
             StatementKind::PushFront { .. } | StatementKind::PopFront { .. } => {
                 return self.refuse("push_front and pop_front");
             }
-            StatementKind::Return(None) => Statement::Return(None),
-            StatementKind::Return(Some(value)) => {
-                let Some(field) = self.returns else {
-                    return self.refuse("a returned value that is no number");
-                };
-                Statement::Return(Some((field, self.expression(value)?)))
+            StatementKind::Return(value) => {
+                if let (Some(value), Some((offset, shape))) = (value, self.returns.clone()) {
+                    self.initialise((offset, &shape), value, out)?;
+                }
+                Statement::Return
             }
             StatementKind::Exit => Statement::Exit,
         };
@@ -146,7 +159,7 @@ impl Binder<'_> {
         default: &ir::Block,
         out: &mut Block,
     ) -> Outcome {
-        let bound = self.expression(subject)?;
+        let bound = self.computed(subject, out)?;
         let mut bound_cases = Vec::with_capacity(cases.len());
         for case in cases {
             let values = case.values.iter().map(|value| self.constant(subject.type_id, value));
@@ -156,6 +169,11 @@ impl Binder<'_> {
         let default = self.block(default)?;
         out.push(Statement::Switch { subject: bound, cases: bound_cases, default });
         Ok(())
+    }
+
+    /// What becomes valid in a union makes the others invalid, which code does not.
+    fn no_member(&self, found: &super::place::Resolved) -> Outcome {
+        if found.is_member { self.refuse("a member of a header union") } else { Ok(()) }
     }
 
     /// Bytes of a header that is copied from or to a packet.
@@ -187,14 +205,19 @@ impl Binder<'_> {
                 out.push(Statement::Emit { header: address, bytes });
                 Ok(())
             }
-            Shape::Struct(parts, _) => parts
+            Shape::Struct(parts, _) | Shape::Union(parts, _) => parts
                 .iter()
                 .try_for_each(|(offset, part)| self.emit_shape(address.plus(*offset), part, out)),
             Shape::Stack { element, size } => (0..*size).try_for_each(|index| {
                 let address = address.plus(DATA + index * element.size());
                 self.emit_shape(address, &Shape::Header(element.clone()), out)
             }),
-            Shape::Scalar(_) => self.refuse("emission of a number"),
+            Shape::Row { element, size } => (0..*size).try_for_each(|index| {
+                self.emit_shape(address.plus(DATA + index * element.size()), element, out)
+            }),
+            Shape::Loose(..) | Shape::Scalar(_) | Shape::Wide { .. } | Shape::Varbit { .. } => {
+                self.refuse("emission of a header whose fields are not bit behind bit")
+            }
             Shape::None(what) => self.refuse(what),
         }
     }
@@ -215,7 +238,10 @@ impl Binder<'_> {
             // Only traces show messages, and code has none.
             ExternFunction::LogMsg | ExternFunction::StaticAssert => Ok(()),
             ExternFunction::Assert | ExternFunction::Assume => {
-                let condition = self.input(arguments, 0)?;
+                let Some(ir::Argument::In(condition)) = arguments.first() else {
+                    return self.refuse("an assertion of nothing");
+                };
+                let condition = self.computed(condition, out)?;
                 let place = self.layout.place_in_source(self.here);
                 let fault = u32::try_from(self.faults.len()).unwrap_or(u32::MAX);
                 self.faults.push((place, function.to_string()));
@@ -261,6 +287,24 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the interpreter can do it alone: it has no statements inside and calls no code.
+fn is_step(statement: &StatementKind) -> bool {
+    matches!(
+        statement,
+        StatementKind::Assign { .. }
+            | StatementKind::Reset(_)
+            | StatementKind::CallExtern { .. }
+            | StatementKind::Extract { .. }
+            | StatementKind::Lookahead { .. }
+            | StatementKind::Advance(_)
+            | StatementKind::Emit(_)
+            | StatementKind::Verify { .. }
+            | StatementKind::SetValidity { .. }
+            | StatementKind::PushFront { .. }
+            | StatementKind::PopFront { .. }
+    )
 }
 
 /// Ones below a width of at most 64.

@@ -1,8 +1,10 @@
 //! Tables: what is looked up, and what runs for an entry.
 
+use super::moves::Touched;
 use super::statement::Formal;
-use super::{Binder, Expression, Field, Key, Outcome, Table, TableAction};
+use super::{Binder, Expression, Field, General, Key, Offset, Outcome, Table, TableAction};
 use crate::bound::shape::Shape;
+use crate::dialect::Dialect;
 use crate::layout::field_of_key;
 use ir::{ExpressionKind, ExternType, TableId};
 
@@ -16,8 +18,28 @@ impl Binder<'_> {
             return self.refuse("a table that is not there");
         };
         self.here = table.location.or(self.here);
+        let found = match self.native_table(table) {
+            Ok(found) => found,
+            Err(error) => {
+                self.soft(error)?;
+                self.general_table(table)?
+            }
+        };
+        if let Some(place) = self.tables.get_mut(id.index()) {
+            *place = Some(found);
+        }
+        Ok(())
+    }
+
+    /// A table that code looks up.
+    fn native_table(&mut self, table: &ir::Table) -> Outcome<Table> {
+        let layout = self.layout;
         if table.implementation.is_some() {
             return self.refuse("a table with an action profile or selector");
+        }
+        // Externs of such tables ask for the entry.
+        if layout.dialect == Dialect::Pna && (table.add_on_miss || table.idle_timeout.is_some()) {
+            return self.refuse("a table that packets add entries to");
         }
         for instance in &table.direct_externs {
             let known = layout.program.externs.get(instance.index());
@@ -36,12 +58,37 @@ impl Binder<'_> {
         }
         let mut actions = Vec::with_capacity(table.actions.len());
         for reference in &table.actions {
-            actions.push(self.table_action(reference)?);
+            let (mut action, data) = self.table_action(reference)?;
+            for (offset, shape) in data {
+                let Shape::Scalar(scalar) = shape else {
+                    return self.refuse("action data of more than 64 bits, or with parts");
+                };
+                action.data.push(Field { address: super::Address::fixed(offset), scalar });
+            }
+            actions.push(action);
         }
-        if let Some(place) = self.tables.get_mut(id.index()) {
-            *place = Some(Table { before_keys, keys, actions });
+        Ok(Table { before_keys, keys, actions, general: None })
+    }
+
+    /// A table that the interpreter looks up; code runs the action.
+    fn general_table(&mut self, table: &ir::Table) -> Outcome<Table> {
+        let layout = self.layout;
+        let before_keys = self.block(&table.before_keys)?;
+        let mut touched = Touched::default();
+        table.keys.iter().for_each(|key| touched.expression(&key.expression));
+        let results = table.direct_externs.iter().filter_map(|id| layout.meter_result(*id));
+        let results: Vec<&ir::Place> = results.collect();
+        let mut all = touched.reads().to_vec();
+        all.extend(&results);
+        let mut general = General { loads: self.moves(&all)?, ..General::default() };
+        general.stores = self.moves(&results)?;
+        let mut actions = Vec::with_capacity(table.actions.len());
+        for reference in &table.actions {
+            let (action, data) = self.table_action(reference)?;
+            general.data.push(data);
+            actions.push(action);
         }
-        Ok(())
+        Ok(Table { before_keys, keys: Vec::new(), actions, general: Some(general) })
     }
 
     /// A field of an invalid header matches as zero, as in BMv2 (`src/bm_sim/match_units.cpp`), also where only a
@@ -57,7 +104,11 @@ impl Binder<'_> {
         Ok(value)
     }
 
-    fn table_action(&mut self, reference: &ir::ActionReference) -> Outcome<TableAction> {
+    /// An action, and where the control plane's parameters of it are.
+    fn table_action(
+        &mut self,
+        reference: &ir::ActionReference,
+    ) -> Outcome<(TableAction, Vec<(Offset, Shape)>)> {
         let layout = self.layout;
         let id = reference.action;
         let Some(action) = layout.program.actions.get(id.index()) else {
@@ -77,15 +128,12 @@ impl Binder<'_> {
         let mut data = Vec::new();
         let mut references = Vec::new();
         for (position, parameter) in action.control_plane_parameters().enumerate() {
-            let (offset, shape) = self.variable(parameter.variable)?;
-            let Shape::Scalar(scalar) = shape else {
-                return self.refuse("action data of more than 64 bits, or with parts");
-            };
-            data.push(Field { address: super::Address::fixed(offset), scalar });
+            data.push(self.variable(parameter.variable)?);
             if parameter.reference {
                 references.push(position);
             }
         }
-        Ok(TableAction { action: id, data, references, before, after })
+        let action = TableAction { action: id, data: Vec::new(), references, before, after };
+        Ok((action, data))
     }
 }

@@ -21,6 +21,9 @@ pub(super) mod flow {
 /// The fault of a loop that does not end; the others are numbers of assertions.
 pub(super) const STEP_LIMIT: u64 = u64::MAX;
 
+/// A fault that the host has.
+pub(super) const HOST_FAULT: u64 = u64::MAX - 1;
+
 /// `action_run` without an action, as in the interpreter.
 pub(super) const NO_ACTION: u64 = u32::MAX as u64;
 
@@ -52,8 +55,8 @@ pub(super) struct Context {
 pub(super) type Code = unsafe extern "C" fn(*mut u8, *mut Context) -> i64;
 
 impl Context {
-    /// For one packet; `host` is what the call-outs work on.
-    pub(super) fn new(host: &mut Host<'_>, steps: i64) -> Self {
+    /// For one packet, without a host.
+    pub(super) fn new(steps: i64) -> Self {
         Self {
             packet: std::ptr::null(),
             length: 0,
@@ -65,18 +68,23 @@ impl Context {
             fault: 0,
             length_change: 0,
             truncate: u64::MAX,
-            host: std::ptr::from_mut(host).cast(),
+            host: std::ptr::null_mut(),
         }
+    }
+
+    /// Says what the call-outs work on until it is said again.
+    pub(super) fn set_host(&mut self, host: &mut Host<'_>) {
+        self.host = std::ptr::from_mut(host).cast();
     }
 }
 
 /// The host of a context.
 ///
 /// # Safety
-/// `context` is the pointer that a block of code was called with, the host that the context was made with is still
-/// there, and nobody else uses it while the result lives.
+/// `context` is the pointer that a block of code was called with, the host that it was given is still there, and nobody
+/// else uses it while the result lives.
 unsafe fn host<'h>(context: *mut Context) -> &'h mut Host<'h> {
-    // SAFETY: by the contract, the context is alive and its host is the `Host` that `Context::new` borrowed; lifetimes
+    // SAFETY: by the contract, the context is alive and its host is the `Host` that `Context::set_host` borrowed; lifetimes
     // of what the host borrows are longer than the call of the code that calls this.
     unsafe { &mut *(*context).host.cast::<Host<'h>>() }
 }
@@ -135,4 +143,41 @@ pub(super) unsafe extern "C" fn write_register(
 pub(super) unsafe extern "C" fn count(context: *mut Context, counter: u64, index: u64) {
     // SAFETY: as in `apply`.
     unsafe { host(context) }.count(counter, index);
+}
+
+/// Lets the interpreter do a step; gives a [`flow`].
+pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context, step: u64) -> i64 {
+    // SAFETY: as in `apply`.
+    let host = unsafe { host(context) };
+    let bytes = host.frame_length();
+    // SAFETY: as in `apply`; the host's pointer in the context is not used while this reference lives.
+    let (frame, context) = unsafe { (std::slice::from_raw_parts_mut(frame, bytes), &mut *context) };
+    let outcome = host.step(frame, context, step);
+    host.ended(context, outcome).err().unwrap_or(flow::NEXT)
+}
+
+/// As [`apply`] for a table that the interpreter looks up; all ones if that ended with a fault.
+pub(super) unsafe extern "C" fn look_up(frame: *mut u8, context: *mut Context, table: u64) -> u64 {
+    // SAFETY: as in `apply`.
+    let host = unsafe { host(context) };
+    let bytes = host.frame_length();
+    // SAFETY: as in `interpret`.
+    let (frame, context) = unsafe { (std::slice::from_raw_parts_mut(frame, bytes), &mut *context) };
+    let outcome = host.look_up(frame, table);
+    host.ended(context, outcome).unwrap_or(u64::MAX)
+}
+
+/// Says that the action of such a table is over; gives a [`flow`].
+pub(super) unsafe extern "C" fn end_look_up(
+    frame: *mut u8,
+    context: *mut Context,
+    table: u64,
+) -> i64 {
+    // SAFETY: as in `apply`.
+    let host = unsafe { host(context) };
+    let bytes = host.frame_length();
+    // SAFETY: as in `interpret`.
+    let (frame, context) = unsafe { (std::slice::from_raw_parts(frame, bytes), &mut *context) };
+    let outcome = host.end_look_up(frame, table);
+    host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }

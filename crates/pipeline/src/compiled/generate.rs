@@ -43,13 +43,16 @@ mod context_offset {
 }
 
 /// Call-outs: name, pointer, parameters, whether they give something.
-fn call_outs() -> [(&'static str, *const u8, usize, bool); 5] {
+fn call_outs() -> [(&'static str, *const u8, usize, bool); 8] {
     [
         ("apply", context::apply as *const u8, 4, true),
         ("leave", context::leave as *const u8, 3, false),
         ("read_register", context::read_register as *const u8, 4, true),
         ("write_register", context::write_register as *const u8, 4, false),
         ("count", context::count as *const u8, 3, false),
+        ("interpret", context::interpret as *const u8, 3, true),
+        ("look_up", context::look_up as *const u8, 3, true),
+        ("end_look_up", context::end_look_up as *const u8, 3, true),
     ]
 }
 
@@ -60,6 +63,9 @@ enum CallOut {
     ReadRegister,
     WriteRegister,
     Count,
+    Interpret,
+    LookUp,
+    EndLookUp,
 }
 
 /// The code of a program.
@@ -67,7 +73,7 @@ pub(super) struct Machine {
     /// Owns the pages; taken when they are freed.
     module: Option<JITModule>,
     /// Of the package's blocks.
-    blocks: [Code; 6],
+    blocks: Vec<Code>,
     /// Bytes of code.
     pub(super) size: usize,
 }
@@ -134,19 +140,12 @@ impl Machine {
             // the calling convention of the platform.
             Ok::<Code, CompileError>(unsafe { std::mem::transmute::<*const u8, Code>(pointer) })
         };
-        let [parser, verify, ingress, egress, update, deparser] = &bound.blocks;
-        let blocks = [
-            code(parser)?,
-            code(verify)?,
-            code(ingress)?,
-            code(egress)?,
-            code(update)?,
-            code(deparser)?,
-        ];
+        let blocks = bound.blocks.iter().map(|block| code(&block.callee));
+        let blocks = blocks.collect::<Result<_, _>>()?;
         Ok(Self { blocks, module: Some(module), size })
     }
 
-    /// Runs a block of the package: 0 is the parser, 5 the deparser.
+    /// Runs a block of the package by its position there.
     ///
     /// # Safety
     /// The frame has the length that the bound form gives and lies on eight bytes; the context's packet and room for
@@ -264,6 +263,14 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.switch_to_block(fails);
         otherwise(self);
         self.builder.switch_to_block(goes_on);
+    }
+
+    /// Ends the function as what was called ended, unless it came to its end.
+    fn return_unless_next(&mut self, how: Value) {
+        let is_next = self.builder.ins().icmp_imm(IntCC::Equal, how, flow::NEXT);
+        self.unless(is_next, |function| {
+            function.builder.ins().return_(&[how]);
+        });
     }
 
     fn reject(&mut self, error: Value) {

@@ -7,11 +7,14 @@
 use super::context::{HIT, NO_ACTION};
 use crate::bound::shape::{Scalar, Storage};
 use crate::bound::{Bound, Field, Table, TableAction};
+use crate::error::RunError;
 use crate::externs::ExternState;
 use crate::layout::Layout;
+use crate::machine::Machine;
 use crate::state::State;
 use crate::table::{ActionCall, ActionCell, Ageing, Direct, Runs, Stored};
 use crate::value::Value;
+use ir::ActionId;
 use ir::bits::Bits;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
@@ -28,6 +31,10 @@ pub(super) struct Host<'s> {
     pub(super) found: Option<Found>,
     /// The key of the last lookup; kept for its memory.
     pub(super) key: Vec<Bits>,
+    /// What the interpreter does in code's place, and what blocks ask of the architecture.
+    pub(super) machine: Machine<'s>,
+    /// Why code ended, if a call-out says so.
+    pub(super) fault: Option<RunError>,
 }
 
 /// An action that runs and will write what it was given.
@@ -49,6 +56,29 @@ impl Found {
         let turn =
             unsafe { std::mem::transmute::<MutexGuard<'_, ()>, MutexGuard<'static, ()>>(turn) };
         Self { turn: Some(turn), call: cell.call(), cell: Arc::clone(cell), ran: 0 }
+    }
+}
+
+/// Puts the data of the action at a position into the frame.
+type Put<'p> = dyn Fn(&mut [u8], usize, &[Value]) + 'p;
+
+impl Found {
+    pub(super) fn ran(&self) -> usize {
+        self.ran
+    }
+
+    /// What the action was given.
+    pub(super) fn argument(&self, position: usize) -> Option<&Value> {
+        self.call.arguments.get(position)
+    }
+
+    /// Leaves what the action made of its references.
+    pub(super) fn leave(self, action: ActionId, values: Vec<(usize, Value)>) {
+        let Self { turn, cell, call, .. } = self;
+        // The entry's arguments are then changed where they are, and not copied.
+        drop(call);
+        cell.leave(action, values);
+        drop(turn);
     }
 }
 
@@ -83,7 +113,7 @@ impl Host<'_> {
             }
         };
         let ran = cell.and_then(|cell| self.prepare(frame, bound, state.synchronised, cell));
-        u64::from(entry.is_some()) << HIT | ran.map_or(NO_ACTION, |ran| ran as u64)
+        looked_up(entry.is_some(), ran)
     }
 
     fn unpack(&mut self, bound: &Table, key: &[u8]) {
@@ -124,6 +154,22 @@ impl Host<'_> {
         synchronised: bool,
         cell: Arc<ActionCell>,
     ) -> Option<usize> {
+        self.prepare_with(frame, bound, synchronised, cell, &|frame, ran, values| {
+            if let Some(action) = bound.actions.get(ran) {
+                put(frame, action, values);
+            }
+        })
+    }
+
+    /// As [`Self::prepare`], with `put` for the data of an action.
+    pub(super) fn prepare_with(
+        &mut self,
+        frame: &mut [u8],
+        bound: &Table,
+        synchronised: bool,
+        cell: Arc<ActionCell>,
+        put: &Put<'_>,
+    ) -> Option<usize> {
         let of = |call: &ActionCall| {
             let ran = bound.actions.iter().position(|action| action.action == call.action)?;
             Some((ran, bound.actions.get(ran)?))
@@ -131,7 +177,7 @@ impl Host<'_> {
         let call = cell.call();
         let (ran, action) = of(&call)?;
         if action.references.is_empty() {
-            put(frame, action, &call);
+            put(frame, ran, &call.arguments);
             return Some(ran);
         }
         // Who writes its entry holds it alone from before it reads it, where the program asks for that; until its turn
@@ -140,9 +186,9 @@ impl Host<'_> {
             true => Found::alone(&cell),
             false => Found { turn: None, cell, call, ran },
         };
-        let (ran, action) = of(&found.call)?;
+        let (ran, _) = of(&found.call)?;
         found.ran = ran;
-        put(frame, action, &found.call);
+        put(frame, ran, &found.call.arguments);
         self.found = Some(found);
         Some(ran)
     }
@@ -160,11 +206,7 @@ impl Host<'_> {
             Some((*reference, Value::from_pattern(before, &pattern)))
         });
         let values = values.collect();
-        let Found { turn, cell, call, .. } = found;
-        // The entry's arguments are then changed where they are, and not copied.
-        drop(call);
-        cell.leave(action.action, values);
-        drop(turn);
+        found.leave(action.action, values);
     }
 
     fn extern_state(&self, id: u64) -> Option<&ExternState> {
@@ -202,9 +244,14 @@ impl Host<'_> {
     }
 }
 
+/// What a lookup tells code: whether an entry was found, and the position of the action that runs.
+pub(super) fn looked_up(is_hit: bool, ran: Option<usize>) -> u64 {
+    u64::from(is_hit) << HIT | ran.map_or(NO_ACTION, |ran| ran as u64)
+}
+
 /// Puts an entry's values where the action has its parameters.
-fn put(frame: &mut [u8], action: &TableAction, call: &ActionCall) {
-    for (field, argument) in action.data.iter().zip(&call.arguments) {
+fn put(frame: &mut [u8], action: &TableAction, arguments: &[Value]) {
+    for (field, argument) in action.data.iter().zip(arguments) {
         let pattern = argument.to_pattern().map_or(0, |pattern| pattern.low_u64());
         write(frame, *field, pattern);
     }

@@ -16,6 +16,9 @@ macro_rules! known {
 
         impl $name {
             const NAMES: &[&str] = &[$($text,)*];
+            /// In the order of their numbers.
+            #[allow(dead_code, reason = "of some only the names are asked for")]
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
         }
     };
 }

@@ -31,6 +31,40 @@ impl<'p> Machine<'p> {
             Flow::Next => {}
             other => return Ok(other),
         }
+        let (is_hit, cell) = self.look_up(id)?;
+        let state = self.table_state(id)?;
+        let mut chosen = None;
+        let flow = match &cell {
+            Some(cell) => {
+                let action = self.run_table_action(table, state, cell)?;
+                chosen = Some(action.0);
+                action.1
+            }
+            None => Flow::Next,
+        };
+        self.end_look_up();
+
+        if let Some(place) = hit {
+            let place = self.resolve(place)?;
+            self.write(&place, Value::Bool(is_hit))?;
+        }
+        if let Some(place) = action_run {
+            // An empty group runs nothing; then no label but `default` fits.
+            let position = chosen.and_then(|action| {
+                table.actions.iter().position(|reference| reference.action == action)
+            });
+            let position = position.map_or(u128::from(u32::MAX), |position| position as u128);
+            let place = self.resolve(place)?;
+            self.write(&place, Value::Bits(Bits::unsigned(32, position)))?;
+        }
+        Ok(flow)
+    }
+
+    /// Looks a table up: whether there is an entry, and the action that runs. The lookup is there for externs until
+    /// [`Self::end_look_up`].
+    pub(crate) fn look_up(&mut self, id: TableId) -> Result<(bool, Option<Arc<ActionCell>>), Stop> {
+        let layout = self.layout;
+        let table = layout.program.tables.get(id.index()).ok_or_else(|| damaged("table"))?;
         let mut keys = Vec::with_capacity(table.keys.len());
         let mut shown = Vec::new();
         for key in &table.keys {
@@ -67,31 +101,12 @@ impl<'p> Machine<'p> {
                 (!(default.is_left_out && is_bmv2)).then(|| Arc::clone(&default.cell))
             }
         };
-        let mut chosen = None;
-        let flow = match &cell {
-            Some(cell) => {
-                let action = self.run_table_action(table, state, cell)?;
-                chosen = Some(action.0);
-                action.1
-            }
-            None => Flow::Next,
-        };
-        self.scratch.lookups.pop();
+        Ok((is_hit, cell))
+    }
 
-        if let Some(place) = hit {
-            let place = self.resolve(place)?;
-            self.write(&place, Value::Bool(is_hit))?;
-        }
-        if let Some(place) = action_run {
-            // An empty group runs nothing; then no label but `default` fits.
-            let position = chosen.and_then(|action| {
-                table.actions.iter().position(|reference| reference.action == action)
-            });
-            let position = position.map_or(u128::from(u32::MAX), |position| position as u128);
-            let place = self.resolve(place)?;
-            self.write(&place, Value::Bits(Bits::unsigned(32, position)))?;
-        }
-        Ok(flow)
+    /// Forgets the innermost lookup.
+    pub(crate) fn end_look_up(&mut self) {
+        self.scratch.lookups.pop();
     }
 
     /// The value of a key. A field of an invalid header matches as zero, as in BMv2

@@ -39,18 +39,31 @@ impl Machine<'_> {
     }
 
     fn select(&mut self, subjects: &[Expression], cases: &[SelectCase]) -> Result<Target, Stop> {
-        let values: Vec<Value> =
-            subjects.iter().map(|subject| self.evaluate(subject)).collect::<Result<_, _>>()?;
-        for case in cases {
-            if self.case_matches(&values, &case.key_sets)? {
-                return Ok(case.target);
-            }
+        let chosen = self.selected(subjects, cases)?;
+        if let Some(case) = chosen.and_then(|position| cases.get(position)) {
+            return Ok(case.target);
         }
         // p4c's back ends for BMv2 make no state for this, and a parser without a next state ends without error
         // (`backends/bmv2/simple_switch/midend.cpp` and that of psa_switch lack `HandleNoMatch`;
         // `src/bm_sim/parser.cpp`, `find_next_state`).
         let is_bmv2 = self.layout.dialect.is_bmv2();
         Err(self.layout.reject(if is_bmv2 { CoreError::NoError } else { CoreError::NoMatch }))
+    }
+
+    /// Position of the first case that fits.
+    pub(crate) fn selected(
+        &self,
+        subjects: &[Expression],
+        cases: &[SelectCase],
+    ) -> Result<Option<usize>, Stop> {
+        let values: Vec<Value> =
+            subjects.iter().map(|subject| self.evaluate(subject)).collect::<Result<_, _>>()?;
+        for (position, case) in cases.iter().enumerate() {
+            if self.case_matches(&values, &case.key_sets)? {
+                return Ok(Some(position));
+            }
+        }
+        Ok(None)
     }
 
     fn case_matches(

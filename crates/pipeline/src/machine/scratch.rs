@@ -17,7 +17,7 @@ pub(crate) struct Scratch {
     /// The packet as the parser sees it.
     pub(super) packet: Vec<u8>,
     /// What the deparser emitted.
-    pub(super) emitted: Vec<u8>,
+    pub(crate) emitted: Vec<u8>,
     /// Tables that are being applied, the innermost last.
     pub(crate) lookups: Vec<Lookup>,
     /// What checksum units were given; an instance that is not here is as after `clear`.

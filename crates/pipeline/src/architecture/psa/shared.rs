@@ -6,23 +6,29 @@
 //! (`targets/psa_switch/psa_switch.cpp`). So what reaches the next block depends on types, not on the names of
 //! parameters: metadata of a clone are zero, and those of egress are what ingress left in the same type.
 
+use super::PARAMETERS;
+use crate::architecture::engine::Engine;
 use crate::error::RunError;
-use crate::machine::Machine;
-use crate::value::Value;
 use ir::TypeId;
 use std::collections::BTreeMap;
 
 /// One value for each type; a type that is not there is as at the start.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Shared(BTreeMap<TypeId, Value>);
+pub(super) struct Shared<V>(BTreeMap<TypeId, V>);
 
-impl Shared {
+impl<V> Default for Shared<V> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<V> Shared<V> {
     /// Sets the arguments at these positions to what the packet carries in their types. Headers are invalid when
     /// a block begins: p4c resets those of `out` parameters (`frontends/p4/resetHeaders.cpp`), and those of
     /// others are of egress.
-    pub(super) fn fill(
+    pub(super) fn fill<'p>(
         &self,
-        arguments: &mut [Value],
+        machine: &mut impl Engine<'p, Value = V>,
+        arguments: &mut [V],
         types: &[TypeId],
         positions: &[usize],
     ) -> Result<(), RunError> {
@@ -30,8 +36,8 @@ impl Shared {
             let type_id = types.get(*position).ok_or(PARAMETERS)?;
             if let Some(value) = self.0.get(type_id) {
                 let argument = arguments.get_mut(*position).ok_or(PARAMETERS)?;
-                argument.clone_from(value);
-                invalidate(argument);
+                *argument = machine.copy(value);
+                machine.invalidate(*type_id, argument);
             }
         }
         Ok(())
@@ -39,49 +45,33 @@ impl Shared {
 
     /// Takes what the block changed in the arguments at these positions; of two parameters of one
     /// type, a field that the later one changed counts.
-    pub(super) fn take(
+    pub(super) fn take<'p>(
         &mut self,
-        machine: &Machine<'_>,
-        arguments: &[Value],
+        machine: &mut impl Engine<'p, Value = V>,
+        arguments: &[V],
         types: &[TypeId],
         positions: &[usize],
     ) -> Result<(), RunError> {
-        let before = self.clone();
+        let before = self.copy(machine);
         for position in positions {
             let type_id = *types.get(*position).ok_or(PARAMETERS)?;
             let after = arguments.get(*position).ok_or(PARAMETERS)?;
             let initial = machine.initial(type_id)?;
             let before = before.0.get(&type_id).unwrap_or(&initial);
-            let shared = self.0.entry(type_id).or_insert_with(|| initial.clone());
-            match (before, after, shared) {
-                (Value::Struct(before), Value::Struct(after), Value::Struct(shared)) => {
-                    for ((before, after), shared) in before.iter().zip(after).zip(shared) {
-                        if before != after {
-                            shared.clone_from(after);
-                        }
-                    }
-                }
-                (before, after, shared) if before != after => shared.clone_from(after),
-                _ => {}
-            }
+            let shared = self.0.entry(type_id).or_insert_with(|| machine.copy(&initial));
+            machine.take_changes(type_id, (before, after), shared);
         }
         Ok(())
     }
 
     /// As egress finds them: headers are invalid (`PHV::reset`).
-    pub(super) fn without_headers(mut self) -> Self {
-        self.0.values_mut().for_each(invalidate);
+    pub(super) fn without_headers<'p>(mut self, machine: &mut impl Engine<'p, Value = V>) -> Self {
+        self.0.iter_mut().for_each(|(type_id, value)| machine.invalidate(*type_id, value));
         self
     }
-}
 
-const PARAMETERS: RunError = RunError::Malformed("parameters of a block");
-
-fn invalidate(value: &mut Value) {
-    match value {
-        Value::Struct(fields) | Value::Union(fields) => fields.iter_mut().for_each(invalidate),
-        Value::Stack { elements, .. } => elements.iter_mut().for_each(invalidate),
-        Value::Header { valid, .. } => *valid = false,
-        _ => {}
+    /// The same again.
+    pub(super) fn copy<'p>(&self, machine: &impl Engine<'p, Value = V>) -> Self {
+        Self(self.0.iter().map(|(type_id, value)| (*type_id, machine.copy(value))).collect())
     }
 }

@@ -7,17 +7,16 @@ use super::{Egress, Ingress};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) enum Pass {
-    Ingress(Ingress),
-    Egress(Box<Egress>),
+pub(super) enum Pass<V> {
+    Ingress(Ingress<V>),
+    Egress(Box<Egress<V>>),
 }
 
-#[derive(Default)]
-pub(super) struct Queue {
+pub(super) struct Queue<V> {
     /// What waits alone, as most packets do: nothing is sorted then.
-    only: Option<Pass>,
+    only: Option<Pass<V>>,
     /// In the order in which they came.
-    passes: BTreeMap<u64, Pass>,
+    passes: BTreeMap<u64, Pass<V>>,
     arrived: u64,
     /// What waits for each port: the largest priority first, then in order.
     ports: BTreeMap<u32, BTreeSet<(Reverse<u128>, u64)>>,
@@ -25,9 +24,26 @@ pub(super) struct Queue {
     depths: BTreeMap<(u32, u128), u128>,
 }
 
-impl Queue {
-    pub(super) fn push(&mut self, pass: Pass) {
-        if self.only.is_none() && self.passes.is_empty() {
+impl<V> Default for Queue<V> {
+    fn default() -> Self {
+        Self {
+            only: None,
+            passes: BTreeMap::new(),
+            arrived: 0,
+            ports: BTreeMap::new(),
+            depths: BTreeMap::new(),
+        }
+    }
+}
+
+impl<V> Queue<V> {
+    /// Whether what is pushed now runs next.
+    pub(super) fn is_empty(&self) -> bool {
+        self.only.is_none() && self.passes.is_empty()
+    }
+
+    pub(super) fn push(&mut self, pass: Pass<V>) {
+        if self.is_empty() {
             self.only = Some(pass);
             return;
         }
@@ -37,7 +53,7 @@ impl Queue {
         self.sort_in(pass);
     }
 
-    fn sort_in(&mut self, pass: Pass) {
+    fn sort_in(&mut self, pass: Pass<V>) {
         if let Pass::Egress(egress) = &pass {
             let waiting = self.ports.entry(egress.port).or_default();
             waiting.insert((Reverse(egress.priority), self.arrived));
@@ -48,7 +64,7 @@ impl Queue {
     }
 
     /// Takes what runs next.
-    pub(super) fn next(&mut self) -> Option<Pass> {
+    pub(super) fn next(&mut self) -> Option<Pass<V>> {
         if self.only.is_some() {
             return self.only.take();
         }
@@ -83,7 +99,7 @@ mod tests {
     use super::*;
     use crate::value::Value;
 
-    fn egress(port: u32, priority: u128, length: u64) -> Pass {
+    fn egress(port: u32, priority: u128, length: u64) -> Pass<Value> {
         let nothing = || Value::Struct(Vec::new());
         Pass::Egress(Box::new(Egress {
             port,
@@ -102,7 +118,7 @@ mod tests {
         }))
     }
 
-    fn order(queue: &mut Queue) -> Vec<u64> {
+    fn order(queue: &mut Queue<Value>) -> Vec<u64> {
         std::iter::from_fn(|| queue.next())
             .map(|pass| match pass {
                 Pass::Egress(egress) => egress.length,

@@ -1,9 +1,12 @@
 //! Calls: arguments are copied in before, left to right, and out after.
 
 use super::temporary;
-use crate::bound::shape::{Shape, Storage};
+use crate::bound::place::constant_index;
+use crate::bound::shape::Shape;
 use crate::bound::{Address, Binder, Block, Callee, Expression, Field, Outcome, Statement};
-use ir::{Argument, Direction, ExternId, ExternMethod, ExternType, Place, TypeId, VariableId};
+use ir::{
+    Argument, Direction, ExternId, ExternMethod, ExternType, Place, Projection, TypeId, VariableId,
+};
 
 /// A parameter of what is called.
 #[derive(Clone, Copy)]
@@ -52,11 +55,12 @@ impl Binder<'_> {
         self.arguments(&formals, arguments, out, &mut after)?;
         let mut returned = Vec::new();
         if let (Callee::Function(id), Some(place)) = (callee, result) {
-            let Some(field) = self.returned.get(&id).copied() else {
-                return self.refuse("a returned value that is no number");
+            let Some((offset, shape)) = self.returned.get(&id).cloned() else {
+                return self.refuse("a value that is not returned");
             };
-            let Field { address, scalar } = field;
-            self.copy_out(place, (address.offset, &Shape::Scalar(scalar)), &mut returned)?;
+            let type_id = self.layout.program.functions.get(id.index());
+            let type_id = type_id.and_then(|function| function.return_type);
+            self.copy_out_of_call(place, (offset, &shape), type_id, out, &mut returned)?;
         }
         out.push(Statement::Call { callee, after, result: returned });
         Ok(())
@@ -92,9 +96,62 @@ impl Binder<'_> {
             if let Argument::InOut(place) | Argument::Out(place) | Argument::Saved { place, .. } =
                 argument
             {
-                self.copy_out(place, (offset, &shape), after)?;
+                let type_id = self.layout.program.variables.get(formal.variable.index());
+                let type_id = type_id.map(|variable| variable.type_id);
+                self.copy_out_of_call(place, (offset, &shape), type_id, before, after)?;
             }
         }
+        Ok(())
+    }
+
+    /// An element of a stack whose number is computed is the one that it is before the call.
+    fn copy_out_of_call(
+        &mut self,
+        place: &Place,
+        from: (u32, &Shape),
+        type_id: Option<TypeId>,
+        before: &mut Block,
+        after: &mut Block,
+    ) -> Outcome {
+        let is_computed = |step: &Projection| match step {
+            Projection::Element(index) => constant_index(index).is_none(),
+            _ => false,
+        };
+        let Some(position) = place.path.iter().position(is_computed) else {
+            return self.copy_out(place, from, type_id, after);
+        };
+        let mut stack = place.clone();
+        let rest = stack.path.split_off(position);
+        let size = match self.resolve(&stack)?.shape {
+            Shape::Stack { size, .. } | Shape::Row { size, .. } => size,
+            _ => return self.refuse_for_good("an element of something that is no stack"),
+        };
+        let Some((Projection::Element(index), rest)) = rest.split_first() else {
+            return self.refuse_for_good("an element that is computed");
+        };
+        let (width, signed) = self.number(index.type_id)?;
+        let scalar = temporary(width, signed);
+        let address = Address::fixed(self.allocate(&Shape::Scalar(scalar))?);
+        let field = Field { address, scalar };
+        let value = self.computed(index, before)?;
+        before.push(Statement::Store { field, value });
+        let mut cases = Vec::new();
+        for number in 0..size {
+            let mut element = stack.clone();
+            let bits = ir::bits::Bits::unsigned(32, u128::from(number));
+            let kind = ir::ExpressionKind::Constant(ir::Value::Bits(bits));
+            let number_of = ir::Expression { type_id: index.type_id, kind };
+            element.path.push(Projection::Element(Box::new(number_of)));
+            element.path.extend(rest.iter().cloned());
+            let mut copies = Vec::new();
+            self.copy_out_of_call(&element, from, type_id, before, &mut copies)?;
+            cases.push((vec![u64::from(number)], copies));
+        }
+        after.push(Statement::Switch {
+            subject: Expression::Load(field),
+            cases,
+            default: Vec::new(),
+        });
         Ok(())
     }
 
@@ -114,12 +171,15 @@ impl Binder<'_> {
         id: ExternId,
         method: &ExternMethod,
         arguments: &[Argument],
+        result: Option<&Place>,
         out: &mut Block,
     ) -> Outcome {
         let instance = self.layout.program.externs.get(id.index());
         let Some(instance) = instance else { return self.refuse("an extern that is not there") };
         match (&instance.extern_type, method) {
-            (ExternType::V1Counter, ExternMethod::Count) => {
+            (ExternType::V1Counter | ExternType::Counter, ExternMethod::Count)
+                if arguments.len() == 1 =>
+            {
                 let index = self.input(arguments, 0)?;
                 out.push(Statement::Count { counter: id.0, index });
                 Ok(())
@@ -135,7 +195,14 @@ impl Binder<'_> {
                 out.push(Statement::ReadRegister { register: id.0, index, to });
                 Ok(())
             }
-            (ExternType::V1Register, ExternMethod::Write) => {
+            (ExternType::Register, ExternMethod::Read) => {
+                let Some(place) = result else { return Ok(()) };
+                let index = self.input(arguments, 0)?;
+                let to = self.field(place)?;
+                out.push(Statement::ReadRegister { register: id.0, index, to });
+                Ok(())
+            }
+            (ExternType::V1Register | ExternType::Register, ExternMethod::Write) => {
                 let index = self.input(arguments, 0)?;
                 let type_id = instance.type_arguments.first().copied();
                 let bits = type_id.and_then(|type_id| self.layout.get(type_id));
@@ -148,14 +215,5 @@ impl Binder<'_> {
             }
             (kind, method) => self.refuse(&format!("the extern {kind}.{method}")),
         }
-    }
-
-    /// Where a function leaves its value; nothing for `void`.
-    pub(in crate::bound) fn return_field(&mut self, type_id: TypeId) -> Outcome<Option<Field>> {
-        let Shape::Scalar(scalar) = self.shape(type_id) else { return Ok(None) };
-        debug_assert!(matches!(scalar.storage, Storage::Native { .. }));
-        let scalar = temporary(scalar.width, scalar.signed);
-        let address = Address::fixed(self.allocate(&Shape::Scalar(scalar))?);
-        Ok(Some(Field { address, scalar }))
     }
 }

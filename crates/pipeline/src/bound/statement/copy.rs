@@ -2,7 +2,7 @@
 
 use crate::bound::shape::{DATA, Scalar, Shape, Storage};
 use crate::bound::{Address, Binder, Block, Expression, Field, Outcome, Statement};
-use ir::{ExpressionKind, Place};
+use ir::{ExpressionKind, Place, TypeId};
 
 impl Binder<'_> {
     pub(super) fn assign(
@@ -12,6 +12,7 @@ impl Binder<'_> {
         out: &mut Block,
     ) -> Outcome {
         let found = self.resolve(place)?;
+        self.no_member(&found)?;
         if let Shape::Scalar(scalar) = found.shape {
             let field = Field { address: found.address, scalar };
             let value = self.expression(value)?;
@@ -37,6 +38,9 @@ impl Binder<'_> {
         match &value.kind {
             ExpressionKind::Read(place) => {
                 let from = self.resolve(place)?;
+                if from.slice.is_some() || !is_same(shape, &from.shape) {
+                    return self.refuse("a value that lies otherwise in another one");
+                }
                 let shape = shape.clone();
                 out.push(Statement::Assign { to, from: from.address, shape });
                 Ok(())
@@ -51,7 +55,7 @@ impl Binder<'_> {
                 out.push(Statement::Build { header, fields });
                 Ok(())
             }
-            ExpressionKind::Invalid => {
+            ExpressionKind::Invalid if matches!(shape, Shape::Header(_) | Shape::Loose(..)) => {
                 // An invalid header assigned leaves the fields.
                 let flag =
                     Scalar { width: 1, signed: false, storage: Storage::Native { bytes: 1 } };
@@ -97,6 +101,19 @@ impl Binder<'_> {
         if let Some(what) = shape.missing() {
             return self.refuse(what);
         }
+        let length = out.len();
+        let Err(error) = self.initialised((offset, shape), value, out) else { return Ok(()) };
+        let why = self.soft(error)?;
+        out.truncate(length);
+        self.evaluated(value, (offset, shape), why, out)
+    }
+
+    fn initialised(
+        &mut self,
+        (offset, shape): (u32, &Shape),
+        value: &ir::Expression,
+        out: &mut Block,
+    ) -> Outcome {
         let at = Address::fixed(offset);
         if let Shape::Scalar(scalar) = shape {
             let field = Field { address: at, scalar: *scalar };
@@ -105,7 +122,11 @@ impl Binder<'_> {
             return Ok(());
         }
         if let ExpressionKind::Read(place) = &value.kind {
-            let from = self.resolve(place)?.address;
+            let from = self.resolve(place)?;
+            if from.slice.is_some() || !is_same(shape, &from.shape) {
+                return self.refuse("a value that lies otherwise in another one");
+            }
+            let from = from.address;
             out.push(Statement::Move { to: offset, from, bytes: shape.size() });
             return Ok(());
         }
@@ -113,17 +134,28 @@ impl Binder<'_> {
         self.assign_parts(at, shape, value, out)
     }
 
-    /// Copies a parameter to its argument after a call.
+    /// Copies a parameter, or a returned value of this type, to its argument after a call.
     pub(super) fn copy_out(
         &mut self,
         place: &Place,
         from: (u32, &Shape),
+        type_id: Option<TypeId>,
         out: &mut Block,
     ) -> Outcome {
+        let length = out.len();
+        let Err(error) = self.copied_out(place, from, out) else { return Ok(()) };
+        let why = self.soft(error)?;
+        let Some(type_id) = type_id else { return self.refuse_for_good(&why) };
+        out.truncate(length);
+        self.written(place, from, type_id, why, out)
+    }
+
+    fn copied_out(&mut self, place: &Place, from: (u32, &Shape), out: &mut Block) -> Outcome {
         let found = self.resolve(place)?;
         if found.address.element.is_some() {
-            return self.refuse("next and last as an argument that is written");
+            return self.refuse_for_good("next and last as an argument that is written");
         }
+        self.no_member(&found)?;
         let (offset, shape) = from;
         let from = Address::fixed(offset);
         match (shape, found.shape) {
@@ -137,8 +169,17 @@ impl Binder<'_> {
                     }
                 });
             }
-            (_, shape) => out.push(Statement::Assign { to: found.address, from, shape }),
+            (shape, to) if found.slice.is_none() && is_same(shape, &to) => {
+                out.push(Statement::Assign { to: found.address, from, shape: to });
+            }
+            _ => return self.refuse("a value that lies otherwise in another one"),
         }
         Ok(())
     }
+}
+
+/// Whether values of both shapes are the same bytes: they are of one type, but a wide number in a header lies as that
+/// has it.
+fn is_same(one: &Shape, other: &Shape) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(other) && one.size() == other.size()
 }

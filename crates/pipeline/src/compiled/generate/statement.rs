@@ -31,11 +31,7 @@ impl Function<'_, '_> {
                     return true;
                 }
             }
-            Statement::Return(value) => {
-                if let Some((field, value)) = value {
-                    let value = self.expression(value);
-                    self.store_field(*field, value);
-                }
+            Statement::Return => {
                 match self.state_end {
                     Some(end) => {
                         self.builder.ins().jump(end, &[]);
@@ -50,6 +46,13 @@ impl Function<'_, '_> {
             }
             Statement::Call { callee, after, result } => self.call(*callee, after, result),
             Statement::Apply { table, hit, action_run } => self.apply(*table, *hit, *action_run),
+            Statement::Interpret { step, .. } => {
+                let number = self.number(u64::from(*step));
+                let arguments = [self.frame, self.context, number];
+                if let Some(how) = self.call_out(CallOut::Interpret, &arguments) {
+                    self.return_unless_next(how);
+                }
+            }
             _ => self.simple(statement),
         }
         false
@@ -252,15 +255,12 @@ impl Function<'_, '_> {
     /// As the language assigns: a header that becomes invalid keeps its fields.
     fn assign(&mut self, to: Pointer, from: Pointer, shape: &Shape) {
         match shape {
-            Shape::Scalar(_) => self.copy(to, from, shape.size()),
-            Shape::Header(header) => {
-                let valid = self.load(from, 1);
-                self.store(to, 1, valid);
-                self.when(valid, |function| {
-                    function.copy(data(to), data(from), header.bytes());
-                });
+            Shape::Scalar(_) | Shape::Wide { .. } | Shape::Varbit { .. } => {
+                self.copy(to, from, shape.size());
             }
-            Shape::Struct(parts, _) => {
+            Shape::Header(header) => self.assign_header(to, from, header.bytes()),
+            Shape::Loose(_, size) => self.assign_header(to, from, *size),
+            Shape::Struct(parts, _) | Shape::Union(parts, _) => {
                 for (offset, part) in parts.iter() {
                     self.assign(to.plus(*offset), from.plus(*offset), part);
                 }
@@ -273,8 +273,21 @@ impl Function<'_, '_> {
                     self.assign(to.plus(offset), from.plus(offset), &header);
                 }
             }
+            Shape::Row { element, size } => {
+                self.copy(to, from, 4);
+                for index in 0..*size {
+                    let offset = DATA + index * element.size();
+                    self.assign(to.plus(offset), from.plus(offset), element);
+                }
+            }
             Shape::None(_) => {}
         }
+    }
+
+    fn assign_header(&mut self, to: Pointer, from: Pointer, bytes: u32) {
+        let valid = self.load(from, 1);
+        self.store(to, 1, valid);
+        self.when(valid, |function| function.copy(data(to), data(from), bytes));
     }
 
     fn branch(&mut self, condition: &Expression, then: &Block, otherwise: &Block) -> bool {
@@ -373,10 +386,7 @@ impl Function<'_, '_> {
         let goes_on = self.builder.ins().bxor_imm(is_fault, 1);
         self.unless(goes_on, |function| function.leave(flow::FAULT));
         self.block(after);
-        let is_next = self.builder.ins().icmp_imm(IntCC::Equal, how, flow::NEXT);
-        self.unless(is_next, |function| {
-            function.builder.ins().return_(&[how]);
-        });
+        self.return_unless_next(how);
         self.block(result);
         debug_assert_eq!(self.builder.func.dfg.value_type(how), types::I64);
     }

@@ -13,6 +13,9 @@ impl Function<'_, '_> {
         let bound = self.bound;
         let Some(table) = bound.tables.get(id as usize) else { return };
         self.block(&table.before_keys);
+        if table.general.is_some() {
+            return self.apply_general((id, table), hit, action_run);
+        }
         let key = self.packed_key(table);
         let number = self.number(u64::from(id));
         let arguments = [self.frame, self.context, number, key];
@@ -26,10 +29,36 @@ impl Function<'_, '_> {
         if let Some(field) = action_run {
             self.store_field(field, position);
         }
-        let is_next = self.builder.ins().icmp_imm(IntCC::Equal, how, flow::NEXT);
-        self.unless(is_next, |function| {
-            function.builder.ins().return_(&[how]);
-        });
+        self.return_unless_next(how);
+    }
+
+    /// A table that the interpreter looks up.
+    fn apply_general(
+        &mut self,
+        (id, table): (u32, &Table),
+        hit: Option<Field>,
+        action_run: Option<Field>,
+    ) {
+        let number = self.number(u64::from(id));
+        let arguments = [self.frame, self.context, number];
+        let Some(found) = self.call_out(CallOut::LookUp, &arguments) else { return };
+        let went_well = self.builder.ins().icmp_imm(IntCC::NotEqual, found, -1);
+        self.unless(went_well, |function| function.leave(flow::FAULT));
+        let position = self.masked(found, 32);
+        let how = self.action(id, table, position);
+        let number = self.number(u64::from(id));
+        let arguments = [self.frame, self.context, number];
+        if let Some(ended) = self.call_out(CallOut::EndLookUp, &arguments) {
+            self.return_unless_next(ended);
+        }
+        if let Some(field) = hit {
+            let is_hit = self.builder.ins().ushr_imm(found, i64::from(HIT));
+            self.store_field(field, is_hit);
+        }
+        if let Some(field) = action_run {
+            self.store_field(field, position);
+        }
+        self.return_unless_next(how);
     }
 
     /// Each field in whole bytes, big-endian, one behind the other, in a slot of the stack.
@@ -74,7 +103,7 @@ impl Function<'_, '_> {
             let goes_on = self.builder.ins().bxor_imm(is_fault, 1);
             self.unless(goes_on, |function| function.leave(flow::FAULT));
             self.block(&action.after);
-            if !action.references.is_empty() {
+            if !action.references.is_empty() && table.general.is_none() {
                 let number = self.number(u64::from(id));
                 let arguments = [self.frame, self.context, number];
                 self.call_out(CallOut::Leave, &arguments);

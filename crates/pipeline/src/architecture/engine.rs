@@ -1,0 +1,200 @@
+//! What runs the blocks of a program for the drivers: the interpreter, or machine code.
+//!
+//! A driver hands values from block to block: headers, metadata, what a control says of the packet. For the interpreter
+//! these are [`Value`]s. For machine code they are bytes, which mostly stay where blocks find them; so a driver that
+//! goes on with another packet before it is done with a value has to say so ([`Engine::keep`]).
+
+use crate::error::RunError;
+use crate::layout::MetadataField;
+use crate::machine::{Machine, ParserOutcome};
+use crate::value::Value;
+use ir::{ControlId, ParserId, Projection, TypeId};
+use std::ops::DerefMut;
+
+/// See the module. All that is the same either way (state, packet, effects, events) is the machine's.
+pub(crate) trait Engine<'p>: DerefMut<Target = Machine<'p>> {
+    /// What a parameter of a block is before and after it.
+    type Value;
+
+    /// Forgets all of the pass before but what the switch remembers.
+    fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError>;
+
+    /// The value that nothing was stored to.
+    fn initial(&self, type_id: TypeId) -> Result<Self::Value, RunError>;
+
+    /// Another value of the same contents, which lasts.
+    fn copy(&self, value: &Self::Value) -> Self::Value;
+
+    /// Makes a value last while blocks run for another packet.
+    fn keep(&self, value: &mut Self::Value);
+
+    /// Sets a field of a struct, in the field's type; nothing happens if there is none.
+    fn set_field(
+        &mut self,
+        value: &mut Self::Value,
+        type_id: TypeId,
+        field: MetadataField,
+        number: u128,
+    );
+
+    /// The number in a field of a struct; zero if there is none.
+    fn field_number(&self, value: &Self::Value, type_id: TypeId, field: MetadataField) -> u128;
+
+    /// Copies the part that a path leads to, between values of one type.
+    fn copy_part(
+        &mut self,
+        type_id: TypeId,
+        path: &[Projection],
+        from: &Self::Value,
+        to: &mut Self::Value,
+    );
+
+    /// Makes all headers in a value invalid.
+    fn invalidate(&mut self, type_id: TypeId, value: &mut Self::Value);
+
+    /// Takes the fields of a struct that changed from the first value to the second.
+    fn take_changes(
+        &mut self,
+        type_id: TypeId,
+        change: (&Self::Value, &Self::Value),
+        into: &mut Self::Value,
+    );
+
+    /// Runs a parser of the package, which changes the values by the directions of its parameters. `Err` is a fault.
+    fn run_parser(
+        &mut self,
+        id: ParserId,
+        arguments: &mut [Self::Value],
+    ) -> Result<ParserOutcome, RunError>;
+
+    /// Runs a control of the package, as [`Self::run_parser`].
+    fn run_control(&mut self, id: ControlId, arguments: &mut [Self::Value])
+    -> Result<(), RunError>;
+
+    /// As [`Self::run_control`]; v1model's digests are sent at its end.
+    fn run_control_and_send_digest(
+        &mut self,
+        id: ControlId,
+        arguments: &mut [Self::Value],
+    ) -> Result<(), RunError>;
+
+    /// Single values of a value, if copies of it are counted.
+    fn cells(&self, value: &Self::Value) -> u64;
+}
+
+/// The interpreter as an engine.
+pub(crate) struct Interpreter<'m, 'p>(pub(crate) &'m mut Machine<'p>);
+
+impl<'p> std::ops::Deref for Interpreter<'_, 'p> {
+    type Target = Machine<'p>;
+
+    fn deref(&self) -> &Machine<'p> {
+        self.0
+    }
+}
+
+impl<'p> DerefMut for Interpreter<'_, 'p> {
+    fn deref_mut(&mut self) -> &mut Machine<'p> {
+        self.0
+    }
+}
+
+impl<'p> Engine<'p> for Interpreter<'_, 'p> {
+    type Value = Value;
+
+    fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
+        self.0.begin_pass(received_length)
+    }
+
+    fn initial(&self, type_id: TypeId) -> Result<Value, RunError> {
+        self.0.initial(type_id)
+    }
+
+    fn copy(&self, value: &Value) -> Value {
+        value.clone()
+    }
+
+    fn keep(&self, _: &mut Value) {}
+
+    fn set_field(
+        &mut self,
+        value: &mut Value,
+        type_id: TypeId,
+        field: MetadataField,
+        number: u128,
+    ) {
+        self.0.layout.set_field(value, type_id, field, number);
+    }
+
+    fn field_number(&self, value: &Value, type_id: TypeId, field: MetadataField) -> u128 {
+        self.0.layout.field_number(value, type_id, field)
+    }
+
+    fn copy_part(&mut self, _: TypeId, path: &[Projection], from: &Value, to: &mut Value) {
+        copy_part(path, from, to);
+    }
+
+    fn invalidate(&mut self, _: TypeId, value: &mut Value) {
+        invalidate(value);
+    }
+
+    fn take_changes(&mut self, _: TypeId, (before, after): (&Value, &Value), into: &mut Value) {
+        match (before, after, into) {
+            (Value::Struct(before), Value::Struct(after), Value::Struct(into)) => {
+                for ((before, after), into) in before.iter().zip(after).zip(into) {
+                    if before != after {
+                        into.clone_from(after);
+                    }
+                }
+            }
+            (before, after, into) if before != after => into.clone_from(after),
+            _ => {}
+        }
+    }
+
+    fn run_parser(
+        &mut self,
+        id: ParserId,
+        arguments: &mut [Value],
+    ) -> Result<ParserOutcome, RunError> {
+        self.0.run_parser(id, arguments)
+    }
+
+    fn run_control(&mut self, id: ControlId, arguments: &mut [Value]) -> Result<(), RunError> {
+        self.0.run_control(id, arguments)
+    }
+
+    fn run_control_and_send_digest(
+        &mut self,
+        id: ControlId,
+        arguments: &mut [Value],
+    ) -> Result<(), RunError> {
+        self.0.run_control_and(id, arguments, Machine::send_digest)
+    }
+
+    fn cells(&self, value: &Value) -> u64 {
+        value.cells()
+    }
+}
+
+fn copy_part(path: &[Projection], from: &Value, to: &mut Value) {
+    match (path.split_first(), from, to) {
+        (None, from, to) => to.clone_from(from),
+        (Some((Projection::Field(position), rest)), Value::Struct(from), Value::Struct(to)) => {
+            let position = *position as usize;
+            if let (Some(from), Some(to)) = (from.get(position), to.get_mut(position)) {
+                copy_part(rest, from, to);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn invalidate(value: &mut Value) {
+    match value {
+        Value::Struct(fields) | Value::Union(fields) => fields.iter_mut().for_each(invalidate),
+        Value::Stack { elements, .. } => elements.iter_mut().for_each(invalidate),
+        Value::Header { valid, .. } => *valid = false,
+        _ => {}
+    }
+}

@@ -1,0 +1,426 @@
+//! What code leaves to the interpreter, one step at a time: a statement, an expression, the choice of a `select`.
+//!
+//! Wide numbers, varbits, header unions and most externs are rare in what a packet runs through, and the interpreter has
+//! them right. Such a step is bound as the places that it reads and writes: they are moved from the frame into the
+//! interpreter's variables, the step runs there, and what it may have written is moved back. All around it stays code.
+//! [`crate::Compiled::interpreted`] lists these steps for whom they concern.
+//!
+//! Whole headers, unions and stacks are moved where a part of one is read or written, for what the interpreter does
+//! depends on their flags and next indexes too.
+
+use super::place::constant_index;
+use super::shape::{DATA, Shape};
+use super::{Binder, Block, Expression, Field, Offset, Outcome, Statement, temporary};
+use crate::bound::Address;
+use ir::{
+    Argument, ExpressionKind, ExternCallee, ExternFunction, KeySet, Place, Projection, SelectCase,
+    StatementKind, TypeId, VariableId,
+};
+
+/// A value that is in the frame and, for the interpreter, in a variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Move {
+    pub(crate) variable: VariableId,
+    /// Fields of structs and elements of stacks, the outermost first.
+    pub(crate) path: Vec<u32>,
+    pub(crate) offset: Offset,
+    pub(crate) shape: Shape,
+}
+
+/// A step that the interpreter does.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) kind: StepKind,
+    pub(crate) loads: Vec<Move>,
+    pub(crate) stores: Vec<Move>,
+    /// In the source.
+    pub(crate) place: String,
+    /// What it is, in words.
+    pub(crate) what: String,
+}
+
+/// What the interpreter does.
+#[derive(Clone, Debug)]
+pub(crate) enum StepKind {
+    Statement(ir::Statement),
+    /// Its value goes there.
+    Evaluate(ir::Expression, Offset, Shape),
+    /// The value of this type that is there goes to the place.
+    Write(Place, TypeId, Offset, Shape),
+    /// The number of the case that fits goes there, or how many there are.
+    Select(Vec<ir::Expression>, Vec<SelectCase>, Field),
+}
+
+/// Places that something reads and writes.
+#[derive(Default)]
+pub(super) struct Touched<'p> {
+    read: Vec<&'p Place>,
+    written: Vec<&'p Place>,
+}
+
+impl Binder<'_> {
+    /// Leaves a statement to the interpreter; `why` is what code cannot do.
+    pub(super) fn interpreted(
+        &mut self,
+        statement: &ir::Statement,
+        why: String,
+        out: &mut Block,
+    ) -> Outcome {
+        let mut touched = Touched::default();
+        touched.statement(&statement.kind);
+        let mut emits = 0;
+        match &statement.kind {
+            StatementKind::Extract { header_type, .. } => {
+                let shape = self.shape(*header_type);
+                self.in_whole_bytes(&shape)?;
+            }
+            StatementKind::Advance(bits) if !self.moves_by_bytes(bits) => {
+                return self.refuse_for_good("an advance by bits that need not be whole bytes");
+            }
+            StatementKind::Emit(value) => {
+                if self.in_action {
+                    return self.refuse_for_good("emission in an action");
+                }
+                let shape = self.shape(value.type_id);
+                self.in_whole_bytes(&shape)?;
+                emits = most_emitted(&shape);
+            }
+            StatementKind::CallExtern {
+                callee: ExternCallee::Function(ExternFunction::Digest),
+                arguments,
+                ..
+            } => {
+                // The message is what it is at the end of the block.
+                let mut message = Touched::default();
+                arguments.iter().for_each(|argument| message.argument(argument));
+                let moves = self.moves(&message.read)?;
+                self.messages.extend(moves);
+            }
+            _ => {}
+        }
+        let kind = StepKind::Statement(statement.clone());
+        self.add_step(kind, &touched, why, emits, out)
+    }
+
+    /// A number as an expression of code, computed by the interpreter before if need be.
+    pub(super) fn computed(
+        &mut self,
+        expression: &ir::Expression,
+        out: &mut Block,
+    ) -> Outcome<Expression> {
+        let why = match self.expression(expression) {
+            Ok(bound) => return Ok(bound),
+            Err(error) => self.soft(error)?,
+        };
+        let (width, signed) = self.number(expression.type_id)?;
+        let scalar = temporary(width, signed);
+        let shape = Shape::Scalar(scalar);
+        let offset = self.allocate(&shape)?;
+        self.evaluated(expression, (offset, &shape), why, out)?;
+        Ok(Expression::Load(Field { address: Address::fixed(offset), scalar }))
+    }
+
+    /// Leaves the value of an expression in the frame.
+    pub(super) fn evaluated(
+        &mut self,
+        expression: &ir::Expression,
+        (offset, shape): (Offset, &Shape),
+        why: String,
+        out: &mut Block,
+    ) -> Outcome {
+        if let Some(what) = shape.missing() {
+            return self.refuse_for_good(what);
+        }
+        let mut touched = Touched::default();
+        touched.expression(expression);
+        let kind = StepKind::Evaluate(expression.clone(), offset, shape.clone());
+        self.add_step(kind, &touched, why, 0, out)
+    }
+
+    /// Lets the interpreter write a value of the frame.
+    pub(super) fn written(
+        &mut self,
+        place: &Place,
+        (offset, shape): (Offset, &Shape),
+        type_id: TypeId,
+        why: String,
+        out: &mut Block,
+    ) -> Outcome {
+        let mut touched = Touched::default();
+        touched.writes_place(place);
+        let kind = StepKind::Write(place.clone(), type_id, offset, shape.clone());
+        self.add_step(kind, &touched, why, 0, out)
+    }
+
+    /// Leaves a `select` to the interpreter; gives where the number of the case is.
+    pub(super) fn selected(
+        &mut self,
+        subjects: &[ir::Expression],
+        cases: &[SelectCase],
+        why: String,
+        out: &mut Block,
+    ) -> Outcome<Field> {
+        let mut touched = Touched::default();
+        subjects.iter().for_each(|subject| touched.expression(subject));
+        for set in cases.iter().flat_map(|case| &case.key_sets) {
+            match set {
+                KeySet::Any | KeySet::ValueSet(_) => {}
+                KeySet::Exact(value) => touched.expression(value),
+                KeySet::Mask { value: one, mask: other }
+                | KeySet::Range { low: one, high: other } => {
+                    touched.expression(one);
+                    touched.expression(other);
+                }
+            }
+        }
+        let scalar = temporary(32, false);
+        let address = Address::fixed(self.allocate(&Shape::Scalar(scalar))?);
+        let to = Field { address, scalar };
+        let kind = StepKind::Select(subjects.to_vec(), cases.to_vec(), to);
+        self.add_step(kind, &touched, why, 0, out)?;
+        Ok(to)
+    }
+
+    fn add_step(
+        &mut self,
+        kind: StepKind,
+        touched: &Touched<'_>,
+        what: String,
+        emits: u32,
+        out: &mut Block,
+    ) -> Outcome {
+        let mut all = touched.read.clone();
+        all.extend(&touched.written);
+        let loads = self.moves(&all)?;
+        let stores = self.moves(&touched.written)?;
+        let place = self.layout.place_in_source(self.here);
+        let number = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
+        self.steps.push(Step { kind, loads, stores, place, what });
+        out.push(Statement::Interpret { step: number, emits });
+        Ok(())
+    }
+
+    /// Where places are for code and for the interpreter, each once.
+    pub(super) fn moves(&mut self, places: &[&Place]) -> Outcome<Vec<Move>> {
+        let mut moves: Vec<Move> = Vec::new();
+        for place in places {
+            let found = self.moved(place)?;
+            let is_known = moves.iter().any(|known| {
+                known.variable == found.variable && found.path.starts_with(&known.path)
+            });
+            if !is_known {
+                moves.retain(|known| {
+                    known.variable != found.variable || !known.path.starts_with(&found.path)
+                });
+                moves.push(found);
+            }
+        }
+        Ok(moves)
+    }
+
+    /// The struct, header, union, stack or number that has the place in it.
+    fn moved(&mut self, place: &Place) -> Outcome<Move> {
+        let (mut offset, mut shape) = self.variable(place.variable)?;
+        let mut path = Vec::new();
+        for projection in &place.path {
+            let (position, at, inner) = match (projection, &shape) {
+                (Projection::Field(position), Shape::Struct(parts, _)) => {
+                    match parts.get(*position as usize) {
+                        Some((at, inner)) => (*position, *at, inner.clone()),
+                        None => return self.refuse_for_good("a field that is not there"),
+                    }
+                }
+                (Projection::Element(index), Shape::Stack { element, size }) => {
+                    match constant_index(index).filter(|index| index < size) {
+                        Some(index) => {
+                            (index, DATA + index * element.size(), Shape::Header(element.clone()))
+                        }
+                        None => break,
+                    }
+                }
+                _ => break,
+            };
+            path.push(position);
+            offset += at;
+            shape = inner;
+        }
+        match shape.missing() {
+            Some(what) => self.refuse_for_good(what),
+            None => Ok(Move { variable: place.variable, path, offset, shape }),
+        }
+    }
+
+    /// Headers in packets end with a byte: code counts in bytes where it stands.
+    fn in_whole_bytes(&mut self, shape: &Shape) -> Outcome {
+        let bits = match shape {
+            Shape::Header(header) => header.bits,
+            Shape::Loose(parts, _) => fixed_bits(parts),
+            Shape::Struct(parts, _) | Shape::Union(parts, _) => {
+                return parts.iter().try_for_each(|(_, part)| self.in_whole_bytes(part));
+            }
+            Shape::Row { element, .. } => return self.in_whole_bytes(element),
+            Shape::Stack { element, .. } => element.bits,
+            _ => 0,
+        };
+        if bits.is_multiple_of(8) {
+            Ok(())
+        } else {
+            self.refuse_for_good("a header that does not end with a byte")
+        }
+    }
+
+    /// Whether an `advance` is by whole bytes, or is refused otherwise.
+    pub(super) fn moves_by_bytes(&self, bits: &ir::Expression) -> bool {
+        self.layout.dialect.is_of_switches() || is_multiple_of_eight(bits)
+    }
+}
+
+/// Bits of a loose header but for its varbits.
+fn fixed_bits(parts: &[(u32, Shape)]) -> u32 {
+    let of = |shape: &Shape| match shape {
+        Shape::Scalar(scalar) => scalar.width,
+        Shape::Wide { width, .. } => *width,
+        Shape::Struct(parts, _) => fixed_bits(parts),
+        _ => 0,
+    };
+    parts.iter().fold(0, |sum, (_, part)| sum.saturating_add(of(part)))
+}
+
+/// Most bytes that a value emits.
+pub(super) fn most_emitted(shape: &Shape) -> u32 {
+    match shape {
+        Shape::Header(header) => header.bytes(),
+        Shape::Stack { element, size } => element.bytes().saturating_mul(*size),
+        Shape::Row { element, size } => most_emitted(element).saturating_mul(*size),
+        Shape::Struct(parts, _) | Shape::Union(parts, _) | Shape::Loose(parts, _) => {
+            parts.iter().fold(0, |sum, (_, part)| sum.saturating_add(most_emitted(part)))
+        }
+        Shape::Scalar(scalar) => scalar.width.div_ceil(8),
+        Shape::Wide { width, .. } => width.div_ceil(8),
+        Shape::Varbit { most } => most.div_ceil(8),
+        Shape::None(_) => 0,
+    }
+}
+
+fn is_multiple_of_eight(value: &ir::Expression) -> bool {
+    use ir::BinaryOperator as Of;
+    let constant = |value: &ir::Expression| match &value.kind {
+        ExpressionKind::Constant(ir::Value::Bits(bits)) => Some(bits.low_u64()),
+        ExpressionKind::Constant(ir::Value::Integer(number)) => u64::try_from(number.clone()).ok(),
+        _ => None,
+    };
+    match &value.kind {
+        ExpressionKind::Constant(_) => constant(value).is_some_and(|number| number % 8 == 0),
+        ExpressionKind::Cast(operand) => is_multiple_of_eight(operand),
+        ExpressionKind::Binary(Of::ShiftLeft, _, amount) => {
+            constant(amount).is_some_and(|amount| amount >= 3)
+        }
+        ExpressionKind::Binary(Of::Multiply, left, right) => {
+            is_multiple_of_eight(left) || is_multiple_of_eight(right)
+        }
+        ExpressionKind::Binary(Of::Add | Of::Subtract | Of::BitOr | Of::BitXor, left, right) => {
+            is_multiple_of_eight(left) && is_multiple_of_eight(right)
+        }
+        ExpressionKind::Binary(Of::BitAnd, left, right) => {
+            is_multiple_of_eight(left) || is_multiple_of_eight(right)
+        }
+        _ => false,
+    }
+}
+
+impl<'p> Touched<'p> {
+    pub(super) fn reads(&self) -> &[&'p Place] {
+        &self.read
+    }
+
+    fn reads_place(&mut self, place: &'p Place) {
+        self.read.push(place);
+        self.indexes(place);
+    }
+
+    /// What is not written keeps its value, so that it is read too.
+    fn writes_place(&mut self, place: &'p Place) {
+        self.written.push(place);
+        self.indexes(place);
+    }
+
+    fn indexes(&mut self, place: &'p Place) {
+        for projection in &place.path {
+            if let Projection::Element(index) = projection {
+                self.expression(index);
+            }
+        }
+    }
+
+    pub(super) fn expression(&mut self, expression: &'p ir::Expression) {
+        match &expression.kind {
+            ExpressionKind::Constant(_)
+            | ExpressionKind::Invalid
+            | ExpressionKind::PacketLength => {}
+            ExpressionKind::Read(place)
+            | ExpressionKind::IsValid(place)
+            | ExpressionKind::LastIndex(place) => self.reads_place(place),
+            ExpressionKind::Unary(_, operand)
+            | ExpressionKind::Cast(operand)
+            | ExpressionKind::Slice { operand, .. } => self.expression(operand),
+            ExpressionKind::Binary(_, left, right) => {
+                self.expression(left);
+                self.expression(right);
+            }
+            ExpressionKind::Conditional { condition, then, otherwise } => {
+                self.expression(condition);
+                self.expression(then);
+                self.expression(otherwise);
+            }
+            ExpressionKind::Composite(parts) | ExpressionKind::Stack(parts) => {
+                parts.iter().for_each(|part| self.expression(part));
+            }
+        }
+    }
+
+    fn argument(&mut self, argument: &'p Argument) {
+        match argument {
+            Argument::In(value) => self.expression(value),
+            Argument::Out(place) | Argument::InOut(place) => self.writes_place(place),
+            Argument::Saved { place, value } => {
+                self.expression(value);
+                self.writes_place(place);
+            }
+            Argument::Extern(_) | Argument::Action(_) | Argument::Absent => {}
+        }
+    }
+
+    fn statement(&mut self, statement: &'p StatementKind) {
+        match statement {
+            StatementKind::Assign { place, value } => {
+                self.expression(value);
+                self.writes_place(place);
+            }
+            StatementKind::Reset(place)
+            | StatementKind::SetValidity { header: place, .. }
+            | StatementKind::PushFront { stack: place, .. }
+            | StatementKind::PopFront { stack: place, .. } => self.writes_place(place),
+            StatementKind::CallExtern { arguments, result, .. } => {
+                arguments.iter().for_each(|argument| self.argument(argument));
+                if let Some(place) = result {
+                    self.writes_place(place);
+                }
+            }
+            StatementKind::Extract { header, varbit_width, .. } => {
+                if let Some(width) = varbit_width {
+                    self.expression(width);
+                }
+                if let Some(place) = header {
+                    self.writes_place(place);
+                }
+            }
+            StatementKind::Lookahead { result, .. } => self.writes_place(result),
+            StatementKind::Advance(value) | StatementKind::Emit(value) => self.expression(value),
+            StatementKind::Verify { condition, error } => {
+                self.expression(condition);
+                self.expression(error);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! Machine code as what runs the blocks of a program for the drivers of the architectures.
+//!
+//! A value that a driver hands from block to block stays where the block left it in the frame. The parameters of the
+//! blocks that it goes through next have the same place, so that nothing is moved for a packet that goes straight
+//! through. Only what has to outlast another packet's blocks is copied.
+
+use super::context::{Context, HOST_FAULT, STEP_LIMIT, flow};
+use super::host::{Host, read, write};
+use super::{Compiled, Memory};
+use crate::architecture::Output;
+use crate::architecture::engine::Engine;
+use crate::bound::shape::{DATA, Shape};
+use crate::bound::{BlockParameter, Callee};
+use crate::dialect::Dialect;
+use crate::error::RunError;
+use crate::layout::MetadataField;
+use crate::machine::{Machine, ParserOutcome, Scratch};
+use crate::switch::Core;
+use ir::{ControlId, Direction, ParserId, Projection, TypeId};
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// Steps that one packet may take, as in the interpreter.
+const MAXIMUM_STEPS: i64 = 1_000_000;
+
+/// A packet on its way through the blocks.
+struct Run<'r> {
+    code: &'r Compiled,
+    core: &'r Core,
+    frame: Vec<u64>,
+    context: Context,
+    host: Host<'r>,
+}
+
+/// A value of the architecture.
+pub(super) enum Image {
+    /// Nothing was stored to it.
+    Initial,
+    /// In the frame, where a block left it; until another packet's blocks run.
+    Here {
+        offset: u32,
+        size: u32,
+    },
+    Kept(Box<[u8]>),
+}
+
+impl Compiled {
+    /// Processes a packet as [`crate::Switch::process`] does, on the same state.
+    ///
+    /// # Errors
+    /// As [`crate::Switch::process`].
+    pub fn process(
+        &self,
+        core: &Core,
+        worker: &mut super::CompiledWorker,
+        (port, packet): (u32, &[u8]),
+        now: Duration,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let before = outputs.len();
+        let outcome = self.run(core, &mut worker.scratch, (port, packet), now, outputs);
+        if outcome.is_err() {
+            outputs.truncate(before);
+        }
+        outcome
+    }
+
+    /// As [`Self::process`]; what left before an error is still there.
+    pub(crate) fn run(
+        &self,
+        core: &Core,
+        scratch: &mut Scratch,
+        (port, packet): (u32, &[u8]),
+        now: Duration,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let Memory { mut frame, key } = std::mem::take(&mut scratch.compiled);
+        frame.resize((self.bound.frame as usize).div_ceil(8), 0);
+        let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
+        let host = Host {
+            bound: &self.bound,
+            layout: &core.layout,
+            state: &core.state,
+            now,
+            received_length: 0,
+            found: None,
+            key,
+            machine,
+            fault: None,
+        };
+        let context = Context::new(MAXIMUM_STEPS);
+        let mut run = Run { code: self, core, frame, context, host };
+        let outcome = core.driver.process(&mut run, port, packet, outputs);
+        let Run { frame, host: Host { key, machine, .. }, .. } = run;
+        machine.scratch.compiled = Memory { frame, key };
+        outcome
+    }
+}
+
+impl Run<'_> {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the words are as many bytes, every pattern of which is a number; the borrow is of `self`.
+        unsafe { std::slice::from_raw_parts(self.frame.as_ptr().cast(), self.frame.len() * 8) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        let length = self.frame.len() * 8;
+        // SAFETY: as in `bytes`.
+        unsafe { std::slice::from_raw_parts_mut(self.frame.as_mut_ptr().cast(), length) }
+    }
+
+    /// What a value is in bytes; nothing for one that was not stored to.
+    fn shown<'v>(&'v self, value: &'v Image) -> &'v [u8] {
+        match value {
+            Image::Initial => &[],
+            Image::Here { offset, size } => {
+                let start = *offset as usize;
+                self.bytes().get(start..start + *size as usize).unwrap_or(&[])
+            }
+            Image::Kept(bytes) => bytes,
+        }
+    }
+
+    /// The bytes of a value to be changed, and whether they are the frame's.
+    fn changed<'v>(&'v mut self, value: &'v mut Image, type_id: TypeId) -> &'v mut [u8] {
+        if let Image::Initial = value {
+            let size =
+                self.code.bound.parameter_type(type_id).map_or(0, |known| known.shape.size());
+            *value = Image::Kept(vec![0; size as usize].into());
+        }
+        match value {
+            Image::Initial => &mut [],
+            Image::Here { offset, size } => {
+                let start = *offset as usize;
+                self.bytes_mut().get_mut(start..start + *size as usize).unwrap_or(&mut [])
+            }
+            Image::Kept(bytes) => bytes,
+        }
+    }
+
+    /// Puts the arguments of a block where its parameters are.
+    fn copy_in(&mut self, parameters: &[BlockParameter], arguments: &mut [Image]) {
+        // What lies where another argument will be is taken away first.
+        for (argument, to) in arguments.iter_mut().zip(parameters) {
+            if matches!(argument, Image::Here { offset, .. } if *offset != to.offset) {
+                self.keep(argument);
+            }
+        }
+        let follows = self.core.layout.dialect == Dialect::PsaSwitch;
+        for (argument, parameter) in arguments.iter_mut().zip(parameters) {
+            let BlockParameter { offset, size, direction } = *parameter;
+            let start = offset as usize;
+            let is_cleared = direction == Direction::Out && !follows;
+            if let Some(to) = self.bytes_mut().get_mut(start..start + size as usize) {
+                match argument {
+                    Image::Kept(bytes) if !is_cleared && bytes.len() == to.len() => {
+                        to.copy_from_slice(bytes);
+                    }
+                    Image::Here { .. } if !is_cleared => {}
+                    _ => to.fill(0),
+                }
+            }
+            *argument = Image::Here { offset, size };
+        }
+    }
+
+    /// Runs a block; gives the parser's outcome.
+    fn block(
+        &mut self,
+        callee: Callee,
+        arguments: &mut [Image],
+        sends_digest: bool,
+    ) -> Result<ParserOutcome, RunError> {
+        let code = self.code;
+        let blocks = &code.bound.blocks;
+        let position = blocks.iter().position(|block| block.callee == callee);
+        let position = position.ok_or(RunError::Malformed("block"))?;
+        let block = blocks.get(position).ok_or(RunError::Malformed("block"))?;
+        let layout = &self.core.layout;
+        let (runs_alone, is_parser) = match callee {
+            Callee::Parser(id) => (layout.runs_alone_parser(id), true),
+            Callee::Control(id) => (layout.runs_alone(id), false),
+            Callee::Action(_) | Callee::Function(_) => (false, false),
+        };
+        let _alone = runs_alone.then(|| self.core.state.alone());
+        self.copy_in(&block.parameters, arguments);
+        self.host.machine.clear_checksums();
+        self.host.machine.set_in_parser(is_parser);
+        self.host.received_length = self.host.machine.received_length;
+        let emitted = &mut self.host.machine.scratch.emitted;
+        emitted.reserve(code.bound.emitted as usize);
+        self.context.emitted = emitted.as_mut_ptr();
+        self.context.emitted_length = emitted.len() as u64;
+        let packet = self.host.machine.packet();
+        self.context.packet = packet.as_ptr();
+        self.context.length = packet.len() as u64;
+        self.context.cursor = self.host.machine.cursor_bytes();
+        self.context.set_host(&mut self.host);
+        let frame = self.frame.as_mut_ptr().cast();
+        // SAFETY: the frame is as long as the bound form says, of words; the packet is the machine's, which nothing
+        // changes while a block runs; the room for output was just made; the host is this run's, and used by nobody
+        // but call-outs until the code returns.
+        let how = unsafe { code.machine.run(position, frame, &mut self.context) };
+        let Self { context, host, .. } = self;
+        let machine = &mut host.machine;
+        machine.set_in_parser(false);
+        machine.set_cursor_bytes(context.cursor);
+        machine.add_length_change(std::mem::take(&mut context.length_change));
+        let truncate = std::mem::replace(&mut context.truncate, u64::MAX);
+        if truncate < u64::MAX {
+            let before = machine.effects.truncate.unwrap_or(u64::MAX);
+            machine.effects.truncate = Some(before.min(truncate));
+        }
+        let emitted = usize::try_from(context.emitted_length).unwrap_or(0);
+        let room = &mut machine.scratch.emitted;
+        let emitted = emitted.min(room.capacity());
+        // SAFETY: code wrote the bytes up to `emitted_length`, for which the room was made.
+        unsafe { room.set_len(emitted) };
+        let outcome = match how {
+            flow::NEXT | flow::EXIT => ParserOutcome { accepted: true, error: 0 },
+            flow::REJECT if is_parser => {
+                ParserOutcome { accepted: false, error: self.context.error as u32 }
+            }
+            flow::REJECT => return Err(RunError::Malformed("parser error in a control")),
+            _ => return Err(self.fault()),
+        };
+        if sends_digest {
+            let Self { frame, host, .. } = self;
+            let length = frame.len() * 8;
+            // SAFETY: as in `bytes`.
+            let frame = unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), length) };
+            host.send_digest(frame)?;
+        }
+        Ok(outcome)
+    }
+
+    fn fault(&mut self) -> RunError {
+        let number = self.context.fault;
+        if number == STEP_LIMIT {
+            return RunError::StepLimit(MAXIMUM_STEPS.unsigned_abs());
+        }
+        if number == HOST_FAULT {
+            return self.host.fault.take().unwrap_or(RunError::Malformed("fault"));
+        }
+        let known = usize::try_from(number).ok();
+        match known.and_then(|number| self.code.bound.faults.get(number)) {
+            Some((place, function)) => {
+                RunError::Assertion { place: place.clone(), function: function.clone() }
+            }
+            None => RunError::Malformed("fault"),
+        }
+    }
+}
+
+impl<'r> Deref for Run<'r> {
+    type Target = Machine<'r>;
+
+    fn deref(&self) -> &Machine<'r> {
+        &self.host.machine
+    }
+}
+
+impl<'r> DerefMut for Run<'r> {
+    fn deref_mut(&mut self) -> &mut Machine<'r> {
+        &mut self.host.machine
+    }
+}
+
+impl<'r> Engine<'r> for Run<'r> {
+    type Value = Image;
+
+    fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
+        self.host.machine.begin_pass_of_code(received_length);
+        let locals = (self.code.bound.locals / 8) as usize;
+        if let Some(locals) = self.frame.get_mut(locals..) {
+            locals.fill(0);
+        }
+        Ok(())
+    }
+
+    fn initial(&self, _: TypeId) -> Result<Image, RunError> {
+        Ok(Image::Initial)
+    }
+
+    fn copy(&self, value: &Image) -> Image {
+        match value {
+            Image::Initial => Image::Initial,
+            value => Image::Kept(self.shown(value).into()),
+        }
+    }
+
+    fn keep(&self, value: &mut Image) {
+        if let Image::Here { .. } = value {
+            *value = self.copy(value);
+        }
+    }
+
+    fn set_field(
+        &mut self,
+        value: &mut Image,
+        type_id: TypeId,
+        field: MetadataField,
+        number: u128,
+    ) {
+        let code = self.code;
+        let known = code.bound.parameter_type(type_id);
+        if let Some(field) = known.and_then(|known| known.field(field)) {
+            write(self.changed(value, type_id), field, number as u64);
+        }
+    }
+
+    fn field_number(&self, value: &Image, type_id: TypeId, field: MetadataField) -> u128 {
+        let known = self.code.bound.parameter_type(type_id);
+        let field = known.and_then(|known| known.field(field));
+        field.map_or(0, |field| u128::from(read(self.shown(value), field)))
+    }
+
+    fn copy_part(&mut self, type_id: TypeId, path: &[Projection], from: &Image, to: &mut Image) {
+        let Some(known) = self.code.bound.parameter_type(type_id) else { return };
+        let Some((start, size)) = part(&known.shape, path) else { return };
+        let range = start as usize..(start + size) as usize;
+        let found: Vec<u8> = match self.shown(from).get(range.clone()) {
+            Some(found) => found.to_vec(),
+            None => vec![0; size as usize],
+        };
+        if let Some(to) = self.changed(to, type_id).get_mut(range) {
+            to.copy_from_slice(&found);
+        }
+    }
+
+    fn invalidate(&mut self, type_id: TypeId, value: &mut Image) {
+        if let (Some(known), false) =
+            (self.code.bound.parameter_type(type_id), matches!(value, Image::Initial))
+        {
+            invalidate(&known.shape, 0, self.changed(value, type_id));
+        }
+    }
+
+    fn take_changes(
+        &mut self,
+        type_id: TypeId,
+        (before, after): (&Image, &Image),
+        into: &mut Image,
+    ) {
+        let Some(known) = self.code.bound.parameter_type(type_id) else { return };
+        let Shape::Struct(parts, _) = &known.shape else { return };
+        for (offset, part) in parts.iter() {
+            let range = *offset as usize..(*offset + part.size()) as usize;
+            let zeros = vec![0; range.len()];
+            let of = |image| self.shown(image).get(range.clone()).unwrap_or(&zeros).to_vec();
+            let after = of(after);
+            if of(before) != after
+                && let Some(into) = self.changed(into, type_id).get_mut(range)
+            {
+                into.copy_from_slice(&after);
+            }
+        }
+    }
+
+    fn run_parser(
+        &mut self,
+        id: ParserId,
+        arguments: &mut [Image],
+    ) -> Result<ParserOutcome, RunError> {
+        self.block(Callee::Parser(id), arguments, false)
+    }
+
+    fn run_control(&mut self, id: ControlId, arguments: &mut [Image]) -> Result<(), RunError> {
+        self.block(Callee::Control(id), arguments, false).map(|_| ())
+    }
+
+    fn run_control_and_send_digest(
+        &mut self,
+        id: ControlId,
+        arguments: &mut [Image],
+    ) -> Result<(), RunError> {
+        self.block(Callee::Control(id), arguments, true).map(|_| ())
+    }
+
+    /// Copies of bytes are cheap, and how many there may be is limited by the passes.
+    fn cells(&self, _: &Image) -> u64 {
+        0
+    }
+}
+
+/// Where a part of a struct is, and its bytes.
+fn part(shape: &Shape, path: &[Projection]) -> Option<(u32, u32)> {
+    let (mut offset, mut shape) = (0, shape);
+    for step in path {
+        let (Projection::Field(position), Shape::Struct(parts, _)) = (step, shape) else {
+            return None;
+        };
+        let (at, inner) = parts.get(*position as usize)?;
+        offset += at;
+        shape = inner;
+    }
+    Some((offset, shape.size()))
+}
+
+fn invalidate(shape: &Shape, at: u32, bytes: &mut [u8]) {
+    match shape {
+        Shape::Header(_) | Shape::Loose(..) => {
+            if let Some(flag) = bytes.get_mut(at as usize) {
+                *flag = 0;
+            }
+        }
+        Shape::Struct(parts, _) | Shape::Union(parts, _) => {
+            parts.iter().for_each(|(offset, part)| invalidate(part, at + offset, bytes));
+        }
+        Shape::Stack { element, size } => {
+            let shape = Shape::Header(element.clone());
+            let elements = (0..*size).map(|index| DATA + index * element.size());
+            elements.for_each(|offset| invalidate(&shape, at + offset, bytes));
+        }
+        Shape::Row { element, size } => {
+            let elements = (0..*size).map(|index| DATA + index * element.size());
+            elements.for_each(|offset| invalidate(element, at + offset, bytes));
+        }
+        Shape::Scalar(_) | Shape::Wide { .. } | Shape::Varbit { .. } | Shape::None(_) => {}
+    }
+}
