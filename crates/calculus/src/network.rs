@@ -61,7 +61,7 @@ pub use assess::{Assessed, Contradiction};
 pub use derivation::Derivation;
 pub use format::{Format, FormatError};
 pub use model::{
-    Flow, FlowId, Link, ModelError, Multiplexing, Network, NetworkBuilder, Priority, Server,
+    Flow, FlowId, Link, ModelError, Multiplexing, Network, NetworkBuilder, Part, Priority, Server,
     ServerId, Unit,
 };
 pub use settings::{ArrivalBound, FlowOfInterest, Settings};

@@ -8,7 +8,7 @@ mod plots;
 mod table;
 
 use calculus::network::{
-    Analysis, Assessed, FlowId, Load, Network, Reason, ServerBound, Settings, Unit,
+    Analysis, Assessed, FlowId, Load, Network, Part, Reason, ServerBound, Settings, Unit,
 };
 use calculus::{Extended, Rational};
 
@@ -80,19 +80,24 @@ impl Bounds<'_> {
             .filter_map(|row| Some(row.first()?.bound.flow))
             .collect();
         let sentence = |(reason, flows): (Reason, Vec<FlowId>)| {
-            let names: Vec<String> = flows
-                .iter()
-                .take(NAMED)
-                .map(|flow| format!("'{}'", self.network.flow(*flow).name))
-                .collect();
-            let names = match flows.len().saturating_sub(NAMED) {
-                0 => names.join(", "),
-                more => format!("{} and {more} more", names.join(", ")),
-            };
+            let names = flows.iter().map(|flow| format!("'{}'", self.network.flow(*flow).name));
+            let names = listed(names);
             let (flows, have) = if flows.len() == 1 { ("flow", "has") } else { ("flows", "have") };
             format!("{flows} {names} {have} no bound: {}", reason.describe(self.network))
         };
         self.network.unbounded(&flows).into_iter().map(sentence).collect()
+    }
+
+    /// What has curves that stand in for longer ones, by name.
+    #[must_use]
+    pub fn stand_ins(&self) -> Vec<String> {
+        let server = |id| &self.network.server(id).name;
+        let name = |part| match part {
+            Part::Server(id) => format!("server '{}'", server(id)),
+            Part::Flow(id) => format!("flow '{}'", self.network.flow(id).name),
+            Part::Link(from, to) => format!("link '{}' to '{}'", server(from), server(to)),
+        };
+        self.network.outlined().map(name).collect()
     }
 
     /// Whether some bounds are those of simpler curves around the ones of the network.
@@ -126,6 +131,16 @@ impl Bounds<'_> {
 
     fn data(&self, value: &Extended) -> Extended {
         scaled(value, &self.data_unit)
+    }
+}
+
+/// The first few of some names in a sentence.
+fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let first: Vec<String> = names.take(NAMED).collect();
+    match more {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
     }
 }
 

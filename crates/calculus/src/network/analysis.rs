@@ -162,8 +162,8 @@ pub struct Source {
     pub settings: Settings,
     /// Whether the convention is proven for the order of service; see [`FlowOfInterest`].
     pub proven: bool,
-    /// Whether all curves were replaced by the concave and convex ones around them, because the exact
-    /// ones are beyond the algebra.
+    /// Whether curves were replaced by the concave and convex ones around them, because the exact ones are beyond the
+    /// algebra: all for the analysis, or some when they were read ([`Network::outlined`]).
     pub outlined: bool,
     /// Step by step.
     pub derivation: Derivation,
@@ -388,7 +388,9 @@ fn source(
     let proven = common.settings.flow_of_interest != FlowOfInterest::LowestPriority
         || !of_interest && !segregates
         || common.arbitrary && !left_out.any(|id| (segregates || id == flow) && common.returns(id));
-    let (settings, outlined) = (common.settings.clone(), common.network.is_outline());
+    let network = common.network;
+    let outlined = network.is_outline() || network.outlined().next().is_some();
+    let settings = common.settings.clone();
     Arc::new(Source { analysis, settings, proven, outlined, derivation })
 }
 

@@ -6,7 +6,7 @@
 //! ask: whether servers are overloaded ([`Network::loads`]), and whether flows depend on each other
 //! in a circle ([`Network::order`]), because some analyses can deal with that.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -162,6 +162,17 @@ pub struct Link {
     pub shaping: Curve,
 }
 
+/// What has curves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// A server.
+    Server(ServerId),
+    /// A flow.
+    Flow(FlowId),
+    /// A link, from one server to the next.
+    Link(ServerId, ServerId),
+}
+
 /// Why servers, flows and links are no network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -262,6 +273,7 @@ pub struct NetworkBuilder {
     servers: Vec<Server>,
     flows: Vec<Flow>,
     links: Vec<Link>,
+    outlined: Vec<Part>,
     time_unit: Option<Unit>,
     data_unit: Option<Unit>,
 }
@@ -287,6 +299,12 @@ impl NetworkBuilder {
     /// Adds a link that shapes.
     pub fn link(&mut self, link: Link) {
         self.links.push(link);
+    }
+
+    /// Says that a curve of something stands in for one that is too long to compute with, on its safe side: above it for
+    /// what bounds from above, below it for a service. Bounds hold; no run is built on such a curve.
+    pub fn outlined(&mut self, part: Part) {
+        self.outlined.push(part);
     }
 
     /// Sets the unit in which times are best read; seconds if it is never called.
@@ -364,6 +382,7 @@ impl NetworkBuilder {
             servers: self.servers,
             flows: self.flows,
             links,
+            outlined: self.outlined.into_iter().collect(),
             turns,
             successors,
             crossing,
@@ -469,6 +488,8 @@ pub struct Network {
     servers: Vec<Server>,
     flows: Vec<Flow>,
     links: BTreeMap<(ServerId, ServerId), Curve>,
+    /// What has curves that stand in for longer ones.
+    outlined: BTreeSet<Part>,
     turns: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
     /// Servers to which flows go on from each server, in ascending order.
     successors: Vec<Vec<ServerId>>,
@@ -514,6 +535,16 @@ impl Network {
     /// Whether this is the outline of another network.
     pub(crate) fn is_outline(&self) -> bool {
         self.is_outline
+    }
+
+    /// What has curves that stand in for longer ones, in ascending order; see [`NetworkBuilder::outlined`].
+    pub fn outlined(&self) -> impl Iterator<Item = Part> {
+        self.outlined.iter().copied()
+    }
+
+    /// Whether this has such a curve.
+    pub fn is_outlined(&self, part: Part) -> bool {
+        self.outlined.contains(&part)
     }
 
     /// Its name.

@@ -13,6 +13,9 @@
 //! data come, if it can be: the largest of those flows that begin at that server and may send a
 //! packet at once.
 //!
+//! Curves that stand in for longer ones ([`Part`]) allow what the exact ones do not: flows that have one send nothing, and
+//! nothing runs over servers and links that do.
+//!
 //! Networks with packetizers run twice: with packets so small that nothing is held back, and, if
 //! all servers are FIFO and packetize, with packets as large as they may be.
 
@@ -22,7 +25,7 @@ mod server;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use self::process::Process;
-use super::model::{FlowId, Multiplexing, Network, Priority, ServerId};
+use super::model::{FlowId, Multiplexing, Network, Part, Priority, ServerId};
 use super::settings::Settings;
 use crate::{Extended, Rational};
 
@@ -58,7 +61,7 @@ enum Strategy {
 }
 
 /// Looks for a bad run for a flow. None if the network is beyond what is simulated: infinite
-/// bursts, overload, maximum service curves, very long paths.
+/// bursts, overload, maximum service curves, very long paths, curves that stand in for longer ones.
 #[must_use]
 pub fn simulate(network: &Network, flow: FlowId, settings: &Settings) -> Option<Trajectory> {
     let scene = Scene::of(network, flow, settings)?;
@@ -96,7 +99,7 @@ struct Scene<'n> {
 impl<'n> Scene<'n> {
     fn of(network: &'n Network, flow: FlowId, settings: &'n Settings) -> Option<Self> {
         let path = &network.flow(flow).path;
-        if path.len() > SERVERS {
+        if path.len() > SERVERS || network.is_outlined(Part::Flow(flow)) {
             return None;
         }
         let mut flows = vec![flow];
@@ -110,7 +113,8 @@ impl<'n> Scene<'n> {
         let mut others: Vec<(FlowId, usize)> = shared.into_iter().collect();
         others.sort_by_key(|(id, shared)| (std::cmp::Reverse(*shared), *id));
         for (other, _) in others.into_iter().take(FLOWS) {
-            if network.flow(other).path.len() > SERVERS {
+            let outlined = network.is_outlined(Part::Flow(other));
+            if network.flow(other).path.len() > SERVERS || outlined {
                 continue;
             }
             flows.push(other);
@@ -136,7 +140,14 @@ impl<'n> Scene<'n> {
         let mut lasting = Rational::ZERO;
         for server in &order {
             let model = network.server(*server);
-            if model.maximum_service.is_some() {
+            let link = |id: &FlowId| {
+                let next = network.flow(*id).path.get(network.position(*id, *server)? + 1)?;
+                Some(Part::Link(*server, *next))
+            };
+            let links = flows.iter().filter_map(link);
+            let outlined = |part| network.is_outlined(part);
+            if model.maximum_service.is_some() || links.chain([Part::Server(*server)]).any(outlined)
+            {
                 return None;
             }
             let mut burst = Rational::ZERO;

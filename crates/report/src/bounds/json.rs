@@ -66,6 +66,7 @@ pub fn to_json(bounds: &Bounds<'_>) -> String {
         "servers": servers,
         "contradictions": bounds.contradictions(),
         "unbounded": bounds.unbounded(),
+        "stand-ins": bounds.stand_ins(),
     });
     format!("{value:#}\n")
 }

@@ -4,7 +4,7 @@ use calculus::network::describe::{self, Round, extended, rounded};
 use calculus::network::{Analysis, FlowOfInterest, Source};
 use calculus::{Extended, Rational};
 
-use super::Bounds;
+use super::{Bounds, listed};
 use crate::format::printable;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
@@ -217,7 +217,17 @@ fn notes(bounds: &Bounds<'_>) -> Vec<(String, Paint)> {
     notes.extend(bounds.overloads().into_iter().map(|text| (text, Paint::Bad)));
     let unbounded = bounds.unbounded().into_iter();
     notes.extend(unbounded.map(|text| (printable(&text), Paint::Bad)));
-    if bounds.outlined() {
+    let stand_ins = bounds.stand_ins();
+    if !stand_ins.is_empty() {
+        let text = format!(
+            "the curves of {} repeat after a time that is too long to compute with: the least concave \
+             curve above an arrival curve or a limit, and the greatest convex one below a service, \
+             stands in for each. Bounds hold, but may be larger; in runs these flows send nothing, and \
+             none is made for them or over these servers and links.",
+            listed(stand_ins.into_iter())
+        );
+        notes.push((printable(&text), Paint::Warn));
+    } else if bounds.outlined() {
         let text = "the common period of some curves is too long to compute with: bounds are those of \
                     the least concave arrival curves above and the greatest convex service curves \
                     below, and hold for the exact ones, too. Periods on a coarser grid, such as \

@@ -18,6 +18,25 @@ flow = [
 ]
 "#;
 
+const COPRIME: &str = r#"
+time-unit = "us"
+data-unit = "b"
+server = [{ name = "s", service = { rate = "10Gbps" } }]
+
+[[flow]]
+name = "long"
+path = ["s"]
+arrival = { sum = [
+    { staircase = { height = 1000, length = 999_983 } },
+    { staircase = { height = 3000, length = 1_000_003 } },
+] }
+
+[[flow]]
+name = "short"
+path = ["s"]
+arrival = { token-bucket = { burst = 500, rate = "1kbps" } }
+"#;
+
 fn with<R>(
     text: &str,
     analyses: &[Analysis],
@@ -81,10 +100,24 @@ fn an_overloaded_server_is_named_with_its_load() {
 }
 
 #[test]
+fn a_curve_that_stands_in_for_a_longer_one_is_named_and_has_no_run() {
+    let best = [Analysis::Best];
+    let text = with(COPRIME, &best, Settings::default(), |bounds| table(bounds, NARROW));
+    assert!(fits(&text), "{text}");
+    insta::assert_snapshot!(text);
+    let json = with(COPRIME, &best, Settings::default(), to_json);
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(value["stand-ins"], serde_json::json!(["flow 'long'"]));
+    assert_eq!(value["flows"][0]["run"], serde_json::Value::Null);
+    assert_eq!(value["flows"][0]["bounds"][0]["tightness"], serde_json::Value::Null);
+    assert_eq!(value["flows"][0]["bounds"][0]["delay-by"]["outlined"], true);
+}
+
+#[test]
 fn json_is_as_its_schema_says() {
     let schema: serde_json::Value = serde_json::from_str(SCHEMA).expect("a schema");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
-    for text in [TWO_HOPS, PRIORITIES, OVERLOADED] {
+    for text in [TWO_HOPS, PRIORITIES, OVERLOADED, COPRIME] {
         let json = with(text, &[Analysis::Sfa, Analysis::Best], Settings::default(), to_json);
         let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         let faults: Vec<String> =

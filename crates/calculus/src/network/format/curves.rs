@@ -3,11 +3,16 @@
 //! A curve is a table with one field, the kind, such as `{ rate-latency = { rate = "1Gbps",
 //! latency = "2us" } }`. A list of curves is their minimum where a curve bounds from above
 //! (arrivals, shaping, maximum service) and their maximum where it bounds from below (service).
+//!
+//! Curves whose periods have no common multiple that is short enough to compute with are combined in outline: the least
+//! concave curve above each, or the greatest convex one below. The result bounds as the exact one would, and says that
+//! it stands in for it.
 
 use super::FormatError;
 use super::quantity::{Dimension, Units};
 use super::tree::{Fields, Node, Tree};
-use crate::{Curve, CurveError, Extended, Piece, Rational};
+use crate::network::operations;
+use crate::{AlgebraError, Curve, CurveError, Extended, Piece, Rational};
 
 const KINDS: [&str; 13] = [
     "token-bucket",
@@ -32,8 +37,22 @@ pub(super) enum Bounds {
     FromBelow,
 }
 
+/// A curve of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    pub(super) curve: Curve,
+    /// Whether it is a simpler one on the safe side of what the file says.
+    pub(super) outlined: bool,
+}
+
+impl From<Curve> for Given {
+    fn from(curve: Curve) -> Self {
+        Self { curve, outlined: false }
+    }
+}
+
 /// Reads a curve.
-pub(super) fn curve(node: &Node<'_>, units: &Units, bounds: Bounds) -> Result<Curve, FormatError> {
+pub(super) fn curve(node: &Node<'_>, units: &Units, bounds: Bounds) -> Result<Given, FormatError> {
     if let Tree::Array(nodes) = &node.value {
         let kind = if bounds == Bounds::FromAbove { "minimum" } else { "maximum" };
         return combined(node, nodes, kind, units, bounds);
@@ -48,7 +67,7 @@ pub(super) fn curve(node: &Node<'_>, units: &Units, bounds: Bounds) -> Result<Cu
         "minimum" | "maximum" | "sum" | "convolution" => {
             return combined(description, description.list()?, kind, units, bounds);
         }
-        "segments" => return segments(description, units),
+        "segments" => return segments(description, units).map(Given::from),
         "token-bucket" => {
             let of = Parameters::new(description, units, &["burst", "rate"])?;
             Curve::token_bucket(of.data("burst")?, of.rate("rate")?)
@@ -85,7 +104,8 @@ pub(super) fn curve(node: &Node<'_>, units: &Units, bounds: Bounds) -> Result<Cu
             Curve::tdma(of.rate("rate")?, of.time("slot")?, of.time("cycle")?)
         }
     };
-    built.map_err(|error: CurveError| description.fault(format!("is no curve: {error}")))
+    let fault = |error: CurveError| description.fault(format!("is no curve: {error}"));
+    built.map(Given::from).map_err(fault)
 }
 
 /// Several curves as one.
@@ -95,22 +115,41 @@ fn combined(
     kind: &str,
     units: &Units,
     bounds: Bounds,
-) -> Result<Curve, FormatError> {
-    let mut whole: Option<Curve> = None;
+) -> Result<Given, FormatError> {
+    let mut whole: Option<Given> = None;
     for node in nodes {
         let next = curve(node, units, bounds)?;
         whole = Some(match whole {
             None => next,
-            Some(whole) => match kind {
-                "minimum" => whole.minimum(&next),
-                "maximum" => whole.maximum(&next),
-                "sum" => whole.sum(&next),
-                _ => whole.convolution(&next),
-            }
-            .map_err(|error| node.fault(format!("cannot be combined: {error}")))?,
+            Some(whole) => joined(&whole, &next, kind, bounds)
+                .map_err(|error| node.fault(format!("cannot be combined: {error}")))?,
         });
     }
     whole.ok_or_else(|| node.fault("is empty; give at least one curve"))
+}
+
+/// Two curves as one; in outline where the exact one would be too long. All kinds of combination grow with both curves,
+/// so that the outlines combined bound what the curves combined bound.
+fn joined(a: &Given, b: &Given, kind: &str, bounds: Bounds) -> Result<Given, AlgebraError> {
+    let operation = |a: &Curve, b: &Curve| match kind {
+        "minimum" => a.minimum(b),
+        "maximum" => a.maximum(b),
+        "sum" => a.sum(b),
+        _ => a.convolution(b),
+    };
+    if !operations::sum_is_long([&a.curve, &b.curve].into_iter()) {
+        match operation(&a.curve, &b.curve) {
+            Ok(curve) => return Ok(Given { curve, outlined: a.outlined || b.outlined }),
+            Err(AlgebraError::TooManyPieces { .. } | AlgebraError::TooManyPairs { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let outline = match bounds {
+        Bounds::FromAbove => operations::concave_above,
+        Bounds::FromBelow => operations::convex_below,
+    };
+    let curve = operation(&outline(&a.curve), &outline(&b.curve))?;
+    Ok(Given { curve, outlined: true })
 }
 
 /// Breakpoints: time, value and slope of each segment; the last one goes on for ever.

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::curves::{Bounds, curve};
+use super::curves::{Bounds, Given, curve};
 use super::quantity::{Dimension, Units, unit};
 use super::tree::{Fields, Node};
 use super::{FormatError, path};
 use crate::excerpt::excerpt;
 use crate::network::{
-    Flow, Link, Multiplexing, Network, NetworkBuilder, Priority, Server, ServerId, Unit,
+    Flow, Link, Multiplexing, Network, NetworkBuilder, Part, Priority, Server, ServerId, Unit,
 };
 
 /// Reads a network.
@@ -40,17 +40,28 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
     }
     let mut ids = HashMap::new();
     for node in fields.get("server").map_or(Ok(&[][..]), Node::list)? {
-        let server = server(node, &units, &common)?;
+        let (server, outlined) = server(node, &units, &common)?;
         let name = server.name.clone();
         // A second server of that name is found when the network is built.
         let id = builder.server(server);
+        if outlined {
+            builder.outlined(Part::Server(id));
+        }
         ids.entry(name).or_insert(id);
     }
     for node in fields.get("flow").map_or(Ok(&[][..]), Node::list)? {
-        builder.flow(flow(node, &units, &ids)?);
+        let (flow, outlined) = flow(node, &units, &ids)?;
+        let id = builder.flow(flow);
+        if outlined {
+            builder.outlined(Part::Flow(id));
+        }
     }
     for node in fields.get("link").map_or(Ok(&[][..]), Node::list)? {
-        builder.link(link(node, &units, &ids)?);
+        let (link, outlined) = link(node, &units, &ids)?;
+        if outlined {
+            builder.outlined(Part::Link(link.from, link.to));
+        }
+        builder.link(link);
     }
     Ok(builder.build()?)
 }
@@ -92,49 +103,59 @@ fn multiplexing(node: &Node<'_>) -> Result<Multiplexing, FormatError> {
     }
 }
 
-fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<Server, FormatError> {
+/// A server, and whether a curve of it is an outline.
+fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bool), FormatError> {
     let known =
         ["name", "service", "strict", "maximum-service", "shaping", "multiplexing", "packetizer"];
     let fields = node.fields(&known)?;
     let above =
         |name: &str| fields.get(name).map(|node| curve(node, units, Bounds::FromAbove)).transpose();
-    Ok(Server {
+    let service = curve(fields.need("service")?, units, Bounds::FromBelow)?;
+    let (maximum_service, shaping) = (above("maximum-service")?, above("shaping")?);
+    let limits = [&maximum_service, &shaping].into_iter().flatten();
+    let outlined = limits.chain([&service]).any(|given| given.outlined);
+    let curve = |given: Option<Given>| given.map(|given| given.curve);
+    let server = Server {
         name: fields.need("name")?.text()?.to_owned(),
-        service: curve(fields.need("service")?, units, Bounds::FromBelow)?,
+        service: service.curve,
         strict: fields.get("strict").map_or(Ok(true), Node::flag)?,
-        maximum_service: above("maximum-service")?,
-        shaping: above("shaping")?,
+        maximum_service: curve(maximum_service),
+        shaping: curve(shaping),
         multiplexing: match fields.get("multiplexing") {
             Some(node) => multiplexing(node)?,
             None => common.multiplexing.unwrap_or_default(),
         },
         packetizer: fields.get("packetizer").map_or(Ok(common.packetizer), Node::flag)?,
-    })
+    };
+    Ok((server, outlined))
 }
 
+/// A flow, and whether its curve is an outline.
 fn flow(
     node: &Node<'_>,
     units: &Units,
     servers: &HashMap<String, ServerId>,
-) -> Result<Flow, FormatError> {
+) -> Result<(Flow, bool), FormatError> {
     let fields = node.fields(&["name", "path", "arrival", "priority", "maximum-packet"])?;
     let name = fields.need("name")?.text()?;
     let path = path(name, fields.need("path")?, servers)?;
-    let mut flow = Flow::new(name, path, curve(fields.need("arrival")?, units, Bounds::FromAbove)?);
+    let arrival = curve(fields.need("arrival")?, units, Bounds::FromAbove)?;
+    let mut flow = Flow::new(name, path, arrival.curve);
     if let Some(node) = fields.get("priority") {
         flow.priority = Priority(node.whole()?);
     }
     if let Some(node) = fields.get("maximum-packet") {
         flow.maximum_packet = units.read(node, Dimension::Data)?;
     }
-    Ok(flow)
+    Ok((flow, arrival.outlined))
 }
 
+/// A link, and whether its curve is an outline.
 fn link(
     node: &Node<'_>,
     units: &Units,
     servers: &HashMap<String, ServerId>,
-) -> Result<Link, FormatError> {
+) -> Result<(Link, bool), FormatError> {
     let fields = node.fields(&["from", "to", "shaping"])?;
     let server = |name: &str| {
         let node = fields.need(name)?;
@@ -144,9 +165,7 @@ fn link(
             .copied()
             .ok_or_else(|| node.fault(format!("'{}' is not the name of a server", excerpt(text))))
     };
-    Ok(Link {
-        from: server("from")?,
-        to: server("to")?,
-        shaping: curve(fields.need("shaping")?, units, Bounds::FromAbove)?,
-    })
+    let shaping = curve(fields.need("shaping")?, units, Bounds::FromAbove)?;
+    let link = Link { from: server("from")?, to: server("to")?, shaping: shaping.curve };
+    Ok((link, shaping.outlined))
 }

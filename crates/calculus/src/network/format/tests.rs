@@ -1,7 +1,7 @@
 //! Files of all formats, right and wrong.
 
 use super::{Format, read};
-use crate::network::Multiplexing;
+use crate::network::{Multiplexing, Part, Settings, simulate};
 use crate::{Curve, Rational};
 
 const OWN: &str = r#"
@@ -450,4 +450,124 @@ fn what_limits_a_server_lets_its_service_through() {
         fault(&link, Format::Toml)
             .starts_with("the shaping curve of the link from 'a' to 'b' is below")
     );
+}
+
+/// Flow `long` has one curve, of staircases with the periods, in a kind of combination; flow `short` a token bucket.
+fn stairs(kind: &str, periods: [u32; 2]) -> String {
+    let [a, b] = periods;
+    format!(
+        r#"
+        data-unit = "b"
+        time-unit = "us"
+        server = [{{ name = "s", service = {{ rate = "10Gbps" }} }}]
+
+        [[flow]]
+        name = "long"
+        path = ["s"]
+        arrival = {{ {kind} = [
+            {{ staircase = {{ height = 1000, length = {a} }} }},
+            {{ staircase = {{ height = 3000, length = {b} }} }},
+        ] }}
+
+        [[flow]]
+        name = "short"
+        path = ["s"]
+        arrival = {{ token-bucket = {{ burst = 500, rate = "1kbps" }} }}
+        "#
+    )
+}
+
+#[test]
+fn a_curve_of_staircases_without_a_common_period_becomes_a_concave_one_above_and_says_so() {
+    let microseconds = |count: i64| Rational::ratio(count, 1_000_000);
+    for kind in ["sum", "minimum", "maximum", "convolution"] {
+        let network = read(&stairs(kind, [999_983, 1_000_003]), Format::Toml).expect("a network");
+        let long = network.flow_named("long").expect("a flow");
+        assert_eq!(network.outlined().collect::<Vec<_>>(), [Part::Flow(long)], "{kind}");
+        let curve = &network.flow(long).arrival;
+        assert!(curve.is_ultimately_affine(), "{kind}: {curve:?}");
+        assert!(kind == "maximum" || curve.is_concave(), "{kind}");
+        let a = Curve::staircase(1_000, microseconds(999_983)).expect("a staircase");
+        let b = Curve::staircase(3_000, microseconds(1_000_003)).expect("a staircase");
+        // Around every corner of the first steps; for a convolution, which is at most the smaller one, against that.
+        for step in 0..40 {
+            for around in [-1, 0, 1, 500_000] {
+                for period in [999_983, 1_000_003] {
+                    let at = microseconds((step * period + around).max(0));
+                    let (one, other) = (a.value_at(&at), b.value_at(&at));
+                    let exact = match kind {
+                        "sum" => one.checked_add(&other).expect("finite"),
+                        "maximum" => one.max(other),
+                        _ => one.min(other),
+                    };
+                    assert!(curve.value_at(&at) >= exact, "{kind} at {at}");
+                }
+            }
+        }
+    }
+    // What can be computed stays exact.
+    let network = read(&stairs("sum", [4_000, 6_000]), Format::Toml).expect("a network");
+    assert_eq!(network.outlined().next(), None);
+    assert!(!network.flow(network.flow_named("long").expect("a flow")).arrival.is_concave());
+}
+
+#[test]
+fn no_run_is_built_on_a_curve_that_stands_in_for_another() {
+    let with = read(&stairs("sum", [999_983, 1_000_003]), Format::Toml).expect("a network");
+    let named = |name| with.flow_named(name).expect("a flow");
+    let settings = Settings::default();
+    assert_eq!(simulate(&with, named("long"), &settings), None);
+    // Beside it, the others run as if it sent nothing: 500 bits at 10 Gbps.
+    let run = simulate(&with, named("short"), &settings).expect("a run");
+    assert_eq!(run.delay, Rational::ratio(500, 10_000_000_000_i64));
+    assert!(run.offsets.iter().all(|(flow, _)| *flow == named("short")), "{run:?}");
+    let exact = read(&stairs("sum", [4_000, 6_000]), Format::Toml).expect("a network");
+    let run = simulate(&exact, exact.flow_named("short").expect("a flow"), &settings);
+    assert_eq!(run.expect("a run").delay, Rational::ratio(4_500, 10_000_000_000_i64));
+}
+
+#[test]
+fn servers_and_links_without_a_common_period_are_outlined_too() {
+    let text = |service: &str, link: &str| {
+        format!(
+            r#"
+            time-unit = "us"
+            rate-unit = "Mbps"
+            server = [{{ name = "a", service = {service} }}, {{ name = "b", service = {{ rate = 1000 }} }}]
+            link = [{{ from = "a", to = "b", shaping = {link} }}]
+
+            [[flow]]
+            name = "f"
+            path = ["a", "b"]
+            arrival = {{ token-bucket = {{ burst = 500, rate = 1 }} }}
+            "#
+        )
+    };
+    let long = "[{ tdma = { rate = 900, slot = 400_000, cycle = 999_983 } }, \
+                 { tdma = { rate = 800, slot = 500_000, cycle = 1_000_003 } }]";
+    let stairs = "{ minimum = [{ sum = [{ rate = 2000 }, { staircase = { height = 9, length = 999_983 } }] }, \
+                   { sum = [{ rate = 2100 }, { staircase = { height = 9, length = 1_000_003 } }] }] }";
+    let settings = Settings::default();
+    for (service, link) in [(long, "{ rate = 2000 }"), ("{ rate = 100 }", stairs)] {
+        let network = read(&text(service, link), Format::Toml).expect("a network");
+        let [a, b] = ["a", "b"].map(|name| network.server_named(name).expect("a server"));
+        let expected = if service == long { Part::Server(a) } else { Part::Link(a, b) };
+        assert_eq!(network.outlined().collect::<Vec<_>>(), [expected]);
+        let flow = network.flow_named("f").expect("a flow");
+        assert_eq!(simulate(&network, flow, &settings), None, "{expected:?}");
+        if service == long {
+            let outline = &network.server(a).service;
+            assert!(outline.is_convex());
+            let tdma = |rate: i64, slot: i64, cycle: i64| {
+                let cycle = Rational::ratio(cycle, 1_000_000);
+                Curve::tdma(rate * 1_000_000, Rational::ratio(slot, 1_000), cycle).expect("a curve")
+            };
+            let both = [tdma(900, 400, 999_983), tdma(800, 500, 1_000_003)];
+            for tenth in 0..100 {
+                let at = Rational::ratio(tenth, 10);
+                let exact = both.iter().map(|curve| curve.value_at(&at)).max();
+                assert!(Some(outline.value_at(&at)) <= exact, "{at}");
+            }
+        }
+    }
 }
