@@ -6,6 +6,9 @@
 //! port as a server, and four flows from each server to random ones over shortest paths that go up
 //! towards the core and then down, so that nothing is cyclic.
 
+#[path = "networks/file.rs"]
+mod file;
+
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::hint::black_box;
@@ -16,6 +19,7 @@ use calculus::network::{
     Server, ServerId, Settings, format, simulate,
 };
 use calculus::{Curve, Rational};
+use statistics::Ordered;
 
 fn main() {
     let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
@@ -46,8 +50,8 @@ impl Figures {
             }
         }
         let processor = processor_time().saturating_sub(processor) / times.len() as u32;
-        times.sort();
-        let (least, median, most) = (times[0], times[times.len() / 2], times[times.len() - 1]);
+        let times = Ordered::of(times);
+        let [least, median, most] = [0.0, 0.5, 1.0].map(|share| times.at(share).expect("runs"));
         println!(
             "{name:<58} {median:>10.3?}  ({least:.3?} to {most:.3?}, {} runs; processor {processor:.3?})",
             times.len()
@@ -70,7 +74,7 @@ fn reading(figures: &mut Figures) {
     for flows in [4_000, 100_000] {
         for (name, format) in [("TOML", Format::Toml), ("JSON", Format::Json), ("XML", Format::Xml)]
         {
-            let text = file(flows, format);
+            let text = file::file(flows, format);
             figures.time(
                 &format!("reading {flows} flows, {name}, {} kB", text.len() / 1000),
                 || {
@@ -78,61 +82,6 @@ fn reading(figures: &mut Figures) {
                     assert_eq!(network.flows().len(), flows);
                 },
             );
-        }
-    }
-}
-
-fn file(flows: usize, format: Format) -> String {
-    let servers = 0..10;
-    let path = |flow: usize, quote: &str| {
-        let names: Vec<String> =
-            (flow % 7..flow % 7 + 3).map(|s| format!("{quote}s{s}{quote}")).collect();
-        names.join(", ")
-    };
-    match format {
-        Format::Toml => {
-            let servers = servers.map(|s| {
-                format!("[[server]]\nname = \"s{s}\"\nservice = {{ rate-latency = {{ rate = \"10Gbps\", latency = 1e-6 }} }}\n")
-            });
-            let flows = (0..flows).map(|f| {
-                let path = path(f, "\"");
-                format!("[[flow]]\nname = \"f{f}\"\npath = [{path}]\narrival = {{ token-bucket = {{ burst = 0.67, rate = \"8kbps\" }} }}\n")
-            });
-            servers.chain(flows).collect()
-        }
-        Format::Json => {
-            let servers: Vec<String> = servers
-                .map(|s| format!("{{\"name\": \"s{s}\", \"service\": {{\"rate-latency\": {{\"rate\": 1e10, \"latency\": 1e-6}}}}}}"))
-                .collect();
-            let flows: Vec<String> = (0..flows)
-                .map(|f| {
-                    let path = path(f, "\"");
-                    format!("{{\"name\": \"f{f}\", \"path\": [{path}],\n\"arrival\": {{\"token-bucket\": {{\"burst\": 0.67, \"rate\": 8000}}}}}}")
-                })
-                .collect();
-            format!("{{\"server\": [{}],\n\"flow\": [{}]}}", servers.join(",\n"), flows.join(",\n"))
-        }
-        Format::Xml => {
-            let mut text = "<elements><network name=\"n\" technology=\"FIFO\"/>\n".to_owned();
-            for s in 0..11 {
-                text += &format!(
-                    "<switch name=\"n{s}\" service-rate=\"10Gbps\" service-latency=\"1us\"/>\n"
-                );
-                if s > 0 {
-                    text += &format!("<link from=\"n{}\" to=\"n{s}\" fromPort=\"o0\"/>\n", s - 1);
-                }
-            }
-            for f in 0..flows {
-                let first = f % 7;
-                text += &format!(
-                    "<flow name=\"f{f}\" arrival-curve=\"leaky-bucket\" lb-burst=\"64\" lb-rate=\"8000\" maximum-packet-size=\"64\" source=\"n{first}\"><target name=\"t\">\n"
-                );
-                for step in first + 1..first + 4 {
-                    text += &format!("<path node=\"n{step}\"/>\n");
-                }
-                text += "</target></flow>\n";
-            }
-            text + "</elements>\n"
         }
     }
 }

@@ -14,6 +14,7 @@ mod quantity;
 mod saihu;
 mod tree;
 mod wopanets;
+mod work;
 mod xml;
 
 use std::collections::HashMap;

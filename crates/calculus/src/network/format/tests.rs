@@ -1,8 +1,11 @@
 //! Files of all formats, right and wrong.
 
-use super::{Format, read};
+use super::{Format, read, work};
 use crate::network::{Multiplexing, Part, Settings, simulate};
 use crate::{Curve, Rational};
+
+#[path = "../../../benches/networks/file.rs"]
+mod file;
 
 const OWN: &str = r#"
 name = "two hops"
@@ -569,5 +572,24 @@ fn servers_and_links_without_a_common_period_are_outlined_too() {
                 assert!(Some(outline.value_at(&at)) <= exact, "{at}");
             }
         }
+    }
+}
+
+#[test]
+fn what_reading_takes_grows_with_the_file_and_no_faster() {
+    for format in [Format::Toml, Format::Json, Format::Xml] {
+        let [small, large] = [250, 1_000].map(|flows| {
+            let text = file::file(flows, format);
+            let (network, steps) = work::of(|| read(&text, format));
+            assert_eq!(network.expect("a network").flows().len(), flows);
+            (text.len() as f64, steps as f64)
+        });
+        let (longer, more) = (large.0 / small.0, large.1 / small.1);
+        // JSON is parsed level by level, so a byte is met once for each; nothing else comes back to it.
+        assert!(large.1 < 8.0 * large.0, "{format:?}: {} steps for {} bytes", large.1, large.0);
+        assert!(
+            more < 1.1 * longer,
+            "{format:?}: {longer:.2} times the text takes {more:.2} times the steps"
+        );
     }
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::FormatError;
+use super::{FormatError, work};
 use crate::excerpt::excerpt;
 
 /// Objects within objects, at most.
@@ -89,6 +89,7 @@ impl<'t> Place<'t> {
 /// The line, from 1, of a place in a text.
 fn line(text: &str, offset: usize) -> usize {
     let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
+    work::count(before.len());
     1 + before.iter().filter(|byte| **byte == b'\n').count()
 }
 
@@ -209,6 +210,7 @@ pub(crate) struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// A field that may be missing.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Node<'a>> {
+        work::count(self.fields.len());
         self.fields.iter().find(|node| node.name() == name)
     }
 
@@ -343,6 +345,7 @@ fn json<'t>(
         return Err(too_deep(&place));
     }
     let part = raw.get();
+    work::count(part.len());
     let fault = |error| json_fault(part, line(text, offset(text, part)) - 1, &error);
     let value = match part.as_bytes().first() {
         Some(b'{') => {

@@ -3,7 +3,7 @@
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-use super::FormatError;
+use super::{FormatError, work};
 use crate::excerpt::excerpt;
 
 /// Elements within elements, at most.
@@ -28,6 +28,7 @@ impl Element {
         loop {
             let at = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
             if let Some(passed) = text.as_bytes().get(counted..at) {
+                work::count(passed.len());
                 line += passed.iter().filter(|byte| **byte == b'\n').count();
                 counted = at;
             }
@@ -78,6 +79,7 @@ impl Element {
 
     /// An attribute that may be missing.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
+        work::count(self.attributes.len());
         // Of two that differ in their namespaces alone, the last.
         let found = self.attributes.iter().rev().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str())
@@ -90,6 +92,7 @@ impl Element {
 
     /// Elements in this one that have that name.
     pub(super) fn each(&self, name: &str) -> impl Iterator<Item = &Self> {
+        work::count(self.children.len());
         self.children.iter().filter(move |child| child.name == name)
     }
 
