@@ -18,9 +18,10 @@ mod measure;
 #[expect(dead_code, reason = "what only the tests need")]
 mod namespace;
 
-use measure::{Bench, Spread, flooded, latency, loss_free};
+use measure::{Bench, flooded, latency, loss_free};
 use namespace::Namespace;
 use packetio::{OpenError, Port, af_packet, memory, xdp};
+use statistics::Spread;
 
 const TRIALS: usize = 5;
 const PROBES: usize = 2000;
@@ -83,7 +84,8 @@ fn trials(bench: &mut Bench) -> String {
             figure.push(value);
         }
     }
-    let [capacity, flooded, loss_free, p50, p99] = figures.map(Spread::of);
+    let [capacity, flooded, loss_free, p50, p99] =
+        figures.map(|values| Spread::of(&values).expect("trials"));
     format!("{capacity:>20} {flooded:>20}  {loss_free:>20}  {p50:>16}  {p99:>16}")
 }
 

@@ -19,7 +19,7 @@ pub mod outcome;
 mod run;
 pub mod schedule;
 pub mod search;
-pub mod statistics;
+pub mod summary;
 pub mod thresholds;
 pub mod topology;
 pub mod traffic;

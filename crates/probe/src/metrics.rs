@@ -346,7 +346,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::outcome::{Counts, HandshakeOutcome, Histograms, Rates, Saturated, Series, Verdict};
-    use crate::statistics;
+    use crate::summary;
 
     /// A trial in which nothing happened.
     pub(crate) fn trial() -> Trial {
@@ -382,7 +382,7 @@ pub(crate) mod tests {
             rate_per_switch: Some(62.5),
             offered_rate: Some(1000.0),
             window: None,
-            summary: statistics::summarize(&trials),
+            summary: summary::summarize(&trials),
             trials,
         }
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+use statistics::Estimate;
 
 /// Name of the schema of [`RunResult`].
 pub const SCHEMA: &str = "planimeter.probe.result";
@@ -109,23 +110,6 @@ pub struct Point {
     /// Mean over trials with confidence, by metric name (`sent_rate`, `received_rate`, `loss`,
     /// `rtt.mean`, `rtt.p50`, `rtt.p99`, `controller.cpu` and so on; see [`Trial::metrics`]).
     pub summary: BTreeMap<String, Estimate>,
-}
-
-/// A mean over repetitions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// Number of repetitions.
-    pub n: u32,
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Sample standard deviation; absent with one repetition.
-    pub stddev: Option<f64>,
-    /// Half the width of the 95 % confidence interval (Student's t); absent with one repetition.
-    pub ci95: Option<f64>,
-    /// Smallest value.
-    pub min: f64,
-    /// Largest value.
-    pub max: f64,
 }
 
 /// One trial: connect, warm up, measure, drain.

@@ -22,7 +22,7 @@ use crate::outcome::{
     Completion, ControllerFacts, Point, RunResult, SCHEMA, SCHEMA_VERSION, Trial,
 };
 use crate::search::LossFreeSearch;
-use crate::statistics::summarize;
+use crate::summary::summarize;
 use crate::thresholds::{self, Threshold};
 use crate::trial::{self, TrialError, TrialSetting};
 use crate::usage::{Sampler, UsageError};

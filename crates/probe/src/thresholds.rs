@@ -10,7 +10,6 @@ use thiserror::Error;
 
 use crate::metrics::{Metric, Unit};
 use crate::outcome::{Point, ThresholdOutcome};
-use crate::statistics;
 
 /// A condition on a metric.
 #[derive(Clone, Debug)]

@@ -204,7 +204,7 @@ impl Usage {
     pub fn of(samples: &[Sample]) -> Self {
         let cpu: Vec<f64> = samples.iter().map(|sample| sample.cpu_percent).collect();
         Self {
-            cpu_percent: crate::statistics::mean(&cpu).unwrap_or(0.0),
+            cpu_percent: statistics::mean(&cpu).unwrap_or(0.0),
             cpu_percent_max: cpu.iter().copied().fold(0.0, f64::max),
             rss_bytes_max: samples.iter().map(|sample| sample.rss_bytes).max().unwrap_or(0),
             samples: u32::try_from(samples.len()).unwrap_or(u32::MAX),

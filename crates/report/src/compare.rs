@@ -7,7 +7,8 @@
 //! that leaves out zero is called a difference, and one trial on either side has no interval.
 
 use probe::metrics::{Metric, Unit};
-use probe::outcome::{Estimate, Point, RunResult, Saturated};
+use probe::outcome::{Point, RunResult, Saturated};
+use statistics::{Difference, Estimate};
 
 use crate::describe;
 use crate::estimates::metric;
@@ -177,86 +178,49 @@ fn compare_metric(
     let mut row = vec![Cell::new(label), text(before), text(after)];
     if let (Some(before), Some(after)) = (before, after) {
         let difference = Difference::of(before, after);
-        row.push(Cell::new(difference.text(before.mean, unit)));
-        let (word, paint) = difference.conclusion(better);
+        row.push(Cell::new(percent(difference, before.mean, unit)));
+        let (word, paint) = conclusion(difference, better);
         row.push(Cell::painted(word, paint));
     }
     grid.row(row);
 }
 
-/// A difference of two means.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Difference {
-    /// Other less base.
-    mean: f64,
-    /// Half the width of its 95 % confidence interval; absent with one trial on either side.
-    interval: Option<f64>,
-}
-
-impl Difference {
-    fn of(before: &Estimate, after: &Estimate) -> Self {
-        let mean = after.mean - before.mean;
-        let (Some(a), Some(b)) = (before.stddev, after.stddev) else {
-            return Self { mean, interval: None };
-        };
-        let (n, m) = (f64::from(before.n), f64::from(after.n));
-        // Variances of the means, and the degrees of freedom of their sum (Welch, Satterthwaite).
-        let (v, w) = (a * a / n, b * b / m);
-        if v + w == 0.0 {
-            return Self { mean, interval: Some(0.0) };
-        }
-        let freedom = (v + w).powi(2) / (v * v / (n - 1.0) + w * w / (m - 1.0));
-        Self { mean, interval: Some(student_t_975(freedom) * (v + w).sqrt()) }
+/// A difference in percent of the base.
+fn percent(difference: Difference, base: f64, unit: Unit) -> String {
+    let Difference { mean, ci95 } = difference;
+    if base == 0.0 {
+        // There is no percentage of nothing.
+        let sign = if mean > 0.0 { "+" } else { "" };
+        return format!("{sign}{}", figure(mean, unit));
     }
-
-    fn text(self, base: f64, unit: Unit) -> String {
-        let Self { mean, interval } = self;
-        if base == 0.0 {
-            // There is no percentage of nothing.
-            let sign = if mean > 0.0 { "+" } else { "" };
-            return format!("{sign}{}", figure(mean, unit));
-        }
-        // Less than can be seen is shown as nothing, without a sign.
-        let share = mean / base.abs() * 100.0;
-        let share = if share.abs() < 0.05 { 0.0 } else { share };
-        let half = interval.map(|half| half / base.abs() * 100.0);
-        let digits = if share.abs().max(half.unwrap_or(0.0)) >= 100.0 { 0 } else { 1 };
-        match half {
-            Some(half) if share == 0.0 => format!("0 ± {half:.digits$} %"),
-            Some(half) => format!("{share:+.digits$} ± {half:.digits$} %"),
-            None => format!("{share:+.digits$} %"),
-        }
-    }
-
-    fn conclusion(self, more_is_better: Option<bool>) -> (&'static str, Paint) {
-        let Some(interval) = self.interval else { return ("one trial", Paint::Faint) };
-        // What is left of a difference of equal numbers is no difference.
-        if self.mean.abs() <= interval || self.mean == 0.0 {
-            return ("no difference shown", Paint::Faint);
-        }
-        let more = self.mean > 0.0;
-        let paint = match more_is_better {
-            None => Paint::Plain,
-            Some(better) if better == more => Paint::Good,
-            Some(_) => Paint::Bad,
-        };
-        (if more { "higher" } else { "lower" }, paint)
+    // Less than can be seen is shown as nothing, without a sign.
+    let share = mean / base.abs() * 100.0;
+    let share = if share.abs() < 0.05 { 0.0 } else { share };
+    let half = ci95.map(|half| half / base.abs() * 100.0);
+    let digits = if share.abs().max(half.unwrap_or(0.0)) >= 100.0 { 0 } else { 1 };
+    match half {
+        Some(half) if share == 0.0 => format!("0 ± {half:.digits$} %"),
+        Some(half) => format!("{share:+.digits$} ± {half:.digits$} %"),
+        None => format!("{share:+.digits$} %"),
     }
 }
 
-/// The 97.5 % quantile of Student's t, for whole degrees of freedom at or below those given, which
-/// errs on the side of a wider interval. It is the quantile behind every other interval: that of
-/// any sample is the quantile times its standard error.
-fn student_t_975(freedom: f64) -> f64 {
-    // Beyond this the quantile changes by less than one part in a thousand.
-    let freedom = freedom.clamp(1.0, 1_000.0) as usize;
-    let values: Vec<f64> = (0..=freedom).map(|i| f64::from(u8::from(i % 2 == 0))).collect();
-    let deviation = probe::statistics::standard_deviation(&values);
-    let interval = probe::statistics::confidence_95(&values);
-    let error = deviation.map(|deviation| deviation / (values.len() as f64).sqrt());
-    interval.zip(error).map_or(f64::INFINITY, |(interval, error)| interval / error)
+/// Whether there is one, in a word.
+fn conclusion(difference: Difference, more_is_better: Option<bool>) -> (&'static str, Paint) {
+    if difference.ci95.is_none() {
+        return ("one trial", Paint::Faint);
+    }
+    if !difference.is_shown() {
+        return ("no difference shown", Paint::Faint);
+    }
+    let more = difference.mean > 0.0;
+    let paint = match more_is_better {
+        None => Paint::Plain,
+        Some(better) if better == more => Paint::Good,
+        Some(_) => Paint::Bad,
+    };
+    (if more { "higher" } else { "lower" }, paint)
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,41 +230,30 @@ mod tests {
     }
 
     #[test]
-    fn the_quantile_is_that_of_the_tables() {
-        // NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2, column 0.975.
-        for (freedom, expected) in [(1.0, 12.706), (4.0, 2.776), (8.9, 2.306), (29.0, 2.045)] {
-            assert!((student_t_975(freedom) - expected).abs() < 5e-4, "{freedom}");
-        }
-    }
-
-    #[test]
-    fn an_interval_by_hand() {
-        // Variances of the means 0.5 and 2, so 2.5; freedom 6.25 / (0.25/4 + 4/4) = 5.88, cut to 5,
-        // quantile 2.571; half interval 2.571 * sqrt(2.5) = 4.065.
+    fn a_difference_is_in_percent_of_the_base() {
         let before = of(&[8.0, 9.0, 10.0, 11.0, 12.0]);
         let after = of(&[16.0, 18.0, 20.0, 22.0, 24.0]);
         let difference = Difference::of(&before, &after);
-        assert_eq!(difference.mean, 10.0);
-        assert!((difference.interval.expect("several trials") - 4.065).abs() < 1e-3);
-        assert_eq!(difference.text(10.0, Unit::Seconds), "+100 ± 41 %");
-        assert_eq!(difference.conclusion(Some(true)).0, "higher");
+        // Half an interval of t(5.88) = 2.459 times the square root of 2.5.
+        assert_eq!(percent(difference, 10.0, Unit::Seconds), "+100 ± 39 %");
+        assert_eq!(conclusion(difference, Some(true)).0, "higher");
     }
 
     #[test]
     fn what_cannot_be_told_is_not_told() {
         let noisy = Difference::of(&of(&[1.0, 9.0]), &of(&[2.0, 11.0]));
-        assert_eq!(noisy.conclusion(Some(true)).0, "no difference shown");
+        assert_eq!(conclusion(noisy, Some(true)).0, "no difference shown");
         let single = Difference::of(&of(&[1.0]), &of(&[2.0, 2.1]));
-        assert_eq!((single.interval, single.conclusion(None).0), (None, "one trial"));
+        assert_eq!((single.ci95, conclusion(single, None).0), (None, "one trial"));
         let same = Difference::of(&of(&[3.0, 3.0]), &of(&[3.0, 3.0]));
-        assert_eq!(same.conclusion(None).0, "no difference shown");
+        assert_eq!(conclusion(same, None).0, "no difference shown");
         let exact = Difference::of(&of(&[3.0, 3.0]), &of(&[4.0, 4.0]));
-        assert_eq!(exact.conclusion(Some(false)), ("higher", Paint::Bad));
+        assert_eq!(conclusion(exact, Some(false)), ("higher", Paint::Bad));
     }
 
     #[test]
     fn there_is_no_percentage_of_nothing() {
         let difference = Difference::of(&of(&[0.0, 0.0]), &of(&[0.02, 0.02]));
-        assert_eq!(difference.text(0.0, Unit::Fraction), "+2.00 %");
+        assert_eq!(percent(difference, 0.0, Unit::Fraction), "+2.00 %");
     }
 }

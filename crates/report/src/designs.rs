@@ -12,7 +12,8 @@ use ::tables::measure::{Case, Findings, Measured, Operation};
 use ::tables::{EntryLock, Placement, Synchronisation, UpdateMethod, Wait};
 use hdrhistogram::Histogram;
 use probe::metrics::Unit;
-use probe::outcome::{Estimate, HostFacts};
+use probe::outcome::HostFacts;
+use statistics::Estimate;
 
 use crate::format::{estimate, figure};
 use crate::plot::power_of_two;
@@ -113,8 +114,9 @@ pub(crate) fn misses(one: &Measured) -> Option<Estimate> {
 }
 
 /// A percentile of single operations, or a dash where there are too few samples.
-pub(crate) fn percentile(nanoseconds: Option<f64>) -> String {
-    nanoseconds.map_or_else(|| "–".to_owned(), |time| figure(time / 1e9, Unit::Seconds))
+pub(crate) fn percentile(nanoseconds: Option<u32>) -> String {
+    let seconds = nanoseconds.map(|time| f64::from(time) / 1e9);
+    seconds.map_or_else(|| "–".to_owned(), |time| figure(time, Unit::Seconds))
 }
 
 /// Lost updates: a number, or a dash where the entries cannot tell.
@@ -298,7 +300,7 @@ pub(crate) fn histograms<'a>(
 ) -> impl Iterator<Item = (usize, String, Histogram<u64>)> + use<'a> {
     run.findings.measured.iter().enumerate().filter_map(|(position, one)| {
         let mut histogram = Histogram::new(3).ok()?;
-        for &time in one.single.sorted() {
+        for &time in one.single.samples() {
             histogram.saturating_record(u64::from(time));
         }
         let what = format!(

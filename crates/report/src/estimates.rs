@@ -4,7 +4,8 @@
 //! the same way: mean over trials with a 95 % confidence interval.
 
 use probe::metrics::Unit;
-use probe::outcome::{Completion, Counts, Estimate, Latency, Point, Trial};
+use probe::outcome::{Completion, Counts, Latency, Point, Trial};
+use statistics::Estimate;
 
 /// Which latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

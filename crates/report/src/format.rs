@@ -6,7 +6,7 @@
 //! characters, so that it can neither move the cursor nor break a line.
 
 use probe::metrics::Unit;
-use probe::outcome::Estimate;
+use statistics::Estimate;
 
 /// A unit fit for figures of some magnitude.
 #[derive(Clone, Copy, Debug, PartialEq)]

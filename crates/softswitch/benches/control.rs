@@ -14,6 +14,7 @@ mod support;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, stream_message_response::Update};
 use p4runtime::proto::v1::{update::Type, write_request::Atomicity};
 use packetio::{Burst, Port, Transmitted};
+use statistics::Spread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -63,11 +64,8 @@ async fn main() {
 }
 
 fn row(name: &str, trials: &[f64]) {
-    let mut sorted = trials.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = |position: usize| sorted.get(position).copied().unwrap_or(f64::NAN);
-    let last = sorted.len().saturating_sub(1);
-    println!("{name:<50} {:>12.0}   {:.0} to {:.0}", at(last / 2), at(0), at(last));
+    let spread = Spread::of(trials).expect("trials");
+    println!("{name:<50} {spread:>24.0}");
 }
 
 fn entry(names: &Names, to: u32, kind: Type) -> (Type, Kind) {

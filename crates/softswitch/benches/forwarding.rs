@@ -17,11 +17,12 @@ mod measure;
 #[expect(dead_code, reason = "what only the tests need")]
 mod namespace;
 
-use measure::{Bench, Spread, flooded, latency, loss_free};
+use measure::{Bench, flooded, latency, loss_free};
 use namespace::Namespace;
 use packetio::{Port, af_packet, memory};
 use softswitch::program::{from_device_config, to_pipeline_config};
 use softswitch::{DeviceConfig, Log, Options, Switch};
+use statistics::Spread;
 
 const TRIALS: usize = 5;
 const PROBES: usize = 2_000;
@@ -165,7 +166,7 @@ fn measured(ports: &str, program: &str, source: &str, opened: [Port; 4], packet:
             figure.push(value);
         }
     }
-    let [peak, free, p50, p99] = figures.map(Spread::of);
+    let [peak, free, p50, p99] = figures.map(|values| Spread::of(&values).expect("trials"));
     println!("{ports:<16} {program:<12}  {peak:>20}  {free:>20}  {p50:>18}  {p99:>18}");
 }
 

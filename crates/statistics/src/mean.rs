@@ -1,9 +1,12 @@
 //! Means over repetitions, and how they differ.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::beta;
 use crate::confidence::Confidence;
+use crate::spread::padded;
 
 /// Arithmetic mean; nothing without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -34,7 +37,7 @@ pub fn student_t(confidence: Confidence, freedom: f64) -> f64 {
     (freedom * square / (1.0 - square)).sqrt()
 }
 
-/// A mean over repetitions.
+/// A mean over repetitions. Formats as `mean ± half of the interval`, with the precision asked for, else two digits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Number of repetitions.
@@ -77,6 +80,17 @@ impl Estimate {
     fn error(&self) -> Option<(f64, f64)> {
         let n = f64::from(self.n);
         Some((self.stddev?.powi(2) / n, n - 1.0))
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(2);
+        let mut text = format!("{:.digits$}", self.mean);
+        if let Some(half) = self.ci95 {
+            text.push_str(&format!(" ± {half:.digits$}"));
+        }
+        padded(f, &text)
     }
 }
 
@@ -181,6 +195,7 @@ mod tests {
     fn ratios_are_taken_within_each_repetition() {
         let ratio = Estimate::of_ratio(&[2.0, 6.0], &[1.0, 3.0]).expect("values");
         assert_eq!((ratio.mean, ratio.ci95), (2.0, Some(0.0)));
+        assert_eq!(format!("{ratio}|{ratio:>14.1}"), "2.00 ± 0.00|     2.0 ± 0.0");
     }
 
     #[test]

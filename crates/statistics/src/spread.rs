@@ -30,11 +30,16 @@ impl fmt::Display for Spread {
         let digits = f.precision().unwrap_or(if self.median < 100.0 { 1 } else { 0 });
         let text =
             format!("{:.digits$} ({:.digits$}-{:.digits$})", self.median, self.low, self.high);
-        let width = f.width().unwrap_or(0);
-        match f.align() {
-            Some(fmt::Alignment::Right) => write!(f, "{text:>width$}"),
-            _ => write!(f, "{text:<width$}"),
-        }
+        padded(f, &text)
+    }
+}
+
+/// Text in the width and alignment asked for; the precision, of which `Formatter::pad` makes a length, is that of figures.
+pub(crate) fn padded(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let width = f.width().unwrap_or(0);
+    match f.align() {
+        Some(fmt::Alignment::Right) => write!(f, "{text:>width$}"),
+        _ => write!(f, "{text:<width$}"),
     }
 }
 

@@ -18,9 +18,6 @@ mod footprint;
 mod routes;
 #[path = "matching/rules.rs"]
 mod rules;
-#[path = "updates/statistics.rs"]
-#[allow(dead_code, reason = "one part of two benchmarks")]
-mod statistics;
 
 use std::time::Duration;
 
@@ -134,8 +131,8 @@ fn compare(what: &str, entries: usize, mut searches: Vec<Box<dyn Search>>, repet
         println!(
             "  {:44} {}  x first {}  filled in {:.3} s, {:.2} us an entry",
             search.name(),
-            Estimate::of(own),
-            Estimate::of_ratio(own, &rates[0]),
+            Estimate::of(own).expect("repetitions"),
+            Estimate::of_ratio(own, &rates[0]).expect("repetitions"),
             search.filling().as_secs_f64(),
             search.filling().as_secs_f64() * 1e6 / entries as f64
         );

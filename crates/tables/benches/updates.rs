@@ -20,13 +20,11 @@ mod footprint;
 mod methods;
 #[path = "updates/scaling.rs"]
 mod scaling;
-#[path = "updates/statistics.rs"]
-mod statistics;
 
 use std::time::Duration;
 
 use contenders::{Contender, Guarantee, Side};
-use statistics::Estimate;
+use statistics::{Estimate, mean};
 use tables::machine;
 
 /// Operations of one repetition.
@@ -159,15 +157,17 @@ fn compare(bits: u32, repetitions: usize) {
     let bulk = find("rte_hash static, lock-free, bulk 32");
     let hashbrown = find("hashbrown");
     for ((contender, own), memory) in contenders.iter().zip(&rates).zip(&memory) {
-        let estimate = Estimate::of(own);
+        let estimate = Estimate::of(own).expect("repetitions");
         let ratio = |to: Option<usize>| {
-            to.map_or_else(String::new, |to| Estimate::of_ratio(own, &rates[to]).to_string())
+            to.map_or_else(String::new, |to| {
+                Estimate::of_ratio(own, &rates[to]).expect("repetitions").to_string()
+            })
         };
         println!(
-            "  {:52} {:17} {estimate}  best {:6.1}  x bulk {:14}  x hashbrown {:14}  {memory}",
+            "  {:52} {:17} {estimate:16}  best {:6.1}  x bulk {:14}  x hashbrown {:14}  {memory}",
             contender.name(),
             contender.guarantee(),
-            estimate.best,
+            estimate.max,
             ratio(bulk),
             ratio(hashbrown)
         );
@@ -182,16 +182,16 @@ fn compare(bits: u32, repetitions: usize) {
                 let side = if ours { Side::OursInBulk } else { Side::Other };
                 contenders[at].guarantee() == guarantee && contenders[at].side() == side
             };
-            (0..contenders.len()).filter(of_side).max_by(|&a, &b| {
-                Estimate::of(&rates[a]).mean.total_cmp(&Estimate::of(&rates[b]).mean)
-            })
+            (0..contenders.len())
+                .filter(of_side)
+                .max_by(|&a, &b| mean(&rates[a]).total_cmp(&mean(&rates[b])))
         };
         if let (Some(ours), Some(other)) = (best(true), best(false)) {
             println!(
                 "  {guarantee:17} {} / {} = {}",
                 contenders[ours].name(),
                 contenders[other].name(),
-                Estimate::of_ratio(&rates[ours], &rates[other])
+                Estimate::of_ratio(&rates[ours], &rates[other]).expect("repetitions")
             );
         }
     }

@@ -104,6 +104,12 @@ struct shim_table *shim_new(uint32_t size, int storage, int lock_free)
 	return table;
 }
 
+/* Entries that a table holds at most. */
+uint32_t shim_room(const struct shim_table *table)
+{
+	return table->size;
+}
+
 /* An address in the memory that the table lies in. */
 uintptr_t shim_memory(const struct shim_table *table)
 {

@@ -35,6 +35,8 @@ mod subject;
 
 use std::time::Duration;
 
+use statistics::Ordered;
+
 use crate::design::{Design, EntryLock, Synchronisation, UpdateMethod};
 use crate::layout::Layout;
 use crate::machine::{Cache, Latency};
@@ -44,7 +46,7 @@ pub use counters::{CounterError, counters_available};
 pub use plan::{NotOffered, Plan, Selection, Sharing};
 pub use race::{Race, RaceError, race};
 pub use run::{Progress, run, survey};
-pub use samples::{Clock, Percentiles};
+pub use samples::Clock;
 
 /// What packets do with the entry that they match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -128,9 +130,9 @@ pub struct Measured {
     /// One for each repetition.
     pub turns: Vec<Turn>,
     /// Time of a call, in nanoseconds.
-    pub call: Percentiles,
+    pub call: Ordered<u32>,
     /// Time of a single update or read, in nanoseconds, the clock's cost subtracted.
-    pub single: Percentiles,
+    pub single: Ordered<u32>,
     /// Updates that were made and are not in the table, if it can tell.
     pub lost: Option<u64>,
     /// Updates in all, over all phases.

@@ -3,7 +3,7 @@
 use packetio::{Burst, Port, Queue, Transmitted};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
-use std::fmt;
+use statistics::Ordered;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -145,7 +145,7 @@ fn passes(bench: &mut Bench, rate: f64) -> bool {
 /// The median and the 99th percentile of the time from port to port, in microseconds.
 pub(crate) fn latency(bench: &mut Bench, probes: usize) -> (f64, f64) {
     bench.drain();
-    let mut times: Vec<f64> = (0..probes)
+    let times = (0..probes)
         .filter_map(|_| {
             let sent = Instant::now();
             bench.send(1);
@@ -157,9 +157,9 @@ pub(crate) fn latency(bench: &mut Bench, probes: usize) -> (f64, f64) {
             Some(sent.elapsed().as_secs_f64() * 1e6)
         })
         .collect();
-    times.sort_by(f64::total_cmp);
-    let percentile = |part: usize| times.get(times.len() * part / 100).copied().unwrap_or(f64::NAN);
-    (percentile(50), percentile(99))
+    let times = Ordered::of_numbers(times);
+    let percentile = |share| times.at(share).unwrap_or(f64::NAN);
+    (percentile(0.5), percentile(0.99))
 }
 
 fn forward(
@@ -201,24 +201,5 @@ fn pin(index: usize) {
         let mut only = CpuSet::new();
         only.set(core);
         let _ = sched_setaffinity(None, &only);
-    }
-}
-
-/// The median of some figures and their range.
-pub(crate) struct Spread([f64; 3]);
-
-impl Spread {
-    pub(crate) fn of(mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
-        Self([at(values.len() / 2), at(0), at(values.len().saturating_sub(1))])
-    }
-}
-
-impl fmt::Display for Spread {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self([median, low, high]) = self;
-        let digits = if *median < 100.0 { 1 } else { 0 };
-        formatter.pad(&format!("{median:.digits$} ({low:.digits$}-{high:.digits$})"))
     }
 }

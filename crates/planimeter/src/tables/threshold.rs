@@ -113,11 +113,11 @@ impl Threshold {
 
 impl Metric {
     fn of(self, one: &Measured) -> Option<f64> {
-        let mean = |values: Vec<f64>| ::probe::statistics::mean(&values);
+        let mean = |values: Vec<f64>| statistics::mean(&values);
         match self {
             Self::Rate => mean(one.rates()),
             Self::Cost => mean(one.costs()),
-            Self::Percentile(share) => one.single.at(share),
+            Self::Percentile(share) => one.single.tail_at(share).map(f64::from),
             Self::Lost => one.lost.map(|lost| lost as f64),
         }
     }

@@ -11,8 +11,9 @@
 //! neighbours of every rate whose power is not told from the highest. Where rates were repeated,
 //! that is asked of Student's t distribution with the variance that all rates have in common.
 
+use statistics::{Confidence, student_t};
+
 use super::Observation;
-use crate::statistics::student_t_975;
 
 /// Rates that differ by less, as a fraction, are one point of the curve: random arrivals make
 /// repetitions of a trial differ a little.
@@ -125,7 +126,7 @@ impl Noise {
             .flat_map(|power| power.values.iter().map(|value| (value - power.power).powi(2)));
         Some(Self {
             deviation: (squares.sum::<f64>() / freedom as f64).sqrt(),
-            quantile: student_t_975(u32::try_from(freedom).unwrap_or(u32::MAX)),
+            quantile: student_t(Confidence::P95, freedom as f64),
         })
     }
 

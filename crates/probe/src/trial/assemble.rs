@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use statistics::jain_index;
+
 use super::limit::{Evidence, LAG_LIMIT_NS, in_words, own_percentiles, verdict};
 use super::silence::silence;
 use super::unanswered::{Answers, why_zero};
@@ -14,7 +16,6 @@ use crate::outcome::{
     Completion, Counts, HandshakeOutcome, Histograms, Latency, Rates, Series, SwitchOutcome, Trial,
     Usage,
 };
-use crate::statistics::jain_index;
 use crate::usage::Sample;
 
 /// Samples of the use of both hosts, at the moments at which outstanding packet-ins are sampled.

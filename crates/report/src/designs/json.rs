@@ -1,9 +1,9 @@
 //! `result.json` and `cases.csv` of a comparison.
 
-use ::tables::measure::{Case, Measured, Percentiles};
+use ::tables::measure::{Case, Measured};
 use ::tables::{EntryLock, Synchronisation, Wait};
-use probe::outcome::Estimate;
 use serde_json::{Value, json};
+use statistics::{Estimate, Ordered};
 
 use super::{Run, cost, method, misses, rate};
 
@@ -100,14 +100,7 @@ fn measured(one: &Measured) -> Value {
     if let Value::Object(fields) = &mut value {
         let more = json!({
             "rate": estimate(rate(one)),
-            "cost_ns": estimate(cost(one).map(|cost| Estimate {
-                n: cost.n,
-                mean: cost.mean * 1e9,
-                stddev: cost.stddev.map(|value| value * 1e9),
-                ci95: cost.ci95.map(|value| value * 1e9),
-                min: cost.min * 1e9,
-                max: cost.max * 1e9,
-            })),
+            "cost_ns": estimate(Estimate::of(&one.costs())),
             "misses": estimate(misses(one)),
             "turns": one.turns.iter().map(|turn| json!({
                 "operations": turn.operations,
@@ -147,14 +140,15 @@ fn estimate(estimate: Option<Estimate>) -> Value {
     })
 }
 
-fn percentiles(times: &Percentiles) -> Value {
+fn percentiles(times: &Ordered<u32>) -> Value {
+    let time = |share| times.tail_at(share).map(f64::from);
     json!({
-        "samples": times.count(),
-        "p50": times.at(0.5),
-        "p90": times.at(0.9),
-        "p99": times.at(0.99),
-        "p999": times.at(0.999),
-        "max": times.longest(),
+        "samples": times.len(),
+        "p50": time(0.5),
+        "p90": time(0.9),
+        "p99": time(0.99),
+        "p999": time(0.999),
+        "max": times.last().map(f64::from),
     })
 }
 
@@ -195,7 +189,9 @@ pub fn to_csv(run: &Run<'_>) -> String {
         row.push(number(rate.as_ref().map(|rate| rate.mean)));
         row.push(number(rate.as_ref().and_then(|rate| rate.ci95)));
         row.push(number(cost(one).map(|cost| cost.mean * 1e9)));
-        row.extend([0.5, 0.9, 0.99, 0.999].map(|share| number(one.single.at(share))));
+        row.extend(
+            [0.5, 0.9, 0.99, 0.999].map(|share| number(one.single.tail_at(share).map(f64::from))),
+        );
         row.push(number(misses(one).map(|misses| misses.mean)));
         row.push(one.updates.to_string());
         row.push(one.lost.map_or_else(String::new, |lost| lost.to_string()));

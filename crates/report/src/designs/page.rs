@@ -187,12 +187,12 @@ fn methods(run: &Run<'_>) -> String {
             )
         );
         for share in [0.25, 0.5, 0.75, 0.99] {
-            put!(out, "<td>{}</td>", escape(&percentile(one.single.at(share))));
+            put!(out, "<td>{}</td>", escape(&percentile(one.single.tail_at(share))));
         }
         put!(
             out,
             "<td>{}</td><td class=\"text\">{waits}</td></tr>\n",
-            whole(one.single.count() as u64)
+            whole(one.single.len() as u64)
         );
     }
     out + "</tbody></table></div>\n<p class=\"remark\">The paper, 2<sup>20</sup> entries behind a packet generator: pointer \
@@ -263,11 +263,11 @@ fn case_row(out: &mut String, one: &Measured) {
         text(rate(one).map(|rate| estimate(&rate, Unit::PerSecond))),
         text(wall_rate(one).map(|rate| figure(rate.mean, Unit::PerSecond))),
         text(cost(one).map(|cost| estimate(&cost, Unit::Seconds))),
-        percentile(one.single.at(0.5)),
-        percentile(one.single.at(0.99)),
-        percentile(one.single.at(0.999)),
-        percentile(one.call.at(0.5)),
-        percentile(one.call.at(0.99)),
+        percentile(one.single.tail_at(0.5)),
+        percentile(one.single.tail_at(0.99)),
+        percentile(one.single.tail_at(0.999)),
+        percentile(one.call.tail_at(0.5)),
+        percentile(one.call.tail_at(0.99)),
         text(misses(one).map(|misses| figure(misses.mean, Unit::Count))),
     ];
     for cell in cells {

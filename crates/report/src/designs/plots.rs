@@ -3,7 +3,7 @@
 use ::tables::measure::{Case, Findings, Measured, Operation};
 use ::tables::{EntryLock, Model, Storage, Synchronisation, UpdateMethod};
 use probe::metrics::Unit;
-use probe::outcome::Estimate;
+use statistics::Estimate;
 
 use super::{Run, cores, cost, design, misses, rate, shape, shape_name, shapes, size};
 use crate::describe::distinct;

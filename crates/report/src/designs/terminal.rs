@@ -242,9 +242,9 @@ fn in_detail(
             }
             cells.extend([
                 Cell::new(cost),
-                Cell::new(percentile(one.single.at(0.5))),
-                Cell::new(percentile(one.single.at(0.99))),
-                Cell::new(percentile(one.single.at(0.999))),
+                Cell::new(percentile(one.single.tail_at(0.5))),
+                Cell::new(percentile(one.single.tail_at(0.99))),
+                Cell::new(percentile(one.single.tail_at(0.999))),
                 Cell::new(misses),
                 Cell::painted(lost(one), paint),
             ]);

@@ -5,7 +5,8 @@
 //! against both (Fig. 4c, 6b). A line needs two points; a plot without a line is not drawn.
 
 use probe::metrics::Unit;
-use probe::outcome::{Estimate, Point, RunResult};
+use probe::outcome::{Point, RunResult};
+use statistics::Estimate;
 
 use super::figure::{Data, Figure};
 use crate::estimates::metric;

@@ -1,7 +1,8 @@
 //! The first screen.
 
 use probe::metrics::Unit;
-use probe::outcome::{Estimate, Point, RunResult, Saturated, SearchOutcome};
+use probe::outcome::{Point, RunResult, Saturated, SearchOutcome};
+use statistics::Estimate;
 
 use super::escape;
 use crate::estimates::{Kind, metric};

@@ -1,7 +1,8 @@
 //! Tables of points, of times and of switches.
 
 use probe::metrics::Unit;
-use probe::outcome::{Estimate, Point, Saturated, SwitchOutcome};
+use probe::outcome::{Point, Saturated, SwitchOutcome};
+use statistics::Estimate;
 
 use super::escape;
 use crate::estimates::{self, STATISTICS, UNBOUNDED, UNBOUNDED_MEANS, mark, metric, usable};

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 
 use probe::outcome::{
-    Completion, ControllerFacts, Counts, Estimate, HandshakeOutcome, Histograms, HostFacts,
-    Latency, Point, Rates, RunResult, SCHEMA, SCHEMA_VERSION, Saturated, SearchOutcome, Series,
-    SwitchOutcome, ThresholdOutcome, Trial, Usage, Verdict,
+    Completion, ControllerFacts, Counts, HandshakeOutcome, Histograms, HostFacts, Latency, Point,
+    Rates, RunResult, SCHEMA, SCHEMA_VERSION, Saturated, SearchOutcome, Series, SwitchOutcome,
+    ThresholdOutcome, Trial, Usage, Verdict,
 };
+use statistics::Estimate;
 
 /// What one point measures.
 #[derive(Clone, Debug)]
@@ -91,7 +92,7 @@ pub(crate) fn point(scenario: &Scenario) -> Point {
         rate_per_switch: Some(scenario.rate),
         offered_rate: Some(offered),
         window: None,
-        summary: probe::statistics::summarize(&trials),
+        summary: probe::summary::summarize(&trials),
         trials,
     }
 }
@@ -235,9 +236,7 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
         rtt_from_sent: Latency::of(&histograms.rtt_from_sent),
         send_lag: Latency::of(&histograms.send_lag),
         read_delay: Latency::of(&histograms.read_delay),
-        fairness: probe::statistics::jain_index(
-            per_switch.iter().map(|s| s.counts.answered as f64),
-        ),
+        fairness: statistics::jain_index(per_switch.iter().map(|s| s.counts.answered as f64)),
         controller_usage: Some(usage(&cpu[1..], 512 << 20)),
         probe_usage: usage(&probe, 48 << 20),
         verdict: if overloaded {
@@ -512,7 +511,7 @@ pub(crate) fn partial() -> RunResult {
     point.trials[1].handshake.stages =
         BTreeMap::from([("ready".to_owned(), 14), ("hello sent, none received".to_owned(), 2)]);
     point.trials[1].counts.disconnects = 2;
-    point.summary = probe::statistics::summarize(&point.trials);
+    point.summary = probe::summary::summarize(&point.trials);
     result
 }
 

@@ -1,6 +1,7 @@
 //! Tables and maps that do the same.
 
 use std::fmt;
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tables::{
@@ -15,11 +16,30 @@ pub(crate) trait Contender {
     fn name(&self) -> &str;
     /// What it promises to threads that use it at once.
     fn guarantee(&self) -> Guarantee;
+    /// Under what it competes, as the map itself tells.
+    fn conditions(&self) -> Conditions;
     fn side(&self) -> Side {
         Side::Other
     }
     /// Flips the value of each key by `mask`; the sum of the old values.
     fn update(&mut self, keys: &[u32], mask: u32) -> u64;
+}
+
+/// What must be alike where maps are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Conditions {
+    /// Entries that it holds without growing; nothing where a map does not tell.
+    pub(crate) room: Option<usize>,
+    /// What its hasher makes of [`Conditions::PROBE`]; nothing where it is no hasher of Rust's.
+    pub(crate) hash: Option<u64>,
+}
+
+impl Conditions {
+    pub(crate) const PROBE: u32 = 0x0a00_0001;
+
+    fn of(room: Option<usize>, hasher: &impl BuildHasher) -> Self {
+        Self { room, hash: Some(hasher.hash_one(Self::PROBE)) }
+    }
 }
 
 /// Whose a contender is.
@@ -93,9 +113,10 @@ pub(crate) fn all(size: u32) -> Vec<(Box<dyn Contender>, Footprint)> {
     }
     add(&|| Box::new(Hashbrown::new(size, keys())));
     add(&|| {
-        let map = papaya::HashMap::builder().capacity(room(size)).hasher(KeyHash).build();
+        let hasher = KeyHash;
+        let map = papaya::HashMap::builder().capacity(room(size)).hasher(hasher).build();
         keys().for_each(|key| _ = map.pin().insert(key, AtomicU32::new(key)));
-        Box::new(Papaya(map))
+        Box::new(Papaya(map, hasher))
     });
     add(&|| {
         let map = dashmap::DashMap::with_capacity_and_hasher(room(size), KeyHash);
@@ -121,6 +142,7 @@ struct Ours {
     name: String,
     guarantee: Guarantee,
     worker: Worker,
+    room: usize,
     /// Keys of one call. Beyond 32, the table fetches ahead without a break.
     call: usize,
     /// Each call is preceded by a prefetch of the next one's keys.
@@ -129,7 +151,9 @@ struct Ours {
 
 impl Ours {
     fn new(design: Design, size: u32, call: usize, announce: bool) -> Self {
-        let worker = filled(design, size).worker().expect("a first worker");
+        let table = filled(design, size);
+        let room = table.layout().size();
+        let worker = table.worker().expect("a first worker");
         let (sharing, guarantee) = match (design.synchronisation, design.entry_lock) {
             (Synchronisation::Sharded { .. }, _) => ("sharded".to_owned(), Guarantee::Alone),
             (synchronisation, EntryLock::None) => {
@@ -139,7 +163,7 @@ impl Ours {
         };
         let ahead = if announce { ", next 32 prefetched" } else { "" };
         let name = format!("{}, {sharing}, bulk {call}{ahead}", design.storage);
-        Self { name, guarantee, worker, call, announce }
+        Self { name, guarantee, worker, room, call, announce }
     }
 }
 
@@ -150,6 +174,10 @@ impl Contender for Ours {
 
     fn guarantee(&self) -> Guarantee {
         self.guarantee
+    }
+
+    fn conditions(&self) -> Conditions {
+        Conditions { room: Some(self.room), hash: None }
     }
 
     fn side(&self) -> Side {
@@ -212,11 +240,20 @@ impl Hashbrown {
         map.extend(keys.map(|key| (key, key)));
         Self(map)
     }
+
+    /// Where an entry of it lies.
+    pub(crate) fn address(&self) -> usize {
+        self.0.values().next().map_or(0, |value| std::ptr::from_ref(value) as usize)
+    }
 }
 
 impl Contender for Hashbrown {
     fn name(&self) -> &str {
         "hashbrown"
+    }
+
+    fn conditions(&self) -> Conditions {
+        Conditions::of(Some(self.0.capacity()), self.0.hasher())
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -235,11 +272,16 @@ impl Contender for Hashbrown {
     }
 }
 
-struct Papaya(papaya::HashMap<u32, AtomicU32, KeyHash>);
+/// With the hasher that it was built with, for it does not give it back.
+struct Papaya<S>(papaya::HashMap<u32, AtomicU32, S>, S);
 
-impl Contender for Papaya {
+impl<S: BuildHasher> Contender for Papaya<S> {
     fn name(&self) -> &str {
         "papaya, atomic values"
+    }
+
+    fn conditions(&self) -> Conditions {
+        Conditions::of(None, &self.1)
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -267,6 +309,10 @@ struct Dashmap(dashmap::DashMap<u32, u32, KeyHash>);
 impl Contender for Dashmap {
     fn name(&self) -> &str {
         "dashmap"
+    }
+
+    fn conditions(&self) -> Conditions {
+        Conditions::of(Some(self.0.capacity()), self.0.hasher())
     }
 
     fn guarantee(&self) -> Guarantee {

@@ -4,13 +4,14 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::contenders::{Contender, Guarantee, room, scatter};
+use super::contenders::{Conditions, Contender, Guarantee, room, scatter};
 use super::footprint::Footprint;
 
 unsafe extern "C" {
     fn shim_init() -> c_int;
     fn shim_reserve(bytes: usize) -> c_int;
     fn shim_memory(table: *const c_void) -> usize;
+    fn shim_room(table: *const c_void) -> u32;
     fn shim_new(size: u32, storage: c_int, lock_free: c_int) -> *mut c_void;
     fn shim_free(table: *mut c_void);
     fn shim_insert(table: *mut c_void, key: u32, value: u32) -> c_int;
@@ -79,6 +80,11 @@ impl Contender for RteHash {
 
     fn guarantee(&self) -> Guarantee {
         if self.lock_free { Guarantee::Shared } else { Guarantee::Alone }
+    }
+
+    fn conditions(&self) -> Conditions {
+        // SAFETY: the table is alive. Its hash is an instruction of the processor.
+        Conditions { room: Some(unsafe { shim_room(self.table) } as usize), hash: None }
     }
 
     fn update(&mut self, keys: &[u32], mask: u32) -> u64 {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use tables::{Design, DigestLoop, EntryLock, Storage, Table, UpdateMethod, Wait, Worker};
 
 use super::contenders::{filled, flip};
-use super::statistics::Estimate;
 use super::{MASK, random_keys};
+use statistics::Estimate;
 
 /// Digests sent before their answers are awaited; fewer than may be under way.
 const WINDOW: usize = 512;
@@ -50,7 +50,11 @@ pub(crate) fn compare(bits: u32, repetitions: usize) {
             let mut worker = digest.worker().expect("a first worker");
             let rates: Vec<f64> =
                 (0..repetitions).map(|_| digests(&mut worker, &controller, &keys)).collect();
-            println!("  {:40} {} k/s", "digest, loopback TCP", Estimate::of(&rates));
+            println!(
+                "  {:40} {} k/s",
+                "digest, loopback TCP",
+                Estimate::of(&rates).expect("repetitions")
+            );
             let counts = controller.counts();
             assert_eq!(
                 (counts.dropped, counts.refused),
@@ -79,7 +83,7 @@ fn report(name: &str, repetitions: usize, bits: u32, operations: usize, table: &
     };
     run();
     let rates: Vec<f64> = (0..repetitions).map(|_| run()).collect();
-    println!("  {name:40} {} k/s", Estimate::of(&rates));
+    println!("  {name:40} {} k/s", Estimate::of(&rates).expect("repetitions"));
 }
 
 /// Thousands of digests per second that went to the controller, came back and were applied.

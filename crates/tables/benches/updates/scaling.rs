@@ -11,8 +11,8 @@ use std::thread;
 use tables::{Design, EntryLock, Storage, Synchronisation, Table, machine};
 
 use super::contenders::{Contender, Hashbrown, filled, flip, scatter};
-use super::statistics::Estimate;
 use super::{MASK, OPERATIONS, random_keys, random_numbers};
+use statistics::Estimate;
 
 /// Passes over the keys in one repetition, after one that warms the core's caches up.
 const PASSES: usize = 8;
@@ -97,13 +97,13 @@ fn compare_two<'a>(
             all.push(rate);
         }
     }
-    let ratio = Estimate::of_ratio(&all, &one);
+    let ratio = Estimate::of_ratio(&all, &one).expect("repetitions");
     println!(
         "  {name:52} 1 core {}, {} cores {}, ratio {ratio}, best {:.2}",
-        Estimate::of(&one),
+        Estimate::of(&one).expect("repetitions"),
         cores.len(),
-        Estimate::of(&all),
-        ratio.best
+        Estimate::of(&all).expect("repetitions"),
+        ratio.max
     );
 }
 

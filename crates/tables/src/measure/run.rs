@@ -274,7 +274,7 @@ mod tests {
         for one in &findings.measured {
             assert_eq!(one.turns.len(), 2);
             assert!(one.turns.iter().all(|turn| turn.operations > 0 && turn.rate_by_wall > 0.0));
-            assert!(one.single.count() > 0 && one.call.count() > 0, "{:?}", one.case);
+            assert!(!one.single.is_empty() && !one.call.is_empty(), "{:?}", one.case);
             let counts =
                 one.case.operation == Operation::Update && one.case.layout.parameter_bytes() >= 4;
             assert_eq!(one.lost.is_some(), counts, "{:?}", one.case);

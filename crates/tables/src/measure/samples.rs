@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use statistics::Ordered;
+
 /// Times of a phase, in nanoseconds; those beyond four seconds count as four.
 #[derive(Debug, Default)]
 pub(super) struct Samples(Vec<u32>);
@@ -24,45 +26,9 @@ impl Samples {
         self.0.extend(other.0);
     }
 
-    /// The percentiles, with `cost` nanoseconds taken off each sample.
-    pub(super) fn percentiles(&self, cost: u32) -> Percentiles {
-        let mut times: Vec<u32> = self.0.iter().map(|time| time.saturating_sub(cost)).collect();
-        times.sort_unstable();
-        Percentiles { sorted: times }
-    }
-}
-
-/// Percentiles of the times of single events, in nanoseconds. All samples are kept, so that they are exact.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Percentiles {
-    sorted: Vec<u32>,
-}
-
-impl Percentiles {
-    /// The least time that at least this share of the samples did not exceed. `None` where there are too few samples
-    /// for the share to mean anything: fewer than one beyond it.
-    pub fn at(&self, share: f64) -> Option<f64> {
-        let count = self.sorted.len();
-        if count == 0 || (count as f64) * (1.0 - share) < 1.0 - 1e-9 {
-            return None;
-        }
-        let rank = (share * count as f64).ceil().max(1.0) as usize;
-        self.sorted.get(rank.min(count) - 1).map(|&time| f64::from(time))
-    }
-
-    /// How many samples there are.
-    pub fn count(&self) -> usize {
-        self.sorted.len()
-    }
-
-    /// The longest time.
-    pub fn longest(&self) -> Option<f64> {
-        self.sorted.last().map(|&time| f64::from(time))
-    }
-
-    /// All samples, ascending.
-    pub fn sorted(&self) -> &[u32] {
-        &self.sorted
+    /// In order, with `cost` nanoseconds taken off each.
+    pub(super) fn ordered(&self, cost: u32) -> Ordered<u32> {
+        Ordered::of(self.0.iter().map(|time| time.saturating_sub(cost)).collect())
     }
 }
 
@@ -96,33 +62,16 @@ impl Clock {
 mod tests {
     use super::*;
 
-    fn of(times: impl IntoIterator<Item = u64>, cost: u32) -> Percentiles {
+    fn of(times: impl IntoIterator<Item = u64>, cost: u32) -> Ordered<u32> {
         let mut samples = Samples::default();
         times.into_iter().for_each(|time| samples.add(Duration::from_nanos(time)));
-        samples.percentiles(cost)
-    }
-
-    #[test]
-    fn percentiles_are_those_of_the_definition() {
-        let percentiles = of((1..=1000).rev(), 0);
-        assert_eq!(percentiles.at(0.5), Some(500.0));
-        assert_eq!(percentiles.at(0.99), Some(990.0));
-        assert_eq!(percentiles.at(0.999), Some(999.0));
-        assert_eq!(percentiles.at(0.9999), None, "no sample lies beyond");
-        assert_eq!((percentiles.count(), percentiles.longest()), (1000, Some(1000.0)));
-    }
-
-    #[test]
-    fn few_samples_say_no_tail() {
-        assert_eq!(of([], 0).at(0.5), None);
-        assert_eq!(of([7, 8], 0).at(0.5), Some(7.0));
-        assert_eq!(of([7, 8], 0).at(0.99), None);
+        samples.ordered(cost)
     }
 
     #[test]
     fn the_cost_of_the_clock_is_taken_off_and_never_more() {
-        assert_eq!(of([10, 30, 5], 20).sorted(), [0, 0, 10]);
-        assert_eq!(of([u64::MAX], 0).longest(), Some(f64::from(u32::MAX)));
+        assert_eq!(of([10, 30, 5], 20).samples(), [0, 0, 10]);
+        assert_eq!(of([u64::MAX], 0).last(), Some(u32::MAX));
     }
 
     #[test]

@@ -152,8 +152,8 @@ impl Subject {
         };
         Some(Measured {
             case: self.case,
-            call: self.call.percentiles(clock.cost),
-            single: self.single.percentiles(clock.cost),
+            call: self.call.ordered(clock.cost),
+            single: self.single.ordered(clock.cost),
             lost: self.lost(updates),
             updates,
             memory: self.table.memory(),

@@ -1,0 +1,105 @@
+//! What `cargo bench -p tables --bench updates` compares is compared under equal conditions: the maps that it builds have
+//! the same room, keys and hash, and memory of the same kind.
+
+#[path = "../benches/updates/contenders.rs"]
+#[allow(dead_code, reason = "what only the benchmark needs")]
+mod contenders;
+#[cfg(feature = "dpdk")]
+#[path = "../benches/updates/dpdk.rs"]
+mod dpdk;
+#[path = "../benches/updates/footprint.rs"]
+#[allow(dead_code, reason = "what only the benchmark needs")]
+mod footprint;
+
+use std::fs;
+use std::hash::BuildHasher;
+
+use contenders::{Conditions, Contender, Side, room, scatter};
+use tables::{Design, KeyHash, Pages};
+
+const SIZE: u32 = 1 << 12;
+
+fn all() -> Vec<Box<dyn Contender>> {
+    let made = contenders::all(SIZE);
+    #[cfg(feature = "dpdk")]
+    let made = made.into_iter().chain(dpdk::all(SIZE));
+    made.into_iter().map(|(contender, _)| contender).collect()
+}
+
+#[test]
+fn every_map_has_room_for_twice_its_entries() {
+    let mut told = 0;
+    for contender in all() {
+        // Papaya does not tell.
+        let Some(capacity) = contender.conditions().room else { continue };
+        told += 1;
+        // Maps of powers of two round up.
+        let least = room(SIZE);
+        assert!((least..2 * least).contains(&capacity), "{}: {capacity}", contender.name());
+    }
+    assert_eq!(room(SIZE), 2 * SIZE as usize);
+    assert!(told >= all().len() - 1, "{told}");
+}
+
+#[test]
+fn every_map_of_another_maker_has_the_hash_of_the_tables() {
+    let ours = Some(KeyHash.hash_one(Conditions::PROBE));
+    let mut others = Vec::new();
+    for contender in all() {
+        let hash = contender.conditions().hash;
+        if contender.side() == Side::Other && !contender.name().starts_with("rte_hash") {
+            assert_eq!(hash, ours, "{}", contender.name());
+            others.push(contender.name().to_owned());
+        }
+    }
+    assert_eq!(others, ["hashbrown", "papaya, atomic values", "dashmap"]);
+}
+
+#[test]
+fn every_map_has_the_same_scattered_keys() {
+    let keys: Vec<u32> = (0..SIZE).map(scatter).collect();
+    let expected: u64 = keys.iter().map(|key| u64::from(*key)).sum();
+    // No two neighbours are near: nothing that hashes by the key's own bits is helped.
+    assert!(keys.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 1 << 16).count() < 10);
+    for mut contender in all() {
+        // Values are the keys: if the sum is right, each of them is there.
+        assert_eq!(contender.update(&keys, 0), expected, "{}", contender.name());
+        let others: Vec<u32> = (SIZE..SIZE + 256).map(scatter).collect();
+        assert_eq!(contender.update(&others, 0), 0, "{} has more", contender.name());
+    }
+}
+
+#[test]
+fn what_is_large_lies_on_huge_pages_on_both_sides_or_on_neither() {
+    // Tables ask for themselves, maps get it from the allocator of the benchmark.
+    let table = contenders::filled(Design::sharded(1), 1 << 18);
+    let advised = table.memory().pages == Pages::HugeAdvised;
+    let map = contenders::Hashbrown::new(1 << 18, (0..1 << 18).map(scatter));
+    let block = vec![1u8; 8 << 20];
+    for (what, address) in [("a map", map.address()), ("a block", block.as_ptr() as usize)] {
+        assert_eq!(is_advised(address), advised, "{what}");
+    }
+    if !advised {
+        // Not eprintln!, which the test harness keeps to itself when a test passes.
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"SKIPPED: this kernel has no huge pages to ask for\n",
+        );
+    }
+}
+
+/// Whether the kernel was asked for huge pages where an address is (`VmFlags` in proc(5)).
+fn is_advised(address: usize) -> bool {
+    let text = fs::read_to_string("/proc/self/smaps").expect("what the kernel maps");
+    let mut around = false;
+    for line in text.lines() {
+        let range = line.split_whitespace().next().and_then(|range| range.split_once('-'));
+        let bound = |text| usize::from_str_radix(text, 16).ok();
+        if let Some((start, end)) = range.and_then(|(a, b)| Some((bound(a)?, bound(b)?))) {
+            around = (start..end).contains(&address);
+        } else if around && line.starts_with("VmFlags:") {
+            return line.split_whitespace().any(|flag| flag == "hg");
+        }
+    }
+    panic!("nothing is mapped at {address:#x}");
+}
