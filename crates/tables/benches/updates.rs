@@ -153,6 +153,14 @@ fn compare(bits: u32, repetitions: usize) {
     println!(
         "2^{bits} entries, M updates/s on one core, {repetitions} repetitions of 2^20, 95 % confidence"
     );
+    let rooms = || contenders.iter().filter_map(|contender| contender.conditions().room);
+    let hashes = contenders.iter().filter_map(|contender| contender.conditions().hash);
+    println!(
+        "  with room for {} to {} entries; {} maps of others on one hash",
+        rooms().min().unwrap_or(0),
+        rooms().max().unwrap_or(0),
+        hashes.count()
+    );
     let find = |name: &str| contenders.iter().position(|contender| contender.name() == name);
     let bulk = find("rte_hash static, lock-free, bulk 32");
     let hashbrown = find("hashbrown");
@@ -184,7 +192,7 @@ fn compare(bits: u32, repetitions: usize) {
             };
             (0..contenders.len())
                 .filter(of_side)
-                .max_by(|&a, &b| mean(&rates[a]).total_cmp(&mean(&rates[b])))
+                .max_by(|&a, &b| mean(&rates[a]).partial_cmp(&mean(&rates[b])).expect("rates"))
         };
         if let (Some(ours), Some(other)) = (best(true), best(false)) {
             println!(

@@ -242,6 +242,7 @@ impl Hashbrown {
     }
 
     /// Where an entry of it lies.
+    #[allow(dead_code, reason = "for tests/comparison.rs, which asks the kernel")]
     pub(crate) fn address(&self) -> usize {
         self.0.values().next().map_or(0, |value| std::ptr::from_ref(value) as usize)
     }
