@@ -6,7 +6,7 @@
 
 use std::process::Command;
 
-use conformance::{OneTrial, Peer, ProbeRun, Running};
+use conformance::{OneTrial, Peer, ProbeRun, Running, repository};
 use probe::outcome::{Completion, RunResult};
 
 /// Kind of controller, by its flags.
@@ -21,6 +21,27 @@ fn answers_one_switch_over_1_0_and_1_3() {
         let Some((_controller, result)) = run(LEARNING, protocol, flag, 1, 50, 0) else { return };
         assert_answered(&result, 1, 50);
     }
+}
+
+#[test]
+fn the_line_of_the_examples_needs_no_folder_that_another_package_makes() {
+    let Some(command) = Peer::OvsTestcontroller.command() else { return };
+    drop(command);
+    let readme = std::fs::read_to_string(repository().join("examples/README.md")).expect("there");
+    let line = readme.lines().map(str::trim).find(|line| line.starts_with("ovs-testcontroller "));
+    let line = line.expect("a line that starts it").split('#').next().unwrap_or_default();
+    let arguments: Vec<&str> = line.split_whitespace().skip(1).collect();
+    assert!(arguments.iter().any(|argument| argument.contains(":6653:")), "{line}");
+    let (_controller, address) = Running::start_listening(|port| {
+        let mut command =
+            Peer::OvsTestcontroller.command().unwrap_or_else(|| Command::new("false"));
+        let port = format!(":{port}:");
+        command.args(arguments.iter().map(|argument| argument.replace(":6653:", &port)));
+        // As on a system that has this package of Open vSwitch alone.
+        command.env("OVS_RUNDIR", "/nonexistent/openvswitch");
+        command
+    });
+    assert_answered(&probe("openflow13", &address.to_string(), 1, 50, &[]), 1, 50);
 }
 
 #[test]
