@@ -26,7 +26,7 @@ use prost_types::Any;
 use tonic::Status;
 
 pub use self::{
-    answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadStep},
+    answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadMessage, ReadStep},
     entities::WrittenTo,
     pipeline::{Pipeline, PipelineRegistry},
     role::{PacketFilter, RoleConfigError},

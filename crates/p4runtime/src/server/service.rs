@@ -27,9 +27,9 @@ use super::{
 };
 use crate::{
     arbitration::StreamId,
-    decoding::{Request, RequestCodec},
+    decoding::{ReadCodec, Request, RequestCodec},
     proto::v1,
-    session::{Device, ReadAnswer, ReadStep},
+    session::{Device, ReadAnswer, ReadMessage, ReadStep},
     status,
 };
 
@@ -78,7 +78,9 @@ impl Service {
                 unary!(|_: v1::CapabilitiesRequest| Ok(Device::capabilities()))
             }
             "Read" => {
-                let mut grpc = self.grpc();
+                let request_limit = self.request_limit;
+                let mut grpc =
+                    Grpc::new(ReadCodec { request_limit }).max_decoding_message_size(request_limit);
                 let read = Streaming(move |request: v1::ReadRequest| {
                     let answer = devices.find(request.device_id)?.read(request)?;
                     Ok(ReadStream { answer: Some(answer) })
@@ -129,7 +131,7 @@ struct ReadStream {
 }
 
 impl Stream for ReadStream {
-    type Item = Result<v1::ReadResponse, Status>;
+    type Item = Result<ReadMessage, Status>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();

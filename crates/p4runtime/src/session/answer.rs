@@ -1,11 +1,14 @@
 //! The answer to a Read, message by message.
 //!
 //! A message is made when the one before it has gone, so that an answer takes the memory of one
-//! message, however large it is and however slowly the client takes it.
+//! message, however large it is and however slowly the client takes it. Entities are encoded as they
+//! are found, while they are in the cache: thousands that wait for each other are not, and are many
+//! small pieces of memory.
 
 use std::{mem, ops::ControlFlow, sync::Arc};
 
-use prost::Message as _;
+use bytes::{Bytes, BytesMut};
+use prost::{DecodeError, Message as _, encoding::message};
 
 use super::role::RoleAccess;
 use crate::{proto::v1, status::EntityError, store::Reading};
@@ -23,6 +26,9 @@ const LOOK_BYTES: u64 = 64;
 
 /// Entities to look at before others have their turn.
 const LOOKS_PER_STEP: usize = 1 << 14;
+
+/// The tag of `ReadResponse.entities`.
+const ENTITIES: u32 = 1;
 
 /// Answers of one device that may be longer than one message and not taken yet. Each may hold on
 /// to a state of the tables that no longer is.
@@ -47,7 +53,7 @@ enum Rest {
 #[derive(Debug)]
 pub enum ReadStep {
     /// A message to send.
-    Message(v1::ReadResponse),
+    Message(ReadMessage),
     /// No message yet: others may have their turn.
     Busy,
     /// Nothing more to send. There is one outcome for each entity of the request; the status that
@@ -55,12 +61,33 @@ pub enum ReadStep {
     End(Vec<Result<(), EntityError>>),
 }
 
+/// A `ReadResponse` as it is on the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadMessage(Bytes);
+
+impl ReadMessage {
+    /// Its encoding.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+
+    /// What it says.
+    ///
+    /// # Errors
+    ///
+    /// None: it was encoded here.
+    pub fn decode(&self) -> Result<v1::ReadResponse, DecodeError> {
+        v1::ReadResponse::decode(self.0.clone())
+    }
+}
+
 #[derive(Debug)]
 struct Going {
     reading: Reading,
     access: Option<RoleAccess>,
-    message: Vec<v1::Entity>,
-    message_bytes: usize,
+    /// What was found since the last message.
+    message: BytesMut,
     has_sent: bool,
     spent: u64,
     /// Counted by the device.
@@ -77,8 +104,7 @@ impl ReadAnswer {
         let going = Going {
             reading,
             access,
-            message: Vec::new(),
-            message_bytes: 0,
+            message: BytesMut::new(),
             has_sent: false,
             spent: 0,
             _open: None,
@@ -108,7 +134,7 @@ impl ReadAnswer {
         let mut messages = Vec::new();
         loop {
             match self.step() {
-                ReadStep::Message(message) => messages.push(message),
+                ReadStep::Message(message) => messages.extend(message.decode()),
                 ReadStep::Busy => {}
                 ReadStep::End(outcomes) => return (messages, outcomes),
             }
@@ -123,11 +149,10 @@ impl Rest {
             Self::Complete(outcomes) => return ReadStep::End(mem::take(outcomes)),
         };
         let complete = going.look();
-        if !complete && going.message_bytes < MESSAGE_BYTES {
+        if !complete && going.message.len() < MESSAGE_BYTES {
             return ReadStep::Busy;
         }
-        let entities = mem::take(&mut going.message);
-        going.message_bytes = 0;
+        let message = going.message.split().freeze();
         // BMv2 answers every Read with a message. Clients made for it (the P4Runtime tests of
         // OpenConfig among them) receive once and take the end of the stream for an error.
         let is_needed = !going.has_sent && going.reading.outcomes().iter().all(Result::is_ok);
@@ -137,10 +162,10 @@ impl Rest {
             let outcomes = going.reading.take_outcomes();
             *self = Self::Complete(outcomes);
         }
-        if entities.is_empty() && !is_needed {
+        if message.is_empty() && !is_needed {
             return ReadStep::Busy;
         }
-        ReadStep::Message(v1::ReadResponse { entities })
+        ReadStep::Message(ReadMessage(message))
     }
 }
 
@@ -148,19 +173,18 @@ impl Going {
     /// Looks at entities until a message is full, or others are to have their turn; true once
     /// there are no more.
     fn look(&mut self) -> bool {
-        let Self { reading, access, message, message_bytes, spent, .. } = self;
+        let Self { reading, access, message, spent, .. } = self;
         let mut looks = 0;
         let flow = reading.advance(&mut |found| {
             looks += 1;
             *spent += LOOK_BYTES;
             let covered = |found: &v1::Entity| access.as_ref().is_none_or(|one| one.covers(found));
             if let Some(found) = found.filter(covered) {
-                let bytes = found.encoded_len();
-                *message_bytes += bytes;
-                *spent += bytes as u64;
-                message.push(found);
+                let before = message.len();
+                message::encode(ENTITIES, &found, message);
+                *spent += (message.len() - before) as u64;
             }
-            let enough = *message_bytes >= MESSAGE_BYTES
+            let enough = message.len() >= MESSAGE_BYTES
                 || looks >= LOOKS_PER_STEP
                 || *spent >= MAX_READ_BYTES;
             if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

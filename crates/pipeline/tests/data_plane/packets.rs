@@ -108,6 +108,7 @@ fn an_answer_comes_in_portions_and_goes_on_where_it_stopped() {
         match answer.step() {
             ReadStep::Busy => {}
             ReadStep::Message(message) => {
+                let message = message.decode().expect("it was encoded");
                 sizes.push(message.entities.len());
                 keys.extend(message.entities.into_iter().filter_map(|found| match found.entity {
                     Some(Kind::TableEntry(entry)) => entry.metadata.first().copied(),

@@ -153,6 +153,7 @@ fn an_answer_is_of_the_state_when_it_began() {
     let before = switch.read("", vec![table(TABLE)]).expect("read");
     let mut answer = switch.device.read(asking_for(vec![table(TABLE)]), T0).expect("read");
     let ReadStep::Message(first) = answer.step() else { panic!("a full message") };
+    let first = first.decode().expect("it was encoded");
     let last = before.last().expect("entries").clone();
     let delete = v1::Update { r#type: UpdateType::Delete as i32, entity: Some(last.clone()) };
     switch.write(vec![delete, large(10_000, 100)]).expect("written");
@@ -172,7 +173,7 @@ fn a_read_is_limited_as_a_whole() {
         (0, switch.device.read(asking_for(vec![table(TABLE); 40]), T0).expect("read"));
     let outcomes = loop {
         match answer.step() {
-            ReadStep::Message(message) => received += prost::Message::encoded_len(&message) as u64,
+            ReadStep::Message(message) => received += message.bytes().len() as u64,
             ReadStep::Busy => {}
             ReadStep::End(outcomes) => break outcomes,
         }
