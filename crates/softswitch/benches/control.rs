@@ -21,6 +21,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use support::{Bench, Controller, Names, PROGRAM};
 
+/// How packets go.
+const PATH: softswitch::Path = softswitch::Path::Interpreter;
 const TRIALS: usize = 5;
 /// Packets per second that are forwarded beside what is measured.
 const BACKGROUND: f64 = 5_000.0;

@@ -21,7 +21,7 @@ use measure::{Bench, flooded, latency, loss_free};
 use namespace::Namespace;
 use packetio::{Port, af_packet, memory};
 use softswitch::program::{from_device_config, to_pipeline_config};
-use softswitch::{DeviceConfig, Log, Options, Switch};
+use softswitch::{DeviceConfig, Log, Options, Path, Switch};
 use statistics::Spread;
 
 const TRIALS: usize = 5;
@@ -147,6 +147,7 @@ fn measured(ports: &str, program: &str, source: &str, opened: [Port; 4], packet:
     let device = DeviceConfig {
         id: 1,
         cpu_port: 255,
+        path: Path::Interpreter,
         pipeline: Some(to_pipeline_config(&compiled).expect("it has a P4Info")),
         updates: Vec::new(),
         state: None,

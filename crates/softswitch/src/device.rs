@@ -16,6 +16,7 @@ use p4runtime::session::{Pipeline, WrittenTo};
 use p4runtime::status::EntityError;
 use p4runtime::store::Nanos;
 use packetio::Port;
+use pipeline::Path;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +31,8 @@ pub struct DeviceConfig {
     /// The port that stands for the controllers: packets that leave through it are packet-ins, and
     /// packet-outs come from it. PSA has a number of its own for it, which works as well.
     pub cpu_port: u32,
+    /// How packets go through programs. A program that cannot go that way is refused.
+    pub path: Path,
     /// What it runs before a controller pushes something else.
     pub pipeline: Option<ForwardingPipelineConfig>,
     /// What is written to it before any controller comes.
@@ -126,6 +129,7 @@ pub(crate) struct Shared {
     /// How controller headers are written at the moment. Kept here, since to ask the device would
     /// make packets wait for large writes.
     running: Mutex<Option<Arc<Pipeline>>>,
+    plane: pipeline::Ports,
 }
 
 impl Shared {
@@ -136,6 +140,7 @@ impl Shared {
         mailbox: Arc<Mailbox>,
         log: Arc<Log>,
         journal: Option<Journal>,
+        plane: pipeline::Ports,
     ) -> Self {
         Self {
             id: config.id,
@@ -148,6 +153,7 @@ impl Shared {
             mailbox,
             journal: journal.map(Mutex::new),
             running: Mutex::default(),
+            plane,
         }
     }
 
@@ -157,6 +163,9 @@ impl Shared {
 
     pub(crate) fn set_running(&self, pipeline: Option<Arc<Pipeline>>) {
         *self.lock() = pipeline;
+        for (place, what) in self.plane.interpreted_steps() {
+            self.info(format_args!("{place}: the interpreter does this, since {what} is not code"));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<Pipeline>>> {

@@ -284,7 +284,8 @@ impl Running {
             mailboxes.first().map(Arc::clone).ok_or_else(|| io::Error::other("no worker"))?;
         let id = config.id;
         let started = p4runtime::server::now();
-        let target = InterpreterTarget::new(Box::new(from_device_config)).starting_at(started);
+        let target = InterpreterTarget::new(Box::new(from_device_config));
+        let target = target.starting_at(started).on(config.path);
         let plane = target.ports();
         let registry = Arc::new(PipelineRegistry::new());
         let mut device = Device::over(Box::new(target), id, DeviceOptions::default(), registry);
@@ -310,7 +311,8 @@ impl Running {
                 }
             }
         }
-        let shared = Arc::new(Shared::new(&config, index, started, mailbox, log, journal));
+        let shared =
+            Arc::new(Shared::new(&config, index, started, mailbox, log, journal, plane.clone()));
         shared.set_running(device.pipeline().cloned());
         let handle = DeviceHandle::new(device, Arc::new(Observer(Arc::clone(&shared))));
         shared.begin_journal(&handle);

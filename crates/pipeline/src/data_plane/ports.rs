@@ -2,6 +2,7 @@
 
 use super::Shared;
 use crate::architecture::Output;
+use crate::compiled::Compiled;
 use crate::error::RunError;
 use crate::machine::Scratch;
 use crate::sync::{lock, write};
@@ -148,6 +149,16 @@ impl Ports {
     #[must_use]
     pub fn table_usage(&self) -> Vec<TableUsage> {
         self.running().map_or_else(Vec::new, |shared| shared.table_usage())
+    }
+
+    /// Steps of the running pipeline that machine code leaves to the interpreter: where in the source,
+    /// and what code lacks for it. None if all of it is interpreted anyway.
+    #[must_use]
+    pub fn interpreted_steps(&self) -> Vec<(String, String)> {
+        let running = self.running();
+        let compiled = running.as_ref().and_then(|shared| shared.core.compiled());
+        let steps = compiled.into_iter().flat_map(Compiled::interpreted);
+        steps.map(|(place, what)| (place.to_owned(), what.to_owned())).collect()
     }
 
     /// The sum over all workers that there are or were.

@@ -110,8 +110,19 @@ pub(crate) fn command() -> Command {
         )
 }
 
-fn device_arguments() -> [Arg; 9] {
+fn device_arguments() -> [Arg; 10] {
     [
+        Arg::new("path")
+            .long("path")
+            .value_name("PATH")
+            .default_value("interpreter")
+            .value_parser(PossibleValuesParser::new(["interpreter", "compiled"]))
+            .help("How packets go through programs: the reference interpreter, or machine code")
+            .long_help(
+                "How packets go through programs: the reference interpreter, which has all of them, or \
+                 machine code, which is several times as fast and refuses a program that it does not \
+                 have yet, with the place. A refused push leaves the old program running.",
+            ),
         Arg::new("interface")
             .short('i')
             .long("interface")
@@ -252,6 +263,14 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
 pub(super) fn program(matches: &ArgMatches) -> Option<&Path> {
     let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
     path("p4").or_else(|| path("program")).or_else(|| path("pcap").filter(|path| path.is_file()))
+}
+
+/// How packets go through programs.
+pub(super) fn path(matches: &ArgMatches) -> softswitch::Path {
+    match matches.get_one::<String>("path").map(String::as_str) {
+        Some("compiled") => softswitch::Path::Compiled,
+        _ => softswitch::Path::Interpreter,
+    }
 }
 
 /// The directory of recordings, if they are wanted. As in simple_switch_grpc the word behind `--pcap`

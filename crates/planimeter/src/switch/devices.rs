@@ -194,6 +194,7 @@ fn read_p4info(path: &Path) -> Result<P4Info, Failure> {
 pub(crate) fn open(
     planned: &[Planned],
     workers: usize,
+    path: softswitch::Path,
     captures: Option<&Path>,
 ) -> Result<Vec<DeviceConfig>, Failure> {
     let devices = planned.iter().map(|device| {
@@ -213,6 +214,7 @@ pub(crate) fn open(
         Ok(DeviceConfig {
             id: device.id,
             cpu_port: device.cpu_port,
+            path,
             pipeline: device.pipeline.clone(),
             updates: device.updates.clone(),
             state: device.state.clone(),

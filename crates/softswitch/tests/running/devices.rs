@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 fn device(id: u64, ports: Vec<(u32, Port)>) -> DeviceConfig {
     let updates = Vec::new();
-    DeviceConfig { id, cpu_port: CPU_PORT, pipeline: None, updates, state: None, ports }
+    let (cpu_port, path) = (CPU_PORT, crate::PATH);
+    DeviceConfig { id, cpu_port, path, pipeline: None, updates, state: None, ports }
 }
 
 fn received(port: &mut Port, patience: Duration) -> Vec<Vec<u8>> {

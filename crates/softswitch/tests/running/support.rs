@@ -106,11 +106,12 @@ impl Bench {
         Self::start(ports, Some(state.to_owned()), options())
     }
 
-    fn start(ports: u32, state: Option<PathBuf>, options: Options) -> Self {
+    pub(crate) fn start(ports: u32, state: Option<PathBuf>, options: Options) -> Self {
         let (far, near) = lines(ports);
         let device = DeviceConfig {
             id: DEVICE,
             cpu_port: CPU_PORT,
+            path: crate::PATH,
             pipeline: None,
             updates: Vec::new(),
             state,
