@@ -34,7 +34,7 @@ pub fn exercise(program: Program, mut seed: Random) {
 }
 
 /// A packet such as programs look at: mostly Ethernet with IPv4 and TCP or UDP, cut anywhere.
-fn packet(random: &mut Random) -> Vec<u8> {
+pub fn packet(random: &mut Random) -> Vec<u8> {
     let mut packet: Vec<u8> = (0..random.below(100)).map(|_| random.next() as u8).collect();
     let kinds: [&[u8]; 4] = [
         &[8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6],

@@ -180,8 +180,9 @@ pub(crate) enum Statement {
         condition: Expression,
         update: Block,
         body: Block,
-        cost: u32,
     },
+    /// So many statements of the program are run next.
+    Charge(u32),
     Break,
     Continue,
     /// `after` runs unless the callee ends with a fault; `result` only if it ends as usual.
@@ -365,6 +366,8 @@ pub(crate) struct Bound {
     pub(crate) frame: u32,
     /// What is cleared when a pass begins; before it are the parameters of the package's blocks.
     pub(crate) locals: u32,
+    /// Whether steps are counted.
+    pub(crate) counts: bool,
     /// Most bytes that a deparser emits.
     pub(crate) emitted: u32,
     /// Types of the parameters of the package's blocks.
@@ -442,6 +445,8 @@ pub(crate) struct Binder<'p> {
     returns: Option<(Offset, Shape)>,
     steps: Vec<Step>,
     messages: Vec<Move>,
+    /// Whether a packet can come to the limit of steps: the program has loops, or packets go through it again.
+    counts: bool,
     /// The last refusal is one that the interpreter cannot help with.
     is_final: std::cell::Cell<bool>,
 }
@@ -467,6 +472,7 @@ impl Bound {
             returns: None,
             steps: Vec::new(),
             messages: Vec::new(),
+            counts: can_repeat(program),
             is_final: std::cell::Cell::new(false),
         };
         let package = binder.package()?;
@@ -484,6 +490,7 @@ impl Bound {
         Ok(Self {
             frame: binder.frame,
             locals,
+            counts: binder.counts,
             emitted: emitted as u32,
             types,
             tables: binder.tables.into_iter().map(Option::unwrap_or_default).collect(),
@@ -513,4 +520,45 @@ impl ParameterType {
     pub(crate) fn field(&self, field: MetadataField) -> Option<Field> {
         self.fields.get(field as usize).copied().flatten()
     }
+}
+
+/// Whether a packet can run more statements than the program has: there are loops, or it can go through blocks again.
+/// Copies for ports are as many as the control plane says, and few statements run for each.
+fn can_repeat(program: &ir::Program) -> bool {
+    if program.architecture != ir::Architecture::V1model {
+        return true;
+    }
+    let mut repeats = program.parsers.iter().any(|parser| {
+        // A state that leads to itself or to one before it.
+        parser.states.iter().enumerate().any(|(position, state)| {
+            let leads_back = |target: &ir::Target| match target {
+                ir::Target::State(id) => id.index() <= position,
+                ir::Target::Accept | ir::Target::Reject => false,
+            };
+            match &state.transition {
+                ir::Transition::Direct(target) => leads_back(target),
+                ir::Transition::Select { cases, .. } => {
+                    cases.iter().any(|case| leads_back(&case.target))
+                }
+            }
+        })
+    });
+    crate::layout::each_statement(program, &mut |statement| {
+        use ir::{ExternCallee, ExternFunction as Of, StatementKind};
+        repeats |= match &statement.kind {
+            StatementKind::For { .. } => true,
+            StatementKind::CallExtern { callee: ExternCallee::Function(function), .. } => matches!(
+                function,
+                Of::Clone
+                    | Of::Clone3
+                    | Of::ClonePreservingFieldList
+                    | Of::Resubmit
+                    | Of::ResubmitPreservingFieldList
+                    | Of::Recirculate
+                    | Of::RecirculatePreservingFieldList
+            ),
+            _ => false,
+        };
+    });
+    repeats
 }

@@ -4,9 +4,9 @@
 //! Both run on the state of one [`Core`]: what the control plane writes there, packets find whichever way they go.
 //! Programs that the compiled path does not have everything for are refused when they are loaded.
 //!
-//! Budgets end what does not end by itself, as in the interpreter: states of a parser are counted one by one, steps of
-//! loops by the statements that an iteration has at most. The interpreter's limits for copies and for depth have no
-//! counterpart: code neither allocates nor recurses.
+//! Budgets end what does not end by itself, as in the interpreter: states of a parser and statements are counted as
+//! there (statements not in programs where nothing runs twice). The interpreter's limits for copies and for depth have
+//! no counterpart: code neither allocates nor recurses.
 //!
 //! Tables, counters and registers are call-outs into the interpreter's state (`host`), and rare steps are the
 //! interpreter's own (`step`, [`Compiled::interpreted`]). The drivers of the architectures run the blocks of both ways

@@ -23,8 +23,8 @@ const LONG_ABOUT: &str = "\
 Run a P4 program against an STF script.
 
 A script of the simple test format, which p4c tests its programs with, installs entries, sends \
-packets and says what must come out. The program runs on the reference interpreter. Every \
-difference is printed with what was expected beside what came, and marks below the bytes that \
+packets and says what must come out. The program runs on the reference interpreter, or with \
+--path compiled as machine code, which must not make a difference. Every difference is printed with what was expected beside what came, and marks below the bytes that \
 differ; at the end comes one line for each script.
 
 Outputs are compared port by port, in order, when the script is over, as p4c's runner for BMv2 \
@@ -64,6 +64,9 @@ Examples:
   Run two scripts, and see what happens to each packet:
     planimeter stf --trace switch.p4 learning.stf flooding.stf
 
+  See whether machine code gives the same:
+    planimeter stf --path compiled programs/router.p4
+
   Keep what arrived and what left, one capture for each port and direction:
     planimeter stf --pcap-out captures programs/router.p4
 
@@ -97,6 +100,14 @@ pub(crate) fn command() -> Command {
                 ),
         )
         .args(program::arguments())
+        .arg(
+            Arg::new("path")
+                .long("path")
+                .value_name("PATH")
+                .default_value("interpreter")
+                .value_parser(["interpreter", "compiled"])
+                .help("What runs the program: the reference interpreter, or machine code"),
+        )
         .arg(
             Arg::new("trace")
                 .long("trace")
@@ -209,6 +220,18 @@ fn one_script(
 ) -> Result<bool, Failure> {
     let seed = matches.get_one::<u64>("seed").copied().unwrap_or(0);
     let mut switch = Switch::with_seed(program.clone(), seed).map_err(Failure::input)?;
+    if matches.get_one::<String>("path").is_some_and(|path| path == "compiled") {
+        if matches.get_flag("trace") {
+            return Err(Failure::input("--trace needs --path interpreter: code tells no events"));
+        }
+        switch.follow_psa_switch(!matches.get_flag("specification"));
+        let code = switch.compile().map_err(Failure::input)?;
+        if !matches.get_flag("quiet") {
+            for (place, what) in code.interpreted() {
+                println!("{place}: note: {what} is left to the interpreter");
+            }
+        }
+    }
     let options = Options {
         every_port: matches.get_flag("every-port"),
         strict: matches.get_flag("strict"),

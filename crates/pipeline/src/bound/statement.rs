@@ -12,8 +12,15 @@ use ir::{ExternCallee, ExternFunction, Place, StatementKind, SwitchCase};
 impl Binder<'_> {
     pub(super) fn block(&mut self, block: &ir::Block) -> Outcome<Block> {
         let mut bound = Vec::with_capacity(block.len());
+        // Statements after which control goes on anyway are counted together.
+        let mut steps = 0;
         for statement in block {
             self.here = statement.location.or(self.here);
+            steps += 1;
+            if self.counts && !goes_on(&statement.kind) {
+                bound.push(Statement::Charge(steps));
+                steps = 0;
+            }
             let length = bound.len();
             let Err(error) = self.statement(&statement.kind, &mut bound) else { continue };
             let why = self.soft(error)?;
@@ -23,6 +30,9 @@ impl Binder<'_> {
             self.here = statement.location.or(self.here);
             bound.truncate(length);
             self.interpreted(statement, why, &mut bound)?;
+        }
+        if self.counts && steps > 0 {
+            bound.push(Statement::Charge(steps));
         }
         Ok(bound)
     }
@@ -53,8 +63,7 @@ impl Binder<'_> {
                 let mut before = self.block(before_condition)?;
                 let condition = self.computed(condition, &mut before)?;
                 let (body, update) = (self.block(body)?, self.block(update)?);
-                let cost = 1 + cost(&before) + cost(&body) + cost(&update);
-                Statement::Loop { before, condition, update, body, cost }
+                Statement::Loop { before, condition, update, body }
             }
             StatementKind::Break => Statement::Break,
             StatementKind::Continue => Statement::Continue,
@@ -312,16 +321,17 @@ pub(crate) fn mask(width: u32) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }
 
-/// Statements that a block has, those of inner blocks too.
-fn cost(block: &Block) -> u32 {
-    let of = |statement: &Statement| match statement {
-        Statement::If { then, otherwise, .. } => 1 + cost(then) + cost(otherwise),
-        Statement::Switch { cases, default, .. } => {
-            1 + cost(default) + cases.iter().map(|(_, case)| cost(case)).sum::<u32>()
-        }
-        _ => 1,
-    };
-    block.iter().map(of).sum()
+/// Whether the statement behind it always comes next.
+fn goes_on(statement: &StatementKind) -> bool {
+    matches!(
+        statement,
+        StatementKind::Assign { .. }
+            | StatementKind::Reset(_)
+            | StatementKind::Emit(_)
+            | StatementKind::SetValidity { .. }
+            | StatementKind::PushFront { .. }
+            | StatementKind::PopFront { .. }
+    )
 }
 
 /// A number that only code uses.

@@ -216,6 +216,9 @@ impl Run<'_> {
         let emitted = emitted.min(room.capacity());
         // SAFETY: code wrote the bytes up to `emitted_length`, for which the room was made.
         unsafe { room.set_len(emitted) };
+        if self.context.steps < 0 {
+            return Err(RunError::StepLimit(MAXIMUM_STEPS.unsigned_abs()));
+        }
         let outcome = match how {
             flow::NEXT | flow::EXIT => ParserOutcome { accepted: true, error: 0 },
             flow::REJECT if is_parser => {

@@ -293,11 +293,17 @@ impl<'f, 'm> Function<'f, 'm> {
         });
     }
 
-    /// Takes steps from what the packet may take.
-    fn charge(&mut self, steps: u32) {
+    /// Takes steps from what the packet may take; gives what is left. Whether that is less than none is asked where
+    /// control comes back to, and at the end of the package's block.
+    fn charge(&mut self, steps: u32) -> Value {
         let left = self.context_field(context_offset::STEPS);
         let left = self.builder.ins().iadd_imm(left, -i64::from(steps));
         self.set_context_field(context_offset::STEPS, left);
+        left
+    }
+
+    fn charge_and_check(&mut self, steps: u32) {
+        let left = self.charge(steps);
         let is_left = self.builder.ins().icmp_imm(IntCC::SignedGreaterThanOrEqual, left, 0);
         self.fault_unless(is_left, context::STEP_LIMIT);
     }

@@ -1,7 +1,7 @@
 //! One construct of the language each.
 
-use crate::both::V1model;
-use pipeline::{FieldMatch, Replica, RunError};
+use crate::both::{V1model, compile};
+use pipeline::{FieldMatch, Replica, RunError, Switch};
 use std::time::Duration;
 
 const FIELDS: &str =
@@ -251,4 +251,41 @@ fn what_is_missing_is_said_with_its_place() {
     let refused = program.refused();
     assert!(refused.contains("test.p4:"), "{refused}");
     assert!(refused.contains("a header that does not end with a byte"), "{refused}");
+}
+
+/// Statements are counted as in the interpreter, whichever way they take.
+#[test]
+fn a_loop_ends_at_the_same_step_in_both() {
+    let program = V1model {
+        declarations: "header A { bit<32> n; bit<32> sum; } struct H { A a; } struct M { }",
+        parser: "state start { b.extract(h.a); transition accept; }",
+        ingress: "action more(inout bit<32> sum, in bit<32> i) { sum = sum + i; if (i[1:0] == 3) { return; } sum = sum * 3; }
+            apply { s.egress_spec = 1;
+            for (bit<32> i = 0; i < h.a.n; i = i + 1) {
+                if (i[0:0] == 1) { h.a.sum = h.a.sum + 7; h.a.sum = h.a.sum ^ i; } else { if (i[1:1] == 1) { continue; } }
+                more(h.a.sum, i); } }",
+        ..V1model::default()
+    };
+    let mut both = program.both();
+    let packet = |n: u32| [n.to_be_bytes(), [0; 4]].concat();
+    let code = Switch::new(compile(&program.text())).map(|mut switch| {
+        switch.compile().expect("a program that can be compiled");
+        switch
+    });
+    let mut code = code.expect("a program that can be run");
+    // Code is quick to find where it ends.
+    let (mut ends, mut fails) = (0, 1 << 20);
+    while fails - ends > 1 {
+        let middle = (ends + fails) / 2;
+        match code.process(1, &packet(middle), Duration::ZERO) {
+            Ok(_) => ends = middle,
+            Err(error) => {
+                assert_eq!(error, RunError::StepLimit(1_000_000));
+                fails = middle;
+            }
+        }
+    }
+    assert!(ends > 100_000, "{ends} turns");
+    assert_eq!(both.packet(1, &packet(ends)).map(|outputs| outputs.len()), Ok(1));
+    assert_eq!(both.packet(1, &packet(fails)), Err(RunError::StepLimit(1_000_000)));
 }

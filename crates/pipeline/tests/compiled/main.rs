@@ -3,7 +3,9 @@
 
 mod both;
 mod constructs;
+mod differential;
 mod generated;
 mod own;
 #[path = "../reference/program.rs"]
 mod program;
+mod random;

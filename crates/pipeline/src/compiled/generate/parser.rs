@@ -23,7 +23,10 @@ impl Function<'_, '_> {
         for (state, block) in parser.states.iter().zip(&states) {
             self.builder.switch_to_block(*block);
             if let Some(counter) = counter {
-                self.count_state(counter, state);
+                self.count_state(counter);
+            }
+            if self.bound.counts {
+                self.charge_and_check(1);
             }
             let end = self.builder.create_block();
             self.state_end = Some(end);
@@ -36,13 +39,12 @@ impl Function<'_, '_> {
         }
     }
 
-    fn count_state(&mut self, counter: Variable, state: &State) {
+    fn count_state(&mut self, counter: Variable) {
         let before = self.builder.use_var(counter);
         let is_left = self.builder.ins().icmp_imm(IntCC::UnsignedLessThan, before, MAXIMUM_STATES);
         self.reject_unless(is_left, u64::from(self.bound.errors.timeout));
         let after = self.builder.ins().iadd_imm(before, 1);
         self.builder.def_var(counter, after);
-        self.charge(1 + state.body.len() as u32);
     }
 
     fn go_to(&mut self, target: Target, states: &[Block]) {

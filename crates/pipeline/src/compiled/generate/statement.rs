@@ -21,8 +21,8 @@ impl Function<'_, '_> {
             Statement::Switch { subject, cases, default } => {
                 return self.switch(subject, cases, default);
             }
-            Statement::Loop { before, condition, update, body, cost } => {
-                return self.repeat((before, condition), body, update, *cost);
+            Statement::Loop { before, condition, update, body } => {
+                return self.repeat((before, condition), body, update);
             }
             Statement::Break | Statement::Continue => {
                 if let Some((again, end)) = self.loops.last().copied() {
@@ -88,6 +88,9 @@ impl Function<'_, '_> {
                 for ((field, _), value) in fields.iter().zip(values) {
                     self.store_field(*field, value);
                 }
+            }
+            Statement::Charge(steps) => {
+                self.charge(*steps);
             }
             Statement::Clear { at, bytes } => {
                 let at = self.pointer(*at);
@@ -354,13 +357,12 @@ impl Function<'_, '_> {
         (before, condition): (&Block, &Expression),
         body: &Block,
         update: &Block,
-        cost: u32,
     ) -> bool {
         let (head, first) = (self.builder.create_block(), self.builder.create_block());
         let (again, end) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().jump(head, &[]);
         self.builder.switch_to_block(head);
-        self.charge(cost);
+        self.charge_and_check(1);
         let ended = self.block(before);
         if !ended {
             let condition = self.expression(condition);

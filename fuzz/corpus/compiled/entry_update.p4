@@ -1,0 +1,1 @@
+../../../programs/entry_update.p4

@@ -1,0 +1,1 @@
+../../../programs/firewall.p4

@@ -1,0 +1,1 @@
+../../../programs/heavy_hitter.p4

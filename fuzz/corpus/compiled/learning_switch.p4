@@ -1,0 +1,1 @@
+../../../programs/learning_switch.p4

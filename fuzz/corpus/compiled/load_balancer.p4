@@ -1,0 +1,1 @@
+../../../programs/load_balancer.p4

@@ -1,0 +1,1 @@
+../../../programs/nic_switch.p4

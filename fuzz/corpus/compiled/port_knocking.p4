@@ -1,0 +1,1 @@
+../../../programs/port_knocking.p4

@@ -1,0 +1,1 @@
+../../../programs/psa_mirror.p4

@@ -1,0 +1,1 @@
+../../../programs/router.p4

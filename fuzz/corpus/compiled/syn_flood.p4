@@ -1,0 +1,1 @@
+../../../programs/syn_flood.p4

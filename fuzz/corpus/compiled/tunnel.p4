@@ -1,0 +1,1 @@
+../../../programs/tunnel.p4

@@ -1,0 +1,86 @@
+//! A program on the interpreter and as machine code: the same packets give the same.
+//!
+//! An input that is the text of a P4 program is that program. All others are choices: a program of the grammar of
+//! `pipeline`'s tests is made of them, with entries that come and go between its packets.
+
+#![no_main]
+
+#[path = "../../crates/pipeline/tests/compiled/differential.rs"]
+mod differential;
+
+use std::time::Duration;
+
+use differential::Case;
+use ir::{Program, with_large_stack};
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
+use pipeline::{RunError, Switch};
+use planimeter_fuzz::{random::Random, switch, text};
+
+/// Entries and packets of a generated program.
+const INPUTS: usize = 24;
+
+fuzz_target!(|data: &[u8]| {
+    let work = || match std::str::from_utf8(data) {
+        Ok(text) if is_program(text) => {
+            if let Some(program) = switch::compile(text) {
+                compare(&program, Random::of(data));
+            }
+        }
+        _ => generated(data),
+    };
+    with_large_stack(work).expect("a thread starts");
+});
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    let is_text = std::str::from_utf8(&data[..size]).is_ok_and(is_program);
+    if is_text {
+        text::mutate(data, size, max_size, seed)
+    } else {
+        fuzzer_mutate(data, size, max_size)
+    }
+});
+
+fn is_program(text: &str) -> bool {
+    text.contains("#include")
+}
+
+/// Two bytes for each choice; zeros when there are no more.
+fn generated(data: &[u8]) {
+    let mut bytes = data.iter().copied();
+    let mut choose = |bound: u32| {
+        let number = [bytes.next().unwrap_or(0), bytes.next().unwrap_or(0)];
+        u32::from(u16::from_le_bytes(number)) % bound.max(1)
+    };
+    let case = Case::new(&mut choose, INPUTS);
+    if let Err(found) = case.difference() {
+        let small = case.smallest();
+        panic!(
+            "{found}\n\nsmallest program:\n{}\ninputs: {:02x?}\n{}",
+            small.source.text(),
+            small.inputs,
+            small.difference().err().unwrap_or_default()
+        );
+    }
+}
+
+fn compare(program: &Program, mut random: Random) {
+    let Ok(mut interpreted) = Switch::new(program.clone()) else { return };
+    let mut compiled = Switch::new(program.clone()).expect("it was loaded once");
+    if let Err(error) = compiled.compile() {
+        assert!(error.unsupported().is_some(), "{error}");
+        return;
+    }
+    for round in 0..6 {
+        let packet = switch::packet(&mut random);
+        let port = random.below(4) as u32;
+        let now = Duration::from_millis(round);
+        let expected = interpreted.process(port, &packet, now);
+        let found = compiled.process(port, &packet, now);
+        // These are limits of the interpreter alone.
+        if let Err(RunError::WorkLimit(_) | RunError::Depth(_)) = expected {
+            return;
+        }
+        assert_eq!(expected, found, "port {port}, packet {packet:02x?}");
+    }
+    assert_eq!(interpreted.take_digests(), compiled.take_digests());
+}
