@@ -22,5 +22,6 @@ mod tests;
 pub use collection::{Resolved, Settings};
 pub use error::{ConfigError, Origin, Problem};
 pub use model::*;
+pub use openflow_switch::FlowTables;
 pub use reference::markdown;
 pub use setting::{Kind, Section, Setting};

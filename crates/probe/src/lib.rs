@@ -14,7 +14,6 @@ pub mod legacy;
 pub mod metrics;
 pub mod netcfg;
 mod onos;
-mod openflow_switch;
 pub mod outcome;
 mod run;
 pub mod schedule;

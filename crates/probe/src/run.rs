@@ -162,7 +162,7 @@ pub fn run(
                 .to_owned(),
         );
     }
-    let most = u64::from(most_switches(config));
+    let most = u64::from(config.most_switches());
     if most > file_limit {
         runner.result.notes.push(format!(
             "{most} switches need a connection each, and this process may open only {file_limit} \
@@ -179,14 +179,6 @@ pub fn run(
         }
     }
     Ok(runner.finish(&thresholds))
-}
-
-/// The largest number of switches of any trial.
-pub(crate) fn most_switches(config: &Config) -> u32 {
-    match &config.plan.kind {
-        PlanKind::Sweep { switches, .. } => switches.iter().copied().max().unwrap_or(0),
-        _ => config.switches.count,
-    }
 }
 
 struct Runner<'a> {

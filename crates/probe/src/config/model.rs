@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use openflow_switch::FlowTables;
+
 /// A whole run, resolved.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -40,6 +42,16 @@ pub struct Config {
     pub output: Output,
 }
 
+impl Config {
+    /// The largest number of switches of any trial.
+    pub fn most_switches(&self) -> u32 {
+        match &self.plan.kind {
+            PlanKind::Sweep { switches, .. } => switches.iter().copied().max().unwrap_or(0),
+            _ => self.switches.count,
+        }
+    }
+}
+
 /// The control protocol of the emulated switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Protocol {
@@ -74,16 +86,6 @@ pub struct Switches {
     pub connect_rate: f64,
     /// Differences of single switches from the above.
     pub overrides: Vec<SwitchOverride>,
-}
-
-/// Whether packets pass the tables of an OpenFlow switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum FlowTables {
-    /// No: every packet becomes a packet-in, whatever rules there are.
-    #[default]
-    Bypass,
-    /// Yes: the rules decide whether a packet becomes a packet-in, is forwarded or dropped.
-    Run,
 }
 
 /// What differs for the switches with index `first..=last`.

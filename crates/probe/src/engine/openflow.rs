@@ -17,9 +17,9 @@ use super::mailbox::mailbox;
 use super::{Books, Introductions, Live, Orders, Recorder, SwitchHandshake, TrialPlan, nanos};
 use crate::config::{Matching, Mode, Protocol};
 use crate::ledger::Tally;
-use crate::openflow_switch::{OpenFlowSwitch, SwitchOptions};
 use connection::Connection;
 use flood::FloodBlock;
+use openflow_switch::{OpenFlowSwitch, SwitchOptions};
 use shard::{Member, Shard};
 
 pub(crate) use tls::client_config;

@@ -215,7 +215,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
 /// process may open, and says so. A listener, what holds its port and a connection are a file each.
 pub fn fit_to_file_limit(config: &mut crate::config::Config) -> Option<String> {
     let limit = crate::host::raise_file_limit().saturating_sub(SPARE_FILES);
-    let switches = u64::from(crate::run::most_switches(config));
+    let switches = u64::from(config.most_switches());
     let files = |group: u64| switches + 2 * switches.div_ceil(group);
     let wanted = u64::from(config.p4runtime.devices_per_port.max(1));
     // Devices with one id need a port each.

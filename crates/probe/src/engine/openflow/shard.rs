@@ -23,9 +23,9 @@ use crate::engine::ending::Ending;
 use crate::engine::mailbox::{Mailbox, Slot};
 use crate::engine::recorder::Recorder;
 use crate::engine::{Introductions, SwitchHandshake, TrialPlan, nanos};
-use crate::openflow_switch::OpenFlowSwitch;
 use crate::schedule::ShardSchedule;
 use crate::traffic::FrameSource;
+use openflow_switch::OpenFlowSwitch;
 
 /// The loop spins when the next thing to do is nearer than this, in nanoseconds: about what a
 /// timer and a context switch cost.

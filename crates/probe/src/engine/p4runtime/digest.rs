@@ -13,7 +13,7 @@ use p4runtime::session::Pipeline;
 
 use crate::engine::recorder::Recorder;
 use crate::ledger::Answer;
-use crate::openflow_switch::Packet;
+use openflow_switch::Packet;
 
 /// A digest of a pipeline, as switches send it.
 #[derive(Clone, Debug)]

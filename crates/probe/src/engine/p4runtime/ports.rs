@@ -98,7 +98,7 @@ impl HeldPorts {
             || controller.onos_rest.is_some()
             || controller.netcfg_file.is_some()
             || controller.list_file.is_some();
-        let wanted = crate::run::most_switches(config).div_ceil(own.devices_per_port.max(1));
+        let wanted = config.most_switches().div_ceil(own.devices_per_port.max(1));
         let mut held = Self::default();
         for port in own.first_port..=u16::MAX {
             if held.sockets.len() as u64 >= u64::from(wanted) {

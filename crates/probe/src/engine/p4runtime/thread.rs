@@ -26,9 +26,9 @@ use crate::config::{Load, Matching, Mode};
 use crate::engine::recorder::{Recorder, RuleChange};
 use crate::engine::{Live, Orders, SwitchHandshake, TrialPlan};
 use crate::ledger::Answer;
-use crate::openflow_switch::Packet;
 use crate::topology::{Port, SwitchIndex};
 use crate::traffic::{FrameSource, PacketId, is_discovery, read_id};
+use openflow_switch::Packet;
 
 /// Tag of packet-ins that are not measured.
 pub(super) const UNMEASURED: u64 = u64::MAX;

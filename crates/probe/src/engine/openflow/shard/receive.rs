@@ -11,9 +11,9 @@ use crate::engine::mailbox::Note;
 use crate::engine::openflow::connection::{HIGH_WATER, State};
 use crate::engine::recorder::RuleChange;
 use crate::ledger::Answer;
-use crate::openflow_switch::{Arriving, Received};
 use crate::topology::{Port, SwitchIndex};
 use crate::traffic::{is_discovery, read_id};
+use openflow_switch::{Arriving, Received};
 
 /// Version numbers that OpenFlow has had, 1.0 to 1.5.
 const VERSIONS: std::ops::RangeInclusive<u8> = 1..=6;

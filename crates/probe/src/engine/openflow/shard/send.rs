@@ -9,8 +9,8 @@ use rustix::event::epoll;
 use super::{BUFFER_BITS, Shard};
 use crate::config::Mode;
 use crate::engine::openflow::connection::{HIGH_WATER, State};
-use crate::openflow_switch::{Arriving, Fate};
 use crate::schedule::Nanos;
+use openflow_switch::{Arriving, Fate};
 
 /// Packets in a row that the rules of a switch may handle in a closed loop before the thread looks
 /// after its other work.

@@ -64,7 +64,7 @@ impl Place {
 
 /// A packet with the offsets of its headers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Packet {
+pub struct Packet {
     bytes: Vec<u8>,
     /// Whether there is a VLAN tag; the outermost begins at byte 12.
     tagged: bool,
@@ -81,15 +81,15 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    #[cfg(test)]
-    pub(crate) fn new(bytes: &[u8]) -> Self {
+    /// A packet from its Ethernet header on.
+    pub fn new(bytes: &[u8]) -> Self {
         let mut packet = Self::default();
         packet.load(bytes);
         packet
     }
 
     /// Takes on another packet, in the same memory.
-    pub(crate) fn load(&mut self, bytes: &[u8]) {
+    pub fn load(&mut self, bytes: &[u8]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
         self.parse();
@@ -105,7 +105,7 @@ impl Packet {
 
     /// The value of a field that the packet has. [`OxmField::VLAN_VID`] comes without the bit that
     /// says that there is a tag.
-    pub(crate) fn field(&self, field: OxmField) -> Option<u128> {
+    pub fn field(&self, field: OxmField) -> Option<u128> {
         match field {
             OxmField::ETH_TYPE => Some(u128::from(self.eth_type)),
             OxmField::IPV6_EXTHDR => matches!(self.network, Network::Ipv6(_))

@@ -5,7 +5,7 @@
 //! expiry, roles, statistics. Packet-outs are the engine's business, since their arrival is what is
 //! measured. Packets that come in by a port either bypass the tables, so that the controller's
 //! rules do not change its load, or run through them ([`FlowTables`]); nothing ever leaves by a
-//! port. Times are nanoseconds on the trial's clock.
+//! port. Times are nanoseconds on a clock of the caller's.
 
 mod awaiting;
 mod classifier;
@@ -21,7 +21,6 @@ mod v1_3;
 
 use std::time::Duration;
 
-use crate::config::FlowTables;
 use openflow::handshake::{
     Event, Handshake, HandshakeError, Keepalive, Liveness, Stage, SwitchIdentity,
 };
@@ -32,48 +31,64 @@ use openflow::{
 
 use awaiting::{Awaiting, Waiting};
 use flow_key::FlowKey;
-pub(crate) use packet::Packet;
+pub use packet::Packet;
 use passage::Passage;
 use port_counters::PortCounters;
 
+/// Whether packets pass the tables of an OpenFlow switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum FlowTables {
+    /// No: every packet becomes a packet-in, whatever rules there are.
+    #[default]
+    Bypass,
+    /// Yes: the rules decide whether a packet becomes a packet-in, is forwarded or dropped.
+    Run,
+}
+
 /// What a switch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SwitchOptions {
-    pub(crate) version: Version,
-    pub(crate) datapath_id: DatapathId,
+pub struct SwitchOptions {
+    /// The only one that it speaks.
+    pub version: Version,
+    /// By which a controller knows it.
+    pub datapath_id: DatapathId,
     /// Ports, numbered from 1.
-    pub(crate) ports: u16,
+    pub ports: u16,
     /// Packets that can be buffered.
-    pub(crate) buffers: u32,
+    pub buffers: u32,
     /// Flow entries that fit.
-    pub(crate) table_size: u32,
-    pub(crate) flow_tables: FlowTables,
+    pub table_size: u32,
+    /// What becomes of a packet that comes in by a port.
+    pub flow_tables: FlowTables,
     /// Packet-ins that may wait for a rule at a time; none do where it is 0.
-    pub(crate) awaiting: usize,
+    pub awaiting: usize,
 }
 
 /// A packet that comes in by a port.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arriving<'a> {
-    pub(crate) frame: &'a [u8],
-    pub(crate) port: u32,
+pub struct Arriving<'a> {
+    /// The packet, from its Ethernet header on, without the FCS.
+    pub frame: &'a [u8],
+    /// The port, from 1.
+    pub port: u32,
     /// Of the packet-ins that it leads to.
-    pub(crate) xid: Xid,
-    pub(crate) buffer_id: BufferId,
+    pub xid: Xid,
+    /// Of the packet-ins, too; none for a packet that goes whole.
+    pub buffer_id: BufferId,
     /// What [`OpenFlowSwitch::answered_by_rules`] calls it, if it is to wait for a rule.
-    pub(crate) awaits: Option<u64>,
+    pub awaits: Option<u64>,
 }
 
 impl<'a> Arriving<'a> {
     /// A packet that is no packet of the measurement.
-    pub(crate) fn aside(port: u32, frame: &'a [u8]) -> Self {
+    pub fn aside(port: u32, frame: &'a [u8]) -> Self {
         Self { frame, port, xid: Xid(0), buffer_id: BufferId::NO_BUFFER, awaits: None }
     }
 }
 
 /// What became of a packet that came in by a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// It went to the controller, whatever else happened to it.
     ToController,
     /// A rule sent it out of a port.
@@ -84,11 +99,18 @@ pub(crate) enum Fate {
 
 /// What a frame meant to the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Received {
+pub enum Received {
     /// Nothing that is counted.
     Nothing,
     /// Changes of rules.
-    Rules { installed: u32, removed: u32, refused: u32 },
+    Rules {
+        /// Added, or put in the place of another.
+        installed: u32,
+        /// Taken away.
+        removed: u32,
+        /// Answered with an error.
+        refused: u32,
+    },
     /// A message that could not be read, in words; it was answered with an error.
     Malformed(String),
 }
@@ -109,9 +131,12 @@ impl Received {
 
 /// Why the session with the controller cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum SessionError {
+#[non_exhaustive]
+pub enum SessionError {
+    /// The controller speaks no version that the switch does, or says something else instead of it.
     #[error("{0}")]
     Handshake(#[from] HandshakeError),
+    /// The controller is connected and silent.
     #[error("the controller did not answer an echo request within {} s", PATIENCE.as_secs())]
     Silent,
 }
@@ -139,7 +164,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One emulated switch.
 #[derive(Debug)]
-pub(crate) struct OpenFlowSwitch {
+pub struct OpenFlowSwitch {
     options: SwitchOptions,
     handshake: Handshake,
     keepalive: Option<Keepalive>,
@@ -160,7 +185,8 @@ enum Tables {
 }
 
 impl OpenFlowSwitch {
-    pub(crate) fn new(options: SwitchOptions) -> Self {
+    /// One that is not connected yet, with empty tables.
+    pub fn new(options: SwitchOptions) -> Self {
         let tables = match options.version {
             Version::V1_0 => Tables::V1_0(Box::new(v1_0::Personality::new(&options))),
             Version::V1_3 => Tables::V1_3(Box::new(v1_3::Personality::new(&options))),
@@ -178,7 +204,7 @@ impl OpenFlowSwitch {
     }
 
     /// A connection stands: the switch says hello.
-    pub(crate) fn opened(&mut self, now: u64, out: &mut Vec<u8>) {
+    pub fn opened(&mut self, now: u64, out: &mut Vec<u8>) {
         self.handshake = handshake(&self.options);
         self.handshake.start(out);
         // Transaction ids of echo requests stay clear of those of packet-ins and the handshake.
@@ -188,7 +214,7 @@ impl OpenFlowSwitch {
     }
 
     /// The connection is gone; flow entries stay.
-    pub(crate) fn closed(&mut self) {
+    pub fn closed(&mut self) {
         self.handshake = handshake(&self.options);
         self.keepalive = None;
         if let Tables::V1_3(personality) = &mut self.tables {
@@ -197,7 +223,7 @@ impl OpenFlowSwitch {
     }
 
     /// How far the session is: a rank that grows, and words.
-    pub(crate) fn stage(&self) -> (u32, &'static str) {
+    pub fn stage(&self) -> (u32, &'static str) {
         match self.handshake.stage() {
             Stage::Created => (0, "connected, no HELLO sent"),
             Stage::HelloSent => (1, "connected, waiting for the controller's HELLO"),
@@ -208,13 +234,14 @@ impl OpenFlowSwitch {
         }
     }
 
-    pub(crate) fn is_ready(&self) -> bool {
+    /// Whether the handshake is done, so that packet-ins are expected.
+    pub fn is_ready(&self) -> bool {
         self.handshake.is_ready()
     }
 
     /// Takes one message and appends what is to be sent in answer. After an error the connection
     /// is to be closed, once what was appended is sent.
-    pub(crate) fn receive(
+    pub fn receive(
         &mut self,
         frame: &[u8],
         now: u64,
@@ -274,7 +301,7 @@ impl OpenFlowSwitch {
     ///
     /// One that leads to several, by several outputs to the controller, has them all carry the same
     /// ids.
-    pub(crate) fn packet(&mut self, packet: Arriving<'_>, now: u64, out: &mut Vec<u8>) -> Fate {
+    pub fn packet(&mut self, packet: Arriving<'_>, now: u64, out: &mut Vec<u8>) -> Fate {
         let Arriving { frame, port, xid, buffer_id, awaits } = packet;
         self.ports().received(port, frame.len());
         if self.options.flow_tables == FlowTables::Bypass {
@@ -323,12 +350,12 @@ impl OpenFlowSwitch {
     }
 
     /// The packet-ins that rules have answered since the last call.
-    pub(crate) fn answered_by_rules(&mut self) -> Vec<u64> {
+    pub fn answered_by_rules(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.answered_by_rules)
     }
 
     /// Takes a packet-out, of which the part that leads through the tables is carried out.
-    pub(crate) fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
+    pub fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
         if self.options.flow_tables == FlowTables::Bypass {
             return;
         }
@@ -371,7 +398,7 @@ impl OpenFlowSwitch {
     }
 
     /// Counts what a packet-out sends out of ports.
-    pub(crate) fn count_outputs(&mut self, packet_out: &PacketOut<&[u8]>) {
+    pub fn count_outputs(&mut self, packet_out: &PacketOut<&[u8]>) {
         let (in_port, bytes) = (packet_out.in_port().0, packet_out.payload().len());
         let ports = self.options.ports;
         let counters = self.ports();
@@ -447,7 +474,7 @@ impl OpenFlowSwitch {
     }
 
     /// Appends a packet-in, cut as the controller configured if the packet is buffered.
-    pub(crate) fn packet_in(
+    pub fn packet_in(
         &self,
         xid: Xid,
         buffer_id: BufferId,
@@ -478,7 +505,7 @@ impl OpenFlowSwitch {
     }
 
     /// Housekeeping: expires flow entries once a second, and asks a silent controller for an echo.
-    pub(crate) fn tick(&mut self, now: u64, out: &mut Vec<u8>) -> Result<(), SessionError> {
+    pub fn tick(&mut self, now: u64, out: &mut Vec<u8>) -> Result<(), SessionError> {
         if now >= self.next_expiry {
             self.next_expiry = now + 1_000_000_000;
             match &mut self.tables {
