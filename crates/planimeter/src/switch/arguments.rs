@@ -67,6 +67,35 @@ const PASSED_OVER: [(&str, &str); 8] = [
     ("log-flush", "lines are always flushed"),
 ];
 
+/// Flags of BMv2 that would change what packets meet, how many words they take, and what does here what
+/// they are for.
+const REFUSED: [(&str, usize, &str); 4] = [
+    (
+        "use-files",
+        1,
+        "there is no directory of capture files by port number; give each port its files, as \
+         -i 1@pcap:IN.pcap,OUT.pcap",
+    ),
+    (
+        "packet-in",
+        1,
+        "there is no nanomsg socket for packets; use interfaces, -i 1@veth0, or capture files, \
+         -i 1@pcap:IN.pcap,OUT.pcap",
+    ),
+    (
+        "restore-state",
+        1,
+        "a file of simple_switch_CLI's serialize_state cannot be read; --state FILE keeps the pipeline \
+         and its entries over restarts, and --runtime-json FILE gives entries at the start",
+    ),
+    (
+        "dump-packet-data",
+        1,
+        "the log has no bytes of packets; --pcap DIR records them whole, --log-level debug names what \
+         they meet",
+    ),
+];
+
 pub(crate) fn command() -> Command {
     Command::new("switch")
         .about(ABOUT)
@@ -98,6 +127,7 @@ pub(crate) fn command() -> Command {
             let values = if name == "log-flush" { 0..=0 } else { 0..=1 };
             Arg::new(name).long(name).num_args(values).hide(true)
         }))
+        .args(REFUSED.map(|(name, words, _)| Arg::new(name).long(name).num_args(words).hide(true)))
         .arg(Arg::new("nothing").long("disable-swap").action(ArgAction::SetTrue).hide(true))
         .arg(Arg::new("debugger").long("debugger").action(ArgAction::SetTrue).hide(true))
         .arg(
@@ -287,14 +317,21 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), Failure> {
             eprintln!("planimeter: --{name} has no effect: {instead}");
         }
     }
+    for (name, _, instead) in REFUSED {
+        if crate::given(matches, name) {
+            return Err(Failure::input(format!("--{name}: {instead}")));
+        }
+    }
     if matches.get_one::<u32>("drop-port").is_some_and(|port| *port != 511) {
         return Err(Failure::input(
-            "--drop-port: mark_to_drop of v1model chooses port 511 here, and no other",
+            "--drop-port: mark_to_drop of v1model chooses port 511 here, and no other; leave the option \
+             out, and give port 511 to no interface",
         ));
     }
     if matches.get_one::<u32>("priority-queues").is_some_and(|queues| *queues > 1) {
         return Err(Failure::input(
-            "--priority-queues: each port has one queue here; leave the option out",
+            "--priority-queues: each port has one queue here, first in, first out, whatever \
+             standard_metadata.priority says; leave the option out",
         ));
     }
     Ok(())
@@ -322,6 +359,24 @@ mod tests {
         assert_eq!(program(&matches), Some(Path::new("build/basic.json")));
         assert_eq!(captures(&matches), Some(Path::new("/tmp/pcaps")));
         assert_eq!(matches.get_one::<u32>("cpu-port"), Some(&510));
+    }
+
+    /// What would mean something else here ends with what to use, and is never passed over.
+    #[test]
+    fn what_has_no_counterpart_is_refused_with_what_to_use() {
+        for (line, instead) in [
+            ("--no-p4 -- --use-files 5", "pcap:"),
+            ("--no-p4 --packet-in ipc:///tmp/bmv2_packets_1.ipc", "-i 1@veth0"),
+            ("--no-p4 --restore-state /tmp/state", "--state FILE"),
+            ("--no-p4 --dump-packet-data 100", "--pcap DIR"),
+            ("--no-p4 -- --drop-port 510", "511"),
+            ("--no-p4 -- --priority-queues 8", "one queue"),
+        ] {
+            let refused = check(&parsed(line)).expect_err(line).to_string();
+            let flag = line.split_whitespace().rev().nth(1).expect("it is there");
+            assert!(refused.contains(flag) && refused.contains(instead), "{refused}");
+        }
+        check(&parsed("--no-p4 -- --drop-port 511 --priority-queues 1")).expect("as it is here");
     }
 
     #[test]
