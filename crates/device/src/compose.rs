@@ -76,7 +76,11 @@ impl std::fmt::Display for Guarantee {
         match self {
             Self::Deterministic => f.pad("deterministic under assumptions"),
             Self::Confidence(confidence) => {
-                f.pad(&format!("confidence {:.4} %", 100.0 * confidence).replace("00 %", " %"))
+                let percent = format!("{:.4}", 100.0 * confidence);
+                f.pad(&format!(
+                    "confidence {} %",
+                    percent.trim_end_matches('0').trim_end_matches('.')
+                ))
             }
             Self::Empirical => f.pad("empirical"),
         }
@@ -194,8 +198,10 @@ impl Model {
             low = plus(low, f0.high.map(negated), 0);
             high = plus(high, f0.low.map(negated), 0);
         }
-        let guarantee = self.guarantee(functions, level);
-        let known = matches!(guarantee, Guarantee::Confidence(_));
+        let known = matches!(self.guarantee(functions, level), Guarantee::Confidence(_));
+        // With too few packets there is no interval.
+        let known = known && low.is_some() && high.is_some();
+        let guarantee = if known { self.guarantee(functions, level) } else { Guarantee::Empirical };
         let mut beyond = None;
         match level {
             Level::Percentile(percentile) if level.is_upper() && known => {

@@ -12,9 +12,12 @@
 
 pub mod campaign;
 pub mod compose;
+pub mod export;
+pub mod import;
 mod level;
 mod model;
 mod profile;
+pub mod program;
 mod shift;
 pub mod verify;
 

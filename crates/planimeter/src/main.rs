@@ -7,6 +7,7 @@ mod bound;
 mod compile;
 mod controller;
 mod demo;
+mod device;
 mod embedded;
 mod failure;
 mod interrupt;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Some(("controller", arguments)) => controller::run(arguments),
         Some(("bound", arguments)) => bound::run(arguments),
         Some(("compile", arguments)) => compile::run(arguments),
+        Some(("device", arguments)) => device::run(arguments),
         Some(("stf", arguments)) => stf::run(arguments),
         Some(("switch", arguments)) => switch::run(arguments),
         Some(("tables", arguments)) => tables::run(arguments),
@@ -101,6 +103,7 @@ fn command() -> Command {
         .subcommand(controller::command())
         .subcommand(bound::command())
         .subcommand(compile::command())
+        .subcommand(device::command())
         .subcommand(stf::command())
         .subcommand(switch::command())
         .subcommand(tables::command())

@@ -25,7 +25,7 @@ use probe::outcome::{Point, RunResult};
 
 use crate::compare::Candidate;
 use crate::histogram_files::{write_distribution, write_interval_log};
-use crate::{csv, designs, html, json};
+use crate::{csv, designs, html, json, models};
 
 /// The directory that a run leaves behind.
 #[derive(Debug)]
@@ -227,6 +227,28 @@ impl RunDirectory {
         writing.finish()
     }
 
+    /// Writes the verification of a device model: `result.json`, `report.html`, `cells.csv`, and `model.json`, the model.
+    ///
+    /// # Errors
+    /// See [`WriteError`]. What could be written stays.
+    pub fn write_models(&self, run: &models::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
+        let mut writing = Writing::default();
+        let texts: [(&str, ModelsWriter); 3] = [
+            ("result.json", models::to_json),
+            ("cells.csv", models::to_csv),
+            ("report.html", models::document),
+        ];
+        for (name, text) in texts {
+            writing.file(self.path.join(name), Durability::Synced, |w| {
+                w.write_all(text(run).as_bytes())
+            });
+        }
+        writing.file(self.path.join("model.json"), Durability::Synced, |w| {
+            serde_json::to_writer_pretty(w, run.model).map_err(io::Error::other)
+        });
+        writing.finish()
+    }
+
     /// Writes `result.json` only: quick enough to be called after every trial of a long sweep, so
     /// that even a killed run leaves what it had measured. [`write`](Self::write) replaces it.
     ///
@@ -281,6 +303,7 @@ impl RunDirectory {
 }
 
 type DesignsWriter = fn(&designs::Run<'_>) -> String;
+type ModelsWriter = fn(&models::Run<'_>) -> String;
 type CsvWriter = fn(&mut dyn Write, &RunResult) -> io::Result<()>;
 
 /// Files written so far, and those that failed.

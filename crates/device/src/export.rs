@@ -1,0 +1,111 @@
+//! Servers for `planimeter bound`, in its network format.
+
+use calculus::Rational;
+
+use crate::compose::{Composition, Guarantee, MinimumService};
+use crate::model::{Model, Source};
+
+/// A server of a network file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Server {
+    /// Its name in the network.
+    pub name: String,
+    /// What it is and what stands behind it: a comment of the file.
+    pub remarks: Vec<String>,
+    /// R in bit/µs; `None` for a burst-delay curve.
+    pub rate: Option<Rational>,
+    /// T in µs.
+    pub latency: Rational,
+}
+
+impl Server {
+    /// A device that does some functions for each packet.
+    #[must_use]
+    pub fn of_device(
+        name: &str,
+        model: &Model,
+        composition: &Composition,
+        service: &MinimumService,
+    ) -> Self {
+        let names: Vec<&str> = composition.functions.iter().map(|name| name.as_str()).collect();
+        let functions =
+            if names.is_empty() { "its baseline".to_owned() } else { names.join(" + ") };
+        let mut remarks = vec![
+            format!("{}: {functions}, {}.", model.device.name, composition.setting),
+            format!(
+                "Level {}, {}; {}.",
+                service.level,
+                service
+                    .semantics
+                    .map_or_else(|| "burst-delay".to_owned(), |semantics| semantics.to_string()),
+                service.guarantee
+            ),
+        ];
+        if let Source::Published { citation, .. } = &model.source {
+            remarks.push(format!("Read from a publication, not measured: {citation}."));
+        }
+        if service.guarantee != Guarantee::Deterministic {
+            remarks.push("Bounds that use it are no better than that.".to_owned());
+        }
+        Self {
+            name: name.to_owned(),
+            remarks,
+            rate: service.rate.clone(),
+            latency: service.latency.clone(),
+        }
+    }
+
+    /// A controller for packets that take the slow path: it answers so many packet-ins a second without loss, the slowest
+    /// after `slowest_ns`. Packets are counted with the length that they have in the data plane.
+    #[must_use]
+    pub fn of_controller(
+        name: &str,
+        packets_per_second: u64,
+        slowest_ns: u64,
+        packet_bytes: u32,
+        what: &str,
+    ) -> Self {
+        let bits = 8 * i64::from(packet_bytes);
+        let packets = i64::try_from(packets_per_second.max(1)).unwrap_or(i64::MAX);
+        let rate = &Rational::from(bits) * &Rational::ratio(packets, 1_000_000);
+        let slowest = Rational::ratio(i64::try_from(slowest_ns).unwrap_or(i64::MAX), 1000);
+        // The slowest answer has the packet in it: T = D_max - L/R.
+        let latency = (&slowest - &(&Rational::from(bits) / &rate)).max(Rational::ZERO);
+        let remarks = vec![
+            what.to_owned(),
+            format!(
+                "{packets_per_second} packet-ins/s of {packet_bytes} B without loss, the slowest answer seen after {} ms; empirical: \
+                 a slower one may come.",
+                Rational::ratio(i64::try_from(slowest_ns).unwrap_or(i64::MAX), 1_000_000).to_f64()
+            ),
+        ];
+        Self { name: name.to_owned(), remarks, rate: Some(rate), latency }
+    }
+
+    /// The `[[server]]` of a network in TOML.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut out = String::new();
+        for remark in &self.remarks {
+            for line in remark.lines() {
+                out.push_str(&format!("# {line}\n"));
+            }
+        }
+        let latency = &self.latency;
+        out.push_str(&format!("[[server]]\nname = {:?}\n", self.name));
+        match &self.rate {
+            Some(rate) => out.push_str(&format!(
+                "service = {{ rate-latency = {{ rate = \"{rate} Mbps\", latency = \"{latency} us\" }} }}\n"
+            )),
+            None => out.push_str(&format!("service = {{ burst-delay = \"{latency} us\" }}\n")),
+        }
+        // A packet leaves as a whole; what it takes to be there as a whole is not in T.
+        if self.rate.is_some() {
+            out.push_str("packetizer = true\n");
+        }
+        out
+    }
+}
+
+/// What stands before the servers of a file of their own.
+pub const HEAD: &str = "time-unit = \"us\"\ndata-unit = \"B\"\n\n";

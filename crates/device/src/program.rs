@@ -1,0 +1,159 @@
+//! A P4 program in basic functions: its execution paths, taken apart.
+//!
+//! A path is what one packet may meet: states of the parser, a hit or a miss and an action of each table, sides of each
+//! condition, headers that the deparser emits. It is taken apart into *parts*:
+//!
+//! | part | stands for |
+//! | --- | --- |
+//! | `extract 112` | a header of so many bits, taken from the packet |
+//! | `select 16` | a transition that looks at so many bits |
+//! | `lookahead 8`, `advance`, `verify` | what else a parser does |
+//! | `key exact 32` | a key of a table, by kind and width, each time the table is applied |
+//! | `branch` | a condition |
+//! | `assign 48` | a value of so many bits that is written |
+//! | `compute subtract 8` | arithmetic on values of so many bits |
+//! | `set valid`, `set invalid`, `push`, `pop` | what is done to headers |
+//! | `extern hash` | a call of the architecture |
+//! | `emit 112` | a header of so many bits that is put out |
+//!
+//! A model whose functions say what they [consist of](crate::campaign::Function::consists_of) covers parts with them, the
+//! largest function first; the baseline's parts are free. What remains has no measurement and is listed.
+//!
+//! Conditions on the validity of a header decide themselves where the parser did, if the program has one header of that
+//! type; other conditions go both ways. There may be paths that no packet takes, so the worst is never too good.
+
+mod walk;
+
+use std::collections::BTreeMap;
+
+use ir::Program;
+
+use crate::campaign::FunctionName;
+use crate::compose::{ComposeError, Composition};
+use crate::model::{Model, SettingModel};
+
+/// What a packet meets, by part: how often.
+pub type Parts = BTreeMap<String, u32>;
+
+/// A way through a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path {
+    /// What decided it: states, tables with the action that ran, conditions. One of those with the same parts.
+    pub decisions: Vec<String>,
+    /// What it takes.
+    pub parts: Parts,
+    /// Ways with the same parts.
+    pub ways: u64,
+}
+
+/// Why a program has no list of paths.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PathError {
+    /// There are too many.
+    #[error(
+        "the program has more than {most} paths that differ, in {place}; predict parts of it, or a program with fewer tables"
+    )]
+    TooMany {
+        /// How many were looked at.
+        most: usize,
+        /// Where they became too many.
+        place: String,
+    },
+}
+
+/// A path and what a model says to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathPrediction {
+    /// The path.
+    pub path: Path,
+    /// Functions of the model that cover parts of it.
+    pub functions: Vec<FunctionName>,
+    /// Parts that no function covers.
+    pub unmeasured: Parts,
+    /// Delays of what is covered: of the whole path if nothing is unmeasured.
+    pub composition: Composition,
+}
+
+/// The paths of a program, those with the same parts as one.
+///
+/// # Errors
+/// See [`PathError`].
+pub fn paths(program: &Program) -> Result<Vec<Path>, PathError> {
+    walk::program(program)
+}
+
+impl Model {
+    /// Predicts every path of a program, the slowest at the last level first.
+    ///
+    /// # Errors
+    /// [`ComposeError`] if the model contradicts itself.
+    pub fn predict_paths(
+        &self,
+        under: &SettingModel,
+        paths: &[Path],
+    ) -> Result<Vec<PathPrediction>, ComposeError> {
+        let mut predictions = paths
+            .iter()
+            .map(|path| {
+                let (functions, unmeasured) = self.cover(under, &path.parts);
+                let composition = self.compose(under, &functions)?;
+                Ok(PathPrediction { path: path.clone(), functions, unmeasured, composition })
+            })
+            .collect::<Result<Vec<_>, ComposeError>>()?;
+        let slowest = |prediction: &PathPrediction| {
+            prediction.composition.levels.last().map(|level| level.safe)
+        };
+        predictions.sort_by(|a, b| {
+            slowest(b).cmp(&slowest(a)).then_with(|| a.path.decisions.cmp(&b.path.decisions))
+        });
+        Ok(predictions)
+    }
+
+    /// Covers parts with functions, and says what is left.
+    fn cover(&self, under: &SettingModel, parts: &Parts) -> (Vec<FunctionName>, Parts) {
+        let mut left = parts.clone();
+        for part in self.baseline.iter().flat_map(|function| &function.consists_of) {
+            take(&mut left, &BTreeMap::from([(part.clone(), 1)]));
+        }
+        let of = |parts: &[String]| {
+            parts.iter().fold(Parts::new(), |mut sum, part| {
+                *sum.entry(part.clone()).or_default() += 1;
+                sum
+            })
+        };
+        let mut candidates: Vec<(Parts, &FunctionName)> = under
+            .functions
+            .iter()
+            .map(|function| &function.function)
+            .filter(|function| !function.consists_of.is_empty())
+            .map(|function| (of(&function.consists_of), &function.name))
+            .collect();
+        candidates.sort_by_key(|(parts, _)| std::cmp::Reverse(parts.values().sum::<u32>()));
+        let mut functions = Vec::new();
+        for (parts, name) in candidates {
+            while take(&mut left, &parts) {
+                functions.push(name.clone());
+            }
+        }
+        (functions, left)
+    }
+}
+
+/// Takes parts away if all of them are there.
+fn take(left: &mut Parts, parts: &Parts) -> bool {
+    let there = !parts.is_empty()
+        && parts.iter().all(|(part, count)| left.get(part).is_some_and(|has| has >= count));
+    if there {
+        for (part, count) in parts {
+            if let Some(has) = left.get_mut(part) {
+                *has -= count;
+            }
+        }
+        left.retain(|_, count| *count > 0);
+    }
+    there
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+use p4lang::compile_text;
+use p4lang::preprocess::{DiskFiles, Options};
+
+use super::*;
+use crate::Level;
+
+/// An Ethernet and IPv4 router: one table with two actions.
+const ROUTER: &str = r#"
+#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
+header ipv4_t { bit<64> a; bit<8> ttl; bit<24> b; bit<32> src; bit<32> dst; }
+struct headers { ethernet_t ethernet; ipv4_t ipv4; }
+struct meta {}
+parser P(packet_in p, out headers h, inout meta m, inout standard_metadata_t s) {
+    state start { p.extract(h.ethernet); transition select(h.ethernet.type) { 0x800: ip; default: accept; } }
+    state ip { p.extract(h.ipv4); transition accept; }
+}
+control V(inout headers h, inout meta m) { apply {} }
+control I(inout headers h, inout meta m, inout standard_metadata_t s) {
+    action drop() { mark_to_drop(s); }
+    action route(bit<9> port, bit<48> next) {
+        s.egress_spec = port; h.ethernet.dst = next; h.ipv4.ttl = h.ipv4.ttl - 1;
+    }
+    table routes { key = { h.ipv4.dst: lpm; } actions = { route; drop; } default_action = drop(); }
+    apply { if (h.ipv4.isValid()) { routes.apply(); } else { drop(); } }
+}
+control E(inout headers h, inout meta m, inout standard_metadata_t s) { apply {} }
+control C(inout headers h, inout meta m) { apply {} }
+control D(packet_out p, in headers h) { apply { p.emit(h.ethernet); p.emit(h.ipv4); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"#;
+
+fn routes() -> Vec<Path> {
+    let compiled = compile_text("router.p4", ROUTER, &Options::default(), &DiskFiles);
+    paths(&compiled.program.expect("a program")).expect("paths")
+}
+
+fn parts(parts: &[(&str, u32)]) -> Parts {
+    parts.iter().map(|(part, count)| ((*part).to_owned(), *count)).collect()
+}
+
+#[test]
+fn a_router_has_three_paths() {
+    let mut found: Vec<Parts> = routes().into_iter().map(|path| path.parts).collect();
+    let mut expected = vec![
+        // Not IPv4: the condition decides itself.
+        parts(&[
+            ("extract 112", 1),
+            ("select 16", 1),
+            ("branch", 1),
+            ("extern mark_to_drop", 1),
+            ("emit 112", 1),
+        ]),
+        parts(&[
+            ("extract 112", 1),
+            ("select 16", 1),
+            ("extract 160", 1),
+            ("branch", 1),
+            ("key lpm 32", 1),
+            ("extern mark_to_drop", 1),
+            ("emit 112", 1),
+            ("emit 160", 1),
+        ]),
+        parts(&[
+            ("extract 112", 1),
+            ("select 16", 1),
+            ("extract 160", 1),
+            ("branch", 1),
+            ("key lpm 32", 1),
+            ("assign 9", 1),
+            ("assign 48", 1),
+            ("assign 8", 1),
+            ("compute subtract 8", 1),
+            ("emit 112", 1),
+            ("emit 160", 1),
+        ]),
+    ];
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_a_model_does_not_know_is_listed_and_not_guessed() {
+    let text =
+        std::fs::read_to_string("../../examples/device/zodiac-fx.json").expect("the example");
+    let mut model: Model = serde_json::from_str(&text).expect("a model");
+    let consists = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>();
+    model.baseline[0].consists_of = consists(&["extract 112", "select 16", "branch", "emit 112"]);
+    model.baseline[1].consists_of = consists(&["assign 9"]);
+    for function in &mut model.settings[0].functions {
+        function.function.consists_of = match function.function.name.as_str() {
+            "masked-nw-dst" => consists(&["extract 160", "key lpm 32", "emit 160"]),
+            "set-dl-src" => consists(&["assign 48"]),
+            _ => Vec::new(),
+        };
+    }
+    let predictions = model.predict_paths(&model.settings[0], &routes()).expect("predictions");
+    let worst = &predictions[0];
+    let names: Vec<&str> = worst.functions.iter().map(|name| name.as_str()).collect();
+    assert_eq!(names, ["masked-nw-dst", "set-dl-src"]);
+    assert_eq!(worst.unmeasured, parts(&[("assign 8", 1), ("compute subtract 8", 1)]));
+    let maximum = worst
+        .composition
+        .levels
+        .iter()
+        .find(|predicted| predicted.level == Level::Maximum)
+        .unwrap();
+    assert_eq!(maximum.value.0, 55_058_000);
+    assert!(
+        worst.path.decisions.iter().any(|decision| decision.ends_with("I.route")),
+        "{:?}",
+        worst.path.decisions
+    );
+}
+
+#[test]
+fn parsers_that_loop_and_our_own_programs_end() {
+    for program in ["router", "l2", "tunnel", "load_balancer", "firewall", "heavy_hitter"] {
+        let path = std::path::PathBuf::from(format!("../../programs/{program}.p4"));
+        let compiled =
+            p4lang::compile_file(&path, &Options::default(), &DiskFiles).expect("a file");
+        let paths = paths(&compiled.program.expect("a program")).expect("paths");
+        assert!(!paths.is_empty() && paths.iter().all(|path| path.ways > 0), "{program}");
+    }
+}

@@ -1,0 +1,321 @@
+//! `planimeter device import`: measurements of others as a campaign.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+use device::campaign::{
+    BlockPlan, Cell, CellId, Clock, ClockSource, Description, Device, Dimension, Function,
+    FunctionName, Note, Origin, Picoseconds, SCHEMA, Setting, Writer,
+};
+use device::import::{Captured, Identity, Imported, delays, histogram, match_captures};
+use packetio::pcap::CaptureReader;
+use report::RunDirectory;
+use serde::Deserialize;
+
+use super::path;
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+The file says which measurement is in which files:
+
+    device = \"Zodiac FX\"
+    packet-bytes = 64
+    rules = 1
+    line-rate = 100_000_000          # bit/s, where known
+    tick-ns = 7.5                    # resolution of the clock
+    baseline = { match = \"port\", action = \"output\" }
+
+    [[cell]]                         # the baseline
+    delays = [\"f0.csv\"]              # delays, one a line, or packet,delay; several files are repetitions
+    unit = \"us\"
+
+    [[cell]]
+    match = \"five-tuple\"
+    histogram = [\"five-tuple.csv\"]   # delay,count, as MoonGen writes it; in ns unless unit says otherwise
+
+    [[cell]]
+    match = \"five-tuple\"
+    action = \"set-nw-src\"
+    before = [\"in.pcap\"]             # pcap or pcapng from taps, packets matched by their last 16 bytes
+    after = [\"out.pcapng\"]
+    identity = { offset = 42, length = 4 }   # or { tail = 8 }
+
+File names are relative to the file itself.";
+
+/// What is in which files.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Sources {
+    device: String,
+    packet_bytes: u32,
+    rules: u32,
+    line_rate: Option<u64>,
+    tick_ns: f64,
+    baseline: Names,
+    cell: Vec<CellSources>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Names {
+    #[serde(rename = "match")]
+    matched: Option<String>,
+    action: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct CellSources {
+    #[serde(rename = "match")]
+    matched: Option<String>,
+    action: Option<String>,
+    #[serde(default)]
+    delays: Vec<PathBuf>,
+    #[serde(default)]
+    histogram: Vec<PathBuf>,
+    #[serde(default)]
+    before: Vec<PathBuf>,
+    #[serde(default)]
+    after: Vec<PathBuf>,
+    #[serde(default)]
+    unit: Unit,
+    identity: Option<IdentityOf>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Unit {
+    Ps,
+    #[default]
+    Ns,
+    Us,
+    Ms,
+    S,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum IdentityOf {
+    Tail { tail: usize },
+    At { offset: usize, length: usize },
+}
+
+pub(super) fn command() -> Command {
+    Command::new("import")
+        .about("Make a campaign of delays that others measured: CSV, histograms, captures")
+        .after_help(EXAMPLES)
+        .args([
+            Arg::new("sources")
+                .value_name("FILE.toml")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("Which measurement is in which files"),
+            Arg::new("output")
+                .long("output")
+                .short('o')
+                .value_name("DIRECTORY")
+                .value_parser(value_parser!(PathBuf))
+                .help("Where the campaign goes [runs/<time>-device-import]"),
+        ])
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let file = path(matches, "sources")?;
+    let wrong =
+        |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let sources: Sources = toml::from_str(&text).map_err(|error| wrong(&error))?;
+    let description = sources.description().map_err(|error| wrong(&error))?;
+    description.check().map_err(|error| wrong(&error))?;
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let imported =
+        sources.cell.iter().map(|cell| cell.read(folder)).collect::<Result<Vec<_>, _>>()?;
+    let output = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
+    let directory = RunDirectory::create_for(output, "device-import").map_err(Failure::input)?;
+    let mut writer = Writer::create(directory.path(), &description).map_err(Failure::run)?;
+    // Repetitions of all cells in turns, as far as anyone knows.
+    let repetitions = imported.iter().map(Vec::len).max().unwrap_or(0);
+    let mut started_ns = 0;
+    for repetition in 0..repetitions {
+        for (cell, blocks) in (0..).zip(&imported) {
+            let Some((name, block)) = blocks.get(repetition) else { continue };
+            let plan = BlockPlan {
+                cell: CellId(cell),
+                repetition: u32::try_from(repetition).unwrap_or(u32::MAX),
+                started_ns,
+                duration_ns: block.duration_ns,
+                packets_per_second: None,
+                counts: block.counts,
+            };
+            writer.block(&plan, &block.samples).map_err(Failure::run)?;
+            for remark in &block.remarks {
+                let text = format!("{}: {remark}", name.display());
+                eprintln!("planimeter: {text}");
+                writer.note(&Note { at_ns: started_ns, text }).map_err(Failure::run)?;
+            }
+            let counts = block.counts;
+            println!(
+                "{} {}: {} of {} packets, {} lost, {} reordered, {} duplicated, {} unmatched, {} clock steps",
+                description.cells[cell as usize],
+                name.display(),
+                counts.received,
+                counts.sent,
+                counts.lost,
+                counts.reordered,
+                counts.duplicated,
+                counts.unmatched,
+                counts.clock_steps
+            );
+            started_ns += block.duration_ns.max(1);
+        }
+    }
+    println!("Campaign: {}", directory.path().display());
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Sources {
+    fn description(&self) -> Result<Description, String> {
+        let function = |name: &String, dimension| Function {
+            name: FunctionName::new(name.as_str()),
+            dimension,
+            description: None,
+            consists_of: Vec::new(),
+        };
+        let mut functions: Vec<Function> = Vec::new();
+        let named = self.cell.iter().flat_map(|cell| {
+            [(&cell.matched, Dimension::Match), (&cell.action, Dimension::Action)]
+        });
+        for (name, dimension) in named {
+            let in_baseline = |name: &String| {
+                self.baseline.matched.as_ref() == Some(name)
+                    || self.baseline.action.as_ref() == Some(name)
+            };
+            if let Some(name) = name.as_ref().filter(|name| !in_baseline(name)) {
+                let new = function(name, dimension);
+                if !functions.contains(&new) {
+                    functions.push(new);
+                }
+            }
+        }
+        let tick = (self.tick_ns * 1000.0).round();
+        if !(0.0..1e15).contains(&tick) {
+            return Err("tick-ns is no resolution of a clock".to_owned());
+        }
+        let beyond = |name: &Option<String>| {
+            let name = FunctionName::new(name.as_ref()?.as_str());
+            functions.iter().any(|function| function.name == name).then_some(name)
+        };
+        let setting = Setting {
+            packet_bytes: self.packet_bytes,
+            rules: self.rules,
+            conditions: BTreeMap::new(),
+        };
+        let cell = |cell: &CellSources| Cell {
+            functions: [&cell.matched, &cell.action].into_iter().filter_map(beyond).collect(),
+            setting: setting.clone(),
+        };
+        let baseline = [
+            (&self.baseline.matched, Dimension::Match),
+            (&self.baseline.action, Dimension::Action),
+        ];
+        let files = self.cell.iter().flat_map(|cell| {
+            [&cell.delays, &cell.histogram, &cell.before, &cell.after].into_iter().flatten()
+        });
+        Ok(Description {
+            schema: SCHEMA.to_owned(),
+            created: report::timestamp(SystemTime::now()),
+            origin: Origin::Imported {
+                files: files.map(|file| file.display().to_string()).collect(),
+            },
+            device: Device {
+                name: self.device.clone(),
+                driver: "import".to_owned(),
+                details: BTreeMap::new(),
+            },
+            baseline: baseline
+                .into_iter()
+                .filter_map(|(name, dimension)| Some(function(name.as_ref()?, dimension)))
+                .collect(),
+            cells: self.cell.iter().map(cell).collect(),
+            functions,
+            line_rate: self.line_rate,
+            clock: Clock {
+                source: ClockSource::Unknown,
+                tick: Picoseconds(tick as i64),
+                reference: None,
+            },
+            seed: 0,
+            host: BTreeMap::new(),
+        })
+    }
+}
+
+impl CellSources {
+    /// Its repetitions: the file of each, and what it says.
+    fn read(&self, folder: &Path) -> Result<Vec<(PathBuf, Imported)>, Failure> {
+        let unit = match self.unit {
+            Unit::Ps => 1.0,
+            Unit::Ns => 1e3,
+            Unit::Us => 1e6,
+            Unit::Ms => 1e9,
+            Unit::S => 1e12,
+        };
+        let mut blocks = Vec::new();
+        for (names, read) in
+            [(&self.delays, delays as fn(&str, f64) -> _), (&self.histogram, histogram)]
+        {
+            for name in names {
+                let wrong = |error: &dyn std::fmt::Display| {
+                    Failure::input(format!("{}: {error}", name.display()))
+                };
+                let text =
+                    std::fs::read_to_string(folder.join(name)).map_err(|error| wrong(&error))?;
+                blocks.push((name.clone(), read(&text, unit).map_err(|error| wrong(&error))?));
+            }
+        }
+        if self.before.len() != self.after.len() {
+            return Err(Failure::input(
+                "a cell has as many captures `before` the device as `after` it",
+            ));
+        }
+        let identity = match self.identity {
+            None => Identity::Tail(16),
+            Some(IdentityOf::Tail { tail }) => Identity::Tail(tail),
+            Some(IdentityOf::At { offset, length }) => Identity::At { offset, length },
+        };
+        for (before, after) in self.before.iter().zip(&self.after) {
+            let (sent, received) = (capture(&folder.join(before))?, capture(&folder.join(after))?);
+            let imported = match_captures(&borrowed(&sent), &borrowed(&received), identity);
+            blocks.push((after.clone(), imported));
+        }
+        if blocks.is_empty() {
+            return Err(Failure::input(
+                "a cell has no files: give delays, histogram, or before and after",
+            ));
+        }
+        Ok(blocks)
+    }
+}
+
+fn capture(path: &Path) -> Result<Vec<(u64, Vec<u8>)>, Failure> {
+    let mut reader = CaptureReader::open(path).map_err(Failure::input)?;
+    let mut packets = Vec::new();
+    while let Some(frame) = reader.next_frame().map_err(Failure::input)? {
+        let timestamp = frame.timestamp.ok_or_else(|| {
+            Failure::input(format!(
+                "{}: the packet at byte {} has no time",
+                path.display(),
+                frame.offset
+            ))
+        })?;
+        packets.push((timestamp, frame.data.to_vec()));
+    }
+    Ok(packets)
+}
+
+fn borrowed(packets: &[(u64, Vec<u8>)]) -> Vec<Captured<'_>> {
+    packets.iter().map(|(timestamp, data)| Captured { timestamp: *timestamp, data }).collect()
+}

@@ -1,0 +1,91 @@
+//! `planimeter device` from files to an exit status.
+
+mod command;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use command::{planimeter, stderr, stdout};
+
+/// Delays of a device with two functions, alone and together, which takes `more` for both; its files in a folder.
+fn measured(folder: &Path, more: u32) {
+    let mut sources = String::from(
+        "device = \"two functions\"\npacket-bytes = 64\nrules = 1\ntick-ns = 1\n\
+         baseline = { match = \"port\", action = \"output\" }\n",
+    );
+    for (name, functions, delay) in [
+        ("f0", "", 50_000),
+        ("match", "match = \"five-tuple\"\n", 53_000),
+        ("action", "action = \"set-nw-src\"\n", 59_000),
+        ("both", "match = \"five-tuple\"\naction = \"set-nw-src\"\n", 62_000 + more),
+    ] {
+        let files: Vec<String> = (0..3).map(|block| format!("{name}{block}.csv")).collect();
+        for file in &files {
+            let delays =
+                (0..500).map(|packet| format!("{packet},{}\n", delay + packet * 7919 % 5000));
+            std::fs::write(folder.join(file), delays.collect::<String>()).expect("a file");
+        }
+        write!(sources, "\n[[cell]]\n{functions}delays = {files:?}\n").expect("text");
+    }
+    std::fs::write(folder.join("sources.toml"), sources).expect("a file");
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let place = |argument: &&str| match argument.strip_prefix('@') {
+        Some(name) => folder.join(name).display().to_string(),
+        None => (*argument).to_owned(),
+    };
+    let arguments: Vec<String> = arguments.iter().map(place).collect();
+    let output = planimeter("device", &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    (output.status.code(), stdout(&output), stderr(&output))
+}
+
+#[test]
+fn a_campaign_becomes_a_model_that_is_verified_and_predicts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    measured(folder.path(), 0);
+    let run = |arguments: &[&str]| run(folder.path(), arguments);
+    let (code, out, err) = run(&["import", "@sources.toml", "-o", "@run"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("five-tuple + set-nw-src both2.csv: 500 of 500 packets, 0 lost"), "{out}");
+    let verify = [
+        "verify",
+        "@run",
+        "-o",
+        "@verified",
+        "-t",
+        "worst-error(median) < 0.01 %",
+        "-t",
+        "refuted(median) < 1",
+    ];
+    let (code, out, err) = run(&verify);
+    assert_eq!(code, Some(0), "{out}{err}");
+    for file in ["report.html", "result.json", "cells.csv", "model.json"] {
+        assert!(folder.path().join("verified").join(file).exists(), "{file}");
+    }
+    let (code, out, err) = run(&[
+        "predict",
+        "@verified/model.json",
+        "--match",
+        "five-tuple",
+        "--action",
+        "set-nw-src",
+    ]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("confidence 97 %") && out.contains("Union bound"), "{out}");
+    let (code, _, err) = run(&["predict", "@verified/model.json", "--action", "strip-vlan"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("no measurement of 'strip-vlan'"), "{err}");
+}
+
+#[test]
+fn a_device_whose_functions_depend_on_each_other_fails_its_threshold() {
+    let folder = tempfile::tempdir().expect("a folder");
+    measured(folder.path(), 4_000);
+    let run = |arguments: &[&str]| run(folder.path(), arguments);
+    assert_eq!(run(&["import", "@sources.toml", "-o", "@run"]).0, Some(0));
+    let (code, out, err) = run(&["verify", "@run", "-o", "@verified", "-t", "refuted(median) < 1"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(out.contains("Measure next  five-tuple + set-nw-src"), "{out}");
+    assert_eq!(run(&["verify", "@run", "-o", "@again", "-t", "nonsense"]).0, Some(2));
+}

@@ -1,0 +1,254 @@
+//! Models of devices: terminal tables, `report.html` with heat maps, `result.json`, `cells.csv`.
+//!
+//! Input is what [`device`] derived, predicted and verified; nothing here computes a delay.
+
+mod heat;
+mod json;
+mod page;
+mod paths;
+mod prediction;
+mod terminal;
+
+use ::device::compose::Predicted;
+use ::device::verify::{Verification, VerifiedCell};
+use ::device::{Estimate, Level, Model};
+
+pub use json::{SCHEMA, to_csv, to_json};
+pub use page::document;
+pub use paths::paths_table;
+pub use prediction::prediction_table;
+pub use terminal::{model_table, verification_table};
+
+/// A run of `planimeter device verify`, as far as a reader must know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// The model that was derived.
+    pub model: &'a Model,
+    /// How it did, by setting.
+    pub verifications: &'a [Verification],
+    /// Conditions, and whether they held.
+    pub thresholds: &'a [Threshold],
+    /// The command line.
+    pub command: &'a [String],
+    /// When it ran, RFC 3339.
+    pub started_at: &'a str,
+    /// Version of the program.
+    pub version: &'a str,
+}
+
+/// A condition and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Threshold {
+    /// As it was given.
+    pub condition: String,
+    /// What it was held against; `None` where there is no such figure.
+    pub value: Option<f64>,
+    /// Whether it held.
+    pub held: bool,
+}
+
+/// A share in percent, with its sign where asked for, and with as many digits as say something.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    let digits = if percent.abs() >= 10.0 { 1 } else { 2 };
+    let text = format!("{percent:.digits$}");
+    // A small error is not none.
+    if percent != 0.0 && text.trim_start_matches('-').chars().all(|c| "0.".contains(c)) {
+        return format!("{}<0.01", if percent < 0.0 { "-" } else { "" });
+    }
+    text
+}
+
+/// A share as it is stated: `one in 10,000` is hard to read as a percentage.
+fn share(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent == 0.0 {
+        return "0 %".to_owned();
+    }
+    let digits = (2.0 - percent.abs().log10().floor()).clamp(1.0, 7.0) as usize;
+    format!("{} %", crate::format::trim_zeros(&format!("{percent:.digits$}")))
+}
+
+/// `50.0 µs (49.8 to 50.1)`, or the ends that there are.
+fn estimate(estimate: &Estimate) -> String {
+    match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) if estimate.level != Level::Minimum => {
+            format!("{} ({low} to {high})", estimate.value)
+        }
+        _ => estimate.value.to_string(),
+    }
+}
+
+fn predicted_interval(predicted: &Predicted) -> String {
+    match (predicted.low, predicted.high) {
+        (Some(low), Some(high)) => format!("{low} to {high}"),
+        _ => String::new(),
+    }
+}
+
+/// Rows and columns of a heat map: cells by their first and their second function; `baseline` stands for none.
+#[derive(Debug, PartialEq)]
+struct Axes {
+    rows: Vec<String>,
+    columns: Vec<String>,
+    row_title: String,
+    column_title: String,
+}
+
+impl Axes {
+    /// Of the two dimensions that most cells of two functions combine; `None` where there is no such cell.
+    fn of(model: &Model, verification: &Verification) -> Option<Self> {
+        let under = model.settings.iter().find(|under| under.setting == verification.setting)?;
+        let dimension = |name: &::device::campaign::FunctionName| {
+            under.function(name).map(|function| function.function.dimension.clone())
+        };
+        let pair = |cell: &VerifiedCell| match cell.functions.as_slice() {
+            [row, column] => Some((dimension(row)?, dimension(column)?)),
+            _ => None,
+        };
+        let (row, column) = verification.cells.iter().find_map(pair)?;
+        let names = |of: &::device::campaign::Dimension| {
+            let baseline = model.baseline.iter().find(|function| function.dimension == *of);
+            let first =
+                baseline.map_or_else(|| "none".to_owned(), |function| function.name.to_string());
+            let others =
+                under.functions.iter().filter(|function| function.function.dimension == *of);
+            std::iter::once(first)
+                .chain(others.map(|function| function.function.name.to_string()))
+                .collect()
+        };
+        Some(Self {
+            rows: names(&row),
+            columns: names(&column),
+            row_title: row.to_string(),
+            column_title: column.to_string(),
+        })
+    }
+
+    /// The cell at a place, the first row and column being the baseline's.
+    fn cell<'v>(
+        &self,
+        verification: &'v Verification,
+        row: usize,
+        column: usize,
+    ) -> Option<&'v VerifiedCell> {
+        let mut wanted = Vec::new();
+        if row > 0 {
+            wanted.push(self.rows[row].as_str());
+        }
+        if column > 0 {
+            wanted.push(self.columns[column].as_str());
+        }
+        verification.cells.iter().find(|cell| {
+            cell.functions.len() == wanted.len()
+                && wanted.iter().all(|name| cell.functions.iter().any(|f| f.as_str() == *name))
+        })
+    }
+}
+
+/// What a reader must know before the figures: sentences with a number, the worst first, and whether each is bad news.
+fn remarks(verification: &Verification) -> Vec<(bool, String)> {
+    let mut remarks = Vec::new();
+    let counts = verification
+        .cells
+        .iter()
+        .fold(::device::campaign::Counts::default(), |sum, cell| sum + cell.profile.counts);
+    if counts.lost > 0 {
+        remarks.push((
+            true,
+            format!(
+                "{} of {} packets were lost; delays are those of the others. The method takes the device for lossless: measure \
+                 at a lower rate.",
+                counts.lost, counts.sent
+            ),
+        ));
+    }
+    for (count, what) in [
+        (counts.reordered, "arrived out of order"),
+        (counts.duplicated, "arrived more than once"),
+        (counts.unmatched, "arrived and were never sent"),
+    ] {
+        if count > 0 {
+            remarks.push((true, format!("{count} packets {what}.")));
+        }
+    }
+    if counts.clock_steps > 0 {
+        remarks.push((
+            true,
+            format!(
+                "The clock jumped {} times; delays across a jump were left out.",
+                counts.clock_steps
+            ),
+        ));
+    }
+    if let Some(drift) = &verification.drift {
+        let interval =
+            drift.interval.map_or_else(String::new, |half| format!(" ± {} %", percent(half)));
+        let text = format!(
+            "Blocks of the second half took {} %{interval} longer than those of the first",
+            percent(drift.change)
+        );
+        match drift.shown {
+            true => remarks.push((
+                drift.change.abs() > 0.005,
+                format!(
+                    "{text}: the device drifted, and cells, which were \
+                 measured in turns, share it."
+                ),
+            )),
+            false => remarks.push((false, format!("{text}: no drift is shown."))),
+        }
+        if drift.stalls > 0.0 {
+            remarks.push((
+                false,
+                format!(
+                    "{} of all packets took more than twice the median of their cell.",
+                    share(drift.stalls)
+                ),
+            ));
+        }
+    }
+    let refused: std::collections::BTreeSet<_> =
+        verification.cells.iter().flat_map(|cell| &cell.prediction.refused).collect();
+    if !refused.is_empty() {
+        let names: Vec<&str> = refused.iter().map(|name| name.as_str()).collect();
+        remarks.push((
+            true,
+            format!(
+                "What {} cost is no constant: it differs between packets by more than is tolerated. Sums of levels with them are \
+                 empirical, and only the union bounds hold.",
+                names.join(", ")
+            ),
+        ));
+    }
+    for level in &verification.levels {
+        if let Some(noise) = level.noise.filter(|noise| !noise.says_something) {
+            remarks.push((
+                true,
+                format!(
+                    "The {} says nothing about functions here: repetitions of one cell differ by {} (standard deviation), \
+                     the functions by {}.",
+                    level.level, noise.between_blocks, noise.between_functions
+                ),
+            ));
+        }
+    }
+    remarks.sort_by_key(|(bad, _)| !bad);
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_keep_what_they_say() {
+        assert_eq!(percent(0.0), "0.00");
+        assert_eq!(percent(-0.012_3), "-1.23");
+        assert_eq!(percent(-1e-6), "-<0.01");
+        assert_eq!(percent(0.25), "25.0");
+        assert_eq!(share(0.01), "1 %");
+        assert_eq!(share(0.000_619), "0.0619 %");
+        assert_eq!(share(1e-9), "0.0000001 %");
+    }
+}

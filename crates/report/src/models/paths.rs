@@ -1,0 +1,96 @@
+//! The paths of a program on the terminal.
+
+use std::collections::BTreeMap;
+
+use ::device::program::PathPrediction;
+use ::device::{Model, SettingModel};
+
+use crate::format::{plural, printable};
+use crate::terminal::{Cell, Column, Grid, Layout, Paint};
+
+/// Paths that are shown.
+const SHOWN: usize = 20;
+
+/// What each path of a program takes, the slowest first, and what the model does not know. Ends with a newline.
+#[must_use]
+pub fn paths_table(
+    model: &Model,
+    under: &SettingModel,
+    paths: &[PathPrediction],
+    layout: Layout,
+) -> String {
+    let title = format!(
+        "{}, {}: {}",
+        printable(&model.device.name),
+        under.setting,
+        plural(paths.len() as u64, "path", "paths that differ")
+    );
+    let mut out = layout.paragraph("", &title, Paint::Strong);
+    let mut columns = vec![Column::right("path").indent(2)];
+    columns.extend(model.levels().iter().map(|level| Column::right(level.to_string())));
+    columns.extend([Column::right("not measured"), Column::left("functions").rank(1)]);
+    let mut grid = Grid::new(columns);
+    for (number, path) in (1..).zip(paths).take(SHOWN) {
+        let unmeasured: u32 = path.unmeasured.values().sum();
+        let at_least = if unmeasured > 0 { "≥ " } else { "" };
+        let mut cells = vec![Cell::new(number.to_string())];
+        cells.extend(
+            path.composition
+                .levels
+                .iter()
+                .map(|predicted| Cell::new(format!("{at_least}{}", predicted.value))),
+        );
+        let paint = if unmeasured > 0 { Paint::Warn } else { Paint::Good };
+        cells.push(Cell::painted(unmeasured.to_string(), paint));
+        let names: Vec<&str> = path.functions.iter().map(|name| name.as_str()).collect();
+        cells.push(Cell::new(if names.is_empty() {
+            "the baseline".to_owned()
+        } else {
+            names.join(" + ")
+        }));
+        grid.row(cells);
+    }
+    out.push_str(&grid.render(layout));
+    if paths.len() > SHOWN {
+        out.push_str(&layout.paragraph(
+            "  ",
+            &format!("and {} faster ones", paths.len() - SHOWN),
+            Paint::Faint,
+        ));
+    }
+    if let Some(worst) = paths.first() {
+        out.push_str(&layout.paragraph(
+            "Worst path  ",
+            &printable(&worst.path.decisions.join(" › ")),
+            Paint::Plain,
+        ));
+        if !worst.composition.refused.is_empty() {
+            let names: Vec<&str> =
+                worst.composition.refused.iter().map(|name| name.as_str()).collect();
+            let text =
+                format!("what {} cost is no constant: the sum is empirical", names.join(", "));
+            out.push_str(&layout.paragraph("            ", &text, Paint::Warn));
+        }
+    }
+    let mut unmeasured: BTreeMap<&str, usize> = BTreeMap::new();
+    for part in paths.iter().flat_map(|path| path.unmeasured.keys()) {
+        *unmeasured.entry(part).or_default() += 1;
+    }
+    if !unmeasured.is_empty() {
+        out.push_str(&layout.heading(
+            "Not measured, and not guessed: delays of paths with them are what is known of them",
+        ));
+        for (part, count) in unmeasured {
+            out.push_str(&layout.paragraph(
+                "  - ",
+                &format!("{part}, in {}", plural(count as u64, "path", "paths")),
+                Paint::Plain,
+            ));
+        }
+        if under.functions.iter().all(|function| function.function.consists_of.is_empty()) {
+            let text = "No function of this model says of which parts of a program it consists (`consists_of`).";
+            out.push_str(&layout.paragraph("  ", text, Paint::Warn));
+        }
+    }
+    out
+}
