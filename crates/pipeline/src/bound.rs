@@ -28,12 +28,14 @@ mod table;
 
 use crate::error::CompileError;
 use crate::layout::{CoreError, Layout, MetadataField};
+use crate::table::EntryLayout;
 use ir::{ActionId, ControlId, Direction, FunctionId, Location, ParserId, TypeId};
 use moves::{Move, Step};
 use shape::{Scalar, Shape, Shapes};
 pub(crate) use statement::mask;
 use statement::temporary;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Offset in the frame, in bytes.
 pub(crate) type Offset = u32;
@@ -325,6 +327,8 @@ pub(crate) struct Table {
     /// Stored for the lookup, byte-aligned and big-endian one behind the other.
     pub(crate) keys: Vec<Key>,
     pub(crate) actions: Vec<TableAction>,
+    /// How code has the entries without a call-out, and the table's number among those of which it does.
+    pub(crate) native: Option<(u32, Arc<EntryLayout>)>,
     /// If the interpreter looks it up: keys are then no concern of code, nor are the fields of action data.
     pub(crate) general: Option<General>,
 }
@@ -378,6 +382,8 @@ pub(crate) struct Bound {
     pub(crate) messages: Vec<Move>,
     pub(crate) bodies: Vec<(Callee, Body)>,
     pub(crate) tables: Vec<Table>,
+    /// Positions of the tables that code has natively, by their numbers.
+    pub(crate) natives: Vec<usize>,
     /// Of `assert` and `assume`: place and function.
     pub(crate) faults: Vec<(String, String)>,
     pub(crate) errors: CoreErrors,
@@ -438,6 +444,7 @@ pub(crate) struct Binder<'p> {
     in_action: bool,
     bodies: Vec<(Callee, Body)>,
     tables: Vec<Option<Table>>,
+    natives: Vec<usize>,
     faults: Vec<(String, String)>,
     /// Where functions leave their values.
     returned: HashMap<FunctionId, (Offset, Shape)>,
@@ -467,6 +474,7 @@ impl Bound {
             in_action: false,
             bodies: Vec::new(),
             tables: program.tables.iter().map(|_| None).collect(),
+            natives: Vec::new(),
             faults: Vec::new(),
             returned: HashMap::new(),
             returns: None,
@@ -494,6 +502,7 @@ impl Bound {
             emitted: emitted as u32,
             types,
             tables: binder.tables.into_iter().map(Option::unwrap_or_default).collect(),
+            natives: binder.natives,
             bodies: binder.bodies,
             faults: binder.faults,
             steps: binder.steps,

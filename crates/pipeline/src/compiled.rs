@@ -8,7 +8,8 @@
 //! there (statements not in programs where nothing runs twice). The interpreter's limits for copies and for depth have
 //! no counterpart: code neither allocates nor recurses.
 //!
-//! Tables, counters and registers are call-outs into the interpreter's state (`host`), and rare steps are the
+//! Exact tables are used natively (`tables`). Other tables, counters and registers are call-outs into the interpreter's
+//! state (`host`), and rare steps are the
 //! interpreter's own (`step`, [`Compiled::interpreted`]). The drivers of the architectures run the blocks of both ways
 //! (`engine`).
 
@@ -20,8 +21,9 @@ mod exchange;
 mod generate;
 mod host;
 mod step;
+mod tables;
 
-use crate::bound::Bound;
+use crate::bound::{Bound, Callee};
 use crate::error::CompileError;
 use crate::machine::Scratch;
 use crate::state::Digest;
@@ -33,6 +35,8 @@ use ir::bits::Bits;
 pub struct Compiled {
     bound: Bound,
     machine: generate::Machine,
+    /// A packet must not run while another one does.
+    runs_alone: bool,
 }
 
 /// Memory of one worker of a compiled program, and what is its own from packet to packet: random numbers, and messages
@@ -66,6 +70,7 @@ impl CompiledWorker {
 pub(crate) struct Memory {
     frame: Vec<u64>,
     key: Vec<Bits>,
+    joined: Option<tables::Joined>,
 }
 
 impl Compiled {
@@ -76,7 +81,12 @@ impl Compiled {
     pub fn new(core: &Core) -> Result<Self, CompileError> {
         let bound = Bound::new(&core.layout)?;
         let machine = generate::Machine::new(&bound)?;
-        Ok(Self { bound, machine })
+        let runs_alone = bound.blocks.iter().any(|block| match block.callee {
+            Callee::Control(id) => core.layout.runs_alone(id),
+            Callee::Parser(id) => core.layout.runs_alone_parser(id),
+            Callee::Action(_) | Callee::Function(_) => false,
+        });
+        Ok(Self { bound, machine, runs_alone })
     }
 
     /// Steps that code leaves to the interpreter: where in the source, and what code lacks for it. They give the same

@@ -15,7 +15,7 @@ use crate::externs::ExternState;
 use crate::externs::hash::HashSettings;
 use crate::layout::Layout;
 use crate::sync::{lock, read};
-use crate::table::{FieldMatch, TableState};
+use crate::table::{FieldMatch, Natives, TableState};
 use crate::value::Value;
 use ir::{ExternId, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,6 +82,8 @@ pub(crate) struct State {
     /// v1model: queues of each port.
     pub(crate) priority_queues: AtomicU32,
     alone: Mutex<()>,
+    /// What machine code uses of the tables.
+    pub(crate) natives: Arc<Natives>,
 }
 
 /// One match per field of each member.
@@ -123,6 +125,7 @@ impl State {
             flow_ids: AtomicU32::new(0),
             priority_queues: AtomicU32::new(1),
             alone: Mutex::new(()),
+            natives: Arc::default(),
         })
     }
 

@@ -8,12 +8,16 @@
 //! an action runs. What becomes of an entry that a packet has found is told in [`stored`].
 
 mod entry;
+mod native;
+mod packing;
 mod profile;
 mod search;
 mod stored;
 
 pub(crate) use entry::fit;
 pub use entry::{ActionCall, EntryAction, FieldMatch, TableEntry, WeightedAction};
+pub(crate) use native::{NativeTable, Natives};
+pub(crate) use packing::EntryLayout;
 pub use profile::{Group, GroupMember};
 pub(crate) use profile::{Profile, choose};
 pub(crate) use stored::{
@@ -21,7 +25,7 @@ pub(crate) use stored::{
 };
 
 use self::search::Search;
-use crate::error::ControlError;
+use crate::error::{ControlError, RunError};
 use crate::externs::meter::{Meter, MeterConfig};
 use crate::layout::Layout;
 use crate::sync::{lock, read, write};
@@ -105,6 +109,8 @@ pub(crate) struct TableState {
     pub(crate) empty_group_action: Option<Arc<ActionCell>>,
     pub(crate) ageing: Ageing,
     size: Option<u64>,
+    /// How machine code has the entries, or why it does not.
+    packing: Result<Arc<EntryLayout>, &'static str>,
     default: Mutex<DefaultState>,
     entries: RwLock<Entries>,
     /// Lookups that found an entry.
@@ -122,6 +128,8 @@ struct Entries {
     /// Counters and meters of an entry that is added.
     shape: Directs,
     one_shots: OneShots,
+    /// Where the actions of all entries are, once machine code uses them.
+    native: Option<Arc<NativeTable>>,
 }
 
 /// Groups that entries brought along.
@@ -190,6 +198,7 @@ impl TableState {
             empty_group_action: empty_group_action.map(ActionCell::new),
             ageing,
             size: table.size,
+            packing: EntryLayout::new(layout, table).map(Arc::new),
             default: Mutex::new(DefaultState {
                 cell: ActionCell::new(default_action),
                 is_left_out: table.implementation.is_some(),
@@ -201,6 +210,7 @@ impl TableState {
                 next_handle: 1,
                 shape,
                 one_shots: OneShots::default(),
+                native: None,
             }),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -262,7 +272,11 @@ impl TableState {
         }
         let entry = entries.make((matches, priority), runs, idle_timeout, false, now);
         fill(&mut entry.state());
-        entries.link(&entry);
+        if !entries.link(&entry) {
+            entries.unlink(&entry);
+            let size = entries.by_handle.len() as u64;
+            return Err(ControlError::Full { name: self.name.clone(), size });
+        }
         Ok(entry)
     }
 
@@ -331,10 +345,16 @@ impl TableState {
         let is_there = entries.by_handle.contains_key(&entry.handle);
         let mut state = entry.state();
         let before = state.one_shot_size();
+        let ran = state.runs.cell().cloned();
         change(&mut state);
         let after = state.one_shot_size();
         if is_there {
             entries.one_shots.swap(before, after);
+            if let (Some(ran), Some(runs)) = (ran, state.runs.cell())
+                && !Arc::ptr_eq(&ran, runs)
+            {
+                ran.give_way(runs);
+            }
         }
     }
 
@@ -361,6 +381,51 @@ impl TableState {
                 })
                 .inspect(|entry: &Arc<Stored>| next = EntryHandle(entry.handle.0.saturating_add(1)))
         })
+    }
+
+    /// Puts the actions of all entries where machine code uses them, from now on; nothing if it does not.
+    ///
+    /// # Errors
+    /// If memory does not suffice.
+    pub(crate) fn activate(&self, natives: &Arc<Natives>) -> Result<(), RunError> {
+        let Ok(layout) = &self.packing else { return Ok(()) };
+        let no_memory = RunError::Malformed("entries that memory does not suffice for");
+        let mut entries = write(&self.entries);
+        if entries.native.is_none() {
+            let native =
+                NativeTable::new(Arc::clone(layout), Arc::clone(natives), self.synchronised);
+            entries.native = Some(native.ok_or_else(|| no_memory.clone())?);
+        }
+        let all = entries.by_handle.values().all(|entry| entries.pack(entry));
+        if all { Ok(()) } else { Err(no_memory) }
+    }
+
+    /// How machine code has the entries, if it can.
+    pub(crate) fn packing(&self) -> Option<&EntryLayout> {
+        self.packing.as_deref().ok()
+    }
+
+    /// Where machine code has the entries, if it uses them. Not for a worker inside of the gate: whoever closes that may
+    /// hold the entries.
+    pub(crate) fn native(&self) -> Option<Arc<NativeTable>> {
+        read(&self.entries).native.clone()
+    }
+
+    /// Counts lookups of packets that machine code processed.
+    pub(crate) fn count_lookups(&self, hits: u64, misses: u64) {
+        for (sum, count) in [(&self.hits, hits), (&self.misses, misses)] {
+            if count > 0 {
+                sum.fetch_add(count, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Changes what runs on a miss.
+    pub(crate) fn change_default(&self, change: impl FnOnce(&mut DefaultState)) {
+        change(&mut self.default());
+        if let Some(native) = self.native() {
+            native.default_changed();
+        }
     }
 
     pub(crate) fn default(&self) -> MutexGuard<'_, DefaultState> {
@@ -523,10 +588,19 @@ impl Entries {
         Stored::new(handle, key, is_const, state)
     }
 
-    fn link(&mut self, entry: &Arc<Stored>) {
+    /// Whether there was room for it where machine code has it.
+    fn link(&mut self, entry: &Arc<Stored>) -> bool {
         self.one_shots.swap(None, entry.state().one_shot_size());
         self.search.insert(entry);
         self.by_handle.insert(entry.handle, Arc::clone(entry));
+        self.pack(entry)
+    }
+
+    fn pack(&self, entry: &Stored) -> bool {
+        let Some(native) = &self.native else { return true };
+        let cell = entry.state().runs.cell().cloned();
+        let packed = cell.zip(native.key(&entry.matches));
+        packed.is_some_and(|(cell, key)| cell.pack(native, key))
     }
 
     fn unlink(&mut self, entry: &Stored) -> bool {
@@ -534,6 +608,11 @@ impl Entries {
             return false;
         }
         self.search.remove(entry);
+        if self.native.is_some()
+            && let Some(cell) = entry.state().runs.cell()
+        {
+            cell.unpack();
+        }
         self.one_shots.swap(entry.state().one_shot_size(), None);
         true
     }

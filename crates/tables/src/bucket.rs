@@ -17,9 +17,11 @@
 //! that loses against a writer finds the version changed and reads again. Lock order: whoever holds more than one
 //! bucket holds `overflow`; so nobody waits for a bucket while holding one unless everyone else will let go.
 
+mod access;
 mod line;
 mod table;
 
+pub use access::{Access, Place, Sharing};
 pub(crate) use table::{Buckets, Effect, Found, Full, buckets_for};
 
 pub(crate) use line::{max_actions, slots};

@@ -39,6 +39,7 @@ mod design;
 mod digest;
 mod direct;
 mod entry;
+mod exact;
 mod exclusive;
 mod gate;
 mod hash;
@@ -66,6 +67,7 @@ mod ternary_tree;
 mod unit;
 mod worker;
 
+pub use bucket::{Access, Place, Sharing};
 pub use counter::{Count, DirectCounters};
 pub use design::{
     Design, DesignError, EntryLock, Placement, Requirements, Storage, Synchronisation,
@@ -73,6 +75,7 @@ pub use design::{
 };
 pub use digest::{Digest, DigestCounts, DigestError, DigestLoop};
 pub use entry::{ActionId, AddStatus, ExpiryProfile, Position, Tick};
+pub use exact::{ExactTable, ExactTableError};
 pub use gate::{Gate, Inside, Lane};
 pub use hash::{KeyHash, KeyHasher};
 pub use layout::{Layout, LayoutError, MAX_ACTIONS, MAX_KEY_BITS, MAX_PARAMETER_BYTES, MAX_SIZE};

@@ -152,8 +152,17 @@ pub(crate) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
+    /// The line at an address that [`Words::address`] gave.
+    ///
+    /// # Safety
+    /// Its region is alive for as long as the lifetime says.
     #[inline(always)]
-    pub(crate) fn address(self) -> *const u8 {
+    pub(crate) unsafe fn at(start: *mut u8) -> Self {
+        Self { start, region: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn address(self) -> *mut u8 {
         self.start
     }
 

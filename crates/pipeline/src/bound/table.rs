@@ -6,7 +6,9 @@ use super::{Binder, Expression, Field, General, Key, Offset, Outcome, Table, Tab
 use crate::bound::shape::Shape;
 use crate::dialect::Dialect;
 use crate::layout::field_of_key;
+use crate::table::EntryLayout;
 use ir::{ExpressionKind, ExternType, TableId};
+use std::sync::Arc;
 
 impl Binder<'_> {
     pub(super) fn table(&mut self, id: TableId) -> Outcome {
@@ -18,7 +20,7 @@ impl Binder<'_> {
             return self.refuse("a table that is not there");
         };
         self.here = table.location.or(self.here);
-        let found = match self.native_table(table) {
+        let found = match self.native_table(id, table) {
             Ok(found) => found,
             Err(error) => {
                 self.soft(error)?;
@@ -32,7 +34,7 @@ impl Binder<'_> {
     }
 
     /// A table that code looks up.
-    fn native_table(&mut self, table: &ir::Table) -> Outcome<Table> {
+    fn native_table(&mut self, id: TableId, table: &ir::Table) -> Outcome<Table> {
         let layout = self.layout;
         if table.implementation.is_some() {
             return self.refuse("a table with an action profile or selector");
@@ -67,7 +69,11 @@ impl Binder<'_> {
             }
             actions.push(action);
         }
-        Ok(Table { before_keys, keys, actions, general: None })
+        let native = EntryLayout::new(layout, table).ok().map(|layout| {
+            self.natives.push(id.index());
+            (self.natives.len() as u32 - 1, Arc::new(layout))
+        });
+        Ok(Table { before_keys, keys, actions, native, general: None })
     }
 
     /// A table that the interpreter looks up; code runs the action.
@@ -88,7 +94,8 @@ impl Binder<'_> {
             general.data.push(data);
             actions.push(action);
         }
-        Ok(Table { before_keys, keys: Vec::new(), actions, general: Some(general) })
+        let general = Some(general);
+        Ok(Table { before_keys, keys: Vec::new(), actions, native: None, general })
     }
 
     /// A field of an invalid header matches as zero, as in BMv2 (`src/bm_sim/match_units.cpp`), also where only a

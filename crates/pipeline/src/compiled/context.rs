@@ -5,6 +5,7 @@
 //! deparser can emit at most. All else goes through call-outs, which get the same two pointers back.
 
 use super::host::Host;
+use super::tables::TableAccess;
 use std::ffi::c_void;
 
 /// How a block of code ended.
@@ -48,6 +49,8 @@ pub(super) struct Context {
     /// Bytes by which headers that became valid or invalid change the packet.
     pub(super) length_change: i64,
     pub(super) truncate: u64,
+    /// One for each table that code has natively.
+    pub(super) tables: *mut TableAccess,
     host: *mut c_void,
 }
 
@@ -68,8 +71,14 @@ impl Context {
             fault: 0,
             length_change: 0,
             truncate: u64::MAX,
+            tables: std::ptr::null_mut(),
             host: std::ptr::null_mut(),
         }
+    }
+
+    /// Says how tables are reached until it is said again.
+    pub(super) fn set_tables(&mut self, tables: &mut [TableAccess]) {
+        self.tables = tables.as_mut_ptr();
     }
 
     /// Says what the call-outs work on until it is said again.
@@ -105,6 +114,16 @@ pub(super) unsafe extern "C" fn apply(
         (std::slice::from_raw_parts_mut(frame, bytes), std::slice::from_raw_parts(key, length))
     };
     host.apply(frame, table, key)
+}
+
+/// Fetches a default action that writes what it is given; gives its position.
+pub(super) unsafe extern "C" fn default_action(
+    context: *mut Context,
+    table: u64,
+    access: *mut TableAccess,
+) -> u64 {
+    // SAFETY: as in `apply`; the access is one of the context's.
+    unsafe { host(context).default_action(table, &mut *access) }
 }
 
 /// Leaves what the action made of its references in the entry.

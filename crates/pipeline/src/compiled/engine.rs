@@ -6,6 +6,7 @@
 
 use super::context::{Context, HOST_FAULT, STEP_LIMIT, flow};
 use super::host::{Host, read, write};
+use super::tables::Joined;
 use super::{Compiled, Memory};
 use crate::architecture::Output;
 use crate::architecture::engine::Engine;
@@ -74,7 +75,9 @@ impl Compiled {
         now: Duration,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let Memory { mut frame, key } = std::mem::take(&mut scratch.compiled);
+        let Memory { mut frame, key, mut joined } = std::mem::take(&mut scratch.compiled);
+        // Taken before the gate: whoever closes that may be waited for here.
+        let _alone = self.runs_alone.then(|| core.state.alone());
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
         let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
         let host = Host {
@@ -90,9 +93,16 @@ impl Compiled {
         };
         let context = Context::new(MAXIMUM_STEPS);
         let mut run = Run { code: self, core, frame, context, host };
-        let outcome = core.driver.process(&mut run, port, packet, outputs);
+        let outcome = if self.bound.natives.is_empty() {
+            core.driver.process(&mut run, port, packet, outputs)
+        } else {
+            Joined::of(&mut joined, &self.bound, &core.state)?.inside(&core.state, |tables| {
+                run.context.set_tables(tables);
+                core.driver.process(&mut run, port, packet, outputs)
+            })
+        };
         let Run { frame, host: Host { key, machine, .. }, .. } = run;
-        machine.scratch.compiled = Memory { frame, key };
+        machine.scratch.compiled = Memory { frame, key, joined };
         outcome
     }
 }
@@ -176,13 +186,7 @@ impl Run<'_> {
         let position = blocks.iter().position(|block| block.callee == callee);
         let position = position.ok_or(RunError::Malformed("block"))?;
         let block = blocks.get(position).ok_or(RunError::Malformed("block"))?;
-        let layout = &self.core.layout;
-        let (runs_alone, is_parser) = match callee {
-            Callee::Parser(id) => (layout.runs_alone_parser(id), true),
-            Callee::Control(id) => (layout.runs_alone(id), false),
-            Callee::Action(_) | Callee::Function(_) => (false, false),
-        };
-        let _alone = runs_alone.then(|| self.core.state.alone());
+        let is_parser = matches!(callee, Callee::Parser(_));
         self.copy_in(&block.parameters, arguments);
         self.host.machine.clear_checksums();
         self.host.machine.set_in_parser(is_parser);

@@ -40,12 +40,14 @@ mod context_offset {
     pub(super) const FAULT: usize = offset_of!(Context, fault);
     pub(super) const LENGTH_CHANGE: usize = offset_of!(Context, length_change);
     pub(super) const TRUNCATE: usize = offset_of!(Context, truncate);
+    pub(super) const TABLES: usize = offset_of!(Context, tables);
 }
 
 /// Call-outs: name, pointer, parameters, whether they give something.
-fn call_outs() -> [(&'static str, *const u8, usize, bool); 8] {
+fn call_outs() -> [(&'static str, *const u8, usize, bool); 9] {
     [
         ("apply", context::apply as *const u8, 4, true),
+        ("default_action", context::default_action as *const u8, 3, true),
         ("leave", context::leave as *const u8, 3, false),
         ("read_register", context::read_register as *const u8, 4, true),
         ("write_register", context::write_register as *const u8, 4, false),
@@ -59,6 +61,7 @@ fn call_outs() -> [(&'static str, *const u8, usize, bool); 8] {
 #[derive(Clone, Copy)]
 enum CallOut {
     Apply,
+    DefaultAction,
     Leave,
     ReadRegister,
     WriteRegister,

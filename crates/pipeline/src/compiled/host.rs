@@ -1,10 +1,11 @@
 //! What code calls out for: tables and extern objects of a running switch.
 //!
 //! Everything that touches the state of the interpreter is here, so that both ways to run a program read and write the
-//! same entries, counters and registers. It is slow on purpose of being small: tables that code calls natively, per
-//! batch, come in its place.
+//! same entries, counters and registers. Tables that code has natively (`tables`) come here only for a default action
+//! that packets write.
 
 use super::context::{HIT, NO_ACTION};
+use super::tables::TableAccess;
 use crate::bound::shape::{Scalar, Storage};
 use crate::bound::{Bound, Field, Table, TableAction};
 use crate::error::RunError;
@@ -48,6 +49,14 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// The position of what ran is not known yet.
+    fn new(cell: Arc<ActionCell>, synchronised: bool) -> Self {
+        if synchronised {
+            return Self::alone(&cell);
+        }
+        Self { turn: None, call: cell.call(), cell, ran: 0 }
+    }
+
     /// Waits for the turn of a cell.
     fn alone(cell: &Arc<ActionCell>) -> Self {
         let turn = cell.turn();
@@ -116,6 +125,22 @@ impl Host<'_> {
         looked_up(entry.is_some(), ran)
     }
 
+    /// Position of the default action of a table that code has natively; it writes what it is given, which is put
+    /// beside the access.
+    pub(super) fn default_action(&mut self, table: u64, access: &mut TableAccess) -> u64 {
+        let position = usize::try_from(table).unwrap_or(usize::MAX);
+        let Some(state) = self.state.tables.get(position) else { return NO_ACTION };
+        let Some(layout) = state.packing() else { return NO_ACTION };
+        let cell = Arc::clone(&state.default().cell);
+        let found = Found::new(cell, state.synchronised);
+        let Some((ran, words)) = super::tables::pack(layout, &found.call) else {
+            return NO_ACTION;
+        };
+        access.default = words;
+        self.found = Some(Found { ran: usize::from(ran), ..found });
+        u64::from(ran)
+    }
+
     fn unpack(&mut self, bound: &Table, key: &[u8]) {
         self.key.clear();
         for field in &bound.keys {
@@ -182,10 +207,7 @@ impl Host<'_> {
         }
         // Who writes its entry holds it alone from before it reads it, where the program asks for that; until its turn
         // came, another action may have been put there.
-        let mut found = match synchronised {
-            true => Found::alone(&cell),
-            false => Found { turn: None, cell, call, ran },
-        };
+        let mut found = Found::new(cell, synchronised);
         let (ran, _) = of(&found.call)?;
         found.ran = ran;
         put(frame, ran, &found.call.arguments);

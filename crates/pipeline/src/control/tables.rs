@@ -161,9 +161,10 @@ impl Core {
         }
         let has_profile = self.program_table(table)?.implementation.is_some();
         let state = self.table(table)?;
-        let mut default = state.default();
-        default.is_left_out = has_profile && action.is_none();
-        default.cell = ActionCell::new(action.unwrap_or_else(|| state.initial_default.clone()));
+        state.change_default(|default| {
+            default.is_left_out = has_profile && action.is_none();
+            default.cell = ActionCell::new(action.unwrap_or_else(|| state.initial_default.clone()));
+        });
         Ok(())
     }
 

@@ -356,7 +356,7 @@ impl<'a> Writer<'a> {
         let note = self.books.defaults.get(&id).cloned();
         self.undo(move |shared, books| {
             if let Some(table) = shared.core.state.tables.get(position) {
-                *table.default() = state;
+                table.change_default(|default| *default = state);
             }
             replace(&mut books.defaults, id, note);
         });

@@ -11,6 +11,7 @@
 //! action which still writes its references (seed 001) writes them to what it found, and never into arguments
 //! that the control plane has put there meanwhile.
 
+use super::native::NativeTable;
 use super::{ActionCall, EntryAction, EntryHandle, FieldMatch, Group, TableEntry, WeightedAction};
 use crate::externs::meter::Meter;
 use crate::sync::lock;
@@ -23,23 +24,67 @@ use std::time::Duration;
 /// An action with arguments that entries run and packets may write.
 #[derive(Debug)]
 pub(crate) struct ActionCell {
-    call: Mutex<Arc<ActionCall>>,
+    call: Mutex<Call>,
     /// Held by an action that runs alone (`synced` of seed 001), from its start to its end.
     turn: Mutex<()>,
 }
 
+/// Where the action of a cell is.
+#[derive(Debug)]
+enum Call {
+    Here(Arc<ActionCall>),
+    /// In the entry with this key, while that is in a table which machine code uses.
+    Packed(Arc<NativeTable>, u128),
+}
+
 impl ActionCell {
     pub(crate) fn new(call: ActionCall) -> Arc<Self> {
-        Arc::new(Self { call: Mutex::new(Arc::new(call)), turn: Mutex::new(()) })
+        Arc::new(Self { call: Mutex::new(Call::Here(Arc::new(call))), turn: Mutex::new(()) })
     }
 
     pub(crate) fn call(&self) -> Arc<ActionCall> {
-        Arc::clone(&lock(&self.call))
+        match &*lock(&self.call) {
+            Call::Here(call) => Arc::clone(call),
+            Call::Packed(table, key) => Arc::new(found(table.read(*key))),
+        }
     }
 
     /// Replaces the action; returns what was there.
     pub(crate) fn replace(&self, call: Arc<ActionCall>) -> Arc<ActionCall> {
-        std::mem::replace(&mut *lock(&self.call), call)
+        match &mut *lock(&self.call) {
+            Call::Here(known) => std::mem::replace(known, call),
+            Call::Packed(table, key) => Arc::new(found(table.replace(*key, &call))),
+        }
+    }
+
+    /// Moves the action into a table that machine code uses; whether there was room.
+    pub(super) fn pack(&self, table: &Arc<NativeTable>, key: u128) -> bool {
+        let mut call = lock(&self.call);
+        if let Call::Here(known) = &*call {
+            if !table.insert(key, known) {
+                return false;
+            }
+            *call = Call::Packed(Arc::clone(table), key);
+        }
+        true
+    }
+
+    /// Takes the action out of the table that machine code uses.
+    pub(super) fn unpack(&self) {
+        let mut call = lock(&self.call);
+        if let Call::Packed(table, key) = &*call {
+            *call = Call::Here(Arc::new(found(table.take(*key))));
+        }
+    }
+
+    /// Lets another cell have this one's place in the table that machine code uses. Packets see one or the other.
+    pub(super) fn give_way(&self, other: &Self) {
+        let mut call = lock(&self.call);
+        let mut instead = lock(&other.call);
+        if let (Call::Packed(table, key), Call::Here(next)) = (&*call, &*instead) {
+            let before = Call::Here(Arc::new(found(table.replace(*key, next))));
+            *instead = std::mem::replace(&mut *call, before);
+        }
     }
 
     /// Waits until no other action that runs alone has this cell.
@@ -50,16 +95,26 @@ impl ActionCell {
     /// Leaves what an action made of its references, unless another action was put here meanwhile.
     pub(crate) fn leave(&self, action: ActionId, values: Vec<(usize, Value)>) {
         let mut call = lock(&self.call);
+        let call = match &mut *call {
+            Call::Here(call) => call,
+            Call::Packed(table, key) => return table.leave(*key, action, &values),
+        };
         if call.action != action {
             return;
         }
-        let call = Arc::make_mut(&mut call);
+        let call = Arc::make_mut(call);
         for (position, value) in values {
             if let Some(argument) = call.arguments.get_mut(position) {
                 *argument = value;
             }
         }
     }
+}
+
+/// A packed action. There is one as long as its cell says so; an action that is in no table stands for damage.
+fn found(call: Option<ActionCall>) -> ActionCall {
+    debug_assert!(call.is_some(), "an entry that machine code uses is not there");
+    call.unwrap_or(ActionCall { action: ActionId(u32::MAX), arguments: Vec::new() })
 }
 
 /// A group of an action selector.
@@ -133,6 +188,14 @@ impl Runs {
                 });
                 EntryAction::OneShot(members.collect())
             }
+        }
+    }
+
+    /// The cell of an action that is the entry's own.
+    pub(super) fn cell(&self) -> Option<&Arc<ActionCell>> {
+        match self {
+            Self::Action(cell) => Some(cell),
+            _ => None,
         }
     }
 

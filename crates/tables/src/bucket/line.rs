@@ -105,9 +105,25 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         Self { words: unsafe { region.line(index) } }
     }
 
+    /// The bucket at an address that [`Line::address`] gave.
+    ///
+    /// # Safety
+    /// The region that it is of is alive for as long as the lifetime says.
     #[inline(always)]
-    pub(super) fn address(self) -> *const u8 {
+    pub(super) unsafe fn at(address: *mut u8) -> Self {
+        // SAFETY: as promised to this function.
+        Self { words: unsafe { Words::at(address) } }
+    }
+
+    #[inline(always)]
+    pub(super) fn address(self) -> *mut u8 {
         self.words.address()
+    }
+
+    /// Where the value of a slot lies, for who has the bucket alone.
+    #[inline(always)]
+    pub(super) fn value_address(self, slot: usize) -> *mut u8 {
+        self.words.address().wrapping_add(Self::VALUES + slot * V)
     }
 
     #[inline(always)]
@@ -289,6 +305,13 @@ pub(super) struct Held<'a, const K: usize, const V: usize> {
 }
 
 impl<'a, const K: usize, const V: usize> Held<'a, K, V> {
+    /// Goes on with a bucket that this thread locked and forgot, and whose values it may have changed.
+    pub(super) fn resume(line: Line<'a, K, V>) -> Self {
+        let header = line.peek();
+        debug_assert!(header.is_locked());
+        Self { line, header, changed: true }
+    }
+
     #[inline(always)]
     pub(super) fn line(&self) -> Line<'a, K, V> {
         self.line

@@ -30,6 +30,18 @@ pub(crate) struct Found<const V: usize> {
     header: Header,
 }
 
+impl<const V: usize> Found<V> {
+    #[inline(always)]
+    pub(super) fn slot(&self) -> usize {
+        self.slot
+    }
+
+    #[inline(always)]
+    pub(super) fn header(&self) -> Header {
+        self.header
+    }
+}
+
 /// What an update leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
@@ -182,6 +194,12 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
                 return Err(header);
             }
         }
+    }
+
+    /// The bucket of an entry.
+    #[inline(always)]
+    pub(super) fn line_of(&self, found: &Found<V>) -> Line<'_, K, V> {
+        self.line(found.bucket)
     }
 
     /// Whether the bucket of `found` is as it was.

@@ -1,6 +1,6 @@
 //! Inline storage: buckets of every shape that fits a cache line, behind one type.
 
-use crate::bucket::{Buckets, Effect, Full, max_actions, slots};
+use crate::bucket::{Access, Buckets, Effect, Full, Sharing, max_actions, slots};
 use crate::design::EntryLock;
 use crate::hash;
 use crate::layout::Layout;
@@ -163,6 +163,11 @@ impl Inline {
 
     pub(crate) fn remove(&self, hash: u64, key: &[u8], vacate: impl FnOnce(u32)) -> Option<u32> {
         with!(self, buckets => buckets.remove(hash, &widen(key), |_| true, vacate).map(|removed| removed.position))
+    }
+
+    /// A thread's way in for machine code.
+    pub(crate) fn access(&self, sharing: Sharing, writing: u64) -> Access {
+        with!(self, buckets => buckets.access(sharing, writing))
     }
 
     pub(crate) fn key_at(&self, position: u32, key: &mut [u8]) -> bool {

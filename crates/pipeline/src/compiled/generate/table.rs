@@ -1,12 +1,38 @@
-//! Tables: the key is packed, the lookup is a call-out, the action is called.
+//! Tables: the key is packed, the entry is found, its values are put where the action has its parameters, the action is
+//! called, and what it writes is left in the entry.
+//!
+//! Tables that have a layout for it are used natively: functions of `tables` find the entry and give the address of its
+//! values. For all others the lookup is a call-out into the interpreter's tables.
 
 use super::memory::Pointer;
-use super::{CallOut, Function, flow};
-use crate::bound::{Callee, Field, Table};
+use super::{CallOut, Function, context_offset, flow};
+use crate::bound::{Callee, Field, Table, TableAction};
 use crate::compiled::context::{HIT, NO_ACTION};
+use crate::compiled::tables::{BY_CALL_OUT, TableAccess};
+use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types};
+use cranelift_codegen::ir::{
+    AbiParam, InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types,
+};
 use cranelift_frontend::Switch;
+use std::mem::offset_of;
+use tables::Access;
+
+const FIND: usize = offset_of!(TableAccess, access) + offset_of!(Access, find);
+const LEAVE: usize = offset_of!(TableAccess, access) + offset_of!(Access, leave);
+const DEFAULT_ACTION: usize = offset_of!(TableAccess, default_action);
+const DEFAULT: usize = offset_of!(TableAccess, default);
+
+/// An entry that was found natively.
+#[derive(Clone, Copy)]
+struct Entry<'l> {
+    layout: &'l EntryLayout,
+    /// The way into the table.
+    access: Value,
+    /// Where the values are.
+    values: Value,
+    is_hit: Value,
+}
 
 impl Function<'_, '_> {
     pub(super) fn apply(&mut self, id: u32, hit: Option<Field>, action_run: Option<Field>) {
@@ -16,14 +42,19 @@ impl Function<'_, '_> {
         if table.general.is_some() {
             return self.apply_general((id, table), hit, action_run);
         }
-        let key = self.packed_key(table);
-        let number = self.number(u64::from(id));
-        let arguments = [self.frame, self.context, number, key];
-        let Some(found) = self.call_out(CallOut::Apply, &arguments) else { return };
-        let position = self.masked(found, 32);
-        let how = self.action(id, table, position);
+        let (position, is_hit, entry) = match &table.native {
+            Some((number, layout)) => self.find(id, *number, table, layout),
+            None => {
+                let key = self.packed_key(table);
+                let number = self.number(u64::from(id));
+                let arguments = [self.frame, self.context, number, key];
+                let Some(found) = self.call_out(CallOut::Apply, &arguments) else { return };
+                let is_hit = self.builder.ins().ushr_imm(found, i64::from(HIT));
+                (self.masked(found, 32), is_hit, None)
+            }
+        };
+        let how = self.action(id, table, position, entry);
         if let Some(field) = hit {
-            let is_hit = self.builder.ins().ushr_imm(found, i64::from(HIT));
             self.store_field(field, is_hit);
         }
         if let Some(field) = action_run {
@@ -45,7 +76,7 @@ impl Function<'_, '_> {
         let went_well = self.builder.ins().icmp_imm(IntCC::NotEqual, found, -1);
         self.unless(went_well, |function| function.leave(flow::FAULT));
         let position = self.masked(found, 32);
-        let how = self.action(id, table, position);
+        let how = self.action(id, table, position, None);
         let number = self.number(u64::from(id));
         let arguments = [self.frame, self.context, number];
         if let Some(ended) = self.call_out(CallOut::EndLookUp, &arguments) {
@@ -59,6 +90,84 @@ impl Function<'_, '_> {
             self.store_field(field, position);
         }
         self.return_unless_next(how);
+    }
+
+    /// Position of the action, whether an entry was found, and where its values are.
+    fn find<'l>(
+        &mut self,
+        id: u32,
+        number: u32,
+        table: &Table,
+        layout: &'l EntryLayout,
+    ) -> (Value, Value, Option<Entry<'l>>) {
+        let accesses = self.context_field(context_offset::TABLES);
+        let distance = size_of::<TableAccess>() as i64 * i64::from(number);
+        let access = self.builder.ins().iadd_imm(accesses, distance);
+        let (low, high) = self.key_number(table, layout);
+        let find = self.load(Pointer { base: access, offset: FIND as i32 }, 8);
+        let found = self.call_pointer(find, &[access, low, high], 2);
+        let (address, action) = match found.as_slice() {
+            [address, action] => (*address, *action),
+            _ => (low, low),
+        };
+        let is_hit = self.builder.ins().icmp_imm(IntCC::NotEqual, address, 0);
+        let (miss, fetch) = (self.builder.create_block(), self.builder.create_block());
+        let join = self.builder.create_block();
+        let values = self.builder.append_block_param(join, types::I64);
+        let position = self.builder.append_block_param(join, types::I64);
+        self.builder.ins().brif(is_hit, join, &[address.into(), action.into()], miss, &[]);
+
+        self.builder.switch_to_block(miss);
+        let position_of = Pointer { base: access, offset: DEFAULT_ACTION as i32 };
+        let default_action = self.load(position_of, 8);
+        let default = self.builder.ins().iadd_imm(access, DEFAULT as i64);
+        let is_here =
+            self.builder.ins().icmp_imm(IntCC::NotEqual, default_action, BY_CALL_OUT as i64);
+        let known = [default.into(), default_action.into()];
+        self.builder.ins().brif(is_here, join, &known, fetch, &[]);
+
+        self.builder.switch_to_block(fetch);
+        self.builder.set_cold_block(fetch);
+        let number = self.number(u64::from(id));
+        let fetched = self.call_out(CallOut::DefaultAction, &[self.context, number, access]);
+        let fetched = fetched.unwrap_or(default_action);
+        self.builder.ins().jump(join, &[default.into(), fetched.into()]);
+
+        self.builder.switch_to_block(join);
+        let is_hit = self.builder.ins().uextend(types::I64, is_hit);
+        (position, is_hit, Some(Entry { layout, access, values, is_hit }))
+    }
+
+    /// The key as one number of two words.
+    fn key_number(&mut self, table: &Table, layout: &EntryLayout) -> (Value, Value) {
+        let mut low = self.number(0);
+        let mut high = low;
+        for (key, (width, above)) in table.keys.iter().zip(layout.keys()) {
+            let value = self.expression(&key.value);
+            if above < 64 {
+                let placed = self.builder.ins().ishl_imm(value, i64::from(above));
+                low = self.builder.ins().bor(low, placed);
+                if above + width > 64 {
+                    let rest = self.builder.ins().ushr_imm(value, i64::from(64 - above));
+                    high = self.builder.ins().bor(high, rest);
+                }
+            } else {
+                let placed = self.builder.ins().ishl_imm(value, i64::from(above - 64));
+                high = self.builder.ins().bor(high, placed);
+            }
+        }
+        (low, high)
+    }
+
+    /// Calls a function by its address: words in, words out.
+    fn call_pointer(&mut self, function: Value, arguments: &[Value], results: usize) -> Vec<Value> {
+        use cranelift_module::Module;
+        let mut signature = self.module.make_signature();
+        signature.params.extend(arguments.iter().map(|_| AbiParam::new(types::I64)));
+        signature.returns.extend((0..results).map(|_| AbiParam::new(types::I64)));
+        let signature = self.builder.import_signature(signature);
+        let call = self.builder.ins().call_indirect(signature, function, arguments);
+        self.builder.inst_results(call).to_vec()
     }
 
     /// Each field in whole bytes, big-endian, one behind the other, in a slot of the stack.
@@ -82,7 +191,13 @@ impl Function<'_, '_> {
     }
 
     /// Runs the action at a position of the table's actions; gives how it ended, if not with a fault.
-    fn action(&mut self, id: u32, table: &Table, position: Value) -> Value {
+    fn action(
+        &mut self,
+        id: u32,
+        table: &Table,
+        position: Value,
+        entry: Option<Entry<'_>>,
+    ) -> Value {
         let join = self.builder.create_block();
         let how = self.builder.append_block_param(join, types::I64);
         let mut switch = Switch::new();
@@ -95,8 +210,11 @@ impl Function<'_, '_> {
         let none = self.builder.create_block();
         switch.emit(&mut self.builder, position, none);
         debug_assert!(NO_ACTION > table.actions.len() as u64);
-        for (action, block) in table.actions.iter().zip(blocks) {
+        for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
             self.builder.switch_to_block(block);
+            if let Some(entry) = &entry {
+                self.values_of(entry, index, action);
+            }
             self.block(&action.before);
             let ended = self.call_block(Callee::Action(action.action));
             let is_fault = self.builder.ins().icmp_imm(IntCC::Equal, ended, flow::FAULT);
@@ -104,9 +222,10 @@ impl Function<'_, '_> {
             self.unless(goes_on, |function| function.leave(flow::FAULT));
             self.block(&action.after);
             if !action.references.is_empty() && table.general.is_none() {
-                let number = self.number(u64::from(id));
-                let arguments = [self.frame, self.context, number];
-                self.call_out(CallOut::Leave, &arguments);
+                match &entry {
+                    Some(entry) => self.leave_entry(id, entry, index, action),
+                    None => self.leave_by_call_out(id),
+                }
             }
             self.builder.ins().jump(join, &[ended.into()]);
         }
@@ -115,5 +234,50 @@ impl Function<'_, '_> {
         self.builder.ins().jump(join, &[next.into()]);
         self.builder.switch_to_block(join);
         how
+    }
+
+    /// Puts an entry's values where the action has its parameters.
+    fn values_of(&mut self, entry: &Entry<'_>, index: usize, action: &TableAction) {
+        let Some(packed) = entry.layout.actions.get(index) else { return };
+        for (field, packed) in action.data.iter().zip(&packed.parameters) {
+            let at = Pointer { base: entry.values, offset: packed.offset as i32 };
+            let value = self.load(at, packed.bytes);
+            self.store_field(*field, value);
+        }
+    }
+
+    /// Leaves what the action made of its references.
+    fn leave_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize, action: &TableAction) {
+        let Some(packed) = entry.layout.actions.get(index) else { return };
+        for reference in &action.references {
+            let (Some(field), Some(packed)) =
+                (action.data.get(*reference), packed.parameters.get(*reference))
+            else {
+                continue;
+            };
+            let value = self.load_field(*field);
+            let at = Pointer { base: entry.values, offset: packed.offset as i32 };
+            self.store(at, packed.bytes, value);
+        }
+        let leave = self.load(Pointer { base: entry.access, offset: LEAVE as i32 }, 8);
+        let (of_entry, of_default) = (self.builder.create_block(), self.builder.create_block());
+        let (call, end) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(entry.is_hit, of_entry, &[], of_default, &[]);
+        self.builder.switch_to_block(of_entry);
+        self.builder.ins().brif(leave, call, &[], end, &[]);
+        self.builder.switch_to_block(call);
+        self.call_pointer(leave, &[entry.access], 0);
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(of_default);
+        self.builder.set_cold_block(of_default);
+        self.leave_by_call_out(id);
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(end);
+    }
+
+    fn leave_by_call_out(&mut self, id: u32) {
+        let number = self.number(u64::from(id));
+        let arguments = [self.frame, self.context, number];
+        self.call_out(CallOut::Leave, &arguments);
     }
 }

@@ -1,0 +1,169 @@
+//! Entries where machine code finds and writes them: packed, in the inline storage of `tables`.
+//!
+//! A table has this beside its other state from when the first compiled worker comes ([`super::TableState::activate`]).
+//! From then on the action of an entry is here and nowhere else: its [`super::ActionCell`] names the key, and the
+//! interpreter and the control plane reach it through that.
+//!
+//! Who may do what when: compiled workers use entries inside of a [`Gate`], which they enter once for a batch of packets.
+//! All others close it for each step that they take, so that a worker alone locks nothing, and workers lock entries
+//! against each other only. A worker inside the gate waits for nobody who may be closing it.
+
+use super::packing::EntryLayout;
+use super::{ActionCall, FieldMatch};
+use crate::sync::lock;
+use crate::value::Value;
+use ir::ActionId;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tables::{Access, ExactTable, Gate, Lane, Sharing};
+
+/// What the tables of one switch have in common; see the module.
+#[derive(Debug, Default)]
+pub(crate) struct Natives {
+    gate: Gate,
+    /// Whoever closes the gate.
+    turn: Mutex<()>,
+    workers: AtomicUsize,
+    /// Grows with what workers have to look at again.
+    version: AtomicU64,
+}
+
+/// The gate, closed; opened when this is dropped.
+struct Closed<'n> {
+    natives: &'n Natives,
+    _turn: MutexGuard<'n, ()>,
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.natives.gate.open();
+    }
+}
+
+impl Natives {
+    /// No compiled worker is in a batch while the result lives.
+    fn close(&self) -> Closed<'_> {
+        let turn = lock(&self.turn);
+        self.gate.close();
+        Closed { natives: self, _turn: turn }
+    }
+
+    /// As [`Natives::close`]; workers look again at how tables are reached.
+    fn close_for_change(&self) -> Closed<'_> {
+        let closed = self.close();
+        self.version.fetch_add(1, Ordering::Release);
+        closed
+    }
+
+    /// A worker comes.
+    pub(crate) fn join(&self) -> Arc<Lane> {
+        let _closed = self.close_for_change();
+        self.workers.fetch_add(1, Ordering::Relaxed);
+        self.gate.join()
+    }
+
+    /// A worker goes.
+    pub(crate) fn leave(&self, lane: &Arc<Lane>) {
+        let _closed = self.close_for_change();
+        self.workers.fetch_sub(1, Ordering::Relaxed);
+        self.gate.leave(lane);
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// For a worker inside: whether it has to look again if it did when this was another number.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+}
+
+/// The entries of one table; see the module.
+#[derive(Debug)]
+pub(crate) struct NativeTable {
+    pub(crate) layout: Arc<EntryLayout>,
+    natives: Arc<Natives>,
+    /// Actions that write their entry run alone.
+    synchronised: bool,
+    table: Mutex<ExactTable>,
+}
+
+impl NativeTable {
+    pub(super) fn new(
+        layout: Arc<EntryLayout>,
+        natives: Arc<Natives>,
+        synchronised: bool,
+    ) -> Option<Arc<Self>> {
+        let actions = u16::try_from(layout.actions.len()).ok()?;
+        let bytes = layout.parameter_bytes as usize;
+        let table = ExactTable::new(layout.key_bits, bytes, actions).ok()?;
+        Some(Arc::new(Self { layout, natives, synchronised, table: Mutex::new(table) }))
+    }
+
+    pub(super) fn key(&self, matches: &[FieldMatch]) -> Option<u128> {
+        self.layout.pack_key(matches)
+    }
+
+    /// Puts an entry in; whether there was room.
+    pub(super) fn insert(&self, key: u128, call: &ActionCall) -> bool {
+        let Some((action, bytes)) = self.layout.pack(call) else { return false };
+        let _closed = self.natives.close_for_change();
+        lock(&self.table).insert(key, tables::ActionId(action), self.parameters(&bytes)).is_ok()
+    }
+
+    /// Takes an entry out.
+    pub(super) fn take(&self, key: u128) -> Option<ActionCall> {
+        let _closed = self.natives.close_for_change();
+        let mut table = lock(&self.table);
+        let (action, bytes) = table.read(key)?;
+        table.remove(key);
+        self.layout.unpack(action.0, &bytes)
+    }
+
+    pub(super) fn read(&self, key: u128) -> Option<ActionCall> {
+        let _closed = self.natives.close();
+        let (action, bytes) = lock(&self.table).read(key)?;
+        self.layout.unpack(action.0, &bytes)
+    }
+
+    /// Gives an entry another action; the one before.
+    pub(super) fn replace(&self, key: u128, call: &ActionCall) -> Option<ActionCall> {
+        let (position, packed) = self.layout.pack(call)?;
+        let _closed = self.natives.close();
+        let mut table = lock(&self.table);
+        let (action, bytes) = table.read(key)?;
+        table.replace(key, tables::ActionId(position), self.parameters(&packed));
+        self.layout.unpack(action.0, &bytes)
+    }
+
+    /// Leaves values of an action in its entry, unless that has another action.
+    pub(super) fn leave(&self, key: u128, action: ActionId, values: &[(usize, Value)]) {
+        let _closed = self.natives.close();
+        let mut table = lock(&self.table);
+        let Some((position, mut bytes)) = table.read(key) else { return };
+        if self.layout.position(action) == Some(position.0) {
+            self.layout.write(position.0, &mut bytes, values);
+            table.replace(key, position, &bytes);
+        }
+    }
+
+    fn parameters<'b>(&self, bytes: &'b [u8; 32]) -> &'b [u8] {
+        bytes.get(..self.layout.parameter_bytes as usize).unwrap_or(bytes)
+    }
+
+    /// Has workers look at the default again.
+    pub(super) fn default_changed(&self) {
+        drop(self.natives.close_for_change());
+    }
+
+    /// How a worker that is inside reaches the entries, until [`Natives::version`] moves.
+    pub(crate) fn access(&self) -> Access {
+        let sharing = match (self.natives.workers.load(Ordering::Relaxed), self.synchronised) {
+            (..=1, _) => Sharing::Alone,
+            (_, true) => Sharing::Locked,
+            (_, false) => Sharing::Unlocked,
+        };
+        lock(&self.table).access(sharing, self.layout.writing())
+    }
+}
