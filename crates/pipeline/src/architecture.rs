@@ -22,7 +22,7 @@ use ir::{Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Pr
 pub(crate) const PSA_PORT_RECIRCULATE: u64 = 0xffff_fffa;
 
 /// Passes that may come out of one packet.
-const MAXIMUM_PASSES: u64 = 65_536;
+pub(crate) const MAXIMUM_PASSES: u64 = 65_536;
 /// How often one packet may be recirculated, resubmitted or cloned in a row.
 const MAXIMUM_GENERATIONS: u32 = 1_024;
 

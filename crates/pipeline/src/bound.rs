@@ -374,6 +374,8 @@ pub(crate) struct Bound {
     pub(crate) counts: bool,
     /// Most bytes that a deparser emits.
     pub(crate) emitted: u32,
+    /// No block of the package but the last does.
+    pub(crate) only_last_emits: bool,
     /// Types of the parameters of the package's blocks.
     types: Vec<ParameterType>,
     /// Left to the interpreter.
@@ -490,7 +492,10 @@ impl Bound {
             binder.callee(block.callee)?;
         }
         let emits = blocks.iter().map(|block| emitted::most(block.callee, &binder.bodies));
-        let emitted = emits.max().unwrap_or(0);
+        let emits: Vec<u64> = emits.collect();
+        let emitted = emits.iter().max().copied().unwrap_or(0);
+        let before_last = emits.len().saturating_sub(1);
+        let only_last_emits = emits.iter().take(before_last).all(|most| *most == 0);
         if emitted > MAXIMUM_EMITTED {
             return binder.refuse("a deparser that emits so much, or in a loop");
         }
@@ -500,6 +505,7 @@ impl Bound {
             locals,
             counts: binder.counts,
             emitted: emitted as u32,
+            only_last_emits,
             types,
             tables: binder.tables.into_iter().map(Option::unwrap_or_default).collect(),
             natives: binder.natives,
@@ -528,6 +534,11 @@ impl ParameterType {
     /// A field that the architecture knows, at its distance from the beginning of the value.
     pub(crate) fn field(&self, field: MetadataField) -> Option<Field> {
         self.fields.get(field as usize).copied().flatten()
+    }
+
+    /// All of them, by their numbers.
+    pub(crate) fn fields(&self) -> &[Option<Field>] {
+        &self.fields
     }
 }
 

@@ -11,7 +11,7 @@
 //! Exact tables are used natively (`tables`). Other tables, counters and registers are call-outs into the interpreter's
 //! state (`host`), and rare steps are the
 //! interpreter's own (`step`, [`Compiled::interpreted`]). The drivers of the architectures run the blocks of both ways
-//! (`engine`).
+//! (`engine`); packets that go straight through v1model have a driver of their own, in batches (`straight`).
 
 #![allow(unsafe_code)]
 
@@ -21,7 +21,10 @@ mod exchange;
 mod generate;
 mod host;
 mod step;
+mod straight;
 mod tables;
+
+pub use straight::Batch;
 
 use crate::bound::{Bound, Callee};
 use crate::error::CompileError;
@@ -37,6 +40,8 @@ pub struct Compiled {
     machine: generate::Machine,
     /// A packet must not run while another one does.
     runs_alone: bool,
+    /// If packets go straight through, and without the interpreter.
+    straight: Option<straight::Straight>,
 }
 
 /// Memory of one worker of a compiled program, and what is its own from packet to packet: random numbers, and messages
@@ -69,6 +74,10 @@ impl CompiledWorker {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     frame: Vec<u64>,
+    /// The frame as ingress left it, for copies.
+    saved: Vec<u64>,
+    /// For packets that come one by one.
+    batch: Batch,
     key: Vec<Bits>,
     joined: Option<tables::Joined>,
 }
@@ -86,7 +95,8 @@ impl Compiled {
             Callee::Parser(id) => core.layout.runs_alone_parser(id),
             Callee::Action(_) | Callee::Function(_) => false,
         });
-        Ok(Self { bound, machine, runs_alone })
+        let straight = straight::Straight::new(&core.layout, &bound);
+        Ok(Self { bound, machine, runs_alone, straight })
     }
 
     /// Steps that code leaves to the interpreter: where in the source, and what code lacks for it. They give the same

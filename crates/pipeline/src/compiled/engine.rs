@@ -22,7 +22,7 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 /// Steps that one packet may take, as in the interpreter.
-const MAXIMUM_STEPS: i64 = 1_000_000;
+pub(super) const MAXIMUM_STEPS: i64 = 1_000_000;
 
 /// A packet on its way through the blocks.
 struct Run<'r> {
@@ -75,7 +75,11 @@ impl Compiled {
         now: Duration,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let Memory { mut frame, key, mut joined } = std::mem::take(&mut scratch.compiled);
+        if let Some(straight) = &self.straight {
+            return self.process_straight(straight, core, scratch, (port, packet), now, outputs);
+        }
+        let Memory { mut frame, saved, batch, key, mut joined } =
+            std::mem::take(&mut scratch.compiled);
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
@@ -102,7 +106,7 @@ impl Compiled {
             })
         };
         let Run { frame, host: Host { key, machine, .. }, .. } = run;
-        machine.scratch.compiled = Memory { frame, key, joined };
+        machine.scratch.compiled = Memory { frame, saved, batch, key, joined };
         outcome
     }
 }
@@ -229,7 +233,7 @@ impl Run<'_> {
                 ParserOutcome { accepted: false, error: self.context.error as u32 }
             }
             flow::REJECT => return Err(RunError::Malformed("parser error in a control")),
-            _ => return Err(self.fault()),
+            _ => return Err(fault(self.code, &self.context, &mut self.host)),
         };
         if sends_digest {
             let Self { frame, host, .. } = self;
@@ -240,22 +244,23 @@ impl Run<'_> {
         }
         Ok(outcome)
     }
+}
 
-    fn fault(&mut self) -> RunError {
-        let number = self.context.fault;
-        if number == STEP_LIMIT {
-            return RunError::StepLimit(MAXIMUM_STEPS.unsigned_abs());
+/// Why code ended with a fault.
+pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> RunError {
+    let number = context.fault;
+    if number == STEP_LIMIT {
+        return RunError::StepLimit(MAXIMUM_STEPS.unsigned_abs());
+    }
+    if number == HOST_FAULT {
+        return host.fault.take().unwrap_or(RunError::Malformed("fault"));
+    }
+    let known = usize::try_from(number).ok();
+    match known.and_then(|number| code.bound.faults.get(number)) {
+        Some((place, function)) => {
+            RunError::Assertion { place: place.clone(), function: function.clone() }
         }
-        if number == HOST_FAULT {
-            return self.host.fault.take().unwrap_or(RunError::Malformed("fault"));
-        }
-        let known = usize::try_from(number).ok();
-        match known.and_then(|number| self.code.bound.faults.get(number)) {
-            Some((place, function)) => {
-                RunError::Assertion { place: place.clone(), function: function.clone() }
-            }
-            None => RunError::Malformed("fault"),
-        }
+        None => RunError::Malformed("fault"),
     }
 }
 

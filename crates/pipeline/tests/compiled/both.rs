@@ -2,7 +2,7 @@
 
 pub(crate) use crate::program::{V1model, compile};
 use ir::Program;
-use pipeline::{Compiled, CompiledWorker, Output, RunError, Switch};
+use pipeline::{Batch, Compiled, CompiledWorker, Output, RunError, Switch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
@@ -58,6 +58,28 @@ impl Both {
         let found = outcome.map(|()| outputs);
         assert_eq!(expected, found, "port {port}, packet {packet:02x?}");
         found
+    }
+
+    /// Packets in one batch: the same as one by one on the interpreter.
+    pub(crate) fn batch(&mut self, packets: &[(u32, Vec<u8>)]) -> usize {
+        self.now += Duration::from_micros(17);
+        let borrowed: Vec<(u32, &[u8])> =
+            packets.iter().map(|(port, packet)| (*port, packet.as_slice())).collect();
+        let mut batch = Batch::default();
+        self.code.process_batch(&self.compiled, &mut self.worker, &borrowed, self.now, &mut batch);
+        let (mut sent, mut errors) = (Vec::new(), Vec::new());
+        for (position, (port, packet)) in borrowed.iter().enumerate() {
+            match self.interpreted.process(*port, packet, self.now) {
+                Ok(outputs) => {
+                    sent.extend(outputs.into_iter().map(|one| (position, one.port, one.packet)));
+                }
+                Err(error) => errors.push((position, error)),
+            }
+        }
+        let found: Vec<_> =
+            batch.sent().map(|(from, port, bytes)| (from, port, bytes.to_vec())).collect();
+        assert_eq!((sent, errors), (found, batch.errors().to_vec()));
+        batch.sent().len()
     }
 
     /// Random packets of all lengths up to `longest`; gives how many left.

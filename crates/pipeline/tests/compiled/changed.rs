@@ -138,6 +138,33 @@ fn entries_change_under_packets_as_with_the_interpreter() {
     assert!(hits > 1000);
 }
 
+/// Batches of all lengths, some packets too short: what one writes, the next reads.
+#[test]
+fn batches_give_what_packets_give_one_by_one() {
+    let mut both = program().both();
+    let mut sent = 0;
+    for round in 0..200 {
+        let mut random = ChaCha8Rng::seed_from_u64(5000 + round);
+        for _ in 0..random.random_range(0..6) {
+            change(&mut both, &mut random);
+        }
+        let packets: Vec<(u32, Vec<u8>)> = (0..round % 40)
+            .map(|_| {
+                let length = random.random_range(0..60);
+                let small = |_| random.random_range(0..3);
+                (1, (0..length).map(small).collect())
+            })
+            .collect();
+        sent += both.batch(&packets);
+        for (table, ..) in ALL {
+            let (expected, found) =
+                (entries(&both.interpreted, table), entries(&both.compiled, table));
+            assert_eq!(expected, found, "{table}, round {round}");
+        }
+    }
+    assert!(sent > 1000);
+}
+
 #[test]
 fn the_interpreter_and_machine_code_take_turns_on_one_state() {
     let mut both = program().both();

@@ -1,0 +1,460 @@
+//! The straight way of a v1model packet: for programs that code runs without the interpreter, and that neither clone nor
+//! resubmit nor recirculate nor send digests (all of which are the interpreter's steps).
+//!
+//! Packets come in batches and leave in one buffer that is used again. A batch enters the gate of the tables once. The
+//! packets are processed one after the other, each from the parser to the deparser, so that what one leaves in an entry
+//! the next one finds, whichever tables they use and however often. One frame holds a packet's headers and metadata all
+//! the way; for a group the frame as ingress left it is copied back for each member. Blocks without statements are left
+//! out, and with an empty egress all that the architecture would only tell that.
+
+use super::context::{Context, flow};
+use super::engine::{MAXIMUM_STEPS, fault};
+use super::host::{Host, read, write};
+use super::tables::{Joined, TableAccess};
+use super::{Compiled, CompiledWorker, Memory};
+use crate::architecture::decision::Fate;
+use crate::architecture::{MAXIMUM_PASSES, Output};
+use crate::bound::{Body, Bound, Callee, Field};
+use crate::dialect::Dialect;
+use crate::error::RunError;
+use crate::externs::v1model::DROP_PORT;
+use crate::layout::{Layout, MetadataField as Of};
+use crate::machine::{Machine, Scratch};
+use crate::state::Replica;
+use crate::switch::Core;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// `instance_type` of a packet that was replicated.
+const REPLICATED: u64 = 5;
+
+/// Positions in the package.
+const PARSER: usize = 0;
+const VERIFY: usize = 1;
+const INGRESS: usize = 2;
+const EGRESS: usize = 3;
+const UPDATE: usize = 4;
+const DEPARSER: usize = 5;
+
+/// What packets of a batch became: those that leave one behind the other in one buffer, which is used again.
+#[derive(Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    sent: Vec<Sent>,
+    errors: Vec<(usize, RunError)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    packet: usize,
+    port: u32,
+    start: usize,
+    end: usize,
+}
+
+impl Batch {
+    /// Packets that leave, in order: the position in the batch of the packet that each comes from, its port, its bytes.
+    pub fn sent(&self) -> impl ExactSizeIterator<Item = (usize, u32, &[u8])> {
+        self.sent.iter().map(|sent| {
+            (sent.packet, sent.port, self.bytes.get(sent.start..sent.end).unwrap_or(&[]))
+        })
+    }
+
+    /// Packets that could not be processed to their end, by their position in the batch: nothing leaves of them.
+    #[must_use]
+    pub fn errors(&self) -> &[(usize, RunError)] {
+        &self.errors
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.sent.clear();
+        self.errors.clear();
+    }
+
+    fn truncate(&mut self, sent: usize, bytes: usize) {
+        self.sent.truncate(sent);
+        self.bytes.truncate(bytes);
+    }
+}
+
+/// Where the straight way finds things.
+#[derive(Debug)]
+pub(super) struct Straight {
+    /// By the number of the field.
+    standard: Vec<Option<Field>>,
+    /// Blocks with statements.
+    runs: [bool; 6],
+}
+
+impl Straight {
+    /// Nothing if a packet of the program may have to leave the way.
+    pub(super) fn new(layout: &Layout, bound: &Bound) -> Option<Self> {
+        let is_straight = layout.dialect == Dialect::SimpleSwitch
+            && bound.only_last_emits
+            && bound.steps.is_empty()
+            && bound.messages.is_empty()
+            && bound.tables.iter().all(|table| table.general.is_none());
+        let parser = bound.blocks.first().filter(|_| is_straight && bound.blocks.len() == 6)?;
+        let Callee::Parser(id) = parser.callee else { return None };
+        // Headers, metadata and standard metadata stay where they are.
+        for block in &bound.blocks {
+            let mut together = block.parameters.iter().zip(&parser.parameters);
+            if together.any(|(one, other)| one.offset != other.offset) {
+                return None;
+            }
+        }
+        let [_, _, standard] = parser.parameters.as_slice() else { return None };
+        let ir = layout.program.parsers.get(id.index())?;
+        let variable = ir.parameters.last()?.variable;
+        let type_id = layout.program.variables.get(variable.index())?.type_id;
+        let known = bound.parameter_type(type_id)?;
+        let in_frame =
+            |field: Field| Field { address: field.address.plus(standard.offset), ..field };
+        let standard = known.fields().iter().map(|field| field.map(in_frame)).collect();
+        let is_empty = |callee: Callee| {
+            let body = bound.bodies.iter().find(|(known, _)| *known == callee);
+            matches!(body, Some((_, Body::Block(block))) if block.is_empty())
+        };
+        let mut runs = [true; 6];
+        for (runs, block) in runs.iter_mut().zip(&bound.blocks) {
+            *runs = !is_empty(block.callee);
+        }
+        Some(Self { standard, runs })
+    }
+}
+
+/// A batch on its way.
+struct Run<'r, 'b> {
+    code: &'r Compiled,
+    straight: &'r Straight,
+    frame: &'b mut [u64],
+    saved: &'b mut Vec<u64>,
+    context: Context,
+    host: Host<'r>,
+    batch: &'b mut Batch,
+    /// Position in the batch.
+    packet: usize,
+}
+
+/// What egress is told about a packet.
+#[derive(Clone, Copy)]
+struct Passing<'p> {
+    payload: &'p [u8],
+    /// Bytes as counted for `packet_length`.
+    length: u64,
+    truncated: u64,
+    /// Microseconds.
+    now: u64,
+}
+
+impl Compiled {
+    /// Processes packets with the ports that they come from, in order, as [`Self::process`] does each; `batch` is given
+    /// what they became, and keeps nothing of before.
+    pub fn process_batch(
+        &self,
+        core: &Core,
+        worker: &mut CompiledWorker,
+        packets: &[(u32, &[u8])],
+        now: Duration,
+        batch: &mut Batch,
+    ) {
+        batch.clear();
+        let Some(straight) = &self.straight else {
+            let mut outputs = Vec::new();
+            for (position, packet) in packets.iter().enumerate() {
+                outputs.clear();
+                if let Err(error) = self.process(core, worker, *packet, now, &mut outputs) {
+                    batch.errors.push((position, error));
+                }
+                for output in &outputs {
+                    let start = batch.bytes.len();
+                    batch.bytes.extend_from_slice(&output.packet);
+                    let end = batch.bytes.len();
+                    batch.sent.push(Sent { packet: position, port: output.port, start, end });
+                }
+            }
+            return;
+        };
+        let scratch = &mut worker.scratch;
+        if let Err(error) = self.straight(straight, core, scratch, packets, now, batch) {
+            batch.clear();
+            batch.errors.extend((0..packets.len()).map(|position| (position, error.clone())));
+        }
+    }
+
+    /// One packet of a program that goes straight.
+    pub(super) fn process_straight(
+        &self,
+        straight: &Straight,
+        core: &Core,
+        scratch: &mut Scratch,
+        packet: (u32, &[u8]),
+        now: Duration,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let mut batch = std::mem::take(&mut scratch.compiled.batch);
+        batch.clear();
+        let outcome = self.straight(straight, core, scratch, &[packet], now, &mut batch);
+        outputs.extend(batch.sent().map(|(_, port, bytes)| Output {
+            port,
+            packet: bytes.to_vec(),
+            generation: 0,
+        }));
+        let failed = batch.errors.pop();
+        scratch.compiled.batch = batch;
+        outcome?;
+        failed.map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// Fails only before the first packet.
+    fn straight(
+        &self,
+        straight: &Straight,
+        core: &Core,
+        scratch: &mut Scratch,
+        packets: &[(u32, &[u8])],
+        now: Duration,
+        batch: &mut Batch,
+    ) -> Result<(), RunError> {
+        let Memory { mut frame, mut saved, key, mut joined, batch: spare } =
+            std::mem::take(&mut scratch.compiled);
+        frame.resize((self.bound.frame as usize).div_ceil(8), 0);
+        // Taken before the gate: whoever closes that may be waited for here.
+        let _alone = self.runs_alone.then(|| core.state.alone());
+        let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
+        let host = Host {
+            bound: &self.bound,
+            layout: &core.layout,
+            state: &core.state,
+            now,
+            received_length: 0,
+            found: None,
+            key,
+            machine,
+            fault: None,
+        };
+        let context = Context::new(MAXIMUM_STEPS);
+        let mut run = Run {
+            code: self,
+            straight,
+            frame: &mut frame,
+            saved: &mut saved,
+            context,
+            host,
+            batch,
+            packet: 0,
+        };
+        let outcome = if self.bound.natives.is_empty() {
+            run.packets(&mut [], packets);
+            Ok(())
+        } else {
+            Joined::of(&mut joined, &self.bound, &core.state).map(|joined| {
+                joined.inside(&core.state, |tables| run.packets(tables, packets));
+            })
+        };
+        let Host { key, machine, .. } = run.host;
+        machine.scratch.compiled = Memory { frame, saved, key, joined, batch: spare };
+        outcome
+    }
+}
+
+impl Run<'_, '_> {
+    fn packets(&mut self, tables: &mut [TableAccess], packets: &[(u32, &[u8])]) {
+        let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
+        for (position, packet) in packets.iter().enumerate() {
+            self.packet = position;
+            let (sent, bytes) = (self.batch.sent.len(), self.batch.bytes.len());
+            if let Err(error) = self.pass(tables, *packet, queues) {
+                // What it wrote of an entry is not left there.
+                self.host.found = None;
+                tables.iter_mut().for_each(|table| table.access.abandon());
+                self.batch.truncate(sent, bytes);
+                self.batch.errors.push((position, error));
+            }
+        }
+    }
+
+    fn pass(
+        &mut self,
+        tables: &mut [TableAccess],
+        (port, packet): (u32, &[u8]),
+        queues: u64,
+    ) -> Result<(), RunError> {
+        self.frame.fill(0);
+        let length = packet.len() as u64;
+        self.context = Context::new(MAXIMUM_STEPS);
+        self.context.set_tables(tables);
+        self.host.received_length = length;
+        let now = self.host.now.as_micros() as u64;
+        self.set(Of::IngressPort, u64::from(port));
+        self.set(Of::PacketLength, length);
+        self.set(Of::IngressGlobalTimestamp, now);
+        self.ingress(packet)?;
+
+        let start = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
+        let passing = Passing {
+            payload: packet.get(start..).unwrap_or(&[]),
+            length: length.saturating_add_signed(std::mem::take(&mut self.context.length_change)),
+            truncated: std::mem::replace(&mut self.context.truncate, u64::MAX),
+            now,
+        };
+        match self.decided() {
+            Fate::Unicast { port } => {
+                self.set(Of::InstanceType, 0);
+                if self.get(Of::Priority) < queues {
+                    self.set(Of::EnqTimestamp, now);
+                    self.set(Of::EnqQdepth, 0);
+                    self.egress(port, passing, 0)?;
+                }
+            }
+            Fate::Multicast { group } => {
+                self.set(Of::InstanceType, REPLICATED);
+                if self.get(Of::Priority) < queues {
+                    let replicas = self.host.state.replicas(group);
+                    // BMv2 keeps the length with the packet, and a replica is a new packet without it.
+                    let passing = Passing { truncated: u64::MAX, ..passing };
+                    self.replicate(&replicas, passing)?;
+                }
+            }
+            Fate::Drop | Fate::Resubmit | Fate::Recirculate => {}
+        }
+        Ok(())
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        let length = self.frame.len() * 8;
+        // SAFETY: the words are as many bytes, every pattern of which is a number; the borrow is of `self`.
+        unsafe { std::slice::from_raw_parts_mut(self.frame.as_mut_ptr().cast(), length) }
+    }
+
+    fn set(&mut self, field: Of, number: u64) {
+        if let Some(Some(field)) = self.straight.standard.get(field as usize) {
+            write(self.bytes(), *field, number);
+        }
+    }
+
+    /// A field of the standard metadata; zero if there is none.
+    fn get(&mut self, field: Of) -> u64 {
+        match self.straight.standard.get(field as usize) {
+            Some(Some(field)) => read(self.bytes(), *field),
+            _ => 0,
+        }
+    }
+
+    fn load_packet(&mut self, packet: &[u8]) {
+        self.context.packet = packet.as_ptr();
+        self.context.length = packet.len() as u64;
+        self.context.cursor = 0;
+    }
+
+    /// Runs a block; gives the parser's error.
+    fn block(&mut self, block: usize) -> Result<u64, RunError> {
+        if !self.straight.runs.get(block).copied().unwrap_or(false) {
+            return Ok(0);
+        }
+        self.context.set_host(&mut self.host);
+        let frame = self.frame.as_mut_ptr().cast();
+        // SAFETY: the frame was made as long as the bound form says, of words; `load_packet` set the packet, which the
+        // caller of `Compiled::process_batch` lends for the call; `deparse` makes the room for output, and no other
+        // block emits (the bound form refuses that); the host is this run's, and used by nobody but call-outs until the
+        // code returns; the accesses were given for the batch, in the gate.
+        let how = unsafe { self.code.machine.run(block, frame, &mut self.context) };
+        if self.context.steps < 0 {
+            return Err(RunError::StepLimit(MAXIMUM_STEPS.unsigned_abs()));
+        }
+        match how {
+            flow::NEXT | flow::EXIT => Ok(0),
+            flow::REJECT if block == PARSER => Ok(self.context.error),
+            flow::REJECT => Err(RunError::Malformed("parser error in a control")),
+            _ => Err(fault(self.code, &self.context, &mut self.host)),
+        }
+    }
+
+    /// Parser, verification, ingress.
+    fn ingress(&mut self, packet: &[u8]) -> Result<(), RunError> {
+        self.load_packet(packet);
+        let error = self.block(PARSER)?;
+        self.set(Of::ParserError, error);
+        self.block(VERIFY)?;
+        self.set(Of::ChecksumError, 0);
+        self.block(INGRESS)?;
+        Ok(())
+    }
+
+    /// As simple_switch: multicast before unicast and drop.
+    fn decided(&mut self) -> Fate {
+        match (self.get(Of::McastGrp), self.get(Of::EgressSpec)) {
+            (0, port) if u128::from(port) == DROP_PORT => Fate::Drop,
+            (0, port) => Fate::Unicast { port: port as u32 },
+            (group, _) => Fate::Multicast { group: group as u32 },
+        }
+    }
+
+    fn replicate(&mut self, replicas: &[Replica], passing: Passing<'_>) -> Result<(), RunError> {
+        self.saved.clear();
+        self.saved.extend_from_slice(self.frame);
+        for (position, replica) in replicas.iter().enumerate() {
+            if position as u64 + 1 >= MAXIMUM_PASSES {
+                return Err(RunError::PassLimit(MAXIMUM_PASSES));
+            }
+            self.frame.copy_from_slice(self.saved);
+            // All wait before the first leaves.
+            let (before, after) = replicas.split_at(position);
+            let depth = |others: &[Replica]| {
+                others.iter().filter(|other| other.port == replica.port).count() as u64
+            };
+            self.set(Of::EgressRid, u64::from(replica.instance));
+            self.set(Of::EnqTimestamp, passing.now);
+            self.set(Of::EnqQdepth, depth(before));
+            let waiting = depth(after).saturating_sub(1);
+            self.egress(replica.port, passing, waiting)?;
+        }
+        Ok(())
+    }
+
+    /// Egress, checksum update and deparser for one port; `waiting` are left in its queue.
+    fn egress(&mut self, port: u32, passing: Passing<'_>, waiting: u64) -> Result<(), RunError> {
+        let locals = (self.code.bound.locals / 8) as usize;
+        if let Some(locals) = self.frame.get_mut(locals..) {
+            locals.fill(0);
+        }
+        self.load_packet(passing.payload);
+        let mut most = passing.truncated;
+        // Neither checksum update nor deparser see the standard metadata.
+        if self.straight.runs[EGRESS] {
+            self.set(Of::EgressGlobalTimestamp, passing.now);
+            self.set(Of::DeqTimedelta, 0);
+            self.set(Of::DeqQdepth, waiting);
+            self.set(Of::EgressPort, u64::from(port));
+            self.set(Of::EgressSpec, 0);
+            self.set(Of::PacketLength, passing.length);
+            self.context.truncate = u64::MAX;
+            self.block(EGRESS)?;
+            most = most.min(self.context.truncate);
+            if u128::from(self.get(Of::EgressSpec)) == DROP_PORT {
+                return Ok(());
+            }
+        }
+        self.block(UPDATE)?;
+        self.deparse(port, passing.payload, most)
+    }
+
+    fn deparse(&mut self, port: u32, payload: &[u8], most: u64) -> Result<(), RunError> {
+        let room = self.code.bound.emitted as usize;
+        let start = self.batch.bytes.len();
+        self.batch.bytes.reserve(room + payload.len());
+        self.context.emitted = self.batch.bytes.spare_capacity_mut().as_mut_ptr().cast();
+        self.context.emitted_length = 0;
+        self.block(DEPARSER)?;
+        let emitted = usize::try_from(self.context.emitted_length).unwrap_or(0).min(room);
+        let bytes = &mut self.batch.bytes;
+        // SAFETY: code wrote the bytes up to `emitted_length`, which is at most the room that was reserved.
+        unsafe { bytes.set_len(start + emitted) };
+        bytes.extend_from_slice(payload);
+        bytes.truncate(start.saturating_add(usize::try_from(most).unwrap_or(usize::MAX)));
+        let end = bytes.len();
+        self.batch.sent.push(Sent { packet: self.packet, port, start, end });
+        Ok(())
+    }
+}
