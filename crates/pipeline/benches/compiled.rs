@@ -8,11 +8,17 @@
 //! and hit random entries; each goes through the whole of v1model, and its output is taken and thrown away. Before the
 //! clock runs, both paths must give the same for all packets. The paths take turns within each repetition; rates are per
 //! second of the thread's processor time: the median, with the least and the most.
+//!
+//! `update` exchanges a value of a random one of n entries with each packet, in batches of 32 packets that are copied in
+//! (with their key) and out. `limit` does the same by hand, without a program: it copies a packet in, parses it, updates
+//! its entry in the same kind of table (`tables`, one shard), and writes the packet back.
 
 use ir::Program;
 use ir::bits::Bits;
 use p4lang::preprocess::{MemoryFiles, Options};
-use pipeline::{Compiled, CompiledWorker, EntryAction, FieldMatch, Output, Switch, TableEntry};
+use pipeline::{
+    Batch, Compiled, CompiledWorker, EntryAction, FieldMatch, Output, Switch, TableEntry,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::time::{ClockId, clock_gettime};
@@ -64,6 +70,18 @@ const L3: &str = "action drop() { mark_to_drop(s); }
     apply {
         if (h.ipv4.isValid() && h.ipv4.ttl > 1) { if (routes.apply().hit) { next_hops.apply(); } }
         else { mark_to_drop(s); } }";
+
+const UPDATE: &str = "action drop() { mark_to_drop(s); }
+    action exchange(@__ref bit<32> value) { bit<32> old = value; value = h.ipv4.source; h.ipv4.source = old; }
+    @tableconfig(store = \"dynamic\", impl = \"dpdk\")
+    table values { key = { h.ipv4.destination: exact; } actions = { @tableonly exchange; @defaultonly drop; }
+        const default_action = drop(); size = 1048576; }
+    apply { s.egress_spec = s.ingress_port; values.apply(); }";
+
+/// Packets of a batch.
+const BATCH: usize = 32;
+/// Keys that are drawn beforehand.
+const KEYS: usize = 1 << 20;
 
 struct Arguments {
     repetitions: usize,
@@ -164,6 +182,123 @@ fn rates(mut rates: Vec<f64>) -> (f64, f64, f64) {
     (at(0), at(rates.len() / 2), at(rates.len() - 1))
 }
 
+/// Batches of packets as they come in: each is copied from a template, with the next key.
+struct Traffic {
+    template: [u8; LENGTH],
+    keys: Vec<u32>,
+    next: usize,
+    buffers: Vec<[u8; LENGTH]>,
+}
+
+impl Traffic {
+    fn new(entries: u32) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(2);
+        let mut template = [0; LENGTH];
+        template[12..15].copy_from_slice(&[8, 0, 0x45]);
+        let keys = (0..KEYS).map(|_| random.random_range(0..entries)).collect();
+        Self { template, keys, next: 0, buffers: vec![[0; LENGTH]; BATCH] }
+    }
+
+    fn copy_in(&mut self) {
+        for buffer in &mut self.buffers {
+            buffer.copy_from_slice(&self.template);
+            let key = self.keys[self.next % KEYS];
+            buffer[26..30].copy_from_slice(&(self.next as u32).to_be_bytes());
+            buffer[30..34].copy_from_slice(&key.to_be_bytes());
+            self.next += 1;
+        }
+    }
+}
+
+/// By hand: the packets that leave one batch, in one buffer.
+fn by_hand(worker: &mut tables::Worker, packets: &[[u8; LENGTH]], out: &mut Vec<u8>) {
+    let mut keys = [0; 4 * BATCH];
+    for (key, packet) in keys.chunks_exact_mut(4).zip(packets) {
+        if packet.len() >= 34 && packet[12..14] == [8, 0] {
+            key.copy_from_slice(&packet[30..34]);
+        }
+    }
+    out.clear();
+    let mut exchange = |index: usize, hit: &mut tables::Hit<'_>| {
+        let start = out.len();
+        out.extend_from_slice(&packets[index]);
+        let value = hit.parameters_mut();
+        out[start + 26..start + 30].copy_from_slice(value);
+        value.copy_from_slice(&packets[index][26..30]);
+    };
+    let done = worker.apply_batch(&keys, tables::Tick(0), &mut exchange);
+    assert!(done.is_ok(), "keys have four bytes");
+}
+
+/// The row of programs that update an entry with each packet.
+fn update(arguments: &Arguments, entries: u32) -> Result<(), String> {
+    let mut switch = Switch::new(compile(UPDATE)).map_err(|error| error.to_string())?;
+    let layout = tables::Layout::new(32, 4, entries as usize).map_err(|error| error.to_string())?;
+    let table = tables::Table::new(layout, tables::Design::sharded(1));
+    let table = table.map_err(|error| error.to_string())?;
+    for number in 0..entries {
+        let key = FieldMatch::Exact(Bits::unsigned(32, u128::from(number)));
+        add(&mut switch, "values", key, "exchange", &[u128::from(number)]);
+        let bytes = number.to_be_bytes();
+        table.insert(&bytes, tables::ActionId(0), &bytes).map_err(|error| error.to_string())?;
+    }
+    let code = Compiled::new(&switch).map_err(|error| error.to_string())?;
+    let (mut worker, mut batch) = (CompiledWorker::default(), Batch::default());
+    let mut hand = table.worker().map_err(|error| error.to_string())?;
+    let mut out = Vec::with_capacity(BATCH * LENGTH);
+    let mut run = |traffic: &mut Traffic, batch: &mut Batch| {
+        let packets: [(u32, &[u8]); BATCH] =
+            std::array::from_fn(|index| (1, traffic.buffers[index].as_slice()));
+        code.process_batch(&switch, &mut worker, &packets, Duration::ZERO, batch);
+    };
+    // All ways give the same, each packet the value that the one before left.
+    let mut traffic = Traffic::new(entries);
+    for _ in 0..256 {
+        traffic.copy_in();
+        run(&mut traffic, &mut batch);
+        by_hand(&mut hand, &traffic.buffers, &mut out);
+        let sent: Vec<u8> = batch.sent().flat_map(|(_, _, bytes)| bytes).copied().collect();
+        assert!(batch.errors().is_empty() && sent == out, "update: not the packets of the limit");
+    }
+    let (mut compiled, mut limit) = (Vec::new(), Vec::new());
+    for _ in 0..arguments.repetitions {
+        let batches = arguments.packets.div_ceil(BATCH);
+        let rate = |begin| (batches * BATCH) as f64 / since(begin) / 1e6;
+        let begin = processor_time();
+        for _ in 0..batches {
+            traffic.copy_in();
+            run(&mut traffic, &mut batch);
+            black_box(batch.sent().len());
+        }
+        compiled.push(rate(begin));
+        let begin = processor_time();
+        for _ in 0..batches {
+            traffic.copy_in();
+            by_hand(&mut hand, &traffic.buffers, &mut out);
+            black_box(&out);
+        }
+        limit.push(rate(begin));
+    }
+    let mut interpreted = Vec::new();
+    for _ in 0..arguments.repetitions {
+        let count = arguments.packets.div_ceil(16);
+        let begin = processor_time();
+        for _ in 0..count.div_ceil(BATCH) {
+            traffic.copy_in();
+            for packet in &traffic.buffers {
+                black_box(switch.process(1, packet, Duration::ZERO).is_ok());
+            }
+        }
+        interpreted.push((count.div_ceil(BATCH) * BATCH) as f64 / since(begin) / 1e6);
+    }
+    println!("update of one of {entries} entries by each packet");
+    for (path, found) in [("interpreter", interpreted), ("compiled", compiled), ("limit", limit)] {
+        let (least, median, most) = rates(found);
+        println!("{:8} {path:12} {least:8.3} {median:8.3} {most:8.3}", "update");
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), String> {
     let arguments = Arguments::parse()?;
     let entries = arguments.entries;
@@ -215,6 +350,9 @@ fn main() -> Result<(), String> {
             code.code_size(),
             code.frame_size(),
         );
+    }
+    for entries in [1 << 16, 1 << 20] {
+        update(&arguments, entries)?;
     }
     Ok(())
 }
