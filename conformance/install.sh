@@ -5,7 +5,7 @@
 #
 # Peers are iproute2, openvswitch, os-ken, faucet, finsy, p4runtime-shell, ptf, grpc-java,
 # p4runtime-descriptors, iperf3 (with ping) and mininet; without arguments, all of them. iproute2,
-# which makes network namespaces, Open vSwitch's test controller, iperf3 and Mininet come from the
+# which makes network namespaces, Open vSwitch and its test controller, iperf3 and Mininet come from the
 # system's packages, grpc-java through Maven, and the rest from PyPI, in the versions that the files
 # in conformance/peers name, each into a folder of its own under conformance/.peers or, if it is set,
 # under $PLANIMETER_PEERS. What is there already in that version is left alone. Everything that could
@@ -55,6 +55,14 @@ openvswitch() {
         # The package starts a controller on port 6653, which would be in the way of others.
         as_root service openvswitch-testcontroller stop >/dev/null 2>&1 || true
         found=$(PATH=$PATH:/usr/sbin:/usr/bin command -v ovs-testcontroller)
+    fi
+    say "openvswitch: $found"
+    found=$(PATH=$PATH:/usr/sbin:/usr/bin command -v ovs-vswitchd || true)
+    if [ -z "$found" ]; then
+        system_package openvswitch-switch || return 1
+        # Tests start their own, in namespaces of their own.
+        as_root service openvswitch-switch stop >/dev/null 2>&1 || true
+        found=$(PATH=$PATH:/usr/sbin:/usr/bin command -v ovs-vswitchd)
     fi
     say "openvswitch: $found"
 }

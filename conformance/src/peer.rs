@@ -14,6 +14,8 @@ use std::process::Command;
 pub enum Peer {
     /// Open vSwitch's learning switch controller.
     OvsTestcontroller,
+    /// Open vSwitch itself, with its userspace datapath.
+    OpenVSwitch,
     /// os-ken, an OpenFlow controller framework in Python.
     OsKen,
     /// Faucet, an OpenFlow controller for production networks, on os-ken.
@@ -47,6 +49,7 @@ impl Peer {
     pub fn command(self) -> Option<Command> {
         let program = match self {
             Self::OvsTestcontroller => on_search_path("ovs-testcontroller"),
+            Self::OpenVSwitch => on_search_path("ovs-vswitchd"),
             Self::OsKen => interpreter("os-ken"),
             Self::Faucet => interpreter("faucet"),
             Self::Finsy => interpreter("finsy"),

@@ -15,6 +15,7 @@ pub mod compose;
 pub mod export;
 pub mod import;
 mod level;
+pub mod measure;
 mod model;
 mod profile;
 pub mod program;

@@ -9,7 +9,7 @@
 //!
 //! Several queues share an interface by a hash of the flow, which both directions have in common.
 
-mod ring;
+pub(crate) mod ring;
 mod sockets;
 
 use crate::interface::Interface;
@@ -286,7 +286,7 @@ fn take_beside(
 }
 
 /// The tag that the kernel took out of the frame.
-fn tag(status: u32, control: u16, protocol: u16) -> Option<Tag> {
+pub(crate) fn tag(status: u32, control: u16, protocol: u16) -> Option<Tag> {
     let protocol = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { protocol } else { 0x8100 };
     (status & libc::TP_STATUS_VLAN_VALID != 0).then_some(Tag { protocol, control })
 }

@@ -10,6 +10,7 @@
 pub mod af_packet;
 mod burst;
 mod counters;
+pub mod cycles;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
 pub mod interface;
@@ -19,6 +20,7 @@ mod open;
 pub mod pcap;
 mod sys;
 pub mod tap;
+pub mod timestamp;
 pub mod xdp;
 
 pub use burst::{Burst, Frame, HEADROOM};

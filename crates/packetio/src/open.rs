@@ -139,6 +139,17 @@ pub enum OpenError {
         /// Its name.
         interface: String,
     },
+    /// Its card, or the direction, has no clock of its own.
+    #[error(
+        "interface {interface} cannot stamp frames in hardware ({source}): stamp them in the kernel, \
+         or receive copies of them through taps on a card with a clock (`ethtool -T` lists what it has)"
+    )]
+    NoHardwareClock {
+        /// Its name.
+        interface: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// Its driver does not run XDP programs.
     #[error(
         "the driver of interface {interface} knows no XDP: write NUMBER@xdp:{interface},generic, \

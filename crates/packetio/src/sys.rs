@@ -259,3 +259,18 @@ pub(crate) fn ethtool<const N: usize>(name: &str, words: &mut [u32; N]) -> io::R
     check(unsafe { libc::ioctl(socket.as_raw_fd(), request, &mut parameters) })?;
     Ok(())
 }
+
+/// Asks an interface's driver to stamp every packet that it receives with its own clock
+/// (Documentation/networking/timestamping.rst, section 3). The interface keeps the setting.
+pub(crate) fn stamp_received_in_hardware(name: &str) -> io::Result<()> {
+    /// `struct hwtstamp_config`: flags, `HWTSTAMP_TX_OFF`, `HWTSTAMP_FILTER_ALL`.
+    const CONFIGURATION: [libc::c_int; 3] = [0, 0, 1];
+    const SIOCSHWTSTAMP: libc::c_ulong = 0x89b0;
+    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM)?;
+    let mut configuration = CONFIGURATION;
+    let mut parameters = named(name)?;
+    parameters.ifr_ifru.ifru_data = configuration.as_mut_ptr().cast();
+    // SAFETY: the kernel reads and writes one hwtstamp_config, which is alive and so long.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCSHWTSTAMP as _, &mut parameters) })?;
+    Ok(())
+}

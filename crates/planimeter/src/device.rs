@@ -2,6 +2,7 @@
 
 mod export;
 mod import;
+mod measure;
 mod model;
 mod predict;
 mod verify;
@@ -16,7 +17,7 @@ use statistics::Confidence;
 use crate::failure::Failure;
 
 const LONG_ABOUT: &str = "\
-Derive, predict and verify a device model.
+Measure a device; derive, predict and verify its model.
 
 A device is measured with its baseline function alone and with each further function added to it: what a match on a \
 five-tuple costs, what setting a field costs. From that follows what any program made of such functions takes, as \
@@ -25,11 +26,12 @@ The method is that of Helm et al. (ITC 33, 2021); docs/device.md says what is do
 
 pub(crate) fn command() -> Command {
     Command::new("device")
-        .about("Derive, predict and verify the latency model of a device")
+        .about("Measure, derive, predict and verify the latency model of a device")
         .long_about(LONG_ABOUT)
         .max_term_width(100)
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .subcommand(measure::command())
         .subcommand(import::command())
         .subcommand(model::command())
         .subcommand(predict::command())
@@ -39,6 +41,7 @@ pub(crate) fn command() -> Command {
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand() {
+        Some(("measure", arguments)) => measure::run(arguments),
         Some(("import", arguments)) => import::run(arguments),
         Some(("export", arguments)) => export::run(arguments),
         Some(("model", arguments)) => model::run(arguments),

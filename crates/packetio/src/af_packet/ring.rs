@@ -18,7 +18,7 @@ const BLOCK: usize = 64 << 10;
 
 /// The ring of one socket.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(crate) struct Ring {
     /// Mapped, `slot * slots` bytes, until this is dropped.
     memory: NonNull<u8>,
     /// Bytes of a slot: a power of two from 2^11 to [`BLOCK`], so that none crosses a block.
@@ -32,14 +32,14 @@ unsafe impl Send for Ring {}
 
 /// A packet in its slot.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
-    pub(super) header: libc::tpacket2_hdr,
+pub(crate) struct Entry<'a> {
+    pub(crate) header: libc::tpacket2_hdr,
     slot: &'a [u8],
 }
 
 impl Ring {
     /// Gives the socket a ring with slots for packets of so many bytes, if they are not huge.
-    pub(super) fn new(socket: &OwnedFd, packet: usize) -> io::Result<Self> {
+    pub(crate) fn new(socket: &OwnedFd, packet: usize) -> io::Result<Self> {
         /// What the kernel and virtio's header take in front of the packet, and a tag, amply.
         const FRONT: usize = 128;
         const BYTES: usize = 8 << 20;
@@ -63,7 +63,7 @@ impl Ring {
     }
 
     /// The next packet, if it is there. It stays until [`Self::release`].
-    pub(super) fn peek(&mut self) -> Option<Entry<'_>> {
+    pub(crate) fn peek(&mut self) -> Option<Entry<'_>> {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
@@ -79,7 +79,7 @@ impl Ring {
     }
 
     /// Gives the slot of the packet that was peeked at back to the kernel.
-    pub(super) fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) & (self.slots - 1);
     }
@@ -107,14 +107,28 @@ impl Drop for Ring {
 
 impl<'a> Entry<'a> {
     /// The packet's bytes, or as many as found room.
-    pub(super) fn packet(&self) -> &'a [u8] {
+    pub(crate) fn packet(&self) -> &'a [u8] {
         let start = usize::from(self.header.tp_mac);
         let end = start.saturating_add(self.header.tp_snaplen as usize);
         self.slot.get(start..end).unwrap_or_default()
     }
 
+    /// Which way the packet went, as `sockaddr_ll` tells it (packet(7)): `PACKET_OUTGOING` is one that this machine
+    /// sends.
+    pub(crate) fn packet_type(&self) -> Option<u8> {
+        // The address follows the header, at a multiple of TPACKET_ALIGNMENT; its type is behind family, protocol,
+        // interface and hardware type.
+        const ADDRESS: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16);
+        self.slot.get(ADDRESS + 10).copied()
+    }
+
+    /// When the kernel saw the packet, in nanoseconds since 1970, as `tp_status` says by whose clock.
+    pub(crate) fn nanoseconds(&self) -> u64 {
+        u64::from(self.header.tp_sec) * 1_000_000_000 + u64::from(self.header.tp_nsec)
+    }
+
     /// What lies in front of the packet.
-    pub(super) fn in_front<const N: usize>(&self) -> Option<&'a [u8; N]> {
+    pub(crate) fn in_front<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.slot.get(..usize::from(self.header.tp_mac))?.last_chunk()
     }
 }

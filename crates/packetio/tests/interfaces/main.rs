@@ -5,6 +5,7 @@ mod af_packet;
 mod dpdk;
 mod hosts;
 mod namespace;
+mod timestamp;
 mod xdp;
 
 use packetio::{Burst, Frame, Port, Transmitted};

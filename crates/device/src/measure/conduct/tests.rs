@@ -1,0 +1,211 @@
+//! Campaigns on benches whose truth is known.
+
+use super::*;
+use crate::campaign::{
+    Clock, ClockSource, Description, Device, Origin, Picoseconds, SCHEMA, Sample,
+};
+use crate::measure::function::{ActionKind, MatchKind};
+use std::collections::BTreeMap;
+
+const PLAN: &str = "
+    device.kind = 'memory'
+    functions.matches = ['port', 'tp-dst']
+    functions.actions = ['output', 'set-nw-src']
+    [campaign]
+    repetitions = 8
+    packets = 5
+    warm-up = 2";
+
+/// f0 = 1000, tp-dst = 10, set-nw-src = 100, and a drift per run.
+#[derive(Default)]
+struct Synthetic {
+    configured: Option<Subject>,
+    runs: u32,
+    drift: i64,
+    /// Packets per second above which it loses.
+    limit: f64,
+    altered: u64,
+    fails_at: Option<u32>,
+}
+
+impl Bench for Synthetic {
+    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
+        self.configured = Some(subject);
+        Ok(())
+    }
+
+    fn run(&mut self, order: &RunOrder) -> Result<RunRecord, BenchError> {
+        assert_eq!(self.configured, Some(order.subject), "it is configured for what is sent");
+        self.runs += 1;
+        if self.fails_at == Some(self.runs) {
+            let (device, problem) = ("synthetic".to_owned(), "it fell".to_owned());
+            return Err(BenchError::Device { device, problem });
+        }
+        let matched = if order.subject.matched == MatchKind::TpDst { 10 } else { 0 };
+        let action = if order.subject.action == ActionKind::SetNwSrc { 100 } else { 0 };
+        let delay = 1000 + matched + action + self.drift * i64::from(self.runs);
+        let lost = order.packets_per_second.is_some_and(|rate| rate > self.limit);
+        let packets = order.packets - u32::from(lost);
+        let samples =
+            (0..packets).map(|packet| Sample { packet, delay: Picoseconds(delay) }).collect();
+        let counts = Counts {
+            sent: u64::from(order.packets),
+            received: u64::from(packets),
+            lost: u64::from(lost),
+            ..Counts::default()
+        };
+        Ok(RunRecord {
+            outcome: Outcome { counts, altered: self.altered, late: 0, samples },
+            duration: Duration::from_micros(7),
+            offered: order.packets_per_second,
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// Ends the campaign after some steps.
+struct Stop(u64);
+
+impl Watch for Stop {
+    fn step(&mut self, step: &Step) -> ControlFlow<()> {
+        if step.done >= self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn description(plan: &Plan) -> Description {
+    Description {
+        schema: SCHEMA.to_owned(),
+        created: "2026-11-22T09:00:00Z".to_owned(),
+        origin: Origin::Synthetic { truth: "sums".to_owned() },
+        device: Device {
+            name: plan.name.clone(),
+            driver: plan.device.driver().to_owned(),
+            details: BTreeMap::new(),
+        },
+        baseline: plan.baseline(),
+        functions: plan.functions(),
+        cells: plan.campaign_cells(),
+        line_rate: None,
+        clock: Clock { source: ClockSource::Program, tick: Picoseconds(1), reference: None },
+        seed: 3,
+        host: BTreeMap::new(),
+    }
+}
+
+fn campaign(
+    directory: &std::path::Path,
+    plan: &Plan,
+    bench: &mut Synthetic,
+    steps: u64,
+) -> (Result<Ending, ConductError>, Campaign) {
+    let (mut writer, before) = if directory.join("campaign.json").exists() {
+        Writer::resume(directory).expect("it can be read").expect("and written")
+    } else {
+        let description = description(plan);
+        let writer = Writer::create(directory, &description).expect("a new directory");
+        let (blocks, rates, notes) = (Vec::new(), Vec::new(), Vec::new());
+        (writer, Campaign { description, blocks, rates, notes })
+    };
+    let mut time = before.blocks.len() as u64 * 100;
+    let mut now = || {
+        time += 100;
+        time
+    };
+    let ending = conduct(plan, 3, &before, &mut writer, bench, &mut now, &mut Stop(steps));
+    drop(writer);
+    (ending, Campaign::read(directory).expect("it can be read"))
+}
+
+fn plan(text: &str) -> Plan {
+    Plan::from_toml(text).expect("a plan")
+}
+
+#[test]
+fn an_interrupted_campaign_goes_on_where_it_was_and_measures_nothing_twice() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let plan = plan(PLAN);
+    let mut bench = Synthetic::default();
+    let (ending, part) = campaign(directory.path(), &plan, &mut bench, 13);
+    assert!(matches!(ending, Ok(Ending::Interrupted)));
+    assert_eq!(part.blocks.len(), 13);
+    let (ending, whole) = campaign(directory.path(), &plan, &mut bench, 1000);
+    assert!(matches!(ending, Ok(Ending::Complete)), "{ending:?}");
+    assert_eq!((whole.blocks.len(), bench.runs), (32, 32));
+    assert_eq!(whole.blocks[..13], part.blocks);
+    let other = tempfile::tempdir().expect("a directory");
+    let (_, uninterrupted) = campaign(other.path(), &plan, &mut Synthetic::default(), 1000);
+    let order = |campaign: &Campaign| -> Vec<Visit> {
+        campaign.blocks.iter().map(|measured| visit(&measured.block)).collect()
+    };
+    assert_eq!(order(&whole), order(&uninterrupted), "the order is the seed's");
+    for (cell, delay) in [(0, 1000), (1, 1100), (2, 1010), (3, 1110)] {
+        assert_eq!(whole.delays(CellId(cell)), vec![Picoseconds(delay); 40], "cell {cell}");
+    }
+}
+
+#[test]
+fn what_was_measured_before_a_failure_is_kept() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut bench = Synthetic { fails_at: Some(6), ..Synthetic::default() };
+    let (ending, campaign) = campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
+    let error = ending.expect_err("it fell").to_string();
+    assert!(error.ends_with("synthetic: it fell"), "{error}");
+    assert_eq!(campaign.blocks.len(), 5);
+}
+
+#[test]
+fn a_device_that_does_something_else_is_not_measured() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut bench = Synthetic { altered: 2, ..Synthetic::default() };
+    let (ending, campaign) = campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
+    let error = ending.expect_err("it is wrong").to_string();
+    assert!(error.contains("of 5 packets 2 came out otherwise"), "{error}");
+    assert!(campaign.blocks.is_empty());
+}
+
+#[test]
+fn a_drift_is_said_and_its_size_is_right() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut bench = Synthetic { drift: 2, ..Synthetic::default() };
+    let (_, drifting) = campaign(directory.path(), &plan(PLAN), &mut bench, 1000);
+    let said = stability(&drifting);
+    // 2 ps a run and four runs a repetition, from the first repetition to the eighth: 56 ps. The place in a repetition is
+    // drawn, which is worth up to 6 ps at each end.
+    let change = said[0].split('%').next().and_then(|text| text.rsplit_once('+'));
+    let change: f64 = change.and_then(|(_, text)| text.trim().parse().ok()).expect("a percentage");
+    assert!(said[0].starts_with("drift: the baseline's median (64 B, 1 rules)"), "{said:?}");
+    assert!((4.4..6.8).contains(&change), "{said:?}");
+    let directory = tempfile::tempdir().expect("a directory");
+    let (_, steady) = campaign(directory.path(), &plan(PLAN), &mut Synthetic::default(), 1000);
+    let said = stability(&steady);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("varies by ±0.00 %"), "{said:?}");
+}
+
+#[test]
+fn the_rate_without_loss_is_in_the_campaign() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let text = "
+        device.kind = 'software-switch'
+        functions.matches = ['port']
+        functions.actions = ['output', 'set-nw-src']
+        [settings]
+        packets-per-second = [100]
+        [campaign]
+        repetitions = 1
+        packets = 5
+        [rates]
+        from = 100
+        precision = 0.05";
+    let mut bench = Synthetic { limit: 1000.0, ..Synthetic::default() };
+    let (ending, campaign) = campaign(directory.path(), &plan(text), &mut bench, 1000);
+    assert!(matches!(ending, Ok(Ending::Complete)), "{ending:?}");
+    let found = campaign.loss_free_rate(CellId(0)).expect("it was searched") as f64 / 512.0;
+    assert!(found <= 1000.0 && found * 1.05 > 1000.0, "{found}");
+    assert_eq!(campaign.loss_free_rate(CellId(1)), None, "only the baseline was asked for");
+    assert!(
+        campaign.notes.iter().any(|note| note.text.contains("R_min is")),
+        "{:?}",
+        campaign.notes
+    );
+}

@@ -1,0 +1,346 @@
+//! The edge: threads, sockets, clocks, processes. What a campaign is made of is in the modules above; here it meets the
+//! machine.
+
+mod machine;
+mod manual;
+mod memory;
+mod network;
+mod open_vswitch;
+mod openflow_switch;
+mod p4runtime_switch;
+mod software_switch;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::thread;
+use std::time::{Instant, SystemTime};
+
+use rand::RngExt;
+
+use super::conduct::{Bench, BenchError, ConductError, Ending, Watch, conduct, stability};
+use super::plan::{DeviceKind, Plan};
+use crate::Campaign;
+use crate::campaign::{
+    Clock, ClockReference, ClockSource, Description, Device, Note, Origin, Picoseconds, ReadError,
+    SCHEMA, WriteError, Writer,
+};
+use manual::Manual;
+use memory::MemoryBench;
+use network::{Namespace, Wires};
+use open_vswitch::OpenVSwitch;
+use openflow_switch::{OpenFlowSwitch, listen};
+use p4runtime_switch::P4RuntimeSwitch;
+use software_switch::SoftwareSwitch;
+use wire::{Path as WirePath, WireBench};
+
+/// A campaign that is to be measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'j> {
+    /// What.
+    pub plan: &'j Plan,
+    /// Where it lies, or is to; the directory is there.
+    pub directory: &'j Path,
+    /// Go on with the campaign that is there.
+    pub resume: bool,
+    /// The program that has `switch` as a verb.
+    pub program: &'j Path,
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub struct Measured {
+    /// All of it, with what earlier runs measured.
+    pub campaign: Campaign,
+    /// How it ended.
+    pub ending: Ending,
+    /// What is to be said about the machine: drift, noise.
+    pub stability: Vec<String>,
+}
+
+/// Why a campaign was not measured, or not to its end. What was measured is kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// The bench cannot be set up.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+    /// Something failed on the way.
+    #[error("{source}; what was measured until then is kept, and --resume goes on from there")]
+    Conduct {
+        /// What.
+        source: ConductError,
+    },
+    /// The files cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The campaign that is there cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The campaign that is there is another one.
+    #[error("the plan differs from that of the campaign in {}: {what}", directory.display())]
+    OtherPlan {
+        /// Where it is.
+        directory: std::path::PathBuf,
+        /// In what they differ.
+        what: String,
+    },
+    /// A thread ended by a fault of ours.
+    #[error("the measuring thread failed")]
+    Thread,
+}
+
+/// Measures a campaign, from the clock to the last rate.
+///
+/// # Errors
+/// See [`MeasureError`].
+pub fn measure(job: &Job<'_>, watch: &mut (dyn Watch + Send)) -> Result<Measured, MeasureError> {
+    // On a thread of its own: it goes into a network namespace and stays on a core.
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("measure".to_owned()).stack_size(8 << 20);
+        let spawned = thread.spawn_scoped(scope, || on_thread(job, watch));
+        let spawned = spawned.map_err(|source| BenchError::System {
+            what: "starting a thread".to_owned(),
+            source,
+        })?;
+        spawned.join().unwrap_or(Err(MeasureError::Thread))
+    })
+}
+
+fn on_thread(job: &Job<'_>, watch: &mut dyn Watch) -> Result<Measured, MeasureError> {
+    let Job { plan, directory, .. } = *job;
+    let mut host = machine::facts();
+    let awake = plan.wire.keep_awake.then(machine::Awake::keep).transpose();
+    let awake_said = match &awake {
+        Ok(Some(_)) => "yes".to_owned(),
+        Ok(None) => "no".to_owned(),
+        Err(problem) => format!("no: {problem}"),
+    };
+    host.insert("idle cores kept awake".to_owned(), awake_said);
+    let mut ready = prepare(job)?;
+    host.append(&mut ready.host);
+    let drawn = rand::rng().random_range(0..1 << 32);
+    let description = Description {
+        schema: SCHEMA.to_owned(),
+        created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        origin: Origin::Measured,
+        device: Device {
+            name: plan.name.clone(),
+            driver: plan.device.driver().to_owned(),
+            details: ready.details,
+        },
+        baseline: plan.baseline(),
+        functions: plan.functions(),
+        cells: plan.campaign_cells(),
+        line_rate: ready.line_rate,
+        clock: ready.clock,
+        seed: plan.seed.unwrap_or(drawn),
+        host,
+    };
+    let (mut writer, before) = if job.resume {
+        let (writer, before) = Writer::resume(directory)??;
+        same(&before.description, &description, plan.seed.is_some()).map_err(|what| {
+            MeasureError::OtherPlan { directory: directory.to_owned(), what: what.to_owned() }
+        })?;
+        (writer, before)
+    } else {
+        let writer = Writer::create(directory, &description)?;
+        let (blocks, rates, notes) = (Vec::new(), Vec::new(), Vec::new());
+        (writer, Campaign { description, blocks, rates, notes })
+    };
+    let seed = before.description.seed;
+    let behind = before
+        .blocks
+        .iter()
+        .map(|measured| measured.block.started_ns.saturating_add(measured.block.duration_ns));
+    let earlier = behind.chain(before.notes.iter().map(|note| note.at_ns)).max().unwrap_or(0);
+    let begin = Instant::now();
+    let mut now =
+        || earlier.saturating_add(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    if job.resume {
+        writer.note(&Note { at_ns: now(), text: "resumed".to_owned() })?;
+    }
+    let ending = conduct(plan, seed, &before, &mut writer, ready.bench.as_mut(), &mut now, watch);
+    let ending = ending.map_err(|source| MeasureError::Conduct { source })?;
+    let mut campaign = Campaign::read(directory)?;
+    let said = stability(&campaign);
+    if ending == Ending::Complete {
+        for text in &said {
+            writer.note(&Note { at_ns: now(), text: text.clone() })?;
+        }
+        campaign = Campaign::read(directory)?;
+    }
+    Ok(Measured { campaign, ending, stability: said })
+}
+
+/// Whether a campaign can be gone on with.
+fn same(before: &Description, now: &Description, seeded: bool) -> Result<(), &'static str> {
+    if before.device.driver != now.device.driver || before.device.name != now.device.name {
+        return Err("another device");
+    }
+    if before.cells != now.cells {
+        return Err("other cells");
+    }
+    if before.clock.source != now.clock.source {
+        return Err("another clock");
+    }
+    if seeded && before.seed != now.seed {
+        return Err("another seed");
+    }
+    Ok(())
+}
+
+/// A bench and what is known of it.
+struct Ready {
+    /// Before what it needs: dropped first.
+    bench: Box<dyn Bench>,
+    clock: Clock,
+    line_rate: Option<u64>,
+    details: BTreeMap<String, String>,
+    host: BTreeMap<String, String>,
+    _namespace: Option<Namespace>,
+}
+
+fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
+    let plan = job.plan;
+    let secret: u64 = rand::rng().random();
+    let [generator, device] = machine::cores(plan.wire.cores)?;
+    let mut host = BTreeMap::new();
+    host.insert("core of the generator".to_owned(), generator.to_string());
+    let mut details = BTreeMap::new();
+    if let DeviceKind::Memory { path } = plan.device {
+        machine::stay_on(generator)?;
+        let bench = MemoryBench::new(path, plan.ports, secret)?;
+        let (reference, tick) = bench.reference();
+        details.insert("path".to_owned(), path.name().to_owned());
+        details.insert("cycles per second".to_owned(), format!("{:.0}", bench.frequency()));
+        let source = ClockSource::CycleCounter;
+        let clock = Clock { source, tick, reference: Some(reference) };
+        let bench = Box::new(bench);
+        return Ok(Ready { bench, clock, line_rate: None, details, host, _namespace: None });
+    }
+    let (wires, namespace) = match &plan.wire.interfaces {
+        Some(generator) => {
+            (Wires { generator: generator.clone(), device: [const { String::new() }; 2] }, None)
+        }
+        None => {
+            let namespace = Namespace::enter()?;
+            (namespace.wires()?, Some(namespace))
+        }
+    };
+    let [send, receive] = &wires.generator;
+    let open = |send: &str, receive: &str| {
+        WirePath::open(send, receive, plan.wire.timestamps, plan.wait, secret)
+    };
+    // The device's core first: what is started stays where it was started.
+    machine::stay_on(device)?;
+    if namespace.is_some() {
+        host.insert("core of the device".to_owned(), device.to_string());
+    }
+    let started: Started = match &plan.device {
+        DeviceKind::OpenVSwitch { .. } | DeviceKind::SoftwareSwitch { .. } => Started::Later,
+        DeviceKind::OpenFlow { version, listen: address } => {
+            let session = OpenFlowSwitch::accept(&listen(*address)?, *version, plan.ports)?;
+            Started::Device(Box::new(session))
+        }
+        DeviceKind::P4Runtime { address, device_id } => {
+            let session = P4RuntimeSwitch::connect(address, *device_id, plan.ports)?;
+            Started::Device(Box::new(session))
+        }
+        DeviceKind::Manual | DeviceKind::Memory { .. } => {
+            Started::Device(Box::new(Manual { ports: plan.ports }))
+        }
+    };
+    // The clock's own error, before there is a device: over the first wire, or the loop-back.
+    machine::stay_on(generator)?;
+    let (reference, tick, fastest) = {
+        let (what, mut path) = match &namespace {
+            Some(_) => {
+                let far = wires.device.first().map_or("", String::as_str);
+                ("a pair of virtual interfaces without a device", open(send, far)?)
+            }
+            None => (
+                "the loop-back interface",
+                WirePath::open("lo", "lo", super::plan::Timestamps::Kernel, plan.wait, secret)?,
+            ),
+        };
+        let (reference, tick) = path.reference(what)?;
+        let fastest = match &namespace {
+            Some(_) => Some(path.fastest()?),
+            None => None,
+        };
+        (reference, tick, fastest)
+    };
+    machine::stay_on(device)?;
+    let device: Box<dyn wire::Device> = match (&plan.device, started) {
+        (_, Started::Device(device)) => device,
+        (DeviceKind::SoftwareSwitch { path }, Started::Later) => {
+            details.insert("path".to_owned(), path.name().to_owned());
+            Box::new(SoftwareSwitch::start(job.program, *path, &wires.device, plan.ports)?)
+        }
+        (DeviceKind::OpenVSwitch { version }, Started::Later) => {
+            let switch = OpenVSwitch::start(&wires.device, *version, plan.ports)?;
+            details.insert("version".to_owned(), switch.version.clone());
+            details.insert("settings".to_owned(), OpenVSwitch::settings());
+            details.insert("openflow".to_owned(), version.to_string());
+            Box::new(switch)
+        }
+        (_, Started::Later) => Box::new(Manual { ports: plan.ports }),
+    };
+    machine::stay_on(generator)?;
+    let path = open(send, receive)?;
+    let source = match path.clock() {
+        Some(source) => source,
+        None if plan.wire.timestamps == super::plan::Timestamps::Hardware => ClockSource::Hardware,
+        None => ClockSource::Kernel,
+    };
+    let line_rate = plan.wire.line_rate.or_else(|| line_rate(fastest, plan, &mut host));
+    let clock = Clock { source, tick: tick.max(Picoseconds(1000)), reference: Some(reference) };
+    let bench = Box::new(WireBench::new(path, device));
+    Ok(Ready { bench, clock, line_rate, details, host, _namespace: namespace })
+}
+
+enum Started {
+    Device(Box<dyn wire::Device>),
+    /// When the clock was measured over its wire.
+    Later,
+}
+
+/// R_max where the plan has none: of a virtual wire what the generator can put on it, of a card what its driver says.
+fn line_rate(
+    fastest: Option<f64>,
+    plan: &Plan,
+    host: &mut BTreeMap<String, String>,
+) -> Option<u64> {
+    if let Some(packets) = fastest {
+        host.insert(
+            "line rate".to_owned(),
+            format!("{packets:.0} packets/s of 64 B, the most that the generator put on the virtual wire"),
+        );
+        return Some((packets * 64.0 * 8.0) as u64);
+    }
+    let [send, _] = plan.wire.interfaces.as_ref()?;
+    let speed = std::fs::read_to_string(format!("/sys/class/net/{send}/speed")).ok()?;
+    let megabits: u64 = speed.trim().parse().ok()?;
+    Some(megabits * 1_000_000)
+}
+
+/// The reference as a sentence for people.
+#[must_use]
+pub fn clock_line(clock: &Clock) -> String {
+    let source = match clock.source {
+        ClockSource::Hardware => "the card's clock",
+        ClockSource::Kernel => "the kernel's clock, at the edge to the driver",
+        ClockSource::Program => "this program's clock",
+        ClockSource::CycleCounter => "the processor's cycle counter",
+        ClockSource::Unknown => "a clock that is not known",
+    };
+    let reference = clock.reference.as_ref().map(|reference| {
+        let ClockReference { path, samples, minimum, median, percentile_99, maximum } = reference;
+        format!(
+            "; over {path}: minimum {minimum}, median {median}, 99th percentile {percentile_99}, maximum {maximum} \
+             ({samples} packets)"
+        )
+    });
+    format!("{source}, resolution {}{}", clock.tick, reference.unwrap_or_default())
+}

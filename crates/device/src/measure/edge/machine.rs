@@ -1,0 +1,109 @@
+//! What is done to the machine so that it disturbs less, and what is known of it.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::super::conduct::BenchError;
+
+/// Keeps idle cores polling instead of sleeping, while it lives: a core that sleeps takes microseconds, a virtual one tens
+/// of them, to notice a packet (Documentation/power/pm_qos_interface.rst).
+#[derive(Debug)]
+pub(super) struct Awake {
+    _latency: File,
+}
+
+impl Awake {
+    pub(super) fn keep() -> Result<Self, String> {
+        const PATH: &str = "/dev/cpu_dma_latency";
+        let held = OpenOptions::new().write(true).open(PATH).and_then(|mut file| {
+            file.write_all(&0_i32.to_ne_bytes())?;
+            Ok(file)
+        });
+        held.map(|latency| Self { _latency: latency })
+            .map_err(|error| format!("idle cores may sleep: {PATH}: {error}"))
+    }
+}
+
+/// Cores for the generator and for a device that is started here: the last two that this program may use, if the plan
+/// names none.
+pub(super) fn cores(asked: Option<[usize; 2]>) -> Result<[usize; 2], BenchError> {
+    if let Some(cores) = asked {
+        return Ok(cores);
+    }
+    let allowed = sched_getaffinity(None).map_err(|errno| BenchError::System {
+        what: "asking for the cores".to_owned(),
+        source: errno.into(),
+    })?;
+    let mut known: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
+    let generator = known.pop().unwrap_or(0);
+    Ok([generator, known.pop().unwrap_or(generator)])
+}
+
+/// Keeps the calling thread, and what it starts from now on, on a core.
+pub(super) fn stay_on(core: usize) -> Result<(), BenchError> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).map_err(|errno| BenchError::System {
+        what: format!("staying on core {core}"),
+        source: errno.into(),
+    })
+}
+
+/// How far the wall clock, which stamps packets, is ahead of the one that cannot be set. Changes where it is set.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClockOffset {
+    nanoseconds: i128,
+    origin: Instant,
+}
+
+impl ClockOffset {
+    /// Measured against `origin`, which comparisons share.
+    pub(super) fn read(origin: Instant) -> Self {
+        // The least of some readings is the one that was not interrupted between its two halves.
+        let reading = || {
+            let before = origin.elapsed().as_nanos();
+            let wall =
+                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+            let after = origin.elapsed().as_nanos();
+            let middle = (before + after) / 2;
+            (after - before, wall as i128 - middle as i128)
+        };
+        let best = (0..5).map(|_| reading()).min_by_key(|(took, _)| *took);
+        Self { nanoseconds: best.map_or(0, |(_, offset)| offset), origin }
+    }
+
+    /// Whether the wall clock was set since.
+    pub(super) fn stepped(self) -> bool {
+        /// More than readings differ by themselves, less than delays of interest.
+        const STEP: u128 = 5_000;
+        let now = Self::read(self.origin);
+        (now.nanoseconds - self.nanoseconds).unsigned_abs() > STEP
+    }
+}
+
+/// Facts about the machine that a figure may depend on.
+pub(super) fn facts() -> BTreeMap<String, String> {
+    let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let mut facts = BTreeMap::new();
+    let mut say = |name: &str, value: Option<String>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            facts.insert(name.to_owned(), value);
+        }
+    };
+    say("kernel", read("/proc/sys/kernel/osrelease"));
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let cpu = read("/proc/cpuinfo").unwrap_or_default();
+    say("processor", field(&cpu, "model name"));
+    say("cores", std::thread::available_parallelism().ok().map(|count| count.to_string()));
+    say("load at the start", read("/proc/loadavg"));
+    say("clock source", read("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
+    say("cores kept free", read("/sys/devices/system/cpu/isolated"));
+    facts
+}

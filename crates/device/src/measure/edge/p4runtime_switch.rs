@@ -1,0 +1,165 @@
+//! The client's side of a P4 switch that is measured: a program for each cell, and its entries.
+
+use std::time::{Duration, Instant};
+
+use p4lang::diagnostic::Style;
+use p4lang::preprocess::{MemoryFiles, Options};
+use p4runtime::arbitration::ElectionId;
+use p4runtime::client::{Client, ClientOptions, StreamReceiver, StreamSender};
+use p4runtime::proto::config::P4Info;
+use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
+use p4runtime::proto::v1::write_request::Atomicity;
+use p4runtime::proto::v1::{self, entity::Entity as Kind, field_match};
+use tokio::runtime::Runtime;
+
+use super::super::conduct::BenchError;
+use super::super::program::{self, Key};
+use super::super::rule::rules;
+use super::super::traffic::Subject;
+use super::wire::Device;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Entries in one Write.
+const BATCH: usize = 1000;
+
+/// A switch of which we are primary.
+pub(super) struct P4RuntimeSwitch {
+    runtime: Runtime,
+    client: Client,
+    /// We are primary while the stream is open.
+    _stream: (StreamSender, StreamReceiver),
+    ports: [u32; 2],
+}
+
+impl P4RuntimeSwitch {
+    /// Connects, if need be when it is there at last, and becomes primary.
+    pub(super) fn connect(
+        address: &str,
+        device_id: u64,
+        ports: [u32; 2],
+    ) -> Result<Self, BenchError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime
+            .map_err(|source| BenchError::System { what: "a runtime".to_owned(), source })?;
+        let begin = Instant::now();
+        let connected = runtime.block_on(async {
+            let mut client = loop {
+                match Client::connect(address, device_id, &ClientOptions::default()).await {
+                    Ok(client) => break client,
+                    Err(error) if begin.elapsed() > PATIENCE => {
+                        return Err(failed(format!("{address}: {error}")));
+                    }
+                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                }
+            };
+            let stream = client.become_primary("", ElectionId(1), PATIENCE).await;
+            let stream = stream.map_err(|error| failed(error.to_string()))?;
+            Ok((client, stream))
+        });
+        let (client, stream) = connected?;
+        Ok(Self { runtime, client, _stream: stream, ports })
+    }
+}
+
+impl Device for P4RuntimeSwitch {
+    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
+        let [in_port, out_port] = self.ports;
+        let compiled = compile(subject)?;
+        let p4info = p4lang::p4info::generate(&compiled)
+            .map_err(|errors| failed(errors.iter().map(ToString::to_string).collect()))?;
+        let ids = Ids::of(&p4info).ok_or_else(|| failed("the program has no table".to_owned()))?;
+        let config = v1::ForwardingPipelineConfig {
+            p4info: Some(p4info),
+            p4_device_config: program::source(subject).into(),
+            cookie: None,
+        };
+        let arguments = program::arguments(subject.action, out_port);
+        let updates: Vec<v1::Update> = rules(subject, in_port)
+            .map(|rule| ids.insert(&program::keys(subject.matched, &rule), &arguments))
+            .collect();
+        let client = &mut self.client;
+        self.runtime.block_on(async {
+            let pushed = client.set_pipeline(Action::VerifyAndCommit, Some(config)).await;
+            pushed.map_err(|status| {
+                failed(format!("it does not take the program: {}", status.message()))
+            })?;
+            for batch in updates.chunks(BATCH) {
+                let written = client.write(batch.to_vec(), Atomicity::ContinueOnError).await;
+                written.map_err(|error| failed(error.to_string()))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The program of a cell, compiled.
+pub(super) fn compile(subject: Subject) -> Result<ir::Program, BenchError> {
+    let text = program::source(subject);
+    let compiled =
+        p4lang::compile_text("cell.p4", &text, &Options::default(), &MemoryFiles::default());
+    let messages = compiled.messages(Style::Plain);
+    compiled
+        .program
+        .ok_or_else(|| failed(format!("the cell's program does not compile:\n{messages}")))
+}
+
+/// What P4Info calls the table and its action.
+struct Ids {
+    table: u32,
+    action: u32,
+}
+
+impl Ids {
+    fn of(p4info: &P4Info) -> Option<Self> {
+        let table = p4info.tables.first()?.preamble.as_ref()?.id;
+        let action = p4info.actions.iter().filter_map(|action| action.preamble.as_ref());
+        let action = action.into_iter().find(|preamble| preamble.alias == program::ACTION)?.id;
+        Some(Self { table, action })
+    }
+
+    fn insert(&self, keys: &[Key], arguments: &[program::Argument]) -> v1::Update {
+        let field = |(number, key): (u32, &Key)| v1::FieldMatch {
+            field_id: number,
+            field_match_type: Some(match key.mask {
+                None => field_match::FieldMatchType::Exact(field_match::Exact {
+                    value: canonical(key.value).into(),
+                }),
+                Some(mask) => field_match::FieldMatchType::Ternary(field_match::Ternary {
+                    value: canonical(key.value).into(),
+                    mask: canonical(mask).into(),
+                }),
+            }),
+        };
+        let parameter = |(number, argument): (u32, &program::Argument)| v1::action::Param {
+            param_id: number,
+            value: canonical(argument.value).into(),
+        };
+        let action = v1::Action {
+            action_id: self.action,
+            params: (1..).zip(arguments).map(parameter).collect(),
+        };
+        let ternary = keys.iter().any(|key| key.mask.is_some());
+        let entry = v1::TableEntry {
+            table_id: self.table,
+            r#match: (1..).zip(keys).map(field).collect(),
+            action: Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) }),
+            priority: i32::from(ternary),
+            ..Default::default()
+        };
+        v1::Update {
+            r#type: v1::update::Type::Insert as i32,
+            entity: Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) }),
+        }
+    }
+}
+
+/// The shortest bytes of a number (P4Runtime 1.4, section 9.1.1).
+fn canonical(number: u128) -> Vec<u8> {
+    let bytes = number.to_be_bytes();
+    let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len() - 1);
+    bytes[first..].to_vec()
+}
+
+fn failed(problem: String) -> BenchError {
+    BenchError::Device { device: "P4Runtime switch".to_owned(), problem }
+}

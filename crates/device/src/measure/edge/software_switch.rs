@@ -1,0 +1,67 @@
+//! Our own software switch, started for one campaign as a process of its own: `planimeter switch`.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use super::super::conduct::BenchError;
+use super::super::plan::ProgramPath;
+use super::super::traffic::Subject;
+use super::p4runtime_switch::P4RuntimeSwitch;
+use super::wire::Device;
+
+/// A running switch and the session with it.
+pub(super) struct SoftwareSwitch {
+    session: P4RuntimeSwitch,
+    process: Child,
+}
+
+impl SoftwareSwitch {
+    /// Starts it with the two interfaces; `program` is planimeter's.
+    pub(super) fn start(
+        program: &Path,
+        path: ProgramPath,
+        interfaces: &[String; 2],
+        ports: [u32; 2],
+    ) -> Result<Self, BenchError> {
+        let failed = |error: &dyn std::fmt::Display| BenchError::Program {
+            program: format!("{} switch", program.display()),
+            problem: error.to_string(),
+        };
+        // Free a moment ago, and the namespace is ours alone.
+        let address = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+            .and_then(|listener| listener.local_addr())
+            .map_err(|error| failed(&error))?;
+        let mut command = Command::new(program);
+        command.arg("switch").arg("--no-p4").args(["--log-level", "error", "--device-id", "1"]);
+        command.args(["--path", path.name()]);
+        command.args(["--grpc-server-addr", &address.to_string()]);
+        for (port, interface) in ports.iter().zip(interfaces) {
+            command.args(["--interface", &format!("{port}@{interface}")]);
+        }
+        command.args(["--parent", &std::process::id().to_string()]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let mut process = command.spawn().map_err(|error| failed(&error))?;
+        match P4RuntimeSwitch::connect(&address.to_string(), 1, ports) {
+            Ok(session) => Ok(Self { session, process }),
+            Err(error) => {
+                let _ = process.kill();
+                let _ = process.wait();
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Device for SoftwareSwitch {
+    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
+        self.session.configure(subject)
+    }
+}
+
+impl Drop for SoftwareSwitch {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

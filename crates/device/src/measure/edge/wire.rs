@@ -1,0 +1,358 @@
+//! The load generator and the timestamper, on network interfaces.
+//!
+//! One thread, on a core of its own, sends packets when they are due and looks at what the two timestampers saw: the
+//! first sees packets leave towards the device, the second sees them come back. Delays are differences of stamps of one
+//! clock, so that what happens in this program is in none of them.
+
+use std::time::{Duration, Instant};
+
+use packetio::timestamp::{Direction, Stamped, StampedBy, Timestamper};
+use packetio::{Port, Transmitted};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::super::conduct::{Bench, BenchError, RunOrder, RunRecord};
+use super::super::matching::Ledger;
+use super::super::plan::Timestamps;
+use super::super::traffic::{Arrival, PacketId, Subject, Traffic};
+use super::machine::ClockOffset;
+use crate::campaign::{ClockReference, ClockSource, Picoseconds};
+
+/// Packets between two looks at the timestampers in a long run.
+const LOOK: u32 = 512;
+/// Packets that have to come out right, one after the other, before a device counts as configured.
+const RIGHT: u32 = 20;
+/// How long a device may take for that.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long each of them is waited for: what was sent too early does not come.
+const SHORT_WAIT: Duration = Duration::from_millis(20);
+
+/// What is configured, on whichever wire.
+pub(super) trait Device {
+    /// Makes it do what a cell needs. It may take effect a little later.
+    fn configure(&mut self, subject: Subject) -> Result<(), BenchError>;
+}
+
+/// The two ends of a path and what sees them.
+#[derive(Debug)]
+pub(super) struct Path {
+    port: Port,
+    before: Timestamper,
+    behind: Timestamper,
+    /// The last stamps' clock.
+    by: Option<StampedBy>,
+    /// The first stamp.
+    epoch: Option<u64>,
+    wait: Duration,
+    secret: u64,
+    random: ChaCha8Rng,
+    /// Runs that nobody keeps have numbers from the other end.
+    private_run: u32,
+    frame: Vec<u8>,
+}
+
+impl Path {
+    /// From one interface to another.
+    pub(super) fn open(
+        send: &str,
+        receive: &str,
+        timestamps: Timestamps,
+        wait: Duration,
+        secret: u64,
+    ) -> Result<Self, BenchError> {
+        let hardware = timestamps == Timestamps::Hardware;
+        let port = packetio::af_packet::open(send, 1)?;
+        // Taps on the card receive copies of what goes in.
+        let side = if hardware { Direction::Incoming } else { Direction::Outgoing };
+        Ok(Self {
+            port,
+            before: Timestamper::open(send, side, hardware)?,
+            behind: Timestamper::open(receive, Direction::Incoming, hardware)?,
+            by: None,
+            epoch: None,
+            wait,
+            secret,
+            random: ChaCha8Rng::seed_from_u64(secret),
+            private_run: u32::MAX,
+            frame: Vec::new(),
+        })
+    }
+
+    /// Whose clock the stamps are of; `None` before a packet passed.
+    pub(super) fn clock(&self) -> Option<ClockSource> {
+        self.by.map(|by| match by {
+            StampedBy::Hardware => ClockSource::Hardware,
+            StampedBy::Kernel | StampedBy::Socket => ClockSource::Kernel,
+        })
+    }
+
+    /// Sends packets until the last ones came out right.
+    pub(super) fn settle(&mut self, subject: Subject) -> Result<(), BenchError> {
+        let traffic = Traffic::new(subject, self.secret);
+        let begin = Instant::now();
+        let mut right = 0;
+        let mut last = String::from("no packet comes out");
+        while begin.elapsed() < PATIENCE {
+            let order = RunOrder {
+                subject,
+                run: self.take_private_run(),
+                warm_up: 0,
+                packets: 1,
+                packets_per_second: None,
+            };
+            let outcome = self.send_within(&traffic, &order, SHORT_WAIT)?.outcome;
+            right =
+                if outcome.counts.received == 1 && outcome.altered == 0 { right + 1 } else { 0 };
+            if right == RIGHT {
+                return Ok(());
+            }
+            if outcome.altered > 0 {
+                "packets come out otherwise than the action should leave them"
+                    .clone_into(&mut last);
+            }
+        }
+        let problem = format!("{last}, {} seconds after it was configured", PATIENCE.as_secs());
+        Err(BenchError::Wrong { problem })
+    }
+
+    /// Sends a run of packets and waits for the last ones as the plan says.
+    pub(super) fn send(
+        &mut self,
+        traffic: &Traffic,
+        order: &RunOrder,
+    ) -> Result<RunRecord, BenchError> {
+        self.send_within(traffic, order, self.wait)
+    }
+
+    fn send_within(
+        &mut self,
+        traffic: &Traffic,
+        order: &RunOrder,
+        wait: Duration,
+    ) -> Result<RunRecord, BenchError> {
+        let mut ledger = Ledger::new(order.run, order.warm_up);
+        let origin = Instant::now();
+        let clock = ClockOffset::read(origin);
+        let total = order.warm_up + order.packets;
+        let gap = order.packets_per_second.map(|rate| 1e9 / rate);
+        let (mut first, mut last) = (origin, origin);
+        let mut due = 0.0;
+        for number in 0..total {
+            if let Some(gap) = gap {
+                while (origin.elapsed().as_nanos() as f64) < due {
+                    std::hint::spin_loop();
+                }
+                // Even spacing could fall into step with something periodic.
+                due += gap * self.random.random_range(0.5..1.5);
+            }
+            last = Instant::now();
+            if number == order.warm_up {
+                first = last;
+            }
+            let lost = ledger.outstanding();
+            self.transmit(traffic, PacketId { run: order.run, number })?;
+            if gap.is_none() {
+                self.await_arrivals(traffic, &mut ledger, lost, wait);
+            } else if number % LOOK == LOOK - 1 {
+                self.look(traffic, &mut ledger);
+            }
+        }
+        self.await_arrivals(traffic, &mut ledger, 0, wait);
+        // Copies and latecomers.
+        self.look(traffic, &mut ledger);
+        let duration = last - first;
+        let steps = u64::from(clock.stepped());
+        let intervals = f64::from(order.packets.saturating_sub(1));
+        let offered = gap.map(|gap| match duration.as_secs_f64() {
+            0.0 => 1e9 / gap,
+            seconds => intervals / seconds,
+        });
+        let mut notes = Vec::new();
+        for (timestamper, where_) in [(&self.before, "before"), (&self.behind, "behind")] {
+            let missed = timestamper.missed().unwrap_or(0);
+            if missed > 0 {
+                notes.push(format!(
+                    "the timestamper {where_} the device missed {missed} frames, which count as lost or never sent"
+                ));
+            }
+        }
+        if self.by == Some(StampedBy::Socket) {
+            notes.push("stamps are of the socket, not of the edge to the driver".to_owned());
+        }
+        Ok(RunRecord { outcome: ledger.close(steps), duration, offered, notes })
+    }
+
+    fn transmit(&mut self, traffic: &Traffic, id: PacketId) -> Result<(), BenchError> {
+        traffic.write(id, &mut self.frame);
+        let name = &self.port.name;
+        let failed = |problem: &str| BenchError::Device {
+            device: format!("interface {name}"),
+            problem: problem.to_owned(),
+        };
+        let Some(queue) = self.port.queues.first_mut() else {
+            return Err(failed("it has no queue"));
+        };
+        let sent = queue.transmit(&self.frame);
+        match sent {
+            Transmitted::Taken => {}
+            Transmitted::Full => return Err(failed("its queue is full and stays so")),
+            Transmitted::BadLength => {
+                return Err(failed("it does not take packets of this length"));
+            }
+            Transmitted::Down => return Err(failed("it is gone or down")),
+        }
+        let begin = Instant::now();
+        while !queue.flush() {
+            if begin.elapsed() > PATIENCE {
+                return Err(failed("its queue is full and stays so"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all that left has arrived, but for some that are given up, or for as long as it may.
+    fn await_arrivals(
+        &mut self,
+        traffic: &Traffic,
+        ledger: &mut Ledger,
+        given_up: usize,
+        wait: Duration,
+    ) {
+        let begin = Instant::now();
+        loop {
+            self.look(traffic, ledger);
+            if ledger.outstanding() <= given_up || begin.elapsed() > wait {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    fn look(&mut self, traffic: &Traffic, ledger: &mut Ledger) {
+        let Self { before, behind, by, epoch, .. } = self;
+        // Picoseconds since 1970 do not fit; differences are what counts.
+        let mut at = |stamped: &Stamped<'_>| {
+            let epoch = *epoch.get_or_insert(stamped.nanoseconds);
+            let since = i128::from(stamped.nanoseconds) - i128::from(epoch);
+            Picoseconds::from_nanoseconds(since.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+        };
+        before.take(|stamped| {
+            if let Some(id) = traffic.read_sent(stamped.frame) {
+                ledger.sent(id, at(&stamped));
+            }
+        });
+        behind.take(|stamped| match traffic.read(stamped.frame) {
+            Arrival::Packet(id) => {
+                *by = Some(stamped.by);
+                ledger.arrived(id, at(&stamped));
+            }
+            Arrival::Altered(id) => ledger.altered(id),
+            Arrival::Foreign => {}
+        });
+    }
+
+    fn take_private_run(&mut self) -> u32 {
+        self.private_run -= 1;
+        self.private_run
+    }
+
+    /// What the clock shows for this path, which has no device, and its resolution.
+    pub(super) fn reference(
+        &mut self,
+        what: &str,
+    ) -> Result<(ClockReference, Picoseconds), BenchError> {
+        const PACKETS: u32 = 2000;
+        let subject = Subject {
+            matched: super::super::function::MatchKind::Port,
+            action: super::super::function::ActionKind::Output,
+            packet_bytes: 64,
+            rules: 1,
+            headers: 0,
+        };
+        let traffic = Traffic::new(subject, self.secret);
+        let order = RunOrder {
+            subject,
+            run: self.take_private_run(),
+            warm_up: 500,
+            packets: PACKETS,
+            packets_per_second: Some(10_000.0),
+        };
+        let record = self.send(&traffic, &order)?;
+        let samples = record.outcome.samples;
+        let mut delays: Vec<i64> = samples.iter().map(|sample| sample.delay.0).collect();
+        delays.sort_unstable();
+        let at = |share: f64| {
+            let place = ((delays.len().saturating_sub(1)) as f64 * share).round() as usize;
+            Picoseconds(delays.get(place).copied().unwrap_or(0))
+        };
+        if delays.len() < PACKETS as usize / 2 {
+            let (device, problem) =
+                (what.to_owned(), format!("of {PACKETS} packets {} came", delays.len()));
+            return Err(BenchError::Device { device, problem });
+        }
+        let reference = ClockReference {
+            path: what.to_owned(),
+            samples: delays.len() as u64,
+            minimum: at(0.0),
+            median: at(0.5),
+            percentile_99: at(0.99),
+            maximum: at(1.0),
+        };
+        let tick =
+            delays.windows(2).fold(0, |divisor, pair| gcd(divisor, pair[1].abs_diff(pair[0])));
+        Ok((reference, Picoseconds(i64::try_from(tick).unwrap_or(1000).max(1000))))
+    }
+
+    /// The most that the generator can offer here, in packets per second.
+    pub(super) fn fastest(&mut self) -> Result<f64, BenchError> {
+        let subject = Subject {
+            matched: super::super::function::MatchKind::Port,
+            action: super::super::function::ActionKind::Output,
+            packet_bytes: 64,
+            rules: 1,
+            headers: 0,
+        };
+        let traffic = Traffic::new(subject, self.secret);
+        let order = RunOrder {
+            subject,
+            run: self.take_private_run(),
+            warm_up: 1000,
+            packets: 20_000,
+            packets_per_second: Some(1e8),
+        };
+        Ok(self.send(&traffic, &order)?.offered.unwrap_or(0.0))
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// A device between two interfaces.
+pub(super) struct WireBench {
+    path: Path,
+    device: Box<dyn Device>,
+    configured: Option<Subject>,
+}
+
+impl WireBench {
+    pub(super) fn new(path: Path, device: Box<dyn Device>) -> Self {
+        Self { path, device, configured: None }
+    }
+}
+
+impl Bench for WireBench {
+    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
+        if self.configured != Some(subject) {
+            self.configured = None;
+            self.device.configure(subject)?;
+            self.configured = Some(subject);
+        }
+        self.path.settle(subject)
+    }
+
+    fn run(&mut self, order: &RunOrder) -> Result<RunRecord, BenchError> {
+        let traffic = Traffic::new(order.subject, self.path.secret);
+        self.path.send(&traffic, order)
+    }
+}

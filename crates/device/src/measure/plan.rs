@@ -1,0 +1,615 @@
+//! What is to be measured: a TOML file, checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::function::{ActionKind, MatchKind};
+use super::traffic::Subject;
+use crate::campaign::{Cell, Function, Setting};
+
+/// A plan as its file has it; `docs/device-measure.md` says what each setting means.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct PlanFile {
+    device: DeviceFile,
+    #[serde(default)]
+    functions: FunctionsFile,
+    #[serde(default)]
+    settings: SettingsFile,
+    #[serde(default)]
+    campaign: CampaignFile,
+    #[serde(default)]
+    wire: WireFile,
+    rates: Option<RatesFile>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct DeviceFile {
+    kind: String,
+    name: Option<String>,
+    openflow: Option<String>,
+    listen: Option<std::net::SocketAddr>,
+    address: Option<String>,
+    device_id: Option<u64>,
+    path: Option<String>,
+    ports: Option<[u32; 2]>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+struct FunctionsFile {
+    matches: Vec<String>,
+    actions: Vec<String>,
+    combinations: Combinations,
+}
+
+/// Which cells a plan has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Combinations {
+    /// Each match with each action.
+    #[default]
+    All,
+    /// Each match with the action `output`, each action with the match `port`: what a model is made of.
+    Training,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+struct SettingsFile {
+    packet_bytes: Vec<u32>,
+    rules: Vec<u32>,
+    headers: Vec<u32>,
+    packets_per_second: Vec<f64>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+struct CampaignFile {
+    repetitions: u32,
+    packets: u32,
+    warm_up: u32,
+    seed: Option<u64>,
+    wait_ms: u64,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+struct WireFile {
+    send: Option<String>,
+    receive: Option<String>,
+    timestamps: Timestamps,
+    line_rate: Option<u64>,
+    cores: Option<[usize; 2]>,
+    keep_awake: Option<bool>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RatesFile {
+    from: f64,
+    #[serde(default = "precision")]
+    precision: f64,
+    #[serde(default = "seconds")]
+    seconds: f64,
+    #[serde(default)]
+    cells: RateCells,
+}
+
+fn precision() -> f64 {
+    0.1
+}
+
+fn seconds() -> f64 {
+    0.5
+}
+
+impl Default for FunctionsFile {
+    fn default() -> Self {
+        Self {
+            matches: MatchKind::ALL.iter().map(ToString::to_string).collect(),
+            actions: ActionKind::ALL.iter().map(ToString::to_string).collect(),
+            combinations: Combinations::All,
+        }
+    }
+}
+
+impl Default for SettingsFile {
+    fn default() -> Self {
+        Self {
+            packet_bytes: vec![64],
+            rules: vec![1],
+            headers: vec![0],
+            packets_per_second: vec![5000.0],
+        }
+    }
+}
+
+impl Default for CampaignFile {
+    fn default() -> Self {
+        Self { repetitions: 10, packets: 300, warm_up: 100, seed: None, wait_ms: 1000 }
+    }
+}
+
+/// For which cells the loss-free rate is searched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateCells {
+    /// For the baseline of each setting.
+    #[default]
+    Baseline,
+    /// For all.
+    All,
+}
+
+/// Whose clock is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Timestamps {
+    /// The kernel's, at its edge to the driver.
+    #[default]
+    Kernel,
+    /// The card's; `send` and `receive` are then taps that receive copies of what goes in and comes out.
+    Hardware,
+}
+
+/// What is measured and how it is told what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// Open vSwitch with the userspace datapath, started for the campaign, over OpenFlow.
+    OpenVSwitch {
+        /// The version that is offered.
+        version: openflow::Version,
+    },
+    /// An OpenFlow switch that dials this address.
+    OpenFlow {
+        /// The version that is offered.
+        version: openflow::Version,
+        /// Where it is listened.
+        listen: std::net::SocketAddr,
+    },
+    /// Our own software switch, started for the campaign, over P4Runtime.
+    SoftwareSwitch {
+        /// How programs run.
+        path: ProgramPath,
+    },
+    /// A P4 switch at this address.
+    P4Runtime {
+        /// `host:port`.
+        address: String,
+        /// Its id.
+        device_id: u64,
+    },
+    /// The pipeline in memory.
+    Memory {
+        /// How programs run.
+        path: ProgramPath,
+    },
+    /// A person configures it.
+    Manual,
+}
+
+/// How a program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramPath {
+    /// The reference interpreter.
+    Interpreter,
+    /// Machine code.
+    Compiled,
+}
+
+/// A cell that is measured: what the device does, and under which load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlannedCell {
+    /// What the device does with which packets.
+    pub subject: Subject,
+    /// Offered load in packets per second; `None` if one packet waits for the other.
+    pub packets_per_second: Option<f64>,
+}
+
+/// The search for rates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RatePlan {
+    /// Where it begins, in packets per second.
+    pub from: f64,
+    /// How near the last rate without loss may be to the first with it, as a share.
+    pub precision: f64,
+    /// How long each rate is offered.
+    pub duration: Duration,
+    /// For which cells.
+    pub cells: RateCells,
+}
+
+/// The wires to a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WirePlan {
+    /// Interfaces that the traffic leaves by and comes back to; `None` if pairs are made for the campaign.
+    pub interfaces: Option<[String; 2]>,
+    /// Whose clock.
+    pub timestamps: Timestamps,
+    /// R_max in bit/s, if it is known.
+    pub line_rate: Option<u64>,
+    /// Cores of the generator and of a device that is started here.
+    pub cores: Option<[usize; 2]>,
+    /// Whether idle cores are kept from sleeping.
+    pub keep_awake: bool,
+}
+
+/// What is to be measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// On what.
+    pub device: DeviceKind,
+    /// A name for people.
+    pub name: String,
+    /// Port numbers that packets come in by and leave by, as the device has them.
+    pub ports: [u32; 2],
+    /// What is measured.
+    pub cells: Vec<PlannedCell>,
+    /// How often.
+    pub repetitions: u32,
+    /// Packets of a block that count.
+    pub packets: u32,
+    /// Packets before them that do not.
+    pub warm_up: u32,
+    /// Of the order of blocks; drawn if the file has none.
+    pub seed: Option<u64>,
+    /// How long packets are waited for.
+    pub wait: Duration,
+    /// The wires.
+    pub wire: WirePlan,
+    /// The search for rates.
+    pub rates: Option<RatePlan>,
+    /// The loads differ between cells: they are a condition of each.
+    several_loads: bool,
+}
+
+/// Why a plan cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// It is not TOML, or has settings that are not known.
+    #[error("{0}")]
+    Syntax(String),
+    /// A setting has a value that it cannot have.
+    #[error("{setting}: {problem}")]
+    Value {
+        /// The setting, with its table.
+        setting: &'static str,
+        /// What is wrong, and what can be.
+        problem: String,
+    },
+}
+
+fn wrong(setting: &'static str, problem: impl Into<String>) -> PlanError {
+    PlanError::Value { setting, problem: problem.into() }
+}
+
+impl Plan {
+    /// Reads and checks a plan.
+    ///
+    /// # Errors
+    /// See [`PlanError`].
+    pub fn from_toml(text: &str) -> Result<Self, PlanError> {
+        let file: PlanFile =
+            toml::from_str(text).map_err(|error| PlanError::Syntax(error.to_string()))?;
+        let device = device_kind(&file.device)?;
+        let cells = cells(&file, &device)?;
+        let campaign = file.campaign;
+        if campaign.repetitions == 0 || campaign.packets == 0 {
+            return Err(wrong("campaign", "repetitions and packets must be at least 1"));
+        }
+        if campaign.packets.saturating_add(campaign.warm_up) > 1_000_000 {
+            return Err(wrong("campaign.packets", "a block has at most 1,000,000 packets"));
+        }
+        let interfaces = match (file.wire.send, file.wire.receive) {
+            (Some(send), Some(receive)) => Some([send, receive]),
+            (None, None) => None,
+            _ => return Err(wrong("wire", "give both send and receive, or neither")),
+        };
+        let starts =
+            matches!(device, DeviceKind::OpenVSwitch { .. } | DeviceKind::SoftwareSwitch { .. });
+        let in_memory = matches!(device, DeviceKind::Memory { .. });
+        if interfaces.is_none() && !starts && !in_memory {
+            return Err(wrong("wire", "send and receive must name the interfaces to this device"));
+        }
+        if interfaces.is_some() && (starts || in_memory) {
+            return Err(wrong("wire", "this device gets wires of its own: no send and receive"));
+        }
+        if file.wire.timestamps == Timestamps::Hardware && interfaces.is_none() {
+            return Err(wrong("wire.timestamps", "virtual interfaces have no clock in hardware"));
+        }
+        let rates = file.rates.map(|rates| rate_plan(&rates)).transpose()?;
+        if rates.is_some() && in_memory {
+            return Err(wrong("rates", "in memory nothing is lost: there is no rate to search"));
+        }
+        Ok(Self {
+            name: file.device.name.unwrap_or_else(|| device.name().to_owned()),
+            ports: file.device.ports.unwrap_or([1, 2]),
+            several_loads: file.settings.packets_per_second.len() > 1,
+            device,
+            cells,
+            repetitions: campaign.repetitions,
+            packets: campaign.packets,
+            warm_up: campaign.warm_up,
+            seed: campaign.seed,
+            wait: Duration::from_millis(campaign.wait_ms),
+            wire: WirePlan {
+                interfaces,
+                timestamps: file.wire.timestamps,
+                line_rate: file.wire.line_rate,
+                cores: file.wire.cores,
+                keep_awake: file.wire.keep_awake.unwrap_or(starts),
+            },
+            rates,
+        })
+    }
+
+    /// Functions of the baseline.
+    #[must_use]
+    pub fn baseline(&self) -> Vec<Function> {
+        vec![MatchKind::Port.function(), ActionKind::Output.function()]
+    }
+
+    /// Functions beyond it, each once, in the order of Table I.
+    #[must_use]
+    pub fn functions(&self) -> Vec<Function> {
+        let matches: BTreeSet<_> = self.cells.iter().map(|cell| cell.subject.matched).collect();
+        let actions: BTreeSet<_> = self.cells.iter().map(|cell| cell.subject.action).collect();
+        let matches = matches.into_iter().filter(|kind| !kind.is_baseline());
+        let actions = actions.into_iter().filter(|kind| !kind.is_baseline());
+        matches.map(MatchKind::function).chain(actions.map(ActionKind::function)).collect()
+    }
+
+    /// The cells as a campaign has them, in the same order.
+    #[must_use]
+    pub fn campaign_cells(&self) -> Vec<Cell> {
+        self.cells.iter().map(|cell| self.campaign_cell(cell)).collect()
+    }
+
+    fn campaign_cell(&self, cell: &PlannedCell) -> Cell {
+        let Subject { matched, action, packet_bytes, rules, headers } = cell.subject;
+        let matched = (!matched.is_baseline()).then(|| matched.function().name);
+        let action = (!action.is_baseline()).then(|| action.function().name);
+        let mut conditions = BTreeMap::new();
+        if headers > 0 {
+            conditions.insert("headers".to_owned(), headers.to_string());
+        }
+        if let Some(load) = cell.packets_per_second.filter(|_| self.several_loads) {
+            conditions.insert("load".to_owned(), format!("{load} packets/s"));
+        }
+        Cell {
+            functions: matched.into_iter().chain(action).collect(),
+            setting: Setting { packet_bytes, rules, conditions },
+        }
+    }
+}
+
+impl ProgramPath {
+    /// Its name in plans, and for `planimeter switch`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interpreter => "interpreter",
+            Self::Compiled => "compiled",
+        }
+    }
+}
+
+impl DeviceKind {
+    /// Its name in plans.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::OpenVSwitch { .. } => "open-vswitch",
+            Self::OpenFlow { .. } => "openflow",
+            Self::SoftwareSwitch { .. } => "software-switch",
+            Self::P4Runtime { .. } => "p4runtime",
+            Self::Memory { .. } => "memory",
+            Self::Manual => "manual",
+        }
+    }
+
+    /// The protocol that configures it, as campaigns say it.
+    #[must_use]
+    pub fn driver(&self) -> &'static str {
+        match self {
+            Self::OpenVSwitch { .. } | Self::OpenFlow { .. } => "openflow",
+            Self::SoftwareSwitch { .. } | Self::P4Runtime { .. } => "p4runtime",
+            Self::Memory { .. } => "memory",
+            Self::Manual => "manual",
+        }
+    }
+
+    /// Whether it runs P4 programs, so that packets may have headers of the header sweep.
+    fn is_programmable(&self) -> bool {
+        matches!(self, Self::SoftwareSwitch { .. } | Self::P4Runtime { .. } | Self::Memory { .. })
+    }
+}
+
+fn device_kind(file: &DeviceFile) -> Result<DeviceKind, PlanError> {
+    let version = || match file.openflow.as_deref() {
+        None | Some("1.0") => Ok(openflow::Version::V1_0),
+        Some("1.3") => Ok(openflow::Version::V1_3),
+        Some(other) => Err(wrong("device.openflow", format!("{other:?} is not 1.0 or 1.3"))),
+    };
+    let path = || match file.path.as_deref() {
+        None | Some("interpreter") => Ok(ProgramPath::Interpreter),
+        Some("compiled") => Ok(ProgramPath::Compiled),
+        Some(other) => {
+            Err(wrong("device.path", format!("{other:?} is not interpreter or compiled")))
+        }
+    };
+    let kind = match file.kind.as_str() {
+        "open-vswitch" => DeviceKind::OpenVSwitch { version: version()? },
+        "openflow" => {
+            let listen = file.listen.ok_or_else(|| {
+                wrong("device.listen", "say where the switch dials, as 0.0.0.0:6653")
+            })?;
+            DeviceKind::OpenFlow { version: version()?, listen }
+        }
+        "software-switch" => DeviceKind::SoftwareSwitch { path: path()? },
+        "p4runtime" => {
+            let address = file.address.clone().ok_or_else(|| {
+                wrong("device.address", "say where the switch listens, as 10.0.0.1:9559")
+            })?;
+            DeviceKind::P4Runtime { address, device_id: file.device_id.unwrap_or(1) }
+        }
+        "memory" => DeviceKind::Memory { path: path()? },
+        "manual" => DeviceKind::Manual,
+        other => {
+            return Err(wrong(
+                "device.kind",
+                format!(
+                    "{other:?} is no kind of device: open-vswitch, openflow, software-switch, \
+                     p4runtime, memory, manual"
+                ),
+            ));
+        }
+    };
+    let openflow = matches!(kind, DeviceKind::OpenVSwitch { .. } | DeviceKind::OpenFlow { .. });
+    let runs_programs =
+        matches!(kind, DeviceKind::Memory { .. } | DeviceKind::SoftwareSwitch { .. });
+    for (setting, given, known) in [
+        ("device.openflow", file.openflow.is_some(), openflow),
+        ("device.listen", file.listen.is_some(), matches!(kind, DeviceKind::OpenFlow { .. })),
+        ("device.address", file.address.is_some(), matches!(kind, DeviceKind::P4Runtime { .. })),
+        (
+            "device.device-id",
+            file.device_id.is_some(),
+            matches!(kind, DeviceKind::P4Runtime { .. }),
+        ),
+        ("device.path", file.path.is_some(), runs_programs),
+    ] {
+        if given && !known {
+            return Err(wrong(setting, format!("a device of kind {} has none", file.kind)));
+        }
+    }
+    Ok(kind)
+}
+
+fn cells(file: &PlanFile, device: &DeviceKind) -> Result<Vec<PlannedCell>, PlanError> {
+    let matches = kinds("functions.matches", &file.functions.matches, MatchKind::ALL)?;
+    let actions = kinds("functions.actions", &file.functions.actions, ActionKind::ALL)?;
+    if !matches.contains(&MatchKind::Port) || !actions.contains(&ActionKind::Output) {
+        return Err(wrong(
+            "functions",
+            "the baseline, match port and action output, must be there",
+        ));
+    }
+    let settings = &file.settings;
+    distinct("settings.packet-bytes", &settings.packet_bytes)?;
+    distinct("settings.rules", &settings.rules)?;
+    distinct("settings.headers", &settings.headers)?;
+    let loads: Vec<u64> = settings.packets_per_second.iter().map(|load| load.to_bits()).collect();
+    distinct("settings.packets-per-second", &loads)?;
+    if settings.packets_per_second.iter().any(|load| !(*load > 0.0 && *load <= 1e8)) {
+        return Err(wrong("settings.packets-per-second", "from above 0 to 100,000,000"));
+    }
+    if settings.rules.iter().any(|rules| !(1..=1_000_000).contains(rules)) {
+        return Err(wrong("settings.rules", "from 1 to 1,000,000"));
+    }
+    let in_memory = matches!(device, DeviceKind::Memory { .. });
+    if in_memory && settings.packets_per_second.len() > 1 {
+        return Err(wrong("settings.packets-per-second", "in memory packets wait for each other"));
+    }
+    let mut cells = Vec::new();
+    for packet_bytes in &settings.packet_bytes {
+        for rules in &settings.rules {
+            for headers in &settings.headers {
+                for load in &settings.packets_per_second {
+                    for matched in &matches {
+                        for action in &actions {
+                            let single = matched.is_baseline() || action.is_baseline();
+                            if file.functions.combinations == Combinations::Training && !single {
+                                continue;
+                            }
+                            let subject = Subject {
+                                matched: *matched,
+                                action: *action,
+                                packet_bytes: *packet_bytes,
+                                rules: *rules,
+                                headers: *headers,
+                            };
+                            check(subject, device)?;
+                            let packets_per_second = (!in_memory).then_some(*load);
+                            cells.push(PlannedCell { subject, packets_per_second });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(cells)
+}
+
+fn check(subject: Subject, device: &DeviceKind) -> Result<(), PlanError> {
+    let least = subject.least_bytes();
+    if !(least..=1518).contains(&subject.packet_bytes) {
+        return Err(wrong(
+            "settings.packet-bytes",
+            format!("{} is not from {least} to 1518", subject.packet_bytes),
+        ));
+    }
+    if subject.headers > 0 && !device.is_programmable() {
+        return Err(wrong(
+            "settings.headers",
+            format!("a device of kind {} parses no headers of ours", device.name()),
+        ));
+    }
+    if subject.headers > 64 {
+        return Err(wrong("settings.headers", "at most 64"));
+    }
+    if subject.rules > 1 && subject.matched == MatchKind::Port && subject.rules > 60_000 {
+        return Err(wrong("settings.rules", "there are no more than 60,000 ports to match on"));
+    }
+    Ok(())
+}
+
+fn kinds<K: Copy + PartialEq + std::str::FromStr + std::fmt::Display>(
+    setting: &'static str,
+    names: &[String],
+    all: &[K],
+) -> Result<Vec<K>, PlanError> {
+    let mut kinds: Vec<K> = Vec::new();
+    for name in names {
+        let Ok(kind) = name.parse() else {
+            let known: Vec<String> = all.iter().map(ToString::to_string).collect();
+            let known = known.join(", ");
+            return Err(wrong(setting, format!("{name:?} is none of {known}")));
+        };
+        if kinds.contains(&kind) {
+            return Err(wrong(setting, format!("{name:?} is there twice")));
+        }
+        kinds.push(kind);
+    }
+    Ok(kinds)
+}
+
+fn distinct<T: Ord>(setting: &'static str, values: &[T]) -> Result<(), PlanError> {
+    let all: BTreeSet<_> = values.iter().collect();
+    match !values.is_empty() && all.len() == values.len() {
+        true => Ok(()),
+        false => Err(wrong(setting, "one value at least, and none twice")),
+    }
+}
+
+fn rate_plan(file: &RatesFile) -> Result<RatePlan, PlanError> {
+    if !(file.from >= 1.0 && file.from <= 1e8) {
+        return Err(wrong("rates.from", "from 1 to 100,000,000 packets per second"));
+    }
+    if !(0.001..=1.0).contains(&file.precision) {
+        return Err(wrong("rates.precision", "from 0.001 to 1"));
+    }
+    if !(0.01..=60.0).contains(&file.seconds) {
+        return Err(wrong("rates.seconds", "from 0.01 to 60"));
+    }
+    let duration = Duration::from_secs_f64(file.seconds);
+    Ok(RatePlan { from: file.from, precision: file.precision, duration, cells: file.cells })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! `planimeter device measure`: drives a device through the functions of a plan and keeps the delays.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use device::Campaign;
+use device::measure::{
+    BenchError, Ending, Job, MeasureError, Measured, Plan, Step, Watch, clock_line, measure,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+use report::RunDirectory;
+
+use crate::failure::Failure;
+use crate::interrupt;
+
+const INTERRUPTED: u8 = 130;
+
+const LONG_ABOUT: &str = "\
+Drive a device through the functions of a plan and keep the delay of every packet.
+
+The plan, a TOML file, says which device, which functions, under which settings and how often; docs/device-measure.md has \
+every setting, examples/device/ has plans that run. The clock's own error is measured first. Cells are visited in \
+randomised blocks; what was measured is kept block by block, and an interrupted campaign goes on with --resume.";
+
+const EXAMPLES: &str = "\
+Examples:
+  Table I on Open vSwitch, which is started for it (as root):
+    planimeter device measure examples/device/open-vswitch.toml -o runs/open-vswitch
+
+  The same pipeline in memory, from a program to machine code:
+    planimeter device measure examples/device/memory-compiled.toml
+
+  Go on with a campaign that was interrupted:
+    planimeter device measure examples/device/open-vswitch.toml --resume runs/open-vswitch
+
+Exit status: 0 measured; 1 the device or a wire failed on the way; 2 the plan is wrong; 130 interrupted.";
+
+pub(super) fn command() -> Command {
+    Command::new("measure")
+        .about("Drive a device through the functions of a plan and keep the delay of every packet")
+        .long_about(LONG_ABOUT)
+        .after_help(EXAMPLES)
+        .args([
+            Arg::new("plan")
+                .value_name("PLAN")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("What is to be measured, a TOML file"),
+            Arg::new("output")
+                .long("output")
+                .short('o')
+                .value_name("DIRECTORY")
+                .value_parser(value_parser!(PathBuf))
+                .help("The run directory, new or empty [runs/<time>-device]"),
+            Arg::new("resume")
+                .long("resume")
+                .value_name("DIRECTORY")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with("output")
+                .help("Go on with the campaign in this run directory"),
+            Arg::new("quiet")
+                .long("quiet")
+                .short('q')
+                .action(ArgAction::SetTrue)
+                .help("Show no progress"),
+        ])
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let file = super::path(matches, "plan")?;
+    let in_plan =
+        |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| in_plan(&error))?;
+    let plan = Plan::from_toml(&text).map_err(|error| in_plan(&error))?;
+    let program = std::env::current_exe().map_err(Failure::run)?;
+    let resumed = matches.get_one::<PathBuf>("resume").map(PathBuf::as_path);
+    let directory = match resumed {
+        Some(directory) => directory.to_owned(),
+        None => new_directory(matches, &text)?,
+    };
+    let job =
+        Job { plan: &plan, directory: &directory, resume: resumed.is_some(), program: &program };
+    let interrupted = interrupt::flag().map_err(Failure::run)?;
+    let mut watch = Bar::new(matches.get_flag("quiet"), interrupted);
+    let outcome = measure(&job, &mut watch);
+    watch.bar.finish_and_clear();
+    let measured = outcome.map_err(failure)?;
+    say(&measured, &directory);
+    Ok(match measured.ending {
+        Ending::Complete => ExitCode::SUCCESS,
+        Ending::Interrupted => {
+            eprintln!(
+                "interrupted; go on with: planimeter device measure {} --resume {}",
+                file.display(),
+                directory.display()
+            );
+            ExitCode::from(INTERRUPTED)
+        }
+    })
+}
+
+/// A run directory that has the plan as it was given.
+fn new_directory(matches: &ArgMatches, plan: &str) -> Result<PathBuf, Failure> {
+    let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
+    let mut directory = RunDirectory::create_for(given, "device").map_err(Failure::input)?;
+    directory.write_configuration(plan).map_err(Failure::run)?;
+    Ok(directory.path().to_owned())
+}
+
+fn failure(error: MeasureError) -> Failure {
+    match error {
+        MeasureError::OtherPlan { .. }
+        | MeasureError::Read(_)
+        | MeasureError::Bench(BenchError::Open(_) | BenchError::Program { .. }) => {
+            Failure::input(error)
+        }
+        MeasureError::Bench(BenchError::Device { .. }) => Failure::OutOfReach(error.to_string()),
+        _ => Failure::run(error),
+    }
+}
+
+fn say(measured: &Measured, directory: &Path) {
+    let Campaign { description, blocks, rates, notes } = &measured.campaign;
+    println!(
+        "{} ({}), seed {}",
+        description.device.name, description.device.driver, description.seed
+    );
+    println!("clock: {}", clock_line(&description.clock));
+    let samples: usize = blocks.iter().map(|measured| measured.samples.len()).sum();
+    println!(
+        "{} cells, {} blocks, {samples} delays, {} offered rates",
+        description.cells.len(),
+        blocks.len(),
+        rates.len()
+    );
+    let losses = blocks
+        .iter()
+        .fold(device::campaign::Counts::default(), |sum, measured| sum + measured.block.counts);
+    println!(
+        "of {} packets {} lost, {} reordered, {} duplicated, {} unmatched; {} clock steps",
+        losses.sent,
+        losses.lost,
+        losses.reordered,
+        losses.duplicated,
+        losses.unmatched,
+        losses.clock_steps
+    );
+    measured.stability.iter().for_each(|text| println!("{text}"));
+    let rates = notes.iter().filter(|note| note.text.contains("packets/s"));
+    rates.for_each(|note| println!("{}", note.text));
+    println!("run directory: {}", directory.display());
+}
+
+/// Draws how far the campaign is, and ends it on Ctrl-C.
+struct Bar {
+    bar: ProgressBar,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Bar {
+    fn new(quiet: bool, interrupted: Arc<AtomicBool>) -> Self {
+        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
+        let template = "{bar:30} {pos}/{len} {eta} left: {wide_msg}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self { bar, interrupted }
+    }
+}
+
+impl Watch for Bar {
+    fn step(&mut self, step: &Step) -> ControlFlow<()> {
+        self.bar.set_length(step.of);
+        self.bar.set_position(step.done);
+        self.bar.set_message(step.what.clone());
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
