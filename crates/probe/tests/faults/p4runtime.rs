@@ -101,6 +101,8 @@ enum Behaviour {
     LeaveAfter(usize),
     /// Answers every packet-in without a metadata field that the pipeline has.
     LeaveOutMetadata,
+    /// Answers every packet-in without the padding of its header, as ONOS does.
+    LeaveOutPadding,
     /// Sends packet-outs first, then pushes the pipeline, and answers.
     SpeakTooEarly,
 }
@@ -170,7 +172,11 @@ async fn control(address: &str, behaviour: Behaviour) {
             Behaviour::Answer(copies) => copies,
             _ => 1,
         };
-        let fields = if behaviour == Behaviour::LeaveOutMetadata { 1..=1 } else { 1..=3 };
+        let fields = match behaviour {
+            Behaviour::LeaveOutMetadata => 1..=1,
+            Behaviour::LeaveOutPadding => 1..=2,
+            _ => 1..=3,
+        };
         let field = |metadata_id| v1::PacketMetadata { metadata_id, value: vec![1].into() };
         let out = v1::PacketOut { payload: packet.payload, metadata: fields.map(field).collect() };
         sender.packet_outs(std::iter::repeat_n(out, copies));
@@ -218,6 +224,13 @@ fn a_controller_whose_answers_do_not_fit_the_pipeline() {
     let why = trial.handshake.why_zero.as_deref().unwrap_or_default();
     assert!(why.contains("do not fit the pipeline"), "{why}");
     assert!(why.contains("packet-out refused") && why.contains("ingress_port"), "{why}");
+}
+
+#[test]
+fn a_controller_that_leaves_out_padding_is_heard() {
+    let calm = [("timing.drain", "10s"), ("traffic.arp-first", "false")];
+    let counts = with_controller(Behaviour::LeaveOutPadding, &calm).counts;
+    assert_eq!((counts.sent, counts.answered, counts.malformed), (30, 30, 0), "{counts:?}");
 }
 
 #[test]
