@@ -14,7 +14,6 @@ use super::settings::traffic::MOST_OUTSTANDING;
 use super::value::{InputFile, ModeName, PlanName, Value, duration_text};
 use super::{FlowTables, Frame, Generator, Load, Matching, Protocol, TopologySource};
 use crate::topology::{SwitchIndex, Topology};
-use crate::traffic::check_frame_bytes;
 
 /// Addresses of hosts: those of 10.0.0.0/8 but the first and the last.
 const MOST_HOSTS: u64 = (1 << 24) - 2;
@@ -145,10 +144,10 @@ fn mode(draft: &Draft, report: &mut Report<'_>) {
 }
 
 fn frame(draft: &Draft, report: &mut Report<'_>) {
-    if check_frame_bytes(&draft.traffic.frame, draft.traffic.frame_bytes).is_err() {
-        let bytes = draft.traffic.frame_bytes;
-        let fits = |bytes: &usize| check_frame_bytes(&draft.traffic.frame, *bytes).is_ok();
-        let least = (bytes..).find(fits).unwrap_or(bytes);
+    let bytes = draft.traffic.frame_bytes;
+    if let Some(least) = draft.traffic.frame.least_bytes()
+        && bytes < least
+    {
         report.conflict(
             &["traffic.frame-bytes", "traffic.frame"],
             format!(

@@ -301,6 +301,26 @@ pub enum Frame {
     Replay(PathBuf),
 }
 
+/// Longest frame in bytes, FCS excluded: what an OpenFlow packet-in, of 65,535 bytes at most, holds with room for its own
+/// fields.
+pub const MAX_FRAME_BYTES: usize = 65_000;
+
+impl Frame {
+    /// Ethernet, IPv4 and TCP headers with the time stamp option.
+    pub(crate) const SYN_BYTES: usize = 66;
+    /// The shortest Ethernet frame; it holds UDP headers and an identity.
+    const MIN_UDP_BYTES: usize = 60;
+
+    /// Bytes, FCS excluded, of the shortest frame of a kind that is made; nothing for captured ones.
+    pub(crate) fn least_bytes(&self) -> Option<usize> {
+        match self {
+            Self::TcpSyn => Some(Self::SYN_BYTES),
+            Self::Udp => Some(Self::MIN_UDP_BYTES),
+            Self::Replay(_) => None,
+        }
+    }
+}
+
 /// How addresses are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {

@@ -21,16 +21,12 @@ use super::error::FrameError;
 use super::hosts::{self, Hosts};
 use super::id::{PacketId, RunKey, TRAILER};
 use super::replay::Recording;
-use crate::config::{Addresses, Frame, Generator, Switches, Traffic};
+use crate::config::{Addresses, Frame, Generator, MAX_FRAME_BYTES, Switches, Traffic};
 use crate::schedule::Share;
 use crate::topology::Port;
 
 /// Frame lengths that RFC 8456 asks for, in bytes.
 pub const RFC8456_FRAME_BYTES: [usize; 3] = [128, 512, 1508];
-/// Longest frame: what an OpenFlow packet-in, of 65,535 bytes at most, holds with room for its
-/// own fields.
-pub const MAX_FRAME_BYTES: usize = 65_000;
-
 pub(super) const ETHERNET_HEADER: usize = 14;
 /// Where the TCP or UDP header begins.
 const L4: usize = 34;
@@ -41,10 +37,6 @@ const TCP_CHECKSUM: usize = 50;
 const UDP_CHECKSUM: usize = 40;
 pub(super) const PROTOCOL_TCP: u8 = 6;
 pub(super) const PROTOCOL_UDP: u8 = 17;
-/// Ethernet, IPv4 and TCP headers with the time stamp option.
-const SYN_BYTES: usize = 66;
-/// The shortest Ethernet frame, FCS excluded; it holds UDP headers and an identity.
-const MIN_UDP_BYTES: usize = 60;
 
 /// Checks the length of generated frames; captured frames have their own.
 ///
@@ -52,14 +44,11 @@ const MIN_UDP_BYTES: usize = 60;
 ///
 /// When no such frame can be made; the error names the lengths that can.
 pub fn check_frame_bytes(frame: &Frame, bytes: usize) -> Result<(), FrameError> {
-    let (kind, min) = match frame {
-        Frame::TcpSyn => ("TCP SYN", SYN_BYTES),
-        Frame::Udp => ("UDP", MIN_UDP_BYTES),
-        Frame::Replay(_) => return Ok(()),
-    };
+    let Some(min) = frame.least_bytes() else { return Ok(()) };
     if (min..=MAX_FRAME_BYTES).contains(&bytes) {
         return Ok(());
     }
+    let kind = if *frame == Frame::TcpSyn { "TCP SYN" } else { "UDP" };
     Err(FrameError::Length { kind, bytes, min, max: MAX_FRAME_BYTES })
 }
 
@@ -329,7 +318,7 @@ impl Peers {
 impl Template {
     /// `length` is checked.
     fn new(udp: bool, length: usize) -> Self {
-        let with_options = !udp && length == SYN_BYTES;
+        let with_options = !udp && length == Frame::SYN_BYTES;
         let l4_bytes = length - L4;
         let mut bytes = vec![0; length];
         bytes[12..14].copy_from_slice(&[0x08, 0x00]);

@@ -11,8 +11,9 @@ use packetio::pcap::{CaptureError, CaptureReader, LinkType};
 
 use super::checksum;
 use super::error::FrameError;
-use super::frames::{ETHERNET_HEADER, MAX_FRAME_BYTES, PROTOCOL_TCP, PROTOCOL_UDP};
+use super::frames::{ETHERNET_HEADER, PROTOCOL_TCP, PROTOCOL_UDP};
 use super::id::{PacketId, RunKey, SEARCH, TRAILER};
+use crate::config::MAX_FRAME_BYTES;
 use crate::schedule::{Share, ends_of, gaps_of};
 
 /// Most bytes of frames held in memory.

@@ -9,7 +9,8 @@ use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
 use super::*;
 use crate::config::{
-    Addresses, Arrivals, Frame, Generator, Matching, Mode, Switches, TopologySource, Traffic,
+    Addresses, Arrivals, Frame, Generator, MAX_FRAME_BYTES, Matching, Mode, Switches,
+    TopologySource, Traffic,
 };
 use crate::topology::Topology;
 

@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use probe::metrics::Unit;
 use probe::outcome::{Histograms, Latency, Point, SwitchOutcome, Trial};
+use statistics::Ordered;
 
 use super::figure::{Data, Figure};
 use crate::describe;
@@ -143,9 +144,9 @@ fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>)
     } else {
         let band = |low: f64, high: f64| {
             let edges = (0..length).map(|sample| {
-                let mut values: Vec<f64> = at(sample).collect();
-                values.sort_by(f64::total_cmp);
-                (sample as f64 * interval, quantile(&values, low), quantile(&values, high))
+                let values = Ordered::of_numbers(at(sample).collect());
+                let value = |share| values.at(share).unwrap_or(f64::NAN);
+                (sample as f64 * interval, value(low), value(high))
             });
             edges.collect()
         };
@@ -161,12 +162,6 @@ fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>)
         lines.push(Line::new(name, samples(means, interval), Style::series(1)));
     }
     (lines, areas)
-}
-
-/// The value at or below which a share of the values lies; `sorted` must be.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let last = sorted.len().saturating_sub(1);
-    sorted.get((share * last as f64).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
 fn cpu(trial: &Trial, which: &str) -> Figure {

@@ -1,7 +1,7 @@
 //! What is sent, and when.
 
 use super::{BASE, Kind, Limits, Setting};
-use crate::traffic::MAX_FRAME_BYTES;
+use crate::config::MAX_FRAME_BYTES;
 
 /// Most packet-ins per second and switch that can be asked for: beyond what any link carries.
 const MOST_RATE: f64 = 100e6;
