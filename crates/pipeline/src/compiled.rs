@@ -19,6 +19,8 @@ mod context;
 mod engine;
 mod exchange;
 mod generate;
+#[cfg(test)]
+mod guarded;
 mod host;
 mod step;
 mod straight;

@@ -7,6 +7,7 @@ mod constructs;
 mod differential;
 mod generated;
 mod own;
+mod pages;
 #[path = "../reference/program.rs"]
 mod program;
 mod random;

@@ -6,6 +6,8 @@ use p4lang::compile_file;
 use p4lang::preprocess::{DiskFiles, Options as Preprocessor};
 use pipeline::stf::{Options, Script, run};
 use pipeline::{ActionCall, Compiled, EntryAction, FieldMatch, Switch, TableEntry};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -72,10 +74,35 @@ fn scripts_see_the_same_packets_as_with_the_interpreter() {
             assert_eq!(interpreted.take_digests(), compiled.take_digests(), "{path:?}");
             assert!(specification || found.failures.is_empty(), "{path:?}: {:?}", found.failures);
             assert!(!found.received.is_empty(), "{path:?} sends no packet");
+            let packets: Vec<&[u8]> =
+                found.received.iter().map(|(_, _, packet)| packet.as_slice()).collect();
+            let mut random = ChaCha8Rng::seed_from_u64(scripts);
+            for round in 0..400 {
+                let packet = changed(packets[round % packets.len()], &mut random);
+                let port = random.random_range(0..8);
+                let now = Duration::from_secs(1000) + Duration::from_millis(round as u64);
+                let expected = interpreted.process(port, &packet, now);
+                let found = compiled.process(port, &packet, now);
+                assert_eq!(expected, found, "{path:?}, port {port}, packet {packet:02x?}");
+            }
+            assert_eq!(interpreted.take_digests(), compiled.take_digests(), "{path:?}");
             scripts += 1;
         }
     }
     assert!(scripts >= 20, "{scripts} scripts");
+}
+
+/// A packet of a script, cut anywhere, with some bytes as in no script.
+fn changed(packet: &[u8], random: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    for _ in 0..random.random_range(0..4) {
+        let position = random.random_range(0..packet.len());
+        packet[position] = random.random();
+    }
+    if random.random_range(0..4) == 0 {
+        packet.truncate(random.random_range(0..=packet.len()));
+    }
+    packet
 }
 
 fn call(switch: &Switch, table: &str, action: &str, arguments: &[u128]) -> ActionCall {

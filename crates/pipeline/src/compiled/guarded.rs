@@ -1,0 +1,173 @@
+//! Code on memory with guard pages around it: a read or write beyond packet, frame or output ends the test's process.
+
+#[path = "../../tests/compiled/differential/grammar.rs"]
+mod grammar;
+
+use super::Compiled;
+use super::context::{Context, flow};
+use super::host::Host;
+use crate::machine::{Machine, Scratch};
+use crate::switch::Switch;
+use p4lang::preprocess::{MemoryFiles, Options};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::ffi::{c_int, c_void};
+use std::time::Duration;
+
+// SAFETY: these are the signatures of POSIX on machines of 64 bits.
+unsafe extern "C" {
+    fn mmap(
+        at: *mut c_void,
+        length: usize,
+        may: c_int,
+        how: c_int,
+        file: c_int,
+        from: i64,
+    ) -> *mut c_void;
+    fn mprotect(at: *mut c_void, length: usize, may: c_int) -> c_int;
+    fn munmap(at: *mut c_void, length: usize) -> c_int;
+}
+
+const NOTHING: c_int = 0;
+const READ_AND_WRITE: c_int = 3;
+const PRIVATE_AND_ANONYMOUS: c_int = 0x22;
+const PAGE: usize = 4096;
+
+/// Where in its pages memory is, next to which guard.
+#[derive(Clone, Copy)]
+enum Edge {
+    Begin,
+    End,
+}
+
+/// Memory between two pages that nobody may touch.
+struct Guarded {
+    pages: *mut u8,
+    inner: usize,
+    begin: usize,
+    length: usize,
+}
+
+impl Guarded {
+    fn new(length: usize, edge: Edge) -> Self {
+        let inner = length.max(1).next_multiple_of(PAGE);
+        // SAFETY: new pages, anywhere.
+        let pages = unsafe {
+            mmap(std::ptr::null_mut(), inner + 2 * PAGE, NOTHING, PRIVATE_AND_ANONYMOUS, -1, 0)
+        };
+        assert!(pages as isize != -1, "no memory");
+        let pages: *mut u8 = pages.cast();
+        // SAFETY: the pages between the first and the last of those that were just made.
+        let done = unsafe { mprotect(pages.add(PAGE).cast(), inner, READ_AND_WRITE) };
+        assert_eq!(done, 0, "memory cannot be used");
+        let begin = match edge {
+            Edge::Begin => PAGE,
+            Edge::End => PAGE + inner - length,
+        };
+        Self { pages, inner, begin, length }
+    }
+
+    fn pointer(&self) -> *mut u8 {
+        // SAFETY: inside of the pages.
+        unsafe { self.pages.add(self.begin) }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: as many bytes of pages that can be read and written, borrowed with `self`.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer(), self.length) }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: the pages that `new` made, which nothing refers to any more.
+        unsafe { munmap(self.pages.cast(), self.inner + 2 * PAGE) };
+    }
+}
+
+/// Runs all blocks of a program, one after the other, as far as they go.
+fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
+    let mut frame = Guarded::new(code.frame_size(), edge);
+    let mut input = Guarded::new(packet.len(), edge);
+    input.bytes().copy_from_slice(packet);
+    let room = code.bound.emitted as usize;
+    let output = Guarded::new(room, edge);
+    let mut scratch = Scratch::new(1);
+    let machine = Machine::new(&switch.layout, &switch.state, &mut scratch, None, Duration::ZERO);
+    let mut host = Host {
+        bound: &code.bound,
+        layout: &switch.layout,
+        state: &switch.state,
+        now: Duration::ZERO,
+        received_length: packet.len() as u64,
+        found: None,
+        key: Vec::new(),
+        machine: machine.expect("a machine"),
+        fault: None,
+    };
+    host.machine.load_packet(packet.to_vec());
+    let mut context = Context::new(1_000_000);
+    context.packet = input.pointer();
+    context.length = packet.len() as u64;
+    let mut ran = 0;
+    for position in 0..code.bound.blocks.len() {
+        host.machine.set_in_parser(position == 0);
+        // The interpreter emits in memory of its own; there are no such steps in the deparser here.
+        context.emitted = output.pointer();
+        context.emitted_length = 0;
+        context.set_host(&mut host);
+        // SAFETY: frame and output are as long as the bound form says, the packet as the context says; the host is
+        // above.
+        let how = unsafe { code.machine.run(position, frame.pointer(), &mut context) };
+        assert!(usize::try_from(context.emitted_length).is_ok_and(|emitted| emitted <= room));
+        ran += usize::from(how == flow::NEXT);
+        if how == flow::FAULT {
+            break;
+        }
+    }
+    frame.bytes().fill(0);
+    ran
+}
+
+#[test]
+fn code_stays_in_packet_frame_and_output() {
+    let mut ran = 0;
+    for seed in 0..12 {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let source = grammar::Source::new(&mut |bound| random.random_range(0..bound.max(1)));
+        // Emission of a varbit is the interpreter's.
+        let text = source.text().replace("b.emit(h.o);", "").replace("b.emit(h.other);", "");
+        let compiled =
+            p4lang::compile_text("guarded.p4", &text, &Options::default(), &MemoryFiles::default());
+        let switch = Switch::new(compiled.program.expect("a program")).expect("a switch");
+        let code = Compiled::new(&switch).expect("code");
+        for length in 0..160 {
+            let first = random.random_range(0..8) << 4 | random.random_range(0..10);
+            let mut packet: Vec<u8> = (0..length).map(|_| random.random_range(0..3)).collect();
+            packet.first_mut().into_iter().for_each(|byte| *byte = first);
+            let edge = if length % 2 == 0 { Edge::Begin } else { Edge::End };
+            ran += run(&code, &switch, &packet, edge);
+        }
+    }
+    assert!(ran > 1000, "only {ran} blocks ran to their end");
+}
+
+/// The guard itself, in a process of its own: what reads beyond its memory does not live.
+#[test]
+fn who_reads_beyond_guarded_memory_is_stopped() {
+    const NAME: &str = "compiled::guarded::who_reads_beyond_guarded_memory_is_stopped";
+    if std::env::var_os("PLANIMETER_READ_BEYOND").is_some() {
+        let memory = Guarded::new(100, Edge::End);
+        // SAFETY: none; the guard ends this process.
+        let byte = unsafe { memory.pointer().add(100).read_volatile() };
+        panic!("there was {byte} beyond the memory");
+    }
+    let test = std::env::current_exe().expect("this test");
+    let output = std::process::Command::new(test)
+        .args([NAME, "--exact"])
+        .env("PLANIMETER_READ_BEYOND", "1")
+        .output()
+        .expect("the process");
+    // No code: a signal ended it.
+    assert_eq!(output.status.code(), None, "{}", String::from_utf8_lossy(&output.stdout));
+}
