@@ -20,6 +20,7 @@
 mod block;
 mod emitted;
 mod expression;
+pub(crate) mod gather;
 pub(crate) mod moves;
 mod place;
 pub(crate) mod shape;
@@ -29,6 +30,7 @@ mod table;
 use crate::error::CompileError;
 use crate::layout::{CoreError, Layout, MetadataField};
 use crate::table::EntryLayout;
+use gather::Gather;
 use ir::{ActionId, ControlId, Direction, FunctionId, Location, ParserId, TypeId};
 use moves::{Move, Step};
 use shape::{Scalar, Shape, Shapes};
@@ -249,6 +251,19 @@ pub(crate) enum Statement {
         counter: u32,
         index: Expression,
     },
+    /// The checksum over what a gather names; it is stored, or compared.
+    Checksum {
+        gather: u32,
+        field: Field,
+        updates: bool,
+    },
+    /// `base + hash % most`, or `base` if that is zero.
+    Hash {
+        gather: u32,
+        base: Expression,
+        most: Expression,
+        to: Field,
+    },
     Return,
     Exit,
     /// A step that the interpreter does; it emits so many bytes at most.
@@ -380,6 +395,8 @@ pub(crate) struct Bound {
     types: Vec<ParameterType>,
     /// Left to the interpreter.
     pub(crate) steps: Vec<Step>,
+    /// What is hashed.
+    pub(crate) gathers: Vec<Gather>,
     /// What messages of v1model's `digest` read.
     pub(crate) messages: Vec<Move>,
     pub(crate) bodies: Vec<(Callee, Body)>,
@@ -453,6 +470,7 @@ pub(crate) struct Binder<'p> {
     /// Where the function at hand leaves its value.
     returns: Option<(Offset, Shape)>,
     steps: Vec<Step>,
+    gathers: Vec<Gather>,
     messages: Vec<Move>,
     /// Whether a packet can come to the limit of steps: the program has loops, or packets go through it again.
     counts: bool,
@@ -481,6 +499,7 @@ impl Bound {
             returned: HashMap::new(),
             returns: None,
             steps: Vec::new(),
+            gathers: Vec::new(),
             messages: Vec::new(),
             counts: can_repeat(program),
             is_final: std::cell::Cell::new(false),
@@ -512,6 +531,7 @@ impl Bound {
             bodies: binder.bodies,
             faults: binder.faults,
             steps: binder.steps,
+            gathers: binder.gathers,
             messages: binder.messages,
             errors: CoreErrors {
                 none: error(CoreError::NoError),

@@ -18,6 +18,7 @@
 mod context;
 mod engine;
 mod exchange;
+mod gather;
 mod generate;
 #[cfg(test)]
 mod guarded;
@@ -82,6 +83,7 @@ pub(crate) struct Memory {
     batch: Batch,
     key: Vec<Bits>,
     joined: Option<tables::Joined>,
+    data: Vec<u8>,
 }
 
 impl Compiled {

@@ -262,6 +262,11 @@ impl Binder<'_> {
                 out.push(Statement::Truncate(length));
                 Ok(())
             }
+            ExternFunction::VerifyChecksum
+            | ExternFunction::VerifyChecksumWithPayload
+            | ExternFunction::UpdateChecksum
+            | ExternFunction::UpdateChecksumWithPayload => self.checksum(function, arguments, out),
+            ExternFunction::Hash => self.hash(arguments, out),
             other => self.refuse(&format!("the extern function {other}")),
         }
     }

@@ -200,3 +200,18 @@ pub(super) unsafe extern "C" fn end_look_up(
     let outcome = host.end_look_up(frame, table);
     host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }
+
+/// The hash of the data of a gather; `found` is what it is compared with where that is asked for.
+pub(super) unsafe extern "C" fn hash(
+    frame: *mut u8,
+    context: *mut Context,
+    gather: u64,
+    found: u64,
+) -> u64 {
+    // SAFETY: as in `apply`.
+    let host = unsafe { host(context) };
+    let bytes = host.frame_length();
+    // SAFETY: as in `interpret`.
+    let (frame, context) = unsafe { (std::slice::from_raw_parts(frame, bytes), &*context) };
+    host.gathered_hash(frame, context, gather, found)
+}

@@ -78,7 +78,7 @@ impl Compiled {
         if let Some(straight) = &self.straight {
             return self.process_straight(straight, core, scratch, (port, packet), now, outputs);
         }
-        let Memory { mut frame, saved, batch, key, mut joined } =
+        let Memory { mut frame, saved, batch, key, data, mut joined } =
             std::mem::take(&mut scratch.compiled);
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
@@ -92,6 +92,7 @@ impl Compiled {
             received_length: 0,
             found: None,
             key,
+            data,
             machine,
             fault: None,
         };
@@ -105,8 +106,8 @@ impl Compiled {
                 core.driver.process(&mut run, port, packet, outputs)
             })
         };
-        let Run { frame, host: Host { key, machine, .. }, .. } = run;
-        machine.scratch.compiled = Memory { frame, saved, batch, key, joined };
+        let Run { frame, host: Host { key, data, machine, .. }, .. } = run;
+        machine.scratch.compiled = Memory { frame, saved, batch, key, data, joined };
         outcome
     }
 }

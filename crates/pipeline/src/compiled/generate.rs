@@ -44,7 +44,7 @@ mod context_offset {
 }
 
 /// Call-outs: name, pointer, parameters, whether they give something.
-fn call_outs() -> [(&'static str, *const u8, usize, bool); 9] {
+fn call_outs() -> [(&'static str, *const u8, usize, bool); 10] {
     [
         ("apply", context::apply as *const u8, 4, true),
         ("default_action", context::default_action as *const u8, 3, true),
@@ -55,6 +55,7 @@ fn call_outs() -> [(&'static str, *const u8, usize, bool); 9] {
         ("interpret", context::interpret as *const u8, 3, true),
         ("look_up", context::look_up as *const u8, 3, true),
         ("end_look_up", context::end_look_up as *const u8, 3, true),
+        ("hash", context::hash as *const u8, 4, true),
     ]
 }
 
@@ -69,6 +70,7 @@ enum CallOut {
     Interpret,
     LookUp,
     EndLookUp,
+    Hash,
 }
 
 /// The code of a program.

@@ -1,5 +1,6 @@
 //! Code on memory with guard pages around it: a read or write beyond packet, frame or output ends the test's process.
 
+#[allow(dead_code, reason = "programs are not made smaller here")]
 #[path = "../../tests/compiled/differential/grammar.rs"]
 mod grammar;
 
@@ -102,6 +103,7 @@ fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
         received_length: packet.len() as u64,
         found: None,
         key: Vec::new(),
+        data: Vec::new(),
         machine: machine.expect("a machine"),
         fault: None,
     };

@@ -32,6 +32,8 @@ pub(super) struct Host<'s> {
     pub(super) found: Option<Found>,
     /// The key of the last lookup; kept for its memory.
     pub(super) key: Vec<Bits>,
+    /// What was hashed last; kept for its memory.
+    pub(super) data: Vec<u8>,
     /// What the interpreter does in code's place, and what blocks ask of the architecture.
     pub(super) machine: Machine<'s>,
     /// Why code ended, if a call-out says so.

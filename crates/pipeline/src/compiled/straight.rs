@@ -94,6 +94,8 @@ impl Straight {
             && bound.only_last_emits
             && bound.steps.is_empty()
             && bound.messages.is_empty()
+            // These read the payload, or leave an error of the packet.
+            && bound.gathers.iter().all(|gather| !gather.payload && !gather.verifies)
             && bound.tables.iter().all(|table| table.general.is_none());
         let parser = bound.blocks.first().filter(|_| is_straight && bound.blocks.len() == 6)?;
         let Callee::Parser(id) = parser.callee else { return None };
@@ -217,7 +219,7 @@ impl Compiled {
         now: Duration,
         batch: &mut Batch,
     ) -> Result<(), RunError> {
-        let Memory { mut frame, mut saved, key, mut joined, batch: spare } =
+        let Memory { mut frame, mut saved, key, data, mut joined, batch: spare } =
             std::mem::take(&mut scratch.compiled);
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
         // Taken before the gate: whoever closes that may be waited for here.
@@ -231,6 +233,7 @@ impl Compiled {
             received_length: 0,
             found: None,
             key,
+            data,
             machine,
             fault: None,
         };
@@ -253,8 +256,8 @@ impl Compiled {
                 joined.inside(&core.state, |tables| run.packets(tables, packets));
             })
         };
-        let Host { key, machine, .. } = run.host;
-        machine.scratch.compiled = Memory { frame, saved, key, joined, batch: spare };
+        let Host { key, data, machine, .. } = run.host;
+        machine.scratch.compiled = Memory { frame, saved, key, data, joined, batch: spare };
         outcome
     }
 }

@@ -180,7 +180,7 @@ impl Function<'_, '_> {
     }
 
     /// By zero it is zero, as in the interpreter; a division by zero would trap.
-    fn divided(&mut self, operator: BinaryOperator, left: Value, right: Value) -> Value {
+    pub(super) fn divided(&mut self, operator: BinaryOperator, left: Value, right: Value) -> Value {
         let zero = self.number(0);
         let one = self.number(1);
         let divisor = self.builder.ins().select(right, right, one);

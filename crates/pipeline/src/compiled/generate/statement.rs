@@ -6,6 +6,7 @@ use crate::bound::shape::{DATA, Shape};
 use crate::bound::{Address, Block, Callee, Expression, Statement};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, types};
+use ir::BinaryOperator;
 
 impl Function<'_, '_> {
     /// Statements in order; whether control never comes to their end.
@@ -88,6 +89,24 @@ impl Function<'_, '_> {
                 for ((field, _), value) in fields.iter().zip(values) {
                     self.store_field(*field, value);
                 }
+            }
+            Statement::Checksum { gather, field, updates } => {
+                let found = self.load_field(*field);
+                let hash = self.hash(*gather, found);
+                if *updates {
+                    let checksum = self.masked(hash, field.scalar.width);
+                    self.store_field(*field, checksum);
+                }
+            }
+            Statement::Hash { gather, base, most, to } => {
+                let zero = self.number(0);
+                let hash = self.hash(*gather, zero);
+                let base = self.expression(base);
+                let most = self.expression(most);
+                let rest = self.divided(BinaryOperator::Modulo, hash, most);
+                let sum = self.builder.ins().iadd(base, rest);
+                let sum = self.masked(sum, to.scalar.width);
+                self.store_field(*to, sum);
             }
             Statement::Charge(steps) => {
                 self.charge(*steps);
@@ -284,6 +303,19 @@ impl Function<'_, '_> {
                 }
             }
             Shape::None(_) => {}
+        }
+    }
+
+    fn hash(
+        &mut self,
+        gather: u32,
+        found: cranelift_codegen::ir::Value,
+    ) -> cranelift_codegen::ir::Value {
+        let number = self.number(u64::from(gather));
+        let arguments = [self.frame, self.context, number, found];
+        match self.call_out(CallOut::Hash, &arguments) {
+            Some(hash) => hash,
+            None => self.number(0),
         }
     }
 

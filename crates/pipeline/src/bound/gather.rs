@@ -1,0 +1,181 @@
+//! Data that checksums and hashes of v1model run over: bits of the frame, one piece behind the other.
+
+use super::shape::{DATA, Shape, Storage};
+use super::{Address, Binder, Block, Expression, Field, Offset, Outcome, Statement};
+use crate::externs::hash::Algorithm;
+use crate::value::Value;
+use ir::{Argument, ExpressionKind, ExternFunction, Place};
+
+/// What is hashed, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Gather {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) pieces: Vec<Piece>,
+    /// What the parser left is behind them.
+    pub(crate) payload: bool,
+    /// What does not come out as expected is an error of the packet.
+    pub(crate) verifies: bool,
+}
+
+/// Bits that are hashed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Piece {
+    /// So many bits from this one on of what lies at the offset; of a header with this flag, if that is valid.
+    Bits {
+        flag: Offset,
+        offset: Offset,
+        bit: u32,
+        width: u32,
+    },
+    /// A number in the machine's order of bytes.
+    Number {
+        offset: Offset,
+        bytes: u32,
+        width: u32,
+    },
+    Constant {
+        number: u64,
+        width: u32,
+    },
+}
+
+impl Binder<'_> {
+    /// `verify_checksum`, `update_checksum` and both with payload.
+    pub(super) fn checksum(
+        &mut self,
+        function: &ExternFunction,
+        arguments: &[Argument],
+        out: &mut Block,
+    ) -> Outcome {
+        use ExternFunction as Of;
+        let verifies = matches!(function, Of::VerifyChecksum | Of::VerifyChecksumWithPayload);
+        let payload =
+            matches!(function, Of::VerifyChecksumWithPayload | Of::UpdateChecksumWithPayload);
+        let [Argument::In(condition), data, to, algorithm] = arguments else {
+            return self.refuse("a checksum with other arguments");
+        };
+        let condition = self.expression(condition)?;
+        let place = match to {
+            Argument::InOut(place) | Argument::Saved { place, .. } => place,
+            Argument::In(value) => match &value.kind {
+                ExpressionKind::Read(place) => place,
+                _ => return self.refuse("a checksum that is computed"),
+            },
+            _ => return self.refuse("a checksum that is nowhere"),
+        };
+        let found = self.resolve(place)?;
+        let (Shape::Scalar(scalar), None) = (&found.shape, found.slice) else {
+            return self.refuse("a checksum that is no number of 64 bits");
+        };
+        let field = Field { address: found.address, scalar: *scalar };
+        let condition = match found.header {
+            // In an invalid header there is no checksum.
+            Some(header) => Expression::Binary {
+                operator: ir::BinaryOperator::And,
+                width: 1,
+                signed: false,
+                left: Box::new(condition),
+                right: Box::new(Expression::IsValid(header)),
+            },
+            None => condition,
+        };
+        let gather = self.gather(algorithm, data, payload, verifies)?;
+        let statement = Statement::Checksum { gather, field, updates: !verifies };
+        out.push(Statement::If { condition, then: vec![statement], otherwise: Vec::new() });
+        Ok(())
+    }
+
+    /// `hash`.
+    pub(super) fn hash(&mut self, arguments: &[Argument], out: &mut Block) -> Outcome {
+        let [Argument::Out(to), algorithm, Argument::In(base), data, Argument::In(most)] =
+            arguments
+        else {
+            return self.refuse("a hash with other arguments");
+        };
+        let to = self.field(to)?;
+        let (base, most) = (self.expression(base)?, self.expression(most)?);
+        let gather = self.gather(algorithm, data, false, false)?;
+        out.push(Statement::Hash { gather, base, most, to });
+        Ok(())
+    }
+
+    fn gather(
+        &mut self,
+        algorithm: &Argument,
+        data: &Argument,
+        payload: bool,
+        verifies: bool,
+    ) -> Outcome<u32> {
+        let (Argument::In(algorithm), Argument::In(data)) = (algorithm, data) else {
+            return self.refuse("a hash with other arguments");
+        };
+        let ExpressionKind::Constant(ir::Value::Enum(position)) = &algorithm.kind else {
+            return self.refuse("a hash whose algorithm is computed");
+        };
+        let member = self.layout.member(algorithm.type_id, &Value::Enum(*position));
+        let Some(algorithm) = member.map(|member| member.algorithm.clone()) else {
+            return self.refuse("a hash without algorithm");
+        };
+        if matches!(algorithm, Algorithm::Random | Algorithm::Unknown(_)) {
+            return self.refuse("a hash algorithm that is not run");
+        }
+        let mut pieces = Vec::new();
+        self.pieces(data, &mut pieces)?;
+        let number = u32::try_from(self.gathers.len()).unwrap_or(u32::MAX);
+        self.gathers.push(Gather { algorithm, pieces, payload, verifies });
+        Ok(number)
+    }
+
+    fn pieces(&mut self, data: &ir::Expression, pieces: &mut Vec<Piece>) -> Outcome {
+        match &data.kind {
+            ExpressionKind::Composite(parts) => {
+                parts.iter().try_for_each(|part| self.pieces(part, pieces))
+            }
+            ExpressionKind::Read(place) => self.piece(place, pieces),
+            ExpressionKind::Constant(value) => {
+                let (width, _) = self.number(data.type_id)?;
+                let number = self.constant(data.type_id, value)?;
+                pieces.push(Piece::Constant { number, width });
+                Ok(())
+            }
+            _ => self.refuse("a hash of something that is computed"),
+        }
+    }
+
+    fn piece(&mut self, place: &Place, pieces: &mut Vec<Piece>) -> Outcome {
+        let found = self.resolve(place)?;
+        let Address { offset, element: None } = found.address else {
+            return self.refuse("a hash of next or last");
+        };
+        if found.slice.is_some() {
+            return self.refuse("a hash of a part of a number");
+        }
+        let piece = match (&found.shape, found.header) {
+            (Shape::Header(header), _) => {
+                Piece::Bits { flag: offset, offset: offset + DATA, bit: 0, width: header.bits }
+            }
+            (Shape::Scalar(scalar), header) => match (scalar.storage, header) {
+                (Storage::Packed { bit }, Some(header)) => {
+                    Piece::Bits { flag: header.offset, offset, bit, width: scalar.width }
+                }
+                (Storage::Native { bytes }, None) => {
+                    Piece::Number { offset, bytes, width: scalar.width }
+                }
+                _ => return self.refuse("a hash of a header that is not bit behind bit"),
+            },
+            _ => return self.refuse("a hash of something that is no number of 64 bits"),
+        };
+        // Fields that follow each other are one piece.
+        if let (
+            Some(Piece::Bits { flag, offset, bit, width }),
+            Piece::Bits { flag: next_flag, offset: next_offset, bit: next_bit, width: more },
+        ) = (pieces.last_mut(), piece)
+            && (*flag, *offset, *bit + *width) == (next_flag, next_offset, next_bit)
+        {
+            *width += more;
+            return Ok(());
+        }
+        pieces.push(piece);
+        Ok(())
+    }
+}
