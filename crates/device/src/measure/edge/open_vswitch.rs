@@ -1,6 +1,7 @@
 //! Open vSwitch with the userspace datapath, started for one campaign in a directory of its own.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -120,7 +121,8 @@ fn daemon(place: &Path, program: &str, arguments: &[&str]) -> Result<Daemon, Ben
     let log = format!("--log-file={}", place.join(format!("{program}.log")).display());
     let mut command = command(place, program);
     command.args(arguments).args([log.as_str(), "-vconsole:off"]);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    // Ctrl-C in a terminal is for the campaign, which ends the daemons behind its block.
+    command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     command.spawn().map(Daemon).map_err(|error| absent(program, &error))
 }
 

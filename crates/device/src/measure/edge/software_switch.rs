@@ -1,6 +1,7 @@
 //! Our own software switch, started for one campaign as a process of its own: `planimeter switch`.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -40,7 +41,8 @@ impl SoftwareSwitch {
             command.args(["--interface", &format!("{port}@{interface}")]);
         }
         command.args(["--parent", &std::process::id().to_string()]);
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        // Ctrl-C in a terminal is for the campaign, which ends the switch behind its block.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
         let mut process = command.spawn().map_err(|error| failed(&error))?;
         match P4RuntimeSwitch::connect(&address.to_string(), 1, ports) {
             Ok(session) => Ok(Self { session, process }),
