@@ -1,5 +1,6 @@
 //! A generated program on both paths, with entries that come and go between packets; a difference is made small.
 
+#[path = "differential/grammar.rs"]
 pub(crate) mod grammar;
 
 use grammar::{Choices, Source};
