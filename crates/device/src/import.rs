@@ -37,8 +37,9 @@ fn clock_steps(samples: &[Sample]) -> u64 {
     let windows: Vec<(i64, i64)> = windows.collect();
     let apart = |pair: &&[(i64, i64)]| {
         let [(low_a, high_a), (low_b, high_b)] = pair else { return false };
-        let gap = (low_b - high_a).max(low_a - high_b);
-        gap > 10 * (high_a - low_a).max(high_b - low_b).max(1)
+        let gap = low_b.saturating_sub(*high_a).max(low_a.saturating_sub(*high_b));
+        let wide = high_a.saturating_sub(*low_a).max(high_b.saturating_sub(*low_b));
+        gap > wide.max(1).saturating_mul(10)
     };
     // A step inside a window makes that window wide; its neighbours on both sides are apart all the same.
     let adjacent = windows.windows(2).filter(apart).count();

@@ -76,6 +76,9 @@ impl Default for Settings {
     }
 }
 
+/// Ten days in picoseconds: differences and sums of a few delays do not overflow. What is longer was no delay.
+const LONGEST: i64 = 864_000_000_000_000_000;
+
 /// The delays of a cell in order, with how many independent ones they are worth.
 #[derive(Debug, Clone)]
 pub(crate) struct Sorted {
@@ -96,7 +99,8 @@ impl Sorted {
     }
 
     pub(crate) fn of_blocks(blocks: &[Vec<i64>], tick: Picoseconds) -> Option<Self> {
-        let delays = Ordered::of(blocks.concat());
+        let delays = blocks.iter().flatten().map(|delay| (*delay).clamp(-LONGEST, LONGEST));
+        let delays = Ordered::of(delays.collect());
         let median = delays.at(0.5)?;
         let effective =
             (delays.len() as f64 / design_effect(blocks, median)).floor().max(1.0) as u64;
