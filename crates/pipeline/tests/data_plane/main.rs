@@ -5,6 +5,7 @@ mod both;
 mod concurrent;
 mod deletion;
 mod packets;
+mod payloads;
 mod random;
 mod workers;
 mod written;

@@ -1,0 +1,15 @@
+//! gRPC payloads and packets to the device of a running switch, in this process, without sockets.
+//!
+//! The body is shared with `crates/pipeline/tests/data_plane/payloads.rs`; it says what an input is and
+//! what is checked.
+
+#![no_main]
+
+#[path = "../../crates/pipeline/tests/support/payloads.rs"]
+mod payloads;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let mut running = payloads::Running::on(pipeline::Path::Interpreter);
+    running.carry_out(data);
+    running.check_restart();
+});
