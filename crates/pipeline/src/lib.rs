@@ -39,7 +39,7 @@ pub use error::{CompileError, ControlError, LoadError, RunError};
 pub use externs::hash::{CrcParameters, internet_checksum};
 pub use externs::meter::{Color, MeterConfig};
 pub use state::{CloneSession, Digest, Replica};
-pub use switch::{Core, Path, Switch};
+pub use switch::{Core, Path, Processor, Switch};
 pub use table::{
     ActionCall, CounterValue, EntryAction, EntryHandle, FieldMatch, Group, GroupMember, IdleEntry,
     TableEntry, WeightedAction,

@@ -450,12 +450,12 @@ impl<'p> Machine<'p> {
 
     /// Whether events are told to anybody.
     pub(crate) fn is_traced(&self) -> bool {
-        self.trace.is_some()
+        self.trace.as_ref().is_some_and(|trace| trace.wants_events())
     }
 
     /// Tells the trace, if there is one; `make` runs only then.
     pub(crate) fn event(&mut self, make: impl FnOnce(&Self) -> Event) {
-        if self.trace.is_some() {
+        if self.is_traced() {
             let event = make(self);
             if let Some(trace) = &mut self.trace {
                 trace.event(event);

@@ -106,6 +106,39 @@ impl Core {
     }
 }
 
+/// What one thread needs to process packets on a core that it shares with others: memory, and random numbers of its own.
+#[derive(Debug)]
+pub struct Processor {
+    scratch: Scratch,
+}
+
+impl Processor {
+    /// One whose random numbers start from `seed`.
+    #[must_use]
+    pub fn with_seed(seed: u64) -> Self {
+        Self { scratch: Scratch::new(seed) }
+    }
+
+    /// As [`Switch::process`]; what leaves is appended to `outputs`.
+    ///
+    /// # Errors
+    /// As [`Switch::process`].
+    pub fn process(
+        &mut self,
+        core: &Core,
+        packet: (u32, &[u8]),
+        now: Duration,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        core.process(&mut self.scratch, packet, now, None, outputs)
+    }
+
+    /// Messages to the control plane since the last call, oldest first.
+    pub fn take_digests(&mut self) -> Vec<Digest> {
+        std::mem::take(&mut self.scratch.digests)
+    }
+}
+
 /// A program at work, run by the reference interpreter, or compiled ([`Switch::compile`]): a [`Core`] and one worker.
 ///
 /// Time is a duration since an origin of the caller's choice (BMv2: since the switch started); it

@@ -1,12 +1,24 @@
 //! What happened to a packet, in the order in which it happened.
 
 use crate::table::TableEntry;
+use ir::TableId;
+use ir::bits::Bits;
 use std::fmt;
 
 /// Takes events as they happen.
 pub trait Trace {
     /// Something happened.
     fn event(&mut self, event: Event);
+
+    /// A table was looked up; keys are the patterns that entries are compared with, in the order of
+    /// [`ir::Table::keys`].
+    fn lookup(&mut self, _table: TableId, _keys: &[Bits], _hit: bool) {}
+
+    /// Whether [`Self::event`] is of use. Events hold text, and to make it takes longer than all else that is
+    /// done for a packet.
+    fn wants_events(&self) -> bool {
+        true
+    }
 }
 
 impl Trace for Vec<Event> {

@@ -3,6 +3,7 @@
 //! Exit status: 0 done, 1 the measured thing failed its thresholds or a check, 2 the input was
 //! wrong, 3 the controller to be measured could not be reached; 130 interrupted.
 
+mod bench;
 mod bound;
 mod compile;
 mod controller;
@@ -18,6 +19,8 @@ mod report;
 mod stf;
 mod switch;
 mod tables;
+mod threshold;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Some(("probe", arguments)) => probe::run(arguments),
         Some(("report", arguments)) => report::run(arguments),
         Some(("controller", arguments)) => controller::run(arguments),
+        Some(("bench", arguments)) => bench::run(arguments),
         Some(("bound", arguments)) => bound::run(arguments),
         Some(("compile", arguments)) => compile::run(arguments),
         Some(("device", arguments)) => device::run(arguments),
@@ -101,6 +105,7 @@ fn command() -> Command {
         .subcommand(probe::arguments::command())
         .subcommand(report::command())
         .subcommand(controller::command())
+        .subcommand(bench::command())
         .subcommand(bound::command())
         .subcommand(compile::command())
         .subcommand(device::command())

@@ -4,7 +4,6 @@ mod arguments;
 mod measure;
 mod predict;
 mod race;
-mod threshold;
 
 use std::process::ExitCode;
 

@@ -21,11 +21,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use hdrhistogram::Histogram;
 use probe::outcome::{Point, RunResult};
 
 use crate::compare::Candidate;
 use crate::histogram_files::{write_distribution, write_interval_log};
-use crate::{csv, designs, html, json, models};
+use crate::{csv, designs, html, json, models, throughput};
 
 /// The directory that a run leaves behind.
 #[derive(Debug)]
@@ -199,31 +200,63 @@ impl RunDirectory {
     /// See [`WriteError`]. What could be written stays.
     pub fn write_designs(&self, run: &designs::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
-        let texts: [(&str, DesignsWriter); 3] = [
+        let texts: [(&str, Text<_>); 3] = [
             ("result.json", designs::to_json),
             ("cases.csv", designs::to_csv),
             ("report.html", designs::document),
         ];
+        self.texts(&mut writing, run, texts);
+        let histograms = designs::histograms(run)
+            .map(|(number, what, histogram)| (format!("case-{number:03}_single"), what, histogram));
+        self.write_histograms(&mut writing, histograms);
+        writing.finish()
+    }
+
+    fn texts<R>(&self, writing: &mut Writing, run: &R, texts: [(&str, Text<R>); 3]) {
         for (name, text) in texts {
             writing.file(self.path.join(name), Durability::Synced, |w| {
                 w.write_all(text(run).as_bytes())
             });
         }
+    }
+
+    fn write_histograms(
+        &self,
+        writing: &mut Writing,
+        histograms: impl Iterator<Item = (String, String, Histogram<u64>)>,
+    ) {
         let directory = self.path.join("histograms");
         if let Err(cause) = fs::create_dir_all(&directory) {
             writing.failures.push(FileFailure { path: directory, cause });
-            return writing.finish();
+            return;
         }
-        for (number, what, histogram) in designs::histograms(run) {
-            let stem = directory.join(format!("case-{number:03}_single"));
-            let length = Duration::ZERO;
+        for (name, what, histogram) in histograms {
+            let stem = directory.join(name);
             writing.file(stem.with_extension("hlog"), Durability::Cached, |mut w| {
-                write_interval_log(&mut w, &histogram, &what, length)
+                write_interval_log(&mut w, &histogram, &what, Duration::ZERO)
             });
             writing.file(stem.with_extension("hgrm"), Durability::Cached, |mut w| {
                 write_distribution(&mut w, &histogram)
             });
         }
+    }
+
+    /// Writes everything of a benchmark of a program, and its latencies as histograms.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn write_throughput(&self, run: &throughput::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
+        let mut writing = Writing::default();
+        let texts: [(&str, Text<_>); 3] = [
+            ("result.json", throughput::to_json),
+            ("cases.csv", throughput::to_csv),
+            ("report.html", throughput::document),
+        ];
+        self.texts(&mut writing, run, texts);
+        let histograms = throughput::histograms(run).map(|(number, what, histogram)| {
+            (format!("case-{number:03}_latency"), what, histogram)
+        });
+        self.write_histograms(&mut writing, histograms);
         writing.finish()
     }
 
@@ -233,16 +266,12 @@ impl RunDirectory {
     /// See [`WriteError`]. What could be written stays.
     pub fn write_models(&self, run: &models::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
-        let texts: [(&str, ModelsWriter); 3] = [
+        let texts: [(&str, Text<_>); 3] = [
             ("result.json", models::to_json),
             ("cells.csv", models::to_csv),
             ("report.html", models::document),
         ];
-        for (name, text) in texts {
-            writing.file(self.path.join(name), Durability::Synced, |w| {
-                w.write_all(text(run).as_bytes())
-            });
-        }
+        self.texts(&mut writing, run, texts);
         writing.file(self.path.join("model.json"), Durability::Synced, |w| {
             serde_json::to_writer_pretty(w, run.model).map_err(io::Error::other)
         });
@@ -302,8 +331,8 @@ impl RunDirectory {
     }
 }
 
-type DesignsWriter = fn(&designs::Run<'_>) -> String;
-type ModelsWriter = fn(&models::Run<'_>) -> String;
+/// Makes a file of a run.
+type Text<R> = fn(&R) -> String;
 type CsvWriter = fn(&mut dyn Write, &RunResult) -> io::Result<()>;
 
 /// Files written so far, and those that failed.

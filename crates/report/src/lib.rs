@@ -4,7 +4,8 @@
 //! has a module: [`terminal`] for the table at the end of a run, [`html`] for `report.html`,
 //! [`json`] for `result.json`, and [`RunDirectory`], which writes all of them beside the raw
 //! histograms and the CSV files. [`compare()`] sets results side by side. Bounds of networks have
-//! forms of their own, in [`bounds`], comparisons of table designs in [`designs`], models of devices in [`models`].
+//! forms of their own, in [`bounds`], comparisons of table designs in [`designs`], models of devices in [`models`], how fast
+//! programs run in [`throughput`].
 //!
 //! Rule of the house: a figure never travels without its method. Means come with their 95 %
 //! confidence interval and the number of trials, percentiles with the number of samples, and every
@@ -26,6 +27,7 @@ mod notes;
 mod plot;
 mod put;
 pub mod terminal;
+pub mod throughput;
 mod verdict;
 
 pub use compare::compare;

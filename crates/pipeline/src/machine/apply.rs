@@ -81,6 +81,9 @@ impl<'p> Machine<'p> {
         let (found, compared) = state.lookup(&keys, self.now);
         self.charge(compared)?;
         let is_hit = found.is_some();
+        if let Some(trace) = &mut self.trace {
+            trace.lookup(id, &keys, is_hit);
+        }
         let is_bmv2 = self.layout.dialect.is_bmv2();
         let runs = found.as_ref().map(|entry| self.count_hit(table, state, entry));
         self.scratch.lookups.push(Lookup { table: id, keys, entry: found, colors: Vec::new() });

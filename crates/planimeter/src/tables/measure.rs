@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use ::tables::measure::{
-    Case, Findings, Operation, Plan, Progress, Selection, Settings, run as measure, survey,
+    Case, Findings, Measured, Operation, Plan, Progress, Selection, Settings, run as measure,
+    survey,
 };
 use ::tables::{EntryLock, Requirements, Storage, UpdateMethod, machine};
 use clap::ArgMatches;
@@ -15,17 +16,27 @@ use report::{RunDirectory, designs};
 
 use super::arguments::{self, all_sharings};
 use super::predict;
-use super::threshold::Threshold;
 use crate::failure::Failure;
 use crate::probe::layout;
+use crate::threshold::{Metric, Threshold};
 use crate::{interrupt, program};
+
+/// What conditions may be about.
+const METRICS: [Metric; 6] = [
+    Metric::number("rate"),
+    Metric::time("cost"),
+    Metric::time("p50"),
+    Metric::time("p99"),
+    Metric::time("p99.9"),
+    Metric::number("lost"),
+];
 
 /// How long memory is chased at each level.
 const CHASE: Duration = Duration::from_millis(150);
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let settings = settings(matches)?;
-    let thresholds = Threshold::all(matches)?;
+    let thresholds = Threshold::all(matches, &METRICS)?;
     let plan = plan(matches, &settings)?;
     if matches.get_flag("list") {
         list(&plan);
@@ -76,12 +87,27 @@ fn verdict(findings: &Findings, thresholds: &[Threshold]) -> Result<ExitCode, Fa
     }
     let mut failed = findings.broken_promises().count() > 0;
     for threshold in thresholds {
-        for broken in threshold.broken(findings) {
-            failed = true;
-            eprintln!("planimeter: {broken}");
+        for one in &findings.measured {
+            let case = format!("{}, {} entries", one.case.design, one.case.layout.size());
+            if let Some(broken) = threshold.broken(&case, value(threshold.metric(), one)) {
+                failed = true;
+                eprintln!("planimeter: {broken}");
+            }
         }
     }
     Ok(ExitCode::from(u8::from(failed)))
+}
+
+/// The value of a metric; times are in nanoseconds.
+fn value(metric: &str, one: &Measured) -> Option<f64> {
+    match metric {
+        "rate" => statistics::mean(&one.rates()),
+        "cost" => statistics::mean(&one.costs()),
+        "p50" => one.single.tail_at(0.5).map(f64::from),
+        "p99" => one.single.tail_at(0.99).map(f64::from),
+        "p99.9" => one.single.tail_at(0.999).map(f64::from),
+        _ => one.lost.map(|lost| lost as f64),
+    }
 }
 
 fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {

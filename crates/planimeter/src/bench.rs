@@ -1,0 +1,240 @@
+//! `planimeter bench`: from arguments to traffic, its runs, and what is left of them.
+
+mod arguments;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use ::throughput::run::{Case, Settings, Stage, run as measure};
+use ::throughput::traffic::{TrafficError, Wanted, Workload};
+use clap::ArgMatches;
+use indicatif::{ProgressBar, ProgressStyle};
+use ir::{Program, with_large_stack};
+use p4lang::compile_text;
+use p4lang::preprocess::MemoryFiles;
+use packetio::pcap::CaptureReader;
+use report::{RunDirectory, throughput};
+
+use crate::failure::Failure;
+use crate::probe::layout;
+use crate::threshold::{Metric, Threshold};
+use crate::{interrupt, program};
+pub(crate) use arguments::command;
+
+/// The program of the paper's evaluation, and what it is called.
+const PAPER: (&str, &str) = ("entry_update.p4", include_str!("../../../programs/entry_update.p4"));
+
+/// What conditions may be about.
+const METRICS: [Metric; 6] = [
+    Metric::number("rate"),
+    Metric::time("cost"),
+    Metric::time("p50"),
+    Metric::time("p99"),
+    Metric::time("p99.9"),
+    Metric::number("wrong"),
+];
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let settings = arguments::settings(matches)?;
+    let thresholds = Threshold::all(matches, &METRICS)?;
+    let (name, program) = program(matches)?;
+    let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
+    let directory = RunDirectory::create_for(given, "bench").map_err(Failure::input)?;
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let started_at = report::timestamp(SystemTime::now());
+    let began = Instant::now();
+    let mut bar = Bar::new(matches.get_flag("quiet"), &interrupt);
+    let mut points = Vec::new();
+    for traffic in traffics(matches)? {
+        bar.what = traffic.name();
+        match point(&program, traffic, &settings, &mut bar) {
+            Ok(point) => points.push(point),
+            Err(TrafficError::Interrupted) => break,
+            Err(error) => return Err(Failure::input(format!("{name}: {error}"))),
+        }
+        if interrupt.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    bar.bar.finish_and_clear();
+    if points.is_empty() {
+        return Err(Failure::run("interrupted before anything was measured"));
+    }
+    let command: Vec<String> = std::env::args().collect();
+    let run = throughput::Run {
+        program: &name,
+        points: &points,
+        settings: &settings,
+        command: &command,
+        started_at: &started_at,
+        elapsed_s: began.elapsed().as_secs_f64(),
+        host: &::probe::host::facts(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    if matches.get_flag("json") {
+        print!("{}", throughput::to_json(&run));
+    } else {
+        print!("{}", throughput::table(&run, layout()));
+    }
+    directory.write_throughput(&run).map_err(Failure::run)?;
+    if !matches.get_flag("json") {
+        println!("\nReport: {}", directory.path().join("report.html").display());
+    }
+    if interrupt.load(Ordering::Relaxed) {
+        eprintln!("planimeter: interrupted; what was measured until then is above");
+        return Ok(ExitCode::from(130));
+    }
+    Ok(verdict(&points, &thresholds))
+}
+
+/// 1 if a threshold broke, an output was wrong, or nothing was measured.
+fn verdict(points: &[throughput::Point], thresholds: &[Threshold]) -> ExitCode {
+    let mut failed = false;
+    let mut say = |text: &str| {
+        failed = true;
+        eprintln!("planimeter: {text}");
+    };
+    for point in points {
+        for case in &point.findings.cases {
+            if let Some(reason) = &case.refused {
+                say(&format!("{:?} was not run: {reason}", case.path));
+                continue;
+            }
+            if let Some(fault) = throughput::fault(case) {
+                say(&fault);
+            }
+            let name = format!("{:?}, {} entries, {} cores", case.path, point.flows, case.cores);
+            for threshold in thresholds {
+                if let Some(broken) = threshold.broken(&name, value(threshold.metric(), case)) {
+                    say(&broken);
+                }
+            }
+        }
+    }
+    ExitCode::from(u8::from(failed))
+}
+
+/// The value of a metric; times are in nanoseconds.
+fn value(metric: &str, case: &Case) -> Option<f64> {
+    let rate = throughput::rate(case)?.mean;
+    let latency = |share: f64| {
+        case.latency.as_ref().map(|latency| latency.histogram.value_at_quantile(share) as f64)
+    };
+    match metric {
+        "rate" => Some(rate),
+        "cost" => Some(case.cores as f64 / rate * 1e9),
+        "p50" => latency(0.5),
+        "p99" => latency(0.99),
+        "p99.9" => latency(0.999),
+        _ => Some(case.counts.wrong as f64),
+    }
+}
+
+/// The program and what it is called.
+fn program(matches: &ArgMatches) -> Result<(String, Program), Failure> {
+    if let Some(path) = matches.get_one::<PathBuf>("program") {
+        return Ok((path.display().to_string(), program::load(path, matches)?));
+    }
+    let (name, text) = PAPER;
+    let options = program::preprocessor(matches);
+    let compiled = with_large_stack(|| compile_text(name, text, &options, &MemoryFiles::default()))
+        .map_err(Failure::run)?;
+    eprint!("{}", compiled.messages(program::style()));
+    let program = compiled.program;
+    let program = program.ok_or_else(|| Failure::input(format!("{name} was not compiled")))?;
+    Ok((name.to_owned(), program))
+}
+
+/// What packets there are.
+enum Traffic {
+    Made(Wanted),
+    Given(Vec<Vec<u8>>),
+}
+
+impl Traffic {
+    fn name(&self) -> String {
+        match self {
+            Self::Made(wanted) => format!("{} entries", wanted.flows),
+            Self::Given(packets) => format!("{} packets", packets.len()),
+        }
+    }
+}
+
+fn traffics(matches: &ArgMatches) -> Result<Vec<Traffic>, Failure> {
+    if let Some(path) = matches.get_one::<PathBuf>("traffic") {
+        return Ok(vec![Traffic::Given(packets(path)?)]);
+    }
+    let packet_size = arguments::packet_size(matches);
+    let seed = matches.get_one::<u64>("seed").copied().unwrap_or(1);
+    let made = |flows| Traffic::Made(Wanted { flows, packet_size, seed });
+    Ok(arguments::entries(matches)?.into_iter().map(made).collect())
+}
+
+fn packets(path: &Path) -> Result<Vec<Vec<u8>>, Failure> {
+    let mut packets = Vec::new();
+    let mut reader = CaptureReader::open(path).map_err(Failure::input)?;
+    while let Some(frame) = reader.next_frame().map_err(Failure::input)? {
+        packets.push(frame.data.to_vec());
+    }
+    Ok(packets)
+}
+
+fn point(
+    program: &Program,
+    traffic: Traffic,
+    settings: &Settings,
+    bar: &mut Bar<'_>,
+) -> Result<throughput::Point, TrafficError> {
+    let mut filling = |done, of| bar.show("making entries", done, of);
+    let workload = match traffic {
+        Traffic::Made(wanted) => Workload::from_program(program.clone(), wanted, &mut filling)?,
+        Traffic::Given(packets) => Workload::from_packets(program.clone(), packets, &mut filling)?,
+    };
+    let findings = measure(&workload, settings, &mut |stage, done, of| {
+        let name = match stage {
+            Stage::Learning => "learning what must leave",
+            Stage::Comparing => "comparing with the interpreter",
+            Stage::Measuring => "measuring",
+        };
+        bar.show(name, done, of)
+    })?;
+    let packets = workload.packets();
+    let bytes: usize = packets.iter().map(Vec::len).sum();
+    let entries = workload.entries_by_table();
+    Ok(throughput::Point {
+        flows: packets.len(),
+        packet_bytes: bytes as f64 / packets.len() as f64,
+        entries: entries.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+        leaving: workload.leaving(),
+        notes: workload.notes().to_vec(),
+        findings,
+    })
+}
+
+/// A line that moves.
+struct Bar<'i> {
+    bar: ProgressBar,
+    interrupt: &'i AtomicBool,
+    what: String,
+}
+
+impl<'i> Bar<'i> {
+    fn new(quiet: bool, interrupt: &'i AtomicBool) -> Self {
+        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
+        if let Ok(style) = ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Self { bar, interrupt, what: String::new() }
+    }
+
+    /// Says whether to go on.
+    fn show(&self, stage: &str, done: usize, of: usize) -> bool {
+        self.bar.set_length(of as u64);
+        self.bar.set_position(done as u64);
+        self.bar.set_message(format!("{}: {stage}", self.what));
+        !self.interrupt.load(Ordering::Relaxed)
+    }
+}

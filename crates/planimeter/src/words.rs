@@ -1,0 +1,175 @@
+//! From the words of the command line to lists, sizes and times.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use clap::{Arg, ArgAction, ArgMatches};
+
+use crate::failure::Failure;
+
+pub(crate) fn list(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).action(ArgAction::Append).help(help)
+}
+
+pub(crate) fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// The words of a list: several flags, or commas.
+pub(crate) fn words(matches: &ArgMatches, name: &str) -> Option<Vec<String>> {
+    let given = matches.get_many::<String>(name)?;
+    let words = given.flat_map(|text| text.split(',')).map(|word| word.trim().to_owned());
+    Some(words.filter(|word| !word.is_empty()).collect())
+}
+
+/// What each word of a list means; nothing if the flag is not there.
+pub(crate) fn each<T: PartialEq>(
+    matches: &ArgMatches,
+    name: &str,
+    known: &str,
+    meaning: impl Fn(&str) -> Option<Vec<T>>,
+) -> Result<Option<Vec<T>>, Failure> {
+    let Some(words) = words(matches, name) else { return Ok(None) };
+    let mut all = Vec::new();
+    for word in &words {
+        let found = meaning(word)
+            .ok_or_else(|| Failure::input(format!("--{name} {word}: {known} is wanted")))?;
+        for one in found {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    if all.is_empty() {
+        return Err(Failure::input(format!("--{name} names nothing: {known} is wanted")));
+    }
+    Ok(Some(all))
+}
+
+/// `1024`, `64k`, `2^16`, `2^0..2^22`, `2^8..2^20:4`.
+pub(crate) fn sizes_of(word: &str) -> Option<Vec<usize>> {
+    let power = |text: &str| -> Option<u32> {
+        text.strip_prefix("2^")?.parse().ok().filter(|&exponent| exponent < usize::BITS)
+    };
+    if let Some((from, to)) = word.split_once("..") {
+        let (to, step) = match to.split_once(':') {
+            Some((to, step)) => (to, step.parse().ok().filter(|&step| step > 0)?),
+            None => (to, 1),
+        };
+        let (from, to) = (power(from)?, power(to)?);
+        return (from <= to).then(|| (from..=to).step_by(step).map(|bits| 1 << bits).collect());
+    }
+    Some(vec![match power(word) {
+        Some(exponent) => 1 << exponent,
+        None => binary(word).ok()?,
+    }])
+}
+
+/// A number with an ending of powers of 1024: `64k`, `15M`, `15MiB`, `1G`.
+pub(crate) fn binary(text: &str) -> Result<usize, String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, ending) = text.split_at(digits);
+    let unit = match ending.trim_end_matches("iB").trim_end_matches('B') {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return Err(format!("{text:?} is no number such as 1024, 64k or 15M")),
+    };
+    number
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| number.checked_mul(unit))
+        .ok_or_else(|| format!("{text:?} is no number such as 1024, 64k or 15M"))
+}
+
+/// A count with an ending of powers of 1000: `100M`, `1e8`.
+pub(crate) fn decimal(text: &str) -> Result<u64, String> {
+    let (number, unit) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 1e3),
+        Some(b'M') => (&text[..text.len() - 1], 1e6),
+        Some(b'G') => (&text[..text.len() - 1], 1e9),
+        _ => (text, 1.0),
+    };
+    let wrong = || format!("{text:?} is no count such as 100000, 100M or 1e8");
+    let count = number.parse::<f64>().map_err(|_| wrong())? * unit;
+    // Up to here every whole number is exact.
+    if (1.0..9e15).contains(&count) && count.fract() == 0.0 {
+        Ok(count as u64)
+    } else {
+        Err(wrong())
+    }
+}
+
+/// `20ms`, `1.5us`, `1s`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ns" => 1e-9,
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        _ => return Err(format!("{text:?} is no time such as 20ms, 200us or 1s")),
+    };
+    digits
+        .parse::<f64>()
+        .ok()
+        .filter(|time| *time >= 0.0)
+        .and_then(|time| Duration::try_from_secs_f64(time * unit).ok())
+        .filter(|time| *time <= Duration::from_secs(3600))
+        .ok_or_else(|| format!("{text:?} is no time such as 20ms, 200us or 1s, up to an hour"))
+}
+
+/// A count within limits.
+pub(crate) fn count(
+    limits: RangeInclusive<usize>,
+) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
+    move |text: &str| {
+        text.parse().ok().filter(|count| limits.contains(count)).ok_or_else(|| {
+            format!("a number from {} to {} is wanted", limits.start(), limits.end())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_binary_endings() {
+        assert_eq!(binary("15M"), Ok(15 << 20));
+        assert_eq!(binary("15MiB"), Ok(15 << 20));
+        assert_eq!(binary("64k"), Ok(64 << 10));
+        assert_eq!(binary("7"), Ok(7));
+        assert!(binary("x").is_err() && binary("").is_err() && binary("99999999999999G").is_err());
+    }
+
+    #[test]
+    fn sizes_are_numbers_powers_and_ranges() {
+        assert_eq!(sizes_of("1000"), Some(vec![1000]));
+        assert_eq!(sizes_of("2^0"), Some(vec![1]));
+        assert_eq!(sizes_of("2^3..2^5"), Some(vec![8, 16, 32]));
+        assert_eq!(sizes_of("2^0..2^9:4"), Some(vec![1, 16, 256]));
+        for wrong in ["2^64", "2^5..2^3", "3..5", "2^1..2^9:0", "", "many"] {
+            assert_eq!(sizes_of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn counts_have_decimal_endings() {
+        assert_eq!(decimal("100M"), Ok(100_000_000));
+        assert_eq!(decimal("1e8"), Ok(100_000_000));
+        for wrong in ["0", "-1", "1.5", "x", "", "1e30", "inf", "M"] {
+            assert!(decimal(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("200us"), Ok(Duration::from_micros(200)));
+        assert_eq!(duration("1.5ms"), Ok(Duration::from_micros(1500)));
+        for wrong in ["200", "-1s", "2h", "1e9s", "s", "nans"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `planimeter bench` as it is typed.
+
+mod command;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use command::{planimeter, stderr, stdout};
+use serde_json::Value;
+
+fn bench(arguments: &[&str]) -> Output {
+    planimeter("bench", arguments)
+}
+
+/// Short enough for a test: the figures mean nothing then.
+const SHORT: [&str; 5] = ["--time", "2ms", "--repetitions", "2", "--quiet"];
+
+#[test]
+fn the_program_of_the_paper_runs_on_both_paths_and_every_packet_is_checked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let path = run.to_string_lossy();
+    let output = bench(&[&SHORT[..], &["--entries", "2^6,100", "-o", &path]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    for word in ["interpreter", "compiled", "UpdateIngress.values", "copying alone", "100 %"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let result = fs::read_to_string(run.join("result.json")).expect("a result");
+    let result: Value = serde_json::from_str(&result).expect("JSON");
+    let schema = serde_json::from_str(report::throughput::SCHEMA).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
+    let errors: Vec<String> =
+        validator.iter_errors(&result).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert!(jsonschema::meta::is_valid(&schema));
+    let cases = result["points"]
+        .as_array()
+        .expect("points")
+        .iter()
+        .flat_map(|point| point["cases"].as_array().expect("cases").clone());
+    let cases: Vec<Value> = cases.collect();
+    assert_eq!(cases.len(), 4);
+    for case in cases {
+        assert_eq!(case["checked"], case["processed"], "{case}");
+        assert_eq!((case["wrong"].as_u64(), case["errors"].as_u64()), (Some(0), Some(0)), "{case}");
+    }
+    for file in ["report.html", "cases.csv", "histograms/case-001_latency.hlog"] {
+        assert!(run.join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn a_threshold_that_does_not_hold_is_status_1() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run");
+    let path = path.to_string_lossy();
+    let some = ["--entries", "16", "--path", "interpreter", "-t", "rate > 100G", "-o", &path];
+    let output = bench(&[&SHORT[..], &some].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("threshold rate > 100G does not hold"), "{}", stderr(&output));
+}
+
+#[test]
+fn wrong_input_is_one_line_that_says_what_to_do() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = root.join("README.md");
+    let readme = readme.to_string_lossy();
+    for (arguments, words) in [
+        (&["--entries", "0"][..], "--entries 0"),
+        (&["--cores", "4000"], "--cores 4000"),
+        (&["--path", "fast"], "interpreter, compiled or all"),
+        (&["--threshold", "speed > 3"], "is no metric"),
+        (&["nowhere.p4"], "nowhere.p4"),
+        (&["--traffic", "nowhere.pcap"], "nowhere.pcap"),
+        (&["--traffic", &readme], "README.md"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run");
+        let path = path.to_string_lossy();
+        let output = bench(&[&SHORT[..], arguments, &["-o", &path]].concat());
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(words), "{arguments:?}: {error}");
+        assert!(!error.contains("panicked"), "{error}");
+    }
+}

@@ -1,0 +1,188 @@
+//! A benchmark of a P4 program: terminal table, `report.html`, `result.json`, `cases.csv`.
+//!
+//! Input is [`throughput::run::Findings`] for each number of entries; nothing here measures.
+
+mod json;
+mod page;
+mod terminal;
+
+use ::throughput::run::{Case, Findings};
+use hdrhistogram::Histogram;
+use pipeline::Path;
+use probe::metrics::Unit;
+use probe::outcome::HostFacts;
+use statistics::Estimate;
+
+use crate::format::{figure, plural, whole};
+use crate::plot::power_of_two;
+
+pub use json::{SCHEMA, to_csv, to_json};
+pub use page::document;
+pub use terminal::table;
+
+/// A run of `planimeter bench`, as far as a reader must know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// What was run: the path of the program.
+    pub program: &'a str,
+    /// By number of entries, in the order in which they were asked for.
+    pub points: &'a [Point],
+    /// What was asked for.
+    pub settings: &'a ::throughput::run::Settings,
+    /// The command line.
+    pub command: &'a [String],
+    /// When it began, RFC 3339.
+    pub started_at: &'a str,
+    /// How long it took.
+    pub elapsed_s: f64,
+    /// Where.
+    pub host: &'a HostFacts,
+    /// Version of the program.
+    pub version: &'a str,
+}
+
+/// A number of entries.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// Flows, each with its packet: as many as entries were asked for.
+    pub flows: usize,
+    /// Bytes of a packet, the mean over flows.
+    pub packet_bytes: f64,
+    /// Entries that were made, by table.
+    pub entries: Vec<(String, usize)>,
+    /// Flows of which packets leave.
+    pub leaving: usize,
+    /// What a reader must know about the traffic.
+    pub notes: Vec<String>,
+    /// What was measured.
+    pub findings: Findings,
+}
+
+/// Rate over all workers.
+#[must_use]
+pub fn rate(case: &Case) -> Option<Estimate> {
+    Estimate::of(&case.rates)
+}
+
+/// Seconds of one core for each packet.
+fn cost(case: &Case) -> Option<Estimate> {
+    let costs: Vec<f64> = case.rates.iter().map(|rate| case.cores as f64 / rate).collect();
+    Estimate::of(&costs)
+}
+
+fn path(case: &Case) -> &'static str {
+    match case.path {
+        Path::Interpreter => "interpreter",
+        Path::Compiled => "compiled",
+    }
+}
+
+fn size(entries: usize) -> String {
+    power_of_two(entries as f64).unwrap_or_else(|| whole(entries as u64))
+}
+
+/// A percentile of the latency, or a dash.
+fn percentile(case: &Case, share: f64) -> String {
+    let value = case.latency.as_ref().map(|latency| latency.histogram.value_at_quantile(share));
+    value.map_or_else(|| "–".to_owned(), |value| figure(value as f64 / 1e9, Unit::Seconds))
+}
+
+/// Share of the packets under the clock whose output was held against the interpreter's.
+fn checked(case: &Case) -> String {
+    if case.counts.processed == 0 {
+        return "–".to_owned();
+    }
+    figure(case.counts.checked as f64 / case.counts.processed as f64, Unit::Fraction)
+}
+
+/// What is wrong with a case, if anything is.
+#[must_use]
+pub fn fault(case: &Case) -> Option<String> {
+    if let Some(difference) = &case.comparison.difference {
+        return Some(format!(
+            "{} gives another result than the interpreter for the packet {}: a defect of Planimeter, please report it",
+            path(case),
+            hex(&difference.packet)
+        ));
+    }
+    (case.counts.wrong > 0).then(|| {
+        format!(
+            "{} of {} packets that were checked left with another content, {} on {}: a race, or a defect of Planimeter",
+            whole(case.counts.wrong),
+            whole(case.counts.checked),
+            path(case),
+            plural(case.cores as u64, "core", "cores")
+        )
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a reader must know, each thing once.
+fn remarks(run: &Run<'_>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let mut say = |text: String| {
+        if !remarks.contains(&text) {
+            remarks.push(text);
+        }
+    };
+    for point in run.points {
+        if point.leaving < point.flows {
+            say(format!(
+                "at {} entries packets of {} of {} flows leave; the others are dropped, which may take less time",
+                size(point.flows),
+                whole(point.leaving as u64),
+                whole(point.flows as u64)
+            ));
+        }
+        point.notes.iter().cloned().for_each(&mut say);
+        for case in &point.findings.cases {
+            if let Some(reason) = &case.refused {
+                say(format!("{} was not run: {reason}", path(case)));
+            }
+            for (place, what) in &case.interpreted {
+                say(format!("compiled: {place} is left to the interpreter: {what}"));
+            }
+            if case.counts.errors > 0 {
+                say(format!(
+                    "{} of {} packets could not be processed to their end",
+                    whole(case.counts.errors),
+                    whole(case.counts.processed)
+                ));
+            }
+            if case.counts.processed > 0 && case.counts.checked == 0 {
+                say("outputs depend on more than the packet and the entries that it alone writes, so they were not checked \
+                     while the clock ran"
+                    .to_owned());
+            }
+            if case.comparison.compared > 0 {
+                say(format!(
+                    "{}: the same as the interpreter, packet by packet, for {} packets before the clock ran",
+                    path(case),
+                    whole(case.comparison.compared as u64)
+                ));
+            }
+        }
+    }
+    say("Rates are per second of the processor time of the workers. Packets lie in memory, warm in the cache; what leaves is \
+         copied out. Latency: from when a packet is due to when its output is in place, in an open loop of one worker."
+        .to_owned());
+    remarks
+}
+
+/// Latencies by number of the case, with what they are of.
+pub(crate) fn histograms<'a>(
+    run: &Run<'a>,
+) -> impl Iterator<Item = (usize, String, Histogram<u64>)> + use<'a> {
+    let cases = run
+        .points
+        .iter()
+        .flat_map(|point| point.findings.cases.iter().map(move |case| (point.flows, case)));
+    cases.enumerate().filter_map(|(position, (flows, case))| {
+        let latency = case.latency.as_ref()?;
+        let what = format!("latency of {}, {flows} entries", path(case));
+        Some((position + 1, what, latency.histogram.clone()))
+    })
+}

@@ -1,0 +1,146 @@
+//! `result.json` and `cases.csv` of a benchmark of a program.
+
+use ::throughput::run::Case;
+use serde_json::{Value, json};
+use statistics::Estimate;
+
+use super::{Run, cost, path, rate};
+
+/// The JSON schema of what [`to_json`] gives.
+pub const SCHEMA: &str = include_str!("../../schemas/bench-result.v1.schema.json");
+
+/// Percentiles of the latency.
+const SHARES: [(&str, f64); 6] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)];
+
+/// Everything that was measured, as JSON. Times are in nanoseconds where a name says so, rates per second.
+#[must_use]
+pub fn to_json(run: &Run<'_>) -> String {
+    let settings = run.settings;
+    let partial = run.points.iter().any(|point| point.findings.interrupted);
+    let value = json!({
+        "schema": "planimeter-bench-result.v1",
+        "planimeter_version": run.version,
+        "command": run.command,
+        "started_at": run.started_at,
+        "elapsed_s": run.elapsed_s,
+        "completion": if partial { "partial" } else { "complete" },
+        "program": run.program,
+        "settings": {
+            "time_s": settings.time.as_secs_f64(),
+            "repetitions": settings.repetitions,
+            "load": settings.load,
+            "seed": settings.seed,
+        },
+        "host": {
+            "hostname": run.host.hostname,
+            "kernel": run.host.kernel,
+            "cpu_model": run.host.cpu_model,
+            "cpus": run.host.cpus,
+            "memory_bytes": run.host.memory_bytes,
+        },
+        "points": run.points.iter().map(|point| json!({
+            "flows": point.flows,
+            "packet_bytes": point.packet_bytes,
+            "leaving": point.leaving,
+            "entries": point.entries.iter()
+                .map(|(table, count)| json!({"table": table, "entries": count}))
+                .collect::<Vec<_>>(),
+            "notes": point.notes,
+            "copied": estimate(Estimate::of(&point.findings.copied)),
+            "cases": point.findings.cases.iter().map(case).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+    });
+    format!("{value:#}\n")
+}
+
+fn case(case: &Case) -> Value {
+    let counts = case.counts;
+    json!({
+        "path": path(case),
+        "cores": case.cores,
+        "refused": case.refused,
+        "left_to_the_interpreter": case.interpreted.iter()
+            .map(|(place, what)| json!({"place": place, "what": what}))
+            .collect::<Vec<_>>(),
+        "loading_ns": case.loading.as_nanos() as u64,
+        "code_bytes": case.code_bytes,
+        "rate": estimate(rate(case)),
+        "rates": case.rates,
+        "processed": counts.processed,
+        "left": counts.left,
+        "errors": counts.errors,
+        "checked": counts.checked,
+        "wrong": counts.wrong,
+        "compared": case.comparison.compared,
+        "differs": case.comparison.difference.is_some(),
+        "latency": case.latency.as_ref().map(|latency| {
+            let mut value = json!({
+                "offered": latency.offered,
+                "samples": latency.histogram.len(),
+                "mean_ns": latency.histogram.mean(),
+            });
+            if let Value::Object(fields) = &mut value {
+                for (name, share) in SHARES {
+                    let at = latency.histogram.value_at_quantile(share);
+                    fields.insert(format!("{name}_ns"), json!(at));
+                }
+            }
+            value
+        }),
+    })
+}
+
+fn estimate(estimate: Option<Estimate>) -> Value {
+    estimate.map_or(Value::Null, |estimate| {
+        json!({
+            "n": estimate.n,
+            "mean": estimate.mean,
+            "ci95": estimate.ci95,
+            "min": estimate.min,
+            "max": estimate.max,
+        })
+    })
+}
+
+/// A row for each case.
+#[must_use]
+pub fn to_csv(run: &Run<'_>) -> String {
+    let mut out = String::from(
+        "case,path,flows,cores,n,rate,rate_ci95,cost_ns,offered,p50_ns,p99_ns,p999_ns,processed,left,errors,checked,wrong\n",
+    );
+    let number = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
+    let cases = run
+        .points
+        .iter()
+        .flat_map(|point| point.findings.cases.iter().map(move |case| (point, case)));
+    for (position, (point, case)) in cases.enumerate() {
+        let rate = rate(case);
+        let latency = case.latency.as_ref();
+        let at =
+            |share: f64| latency.map(|latency| latency.histogram.value_at_quantile(share) as f64);
+        let counts = case.counts;
+        let row = [
+            (position + 1).to_string(),
+            path(case).to_owned(),
+            point.flows.to_string(),
+            case.cores.to_string(),
+            case.rates.len().to_string(),
+            number(rate.as_ref().map(|rate| rate.mean)),
+            number(rate.as_ref().and_then(|rate| rate.ci95)),
+            number(cost(case).map(|cost| cost.mean * 1e9)),
+            number(latency.map(|latency| latency.offered)),
+            number(at(0.5)),
+            number(at(0.99)),
+            number(at(0.999)),
+            counts.processed.to_string(),
+            counts.left.to_string(),
+            counts.errors.to_string(),
+            counts.checked.to_string(),
+            counts.wrong.to_string(),
+        ];
+        out.push_str(&row.join(","));
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,94 @@
+//! What stands on the terminal at the end: a row for each path, number of entries and of cores.
+
+use probe::metrics::Unit;
+use statistics::Estimate;
+
+use super::{Run, checked, cost, fault, path, percentile, rate, remarks, size};
+use crate::format::{duration, estimate, figure, printable};
+use crate::terminal::{Cell, Column, Grid, Layout, Paint};
+
+/// The benchmark as text that fits the terminal. Ends with a newline.
+#[must_use]
+pub fn table(run: &Run<'_>, layout: Layout) -> String {
+    let settings = run.settings;
+    let mut out =
+        layout.paragraph("", &format!("How fast {} runs", printable(run.program)), Paint::Strong);
+    let effort = format!(
+        "{} repetitions of {} each, flows drawn uniformly, seed {}; {}, took {}",
+        settings.repetitions,
+        duration(settings.time.as_secs_f64()),
+        settings.seed,
+        printable(run.started_at),
+        duration(run.elapsed_s),
+    );
+    out.push_str(&layout.paragraph("", &effort, Paint::Plain));
+    for point in run.points {
+        let tables: Vec<String> = point
+            .entries
+            .iter()
+            .map(|(name, count)| format!("{} in {}", size(*count), printable(name)))
+            .collect();
+        let copied = Estimate::of(&point.findings.copied);
+        let text = format!(
+            "{} flows of {}; entries: {}; copying alone {}",
+            size(point.flows),
+            figure(point.packet_bytes, Unit::Bytes),
+            if tables.is_empty() { "none".to_owned() } else { tables.join(", ") },
+            copied.map_or_else(
+                || "not measured".to_owned(),
+                |copied| estimate(&copied, Unit::PerSecond)
+            ),
+        );
+        out.push_str(&layout.paragraph("", &text, Paint::Plain));
+    }
+    if run.points.iter().any(|point| point.findings.interrupted) {
+        let text = "interrupted: some cases have fewer repetitions than asked for, or none";
+        out.push_str(&layout.paragraph("PARTIAL  ", text, Paint::Bad));
+    }
+    let cases = || {
+        run.points
+            .iter()
+            .flat_map(|point| point.findings.cases.iter().map(move |case| (point, case)))
+    };
+    for text in cases().filter_map(|(_, case)| fault(case)) {
+        out.push_str(&layout.paragraph("WRONG  ", &text, Paint::Bad));
+    }
+    out.push('\n');
+    let mut grid = Grid::new(vec![
+        Column::left("path"),
+        Column::right("entries"),
+        Column::right("on"),
+        Column::right("rate"),
+        Column::right("ns/packet"),
+        Column::right("p50").rank(1),
+        Column::right("p99").rank(2),
+        Column::right("p99.9").rank(3),
+        Column::right("offered").rank(4),
+        Column::right("checked").rank(1),
+    ]);
+    for (point, case) in cases() {
+        let Some(rate) = rate(case) else { continue };
+        let bad = fault(case).is_some();
+        let nanoseconds =
+            cost(case).map_or_else(String::new, |cost| format!("{:.1}", cost.mean * 1e9));
+        let offered = case.latency.as_ref().map(|latency| figure(latency.offered, Unit::PerSecond));
+        grid.row(vec![
+            Cell::new(path(case)),
+            Cell::new(size(point.flows)),
+            Cell::new(case.cores.to_string()),
+            Cell::new(estimate(&rate, Unit::PerSecond)),
+            Cell::new(nanoseconds),
+            Cell::new(percentile(case, 0.5)),
+            Cell::new(percentile(case, 0.99)),
+            Cell::new(percentile(case, 0.999)),
+            Cell::new(offered.unwrap_or_else(|| "–".to_owned())),
+            Cell::painted(checked(case), if bad { Paint::Bad } else { Paint::Plain }),
+        ]);
+    }
+    out.push_str(&grid.render(layout));
+    out.push_str(&layout.heading("Notes"));
+    for remark in remarks(run) {
+        out.push_str(&layout.paragraph("  - ", &remark, Paint::Plain));
+    }
+    out
+}

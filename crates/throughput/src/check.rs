@@ -1,0 +1,155 @@
+//! What must leave for each flow, from the reference interpreter, and whether it did.
+//!
+//! A flow's packet is the same each time. Where its output is the same too, once all flows have been seen (an entry that
+//! a packet writes and reads has then what this flow wrote the last time), every packet of a timed run is held against it.
+//! Programs whose outputs depend on more than that (registers, meters, random numbers, tables that learn, two flows that
+//! write one entry) are compared packet by packet in a run of their own before, and not while the clock runs.
+
+use crate::traffic::{TrafficError, Workload};
+use ir::{ExternType, Program};
+use pipeline::{Output, Path, Processor, RunError, Switch};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+/// Packets of the comparison before the clock runs.
+const COMPARED: usize = 20_000;
+/// Flows whose output is learnt at most; it takes the interpreter ten microseconds each.
+const LEARNT: usize = 1 << 18;
+
+/// What the clock of the packets shows, always: what a program makes of the time is the same each time then.
+pub(crate) const NOW: Duration = Duration::ZERO;
+
+/// What leaves for each flow.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    /// A hash of ports and bytes, where it is always the same.
+    outputs: Vec<Option<u64>>,
+}
+
+/// A comparison of a path with the interpreter, packet by packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// Packets that were compared.
+    pub compared: usize,
+    /// The first difference: the packet, what the interpreter gave, what the path gave.
+    pub difference: Option<Box<Difference>>,
+}
+
+/// Two paths disagree about a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The packet.
+    pub packet: Vec<u8>,
+    /// What leaves by the interpreter.
+    pub interpreter: Result<Vec<Output>, RunError>,
+    /// What leaves by the other path.
+    pub other: Result<Vec<Output>, RunError>,
+}
+
+impl Expected {
+    /// Lets the interpreter see every flow twice.
+    pub(crate) fn learn(
+        workload: &Workload,
+        progress: &mut dyn FnMut(usize, usize) -> bool,
+    ) -> Result<Self, TrafficError> {
+        let flows = workload.packets().len().min(LEARNT);
+        if depends_on_history(workload.program()) {
+            return Ok(Self { outputs: Vec::new() });
+        }
+        let switch = workload.switch()?;
+        // Entries begin with other values than flows leave there, so the first lap is not held against the others. Each
+        // lap draws other random numbers.
+        let mut laps: [Vec<Option<u64>>; 3] = Default::default();
+        for (lap, found) in laps.iter_mut().enumerate() {
+            let mut processor = Processor::with_seed(lap as u64);
+            for (flow, packet) in workload.packets().iter().take(flows).enumerate() {
+                let mut outputs = Vec::new();
+                let given = (workload.port(), packet.as_slice());
+                let done = processor.process(&switch, given, NOW, &mut outputs);
+                let shown = outputs.iter().map(|output| (output.port, output.packet.as_slice()));
+                found.push(done.is_ok().then(|| digest(shown)));
+                if flow % 1024 == 0 && !progress(lap * flows + flow, laps_in_all(flows)) {
+                    return Err(TrafficError::Interrupted);
+                }
+            }
+        }
+        let [_, second, third] = laps;
+        let known = second.into_iter().zip(third).enumerate().map(|(flow, (one, other))| {
+            one.filter(|_| one == other && !workload.shares_entries(flow))
+        });
+        Ok(Self { outputs: known.collect() })
+    }
+
+    /// Whether a flow's output is right; `None` if nobody knows.
+    pub(crate) fn holds<'o>(
+        &self,
+        flow: usize,
+        outputs: impl Iterator<Item = (u32, &'o [u8])>,
+    ) -> Option<bool> {
+        let expected = self.outputs.get(flow).copied().flatten()?;
+        Some(digest(outputs) == expected)
+    }
+}
+
+/// Runs the same packets on the interpreter and on another path, from the same state.
+pub(crate) fn compare(
+    workload: &Workload,
+    path: Path,
+    seed: u64,
+) -> Result<Comparison, TrafficError> {
+    let mut result = Comparison::default();
+    if path == Path::Interpreter {
+        return Ok(result);
+    }
+    let mut reference = workload.switch()?;
+    let mut other = workload.switch()?;
+    if other.compile().is_err() {
+        return Ok(result);
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    for number in 0..COMPARED {
+        let flow = random.random_range(0..workload.packets().len());
+        let packet = &workload.packets()[flow];
+        let now = Duration::from_micros(number as u64);
+        let run = |switch: &mut Switch| switch.process(workload.port(), packet, now);
+        let (expected, found) = (run(&mut reference), run(&mut other));
+        let same = match (&expected, &found) {
+            (Ok(expected), Ok(found)) => expected == found,
+            (Err(_), Err(_)) => true,
+            _ => false,
+        };
+        if !same {
+            let packet = packet.clone();
+            let difference = Difference { packet, interpreter: expected, other: found };
+            result.difference = Some(Box::new(difference));
+            break;
+        }
+        result.compared += 1;
+    }
+    Ok(result)
+}
+
+/// Whether what a program does with a packet may depend on more than entries that the packet itself writes.
+fn depends_on_history(program: &Program) -> bool {
+    let keeps = |extern_type: &ExternType| {
+        let name = extern_type.name().to_lowercase();
+        ["register", "meter"].iter().any(|kind| name.contains(kind))
+    };
+    program.externs.iter().any(|instance| keeps(&instance.extern_type))
+        || program.tables.iter().any(|table| table.add_on_miss)
+}
+
+fn laps_in_all(flows: usize) -> usize {
+    3 * flows
+}
+
+fn digest<'o>(outputs: impl Iterator<Item = (u32, &'o [u8])>) -> u64 {
+    let mut hash = DefaultHasher::new();
+    for (port, packet) in outputs {
+        port.hash(&mut hash);
+        packet.hash(&mut hash);
+    }
+    hash.finish()
+}

@@ -1,0 +1,54 @@
+//! Packets in memory, as a card and a driver leave them: slots of one size, one after the other.
+
+/// Slots for packets.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    bytes: Vec<u8>,
+    lengths: Vec<usize>,
+    slot: usize,
+}
+
+/// Slots begin where lines of the cache do.
+const LINE: usize = 64;
+
+impl Ring {
+    /// So many slots for packets of up to `size` bytes.
+    pub(crate) fn new(slots: usize, size: usize) -> Self {
+        let slot = size.next_multiple_of(LINE).max(LINE);
+        Self { bytes: vec![0; slot * slots], lengths: vec![0; slots], slot }
+    }
+
+    /// Copies a packet in; what does not fit is cut off. `false` if there is no such slot.
+    pub(crate) fn put(&mut self, position: usize, packet: &[u8]) -> bool {
+        let length = packet.len().min(self.slot);
+        let begin = position * self.slot;
+        let (Some(bytes), Some(kept)) =
+            (self.bytes.get_mut(begin..begin + length), self.lengths.get_mut(position))
+        else {
+            return false;
+        };
+        bytes.copy_from_slice(&packet[..length]);
+        *kept = length;
+        true
+    }
+
+    pub(crate) fn get(&self, position: usize) -> &[u8] {
+        let begin = position * self.slot;
+        let length = self.lengths.get(position).copied().unwrap_or(0);
+        self.bytes.get(begin..begin + length).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ring;
+
+    #[test]
+    fn what_is_put_in_comes_out() {
+        let mut ring = Ring::new(2, 65);
+        assert!(ring.put(1, &[7; 65]) && ring.put(0, &[1, 2]));
+        assert_eq!((ring.get(0), ring.get(1)), ([1, 2].as_slice(), [7; 65].as_slice()));
+        assert!(!ring.put(2, &[0]));
+        assert!(ring.get(2).is_empty());
+    }
+}

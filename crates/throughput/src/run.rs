@@ -1,0 +1,466 @@
+//! Turns under the clock.
+//!
+//! A turn is some thousand packets of random flows that lie in memory as a card leaves them. While the clock stands still
+//! they are put there; while it runs, each is processed and what leaves is copied to where a card would take it from;
+//! then the clock stands again and what left is checked. So neither the making nor the checking of packets is in the
+//! figure, and both input and output are warm in the cache, as a card that writes there leaves them.
+//!
+//! Repetitions of all cases take turns, so that what changes on the machine meanwhile meets all of them alike. Rates are
+//! per second of the processor time of the threads that process packets.
+
+use crate::check::{self, Comparison, Expected, NOW};
+use crate::ring::Ring;
+use crate::traffic::{TrafficError, Workload};
+use hdrhistogram::Histogram;
+use pipeline::{Core, Output, Path, Processor, Switch};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tables::machine::{cores, pin_to, thread_time};
+
+/// Packets of a turn.
+const TURN: usize = 4096;
+/// Packets that the open loop takes at once, as a driver takes a burst.
+const BURST: usize = 32;
+/// Bytes by which a packet may grow on its way.
+const GROWTH: usize = 256;
+
+/// What is to be measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Ways through the program.
+    pub paths: Vec<Path>,
+    /// Numbers of cores, each with one worker.
+    pub cores: Vec<usize>,
+    /// Repetitions of each case.
+    pub repetitions: usize,
+    /// How long a repetition takes, with what is done while its clock stands.
+    pub time: Duration,
+    /// Offered rate of the open loop, as a share of what was reached.
+    pub load: f64,
+    /// Where random choices start.
+    pub seed: u64,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// In the order of the settings: paths, and cores within.
+    pub cases: Vec<Case>,
+    /// Packets per second that the same loop copies in and out when nothing is done with them; one per repetition.
+    pub copied: Vec<f64>,
+    /// Stopped before its end.
+    pub interrupted: bool,
+}
+
+/// A path on some cores.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Which way.
+    pub path: Path,
+    /// Workers.
+    pub cores: usize,
+    /// Why it could not be run; there are no figures then.
+    pub refused: Option<String>,
+    /// Steps that machine code leaves to the interpreter: where, and what it lacks.
+    pub interpreted: Vec<(String, String)>,
+    /// How long the program took to load, from the IR.
+    pub loading: Duration,
+    /// Bytes of machine code.
+    pub code_bytes: usize,
+    /// Packets per second over all workers, for each repetition.
+    pub rates: Vec<f64>,
+    /// Of the packets under the clock.
+    pub counts: Counts,
+    /// Against the interpreter, before the clock ran.
+    pub comparison: Comparison,
+    /// From when a packet is due to when its output is in place, in nanoseconds, in an open loop.
+    pub latency: Option<Latency>,
+}
+
+/// Latency in an open loop of one worker.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    /// Packets per second offered.
+    pub offered: f64,
+    /// In nanoseconds.
+    pub histogram: Histogram<u64>,
+}
+
+/// What became of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Given to workers.
+    pub processed: u64,
+    /// Packets that left.
+    pub left: u64,
+    /// Packets that could not be processed to their end.
+    pub errors: u64,
+    /// Held against what must leave.
+    pub checked: u64,
+    /// Of those, with another output.
+    pub wrong: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.processed += other.processed;
+        self.left += other.left;
+        self.errors += other.errors;
+        self.checked += other.checked;
+        self.wrong += other.wrong;
+    }
+}
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The interpreter learns what must leave.
+    Learning,
+    /// A path is compared with the interpreter, then warmed up.
+    Comparing,
+    /// The clock runs.
+    Measuring,
+}
+
+/// Told where a run is, and how much of how much is done there; says whether to go on.
+pub type Progress<'p> = dyn FnMut(Stage, usize, usize) -> bool + 'p;
+
+/// Measures a workload.
+///
+/// # Errors
+/// If the program cannot be loaded, or the run is stopped before anything was measured.
+pub fn run(
+    workload: &Workload,
+    settings: &Settings,
+    progress: &mut Progress<'_>,
+) -> Result<Findings, TrafficError> {
+    let expected = Expected::learn(workload, &mut |done, of| progress(Stage::Learning, done, of))?;
+    let mut subjects = Vec::new();
+    for (position, path) in settings.paths.iter().enumerate() {
+        if !progress(Stage::Comparing, position, settings.paths.len()) {
+            return Err(TrafficError::Interrupted);
+        }
+        subjects.extend(prepare(workload, *path, settings)?);
+    }
+    let mut findings = Findings { cases: Vec::new(), copied: Vec::new(), interrupted: false };
+    let turns = settings.repetitions * subjects.len();
+    for repetition in 0..settings.repetitions {
+        findings.copied.push(copying(workload, settings, repetition));
+        for (position, subject) in subjects.iter_mut().enumerate() {
+            if !progress(Stage::Measuring, repetition * subjects_len(settings) + position, turns) {
+                findings.interrupted = true;
+                break;
+            }
+            let seed = settings.seed.wrapping_add(repetition as u64);
+            subject.repeat(workload, &expected, settings.time, seed);
+        }
+    }
+    for subject in &mut subjects {
+        if !findings.interrupted {
+            subject.open_loop(workload, settings);
+        }
+    }
+    findings.cases = subjects.into_iter().map(|subject| subject.case).collect();
+    Ok(findings)
+}
+
+fn subjects_len(settings: &Settings) -> usize {
+    settings.paths.len() * settings.cores.len()
+}
+
+/// A case and the switch that it runs on.
+struct Subject {
+    case: Case,
+    switch: Option<Switch>,
+}
+
+/// The cases of one path, each on a switch of its own that has seen every flow.
+fn prepare(
+    workload: &Workload,
+    path: Path,
+    settings: &Settings,
+) -> Result<Vec<Subject>, TrafficError> {
+    let comparison = check::compare(workload, path, settings.seed)?;
+    let mut subjects = Vec::new();
+    for cores in &settings.cores {
+        let mut switch = workload.switch()?;
+        let mut case = Case {
+            path,
+            cores: *cores,
+            refused: None,
+            interpreted: Vec::new(),
+            loading: Duration::ZERO,
+            code_bytes: 0,
+            rates: Vec::new(),
+            counts: Counts::default(),
+            comparison: comparison.clone(),
+            latency: None,
+        };
+        if path == Path::Compiled {
+            let begin = thread_time();
+            match switch.compile() {
+                Ok(code) => {
+                    case.code_bytes = code.code_size();
+                    let steps = code.interpreted();
+                    case.interpreted =
+                        steps.map(|(place, what)| (place.to_owned(), what.to_owned())).collect();
+                }
+                Err(error) => case.refused = Some(error.to_string()),
+            }
+            case.loading = thread_time().saturating_sub(begin);
+        }
+        if case.refused.is_some() {
+            subjects.push(Subject { case, switch: None });
+            continue;
+        }
+        let mut processor = Processor::with_seed(settings.seed);
+        let mut outputs = Vec::new();
+        for packet in workload.packets() {
+            outputs.clear();
+            let given = (workload.port(), packet.as_slice());
+            // What fails here fails under the clock too, and is counted there.
+            let _ = processor.process(&switch, given, NOW, &mut outputs);
+        }
+        subjects.push(Subject { case, switch: Some(switch) });
+    }
+    Ok(subjects)
+}
+
+impl Subject {
+    fn repeat(&mut self, workload: &Workload, expected: &Expected, time: Duration, seed: u64) {
+        let Some(switch) = &self.switch else { return };
+        let workers = self.case.cores;
+        let (start, stop) = (Barrier::new(workers), AtomicBool::new(false));
+        let results: Vec<(f64, Counts)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..workers)
+                .map(|worker| {
+                    let (start, stop) = (&start, &stop);
+                    scope.spawn(move || {
+                        let mut lane = Lane::new(workload, switch, worker, workers, seed);
+                        pin(worker);
+                        start.wait();
+                        lane.run(expected, time, stop);
+                        (lane.counts.processed as f64 / lane.spent.as_secs_f64(), lane.counts)
+                    })
+                })
+                .collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        self.case.rates.push(results.iter().map(|(rate, _)| rate).sum());
+        results.into_iter().for_each(|(_, counts)| self.case.counts.add(counts));
+    }
+
+    fn open_loop(&mut self, workload: &Workload, settings: &Settings) {
+        let mean = statistics::mean(&self.case.rates);
+        let (Some(switch), Some(mean), 1) = (&self.switch, mean, self.case.cores) else { return };
+        let offered = mean * settings.load;
+        let time = settings.time;
+        let seed = settings.seed;
+        let done = std::thread::scope(|scope| {
+            let thread = scope.spawn(move || {
+                pin(0);
+                let mut lane = Lane::new(workload, switch, 0, 1, seed);
+                lane.fill();
+                lane.open_loop(offered, time)
+            });
+            thread.join().ok()
+        });
+        self.case.latency = done.map(|histogram| Latency { offered, histogram });
+    }
+}
+
+/// Keeps a worker on a core; where that is not allowed, the scheduler places it.
+fn pin(worker: usize) {
+    if let Some(core) = cores().ok().and_then(|cores| cores.get(worker).copied()) {
+        let _ = pin_to(core);
+    }
+}
+
+/// A worker with its packets.
+struct Lane<'w> {
+    workload: &'w Workload,
+    core: &'w Core,
+    processor: Processor,
+    random: ChaCha8Rng,
+    worker: usize,
+    workers: usize,
+    input: Ring,
+    output: Ring,
+    /// Of the packets in the input.
+    flows: Vec<usize>,
+    /// Of the packets in the output.
+    ports: Vec<u32>,
+    /// Where the output of each packet ends.
+    ends: Vec<usize>,
+    scratch: Vec<Output>,
+    spent: Duration,
+    counts: Counts,
+}
+
+impl<'w> Lane<'w> {
+    fn new(
+        workload: &'w Workload,
+        switch: &'w Switch,
+        worker: usize,
+        workers: usize,
+        seed: u64,
+    ) -> Self {
+        let longest = workload.packets().iter().map(Vec::len).max().unwrap_or(0);
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(worker as u64);
+        Self {
+            workload,
+            core: switch,
+            processor: Processor::with_seed(seed),
+            random,
+            worker,
+            workers,
+            input: Ring::new(TURN, longest),
+            output: Ring::new(2 * TURN, longest + GROWTH),
+            flows: vec![0; TURN],
+            ports: vec![0; 2 * TURN],
+            ends: vec![0; TURN],
+            scratch: Vec::new(),
+            spent: Duration::ZERO,
+            counts: Counts::default(),
+        }
+    }
+
+    fn run(&mut self, expected: &Expected, time: Duration, stop: &AtomicBool) {
+        let begin = Instant::now();
+        while !stop.load(Ordering::Relaxed) {
+            self.fill();
+            let started = thread_time();
+            let errors = self.process();
+            self.spent += thread_time().saturating_sub(started);
+            self.counts.processed += TURN as u64;
+            self.counts.errors += errors;
+            self.check(expected);
+            self.processor.take_digests();
+            // The first that is done ends the repetition for all, so that none runs alone.
+            if begin.elapsed() >= time {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Puts packets of random flows of this worker's into the input.
+    fn fill(&mut self) {
+        let packets = self.workload.packets();
+        let own = packets.len().saturating_sub(self.worker).div_ceil(self.workers).max(1);
+        for (position, flow) in self.flows.iter_mut().enumerate() {
+            let chosen = self.random.random_range(0..own) * self.workers + self.worker;
+            *flow = chosen.min(packets.len() - 1);
+            self.input.put(position, &packets[*flow]);
+        }
+    }
+
+    /// Processes all of the input; gives how many packets failed.
+    fn process(&mut self) -> u64 {
+        let port = self.workload.port();
+        let mut left = 0;
+        let mut errors = 0;
+        for position in 0..TURN {
+            self.scratch.clear();
+            let packet = (port, self.input.get(position));
+            let done = self.processor.process(self.core, packet, NOW, &mut self.scratch);
+            errors += u64::from(done.is_err());
+            for output in &self.scratch {
+                // More than there is room for is counted, not kept.
+                if self.output.put(left, &output.packet) {
+                    self.ports[left] = output.port;
+                }
+                left += 1;
+            }
+            self.ends[position] = left;
+        }
+        errors
+    }
+
+    fn check(&mut self, expected: &Expected) {
+        let mut begin = 0;
+        for (flow, end) in self.flows.iter().zip(&self.ends) {
+            self.counts.left += (end - begin) as u64;
+            if *end <= self.ports.len() {
+                let outputs = (begin..*end).map(|slot| (self.ports[slot], self.output.get(slot)));
+                if let Some(holds) = expected.holds(*flow, outputs) {
+                    self.counts.checked += 1;
+                    self.counts.wrong += u64::from(!holds);
+                }
+            }
+            begin = *end;
+        }
+    }
+
+    /// Packets become due at a fixed rate, whether or not those before are done.
+    fn open_loop(&mut self, offered: f64, time: Duration) -> Histogram<u64> {
+        let mut histogram = empty_histogram();
+        let gap = 1e9 / offered;
+        let due = |number: u64| (number as f64 * gap) as u64;
+        let port = self.workload.port();
+        let begin = Instant::now();
+        let now = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let end = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let mut number = 0;
+        loop {
+            let mut time = now();
+            if due(number) > end {
+                return histogram;
+            }
+            while due(number) > time {
+                std::hint::spin_loop();
+                time = now();
+            }
+            let first = number;
+            while number < first + BURST as u64 && due(number) <= time {
+                let position = number as usize % TURN;
+                self.scratch.clear();
+                let packet = (port, self.input.get(position));
+                let _ = self.processor.process(self.core, packet, NOW, &mut self.scratch);
+                for output in &self.scratch {
+                    self.output.put(position, &output.packet);
+                }
+                number += 1;
+            }
+            let done = now();
+            for packet in first..number {
+                histogram.saturating_record(done.saturating_sub(due(packet)).max(1));
+            }
+            if first % (1 << 16) == 0 {
+                self.processor.take_digests();
+            }
+        }
+    }
+}
+
+fn empty_histogram() -> Histogram<u64> {
+    // Three digits up to a minute: bounds that the crate takes.
+    Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds are in order")
+}
+
+/// How fast the loop is that only copies packets in and out.
+fn copying(workload: &Workload, settings: &Settings, repetition: usize) -> f64 {
+    let longest = workload.packets().iter().map(Vec::len).max().unwrap_or(0);
+    let mut random = ChaCha8Rng::seed_from_u64(settings.seed.wrapping_add(repetition as u64));
+    let mut input = Ring::new(TURN, longest);
+    let mut output = Ring::new(2 * TURN, longest + GROWTH);
+    let (mut spent, mut copied) = (Duration::ZERO, 0u64);
+    let begin = Instant::now();
+    while begin.elapsed() < settings.time / 4 {
+        for position in 0..TURN {
+            let flow = random.random_range(0..workload.packets().len());
+            input.put(position, &workload.packets()[flow]);
+        }
+        let started = thread_time();
+        for position in 0..TURN {
+            output.put(position, std::hint::black_box(input.get(position)));
+        }
+        spent += thread_time().saturating_sub(started);
+        std::hint::black_box(&output);
+        copied += TURN as u64;
+    }
+    copied as f64 / spent.as_secs_f64()
+}

@@ -1,0 +1,212 @@
+//! Traffic for a program, made from the program: packets that its parser takes apart, and the entries that they hit.
+//!
+//! A flow is one packet, the same each time it comes. Ways through the parser are tried with a sample of flows, those with
+//! most headers first, until packets leave and find entries; then as many flows are made as entries are wanted.
+
+mod entries;
+mod fill;
+mod route;
+
+use self::entries::{Placed, Recipe, Score};
+use self::fill::Filler;
+use self::route::Route;
+use ir::Program;
+use pipeline::{ControlError, LoadError, Switch};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Flows on which ways and actions are tried.
+const SAMPLE: u64 = 32;
+/// Ways through the parser that are tried.
+const ROUTES: usize = 12;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Flows, and entries in each table whose keys tell them apart.
+    pub flows: usize,
+    /// Bytes of a packet; more if the parser takes more.
+    pub packet_size: usize,
+    /// Where random values start.
+    pub seed: u64,
+}
+
+/// A program, entries for its tables, and packets that hit them.
+#[derive(Debug)]
+pub struct Workload {
+    program: Program,
+    entries: Vec<Placed>,
+    packets: Vec<Vec<u8>>,
+    left: usize,
+    shared: BTreeSet<usize>,
+    notes: Vec<String>,
+}
+
+/// Traffic cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrafficError {
+    /// The program cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Nothing that was tried gets through the parser.
+    #[error(
+        "no way through the parser was found; give packets of your own with --traffic FILE.pcap"
+    )]
+    NoRoute,
+    /// An entry that was put in once is refused.
+    #[error("an entry is refused the second time: {0}")]
+    Entry(#[from] ControlError),
+    /// There are no packets.
+    #[error("there are no packets")]
+    Empty,
+    /// Stopped by the caller.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Workload {
+    /// Makes packets and entries from a program. `progress` is told how many of how many packets were looked at, and says
+    /// whether to go on.
+    ///
+    /// # Errors
+    /// If the program cannot be loaded or its parser takes nothing.
+    pub fn from_program(
+        program: Program,
+        wanted: Wanted,
+        progress: &mut dyn FnMut(usize, usize) -> bool,
+    ) -> Result<Self, TrafficError> {
+        let program = with_room(program, wanted.flows);
+        let (filler, recipe) = best_route(&program, wanted)?;
+        let packets = (0..wanted.flows as u64).map(|flow| filler.packet(flow)).collect();
+        let mut workload = Self::filled(program, packets, &recipe, progress)?;
+        if filler.length() > wanted.packet_size {
+            workload.notes.insert(
+                0,
+                format!("packets have {} bytes: the parser takes that many", filler.length()),
+            );
+        }
+        Ok(workload)
+    }
+
+    /// Makes entries for packets that are given.
+    ///
+    /// # Errors
+    /// If the program cannot be loaded or there are no packets.
+    pub fn from_packets(
+        program: Program,
+        packets: Vec<Vec<u8>>,
+        progress: &mut dyn FnMut(usize, usize) -> bool,
+    ) -> Result<Self, TrafficError> {
+        if packets.is_empty() {
+            return Err(TrafficError::Empty);
+        }
+        let program = with_room(program, packets.len());
+        let sample: Vec<Vec<u8>> = packets.iter().take(SAMPLE as usize).cloned().collect();
+        let (recipe, _) = entries::choose(&program, &sample)?;
+        Self::filled(program, packets, &recipe, progress)
+    }
+
+    fn filled(
+        program: Program,
+        packets: Vec<Vec<u8>>,
+        recipe: &Recipe,
+        progress: &mut dyn FnMut(usize, usize) -> bool,
+    ) -> Result<Self, TrafficError> {
+        let mut went_on = true;
+        let filled = entries::fill(&program, &packets, recipe, |done, of| {
+            went_on &= progress(done, of);
+            went_on
+        })?;
+        if !went_on {
+            return Err(TrafficError::Interrupted);
+        }
+        let (left, notes) = (filled.score.left, filled.refused);
+        Ok(Self { program, entries: filled.entries, packets, left, shared: filled.shared, notes })
+    }
+
+    /// The program; its tables have room for the entries.
+    #[must_use]
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// One packet for each flow.
+    #[must_use]
+    pub fn packets(&self) -> &[Vec<u8>] {
+        &self.packets
+    }
+
+    /// The port on which packets come in.
+    #[must_use]
+    pub fn port(&self) -> u32 {
+        entries::PORT
+    }
+
+    /// Flows of which packets leave.
+    #[must_use]
+    pub fn leaving(&self) -> usize {
+        self.left
+    }
+
+    /// Whether a flow writes an entry that others write too, so that its output depends on who came last.
+    pub(crate) fn shares_entries(&self, flow: usize) -> bool {
+        self.shared.contains(&flow)
+    }
+
+    /// Entries that were made, by the name of their table.
+    #[must_use]
+    pub fn entries_by_table(&self) -> BTreeMap<&str, usize> {
+        let mut counts = BTreeMap::new();
+        for (table, _) in &self.entries {
+            let name =
+                self.program.tables.get(table.index()).map_or("", |table| table.name.as_str());
+            *counts.entry(name).or_default() += 1;
+        }
+        counts
+    }
+
+    /// What a reader of the figures must know.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// A switch with the program and all entries, that has seen no packet.
+    ///
+    /// # Errors
+    /// If the program or an entry is refused.
+    pub fn switch(&self) -> Result<Switch, TrafficError> {
+        let switch = Switch::new(self.program.clone())?;
+        for (table, entry) in &self.entries {
+            switch.add_entry(*table, entry.clone(), Duration::ZERO)?;
+        }
+        Ok(switch)
+    }
+}
+
+/// The program with tables that hold so many entries, and as many again: packets that hit one entry of a wide match may
+/// need two of another table.
+fn with_room(mut program: Program, entries: usize) -> Program {
+    for table in &mut program.tables {
+        if let Some(size) = &mut table.size {
+            *size = (*size).max(2 * entries as u64);
+        }
+    }
+    program
+}
+
+/// The way through the parser on which sample packets do best, and the actions with which they do.
+fn best_route(program: &Program, wanted: Wanted) -> Result<(Filler, Recipe), TrafficError> {
+    let routes: Vec<Route> = route::routes(program);
+    let mut best: Option<(Score, Filler, Recipe)> = None;
+    for route in routes.iter().take(ROUTES) {
+        let filler = Filler::new(program, route, wanted.packet_size, wanted.seed);
+        let sample: Vec<Vec<u8>> = (0..SAMPLE).map(|flow| filler.packet(flow)).collect();
+        let (recipe, score) = entries::choose(program, &sample)?;
+        if best.as_ref().is_none_or(|(found, ..)| score > *found) {
+            best = Some((score, filler, recipe));
+        }
+    }
+    best.map(|(_, filler, recipe)| (filler, recipe)).ok_or(TrafficError::NoRoute)
+}

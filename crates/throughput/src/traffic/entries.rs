@@ -1,0 +1,318 @@
+//! Entries for packets: each packet is run, and what it looks up and does not find is put in.
+//!
+//! So whatever a key is made of (fields, metadata that an action of another table set, the port), the packets hit. Which
+//! action an entry runs is tried: the one with which more packets leave, then the one that leads to more tables, then the
+//! one that takes more from its entry.
+
+use ir::bits::Bits;
+use ir::{
+    ActionId, ActionReference, MatchKind, Program, Table, TableId, TableImplementation, Type,
+};
+use pipeline::{
+    ControlError, EntryAction, Event, FieldMatch, LoadError, Switch, TableEntry, Trace,
+    WeightedAction,
+};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+/// Where packets come in.
+pub(crate) const PORT: u32 = 1;
+/// Where entries send them.
+const OUT: u128 = 2;
+/// Different values that an entry's parameters take, so that tables behind a table have few entries.
+const VALUES: u64 = 64;
+/// Passes over all packets until none of them misses anything; a table behind a table takes one more.
+const PASSES: usize = 16;
+
+/// Which action the entries of each table run, as a position in [`Table::actions`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Recipe(BTreeMap<TableId, usize>);
+
+/// An entry and the table that it is for.
+pub(crate) type Placed = (TableId, TableEntry);
+
+/// What packets found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Score {
+    /// Packets that left.
+    pub(crate) left: usize,
+    /// Tables in which some packet found an entry.
+    pub(crate) tables: usize,
+    /// Parameters without direction of the actions that entries run, those that packets write counted tenfold.
+    pub(crate) parameters: usize,
+}
+
+/// The lookups of one packet.
+#[derive(Debug, Default)]
+struct Lookups(Vec<(TableId, Vec<Bits>, bool)>);
+
+impl Trace for Lookups {
+    fn event(&mut self, _event: Event) {}
+
+    fn lookup(&mut self, table: TableId, keys: &[Bits], hit: bool) {
+        self.0.push((table, keys.to_vec(), hit));
+    }
+
+    fn wants_events(&self) -> bool {
+        false
+    }
+}
+
+/// Entries that make packets hit.
+#[derive(Debug)]
+pub(crate) struct Filled {
+    pub(crate) entries: Vec<Placed>,
+    pub(crate) score: Score,
+    /// What could not be put in, each reason once.
+    pub(crate) refused: Vec<String>,
+    /// Flows, by position, that hit an entry which packets write and other flows hit too.
+    pub(crate) shared: BTreeSet<usize>,
+}
+
+/// The recipe with which sample packets do best.
+pub(crate) fn choose(program: &Program, packets: &[Vec<u8>]) -> Result<(Recipe, Score), LoadError> {
+    let mut recipe = Recipe::default();
+    for (number, table) in program.tables.iter().enumerate() {
+        if let Some(first) = candidates(table).next() {
+            recipe.0.insert(TableId(number as u32), first);
+        }
+    }
+    let mut best = fill(program, packets, &recipe, |_, _| true)?.score;
+    for (number, table) in program.tables.iter().enumerate() {
+        for candidate in candidates(table).skip(1) {
+            let mut other = recipe.clone();
+            other.0.insert(TableId(number as u32), candidate);
+            let score = fill(program, packets, &other, |_, _| true)?.score;
+            if score > best {
+                (recipe, best) = (other, score);
+            }
+        }
+    }
+    Ok((recipe, best))
+}
+
+/// Positions of the actions that entries may run.
+fn candidates(table: &Table) -> impl Iterator<Item = usize> {
+    let usable = |reference: &ActionReference| {
+        !reference.annotations.iter().any(|annotation| annotation.name == "defaultonly")
+    };
+    let actions = table.actions.iter().enumerate();
+    actions.filter(move |(_, reference)| usable(reference)).map(|(position, _)| position)
+}
+
+/// Entries for all that packets look up, in the order in which they were missed. `go_on` is told how many packets of
+/// how many were run, and says whether to go on.
+pub(crate) fn fill(
+    program: &Program,
+    packets: &[Vec<u8>],
+    recipe: &Recipe,
+    mut go_on: impl FnMut(usize, usize) -> bool,
+) -> Result<Filled, LoadError> {
+    let mut switch = Switch::new(program.clone())?;
+    let mut filler = Filler { program, recipe, entries: Vec::new(), refused: Vec::new() };
+    let mut score = Score::default();
+    let mut shared = BTreeSet::new();
+    for pass in 0..PASSES {
+        let before = filler.entries.len();
+        let mut owners: HashMap<u64, usize> = HashMap::new();
+        shared.clear();
+        let mut hit = vec![false; program.tables.len()];
+        score.left = 0;
+        for (number, packet) in packets.iter().enumerate() {
+            let mut lookups = Lookups::default();
+            let outputs = switch.process_traced(PORT, packet, Duration::ZERO, &mut lookups);
+            score.left += usize::from(outputs.is_ok_and(|outputs| !outputs.is_empty()));
+            for (table, keys, found) in lookups.0 {
+                if filler.packets_write(table) {
+                    let owner = *owners.entry(filler.name(table, &keys)).or_insert(number);
+                    if owner != number {
+                        shared.extend([owner, number]);
+                    }
+                }
+                if found {
+                    hit.get_mut(table.index()).into_iter().for_each(|hit| *hit = true);
+                } else {
+                    filler.put(&switch, table, &keys);
+                }
+            }
+            if number % 1024 == 0 && !go_on(number, packets.len()) {
+                break;
+            }
+        }
+        score.tables = hit.iter().filter(|hit| **hit).count();
+        if filler.entries.len() == before || pass + 1 == PASSES {
+            break;
+        }
+    }
+    score.parameters = filler.parameters();
+    Ok(Filled { entries: filler.entries, score, refused: filler.refused, shared })
+}
+
+struct Filler<'p> {
+    program: &'p Program,
+    recipe: &'p Recipe,
+    entries: Vec<Placed>,
+    refused: Vec<String>,
+}
+
+impl Filler<'_> {
+    /// Whether packets write entries of a table.
+    fn packets_write(&self, table: TableId) -> bool {
+        let actions =
+            self.program.tables.get(table.index()).map_or(&[][..], |table| &table.actions);
+        actions.iter().any(|reference| {
+            let action = self.program.actions.get(reference.action.index());
+            action
+                .is_some_and(|action| action.parameters.iter().any(|parameter| parameter.reference))
+        })
+    }
+
+    /// A number for the entry that these keys find.
+    fn name(&self, id: TableId, keys: &[Bits]) -> u64 {
+        let mut hash = DefaultHasher::new();
+        id.hash(&mut hash);
+        if let Some(table) = self.program.tables.get(id.index()) {
+            for (key, value) in table.keys.iter().zip(keys) {
+                field_match(&key.match_kind, value).hash(&mut hash);
+            }
+        }
+        hash.finish()
+    }
+
+    fn put(&mut self, switch: &Switch, id: TableId, keys: &[Bits]) {
+        let Some(table) = self.program.tables.get(id.index()) else { return };
+        // A table without keys has its default action, and one that learns fills itself.
+        if table.keys.is_empty() || table.add_on_miss {
+            return;
+        }
+        match self.entry(switch, id, table, keys) {
+            Ok(Some(entry)) => match switch.add_entry(id, entry.clone(), Duration::ZERO) {
+                Ok(_) => self.entries.push((id, entry)),
+                Err(error) => self.refuse(table, &error.to_string()),
+            },
+            Ok(None) => {}
+            Err(error) => self.refuse(table, &error.to_string()),
+        }
+    }
+
+    fn refuse(&mut self, table: &Table, why: &str) {
+        let reason = format!("table {} has no entries made for it: {why}", table.name);
+        if !self.refused.iter().any(|known| known.starts_with(&format!("table {} ", table.name))) {
+            self.refused.push(reason);
+        }
+    }
+
+    /// An entry that matches these keys; none where no action may be run by an entry.
+    fn entry(
+        &mut self,
+        switch: &Switch,
+        id: TableId,
+        table: &Table,
+        keys: &[Bits],
+    ) -> Result<Option<TableEntry>, ControlError> {
+        let Some(reference) = self.recipe.0.get(&id).and_then(|at| table.actions.get(*at)) else {
+            return Ok(None);
+        };
+        let number = self.entries.len() as u64;
+        let matches: Vec<FieldMatch> = table
+            .keys
+            .iter()
+            .zip(keys)
+            .map(|(key, value)| field_match(&key.match_kind, value))
+            .collect();
+        let needs_priority = table.keys.iter().any(|key| {
+            matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
+        });
+        let call =
+            switch.action_call(reference.action, &self.arguments(reference.action, number))?;
+        let action = match table.implementation {
+            None => EntryAction::Action(call),
+            Some(TableImplementation::ActionSelector(_)) => {
+                let member =
+                    |weight| WeightedAction { action: call.clone(), weight, watch_port: None };
+                EntryAction::OneShot(vec![member(1), member(1)])
+            }
+            Some(TableImplementation::ActionProfile(profile)) => {
+                let member = u32::try_from(number).unwrap_or(u32::MAX);
+                self.refused.push(format!(
+                    "table {}: entries of an action profile are not made ({profile:?}, member {member})",
+                    table.name
+                ));
+                return Ok(None);
+            }
+        };
+        let priority = u32::from(needs_priority);
+        Ok(Some(TableEntry { matches, priority, action, idle_timeout: None }))
+    }
+
+    /// Values for the parameters of an action, others for each of [`VALUES`] entries; those that packets write are
+    /// others for every entry.
+    fn arguments(&self, action: ActionId, number: u64) -> Vec<Bits> {
+        let Some(action) = self.program.actions.get(action.index()) else { return Vec::new() };
+        let parameters = action.control_plane_parameters().enumerate();
+        let value = |(position, parameter): (usize, &ir::ActionParameter)| {
+            let width = self.program.types.width_in_bits(parameter.type_id).unwrap_or(32);
+            let width = u32::try_from(width).unwrap_or(u32::MAX);
+            let user_type =
+                parameter.user_type.and_then(|id| self.program.types.user_types.get(id.index()));
+            let is_port = parameter.name.to_lowercase().contains("port")
+                || user_type.is_some_and(|user| user.name.contains("Port"))
+                || (width == 9
+                    && matches!(
+                        self.program.types.find(parameter.type_id),
+                        Some(Type::Bits { .. })
+                    ));
+            if is_port {
+                return Bits::unsigned(width, OUT);
+            }
+            let which = if parameter.reference { number } else { number % VALUES };
+            let mut random = ChaCha8Rng::seed_from_u64(position as u64);
+            random.set_stream(which);
+            Bits::unsigned(width, random.random())
+        };
+        parameters.map(value).collect()
+    }
+
+    fn parameters(&self) -> usize {
+        let used = self.entries.iter().map(|(table, _)| *table).collect::<BTreeSet<_>>();
+        let count = |table: TableId| {
+            let position = *self.recipe.0.get(&table)?;
+            let reference = self.program.tables.get(table.index())?.actions.get(position)?;
+            let action = self.program.actions.get(reference.action.index())?;
+            let weight = |parameter: &ir::ActionParameter| if parameter.reference { 10 } else { 1 };
+            Some(action.control_plane_parameters().map(weight).sum::<usize>())
+        };
+        used.into_iter().filter_map(count).sum()
+    }
+}
+
+/// A match for one key value: prefixes of three quarters of the key, masks of all but its last two bits, ranges of 16.
+fn field_match(kind: &MatchKind, value: &Bits) -> FieldMatch {
+    let width = value.width();
+    let masked = |free: u32| {
+        let mask = Bits::prefix_mask(width, width.saturating_sub(free));
+        (value.bit_and(&mask), mask)
+    };
+    match kind {
+        MatchKind::Exact | MatchKind::Optional | MatchKind::Other(_) => {
+            FieldMatch::Exact(value.clone())
+        }
+        MatchKind::Lpm => {
+            let (value, _) = masked(width / 4);
+            FieldMatch::Lpm { value, prefix_length: width - width / 4 }
+        }
+        MatchKind::Ternary => {
+            let (value, mask) = masked(if width > 2 { 2 } else { 0 });
+            FieldMatch::Ternary { value, mask }
+        }
+        MatchKind::Range => {
+            let (low, _) = masked(width.min(4));
+            let high = low.bit_or(&Bits::prefix_mask(width, width - width.min(4)).complement());
+            FieldMatch::Range { low, high }
+        }
+        MatchKind::Selector => FieldMatch::Any,
+    }
+}

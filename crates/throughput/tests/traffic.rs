@@ -1,0 +1,100 @@
+//! Traffic made from the programs of the repository, and runs of it.
+
+use ir::Program;
+use p4lang::preprocess::{DiskFiles, Options};
+use pipeline::Path as Way;
+use std::path::Path;
+use std::time::Duration;
+use throughput::run::{Settings, run};
+use throughput::traffic::{Wanted, Workload};
+
+const SEED: u64 = 1;
+
+fn program(name: &str) -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(name);
+    let compiled =
+        p4lang::compile_file(&path, &Options::default(), &DiskFiles).expect("it is there");
+    compiled.program.expect("it compiles")
+}
+
+fn workload(name: &str, flows: usize) -> Workload {
+    let wanted = Wanted { flows, packet_size: 84, seed: SEED };
+    Workload::from_program(program(name), wanted, &mut |_, _| true).expect("there is traffic")
+}
+
+#[test]
+fn packets_leave_and_hit_entries_of_every_table_on_their_way() {
+    for (name, tables) in [
+        ("entry_update.p4", &[("UpdateIngress.values", 100)][..]),
+        ("l2.p4", &[("L2Ingress.l2", 100)]),
+        ("tunnel.p4", &[("TunnelIngress.tunnels", 100)]),
+        (
+            "router.p4",
+            // Next hops are what the routes' entries say, and there are 64 of those. One port is theirs, the other the
+            // controller's, where packets go whose next hop is not there yet.
+            &[
+                ("RouterEgress.interfaces", 2),
+                ("RouterIngress.neighbours", 64),
+                ("RouterIngress.routes", 100),
+            ],
+        ),
+    ] {
+        let workload = workload(name, 100);
+        let found: Vec<(&str, usize)> = workload.entries_by_table().into_iter().collect();
+        assert_eq!(found, tables, "{name}, {:?}", workload.notes());
+        assert_eq!(workload.leaving(), 100, "{name}");
+    }
+}
+
+#[test]
+fn packets_of_most_programs_leave() {
+    for name in [
+        "firewall.p4",
+        "heavy_hitter.p4",
+        "learning_switch.p4",
+        "load_balancer.p4",
+        "nic_switch.p4",
+        "psa_mirror.p4",
+    ] {
+        assert_eq!(workload(name, 100).leaving(), 100, "{name}");
+    }
+}
+
+fn settings(paths: &[Way]) -> Settings {
+    Settings {
+        paths: paths.to_vec(),
+        cores: vec![1, 2],
+        repetitions: 2,
+        time: Duration::from_millis(5),
+        load: 0.5,
+        seed: SEED,
+    }
+}
+
+#[test]
+fn every_packet_of_a_program_that_writes_its_table_is_checked() {
+    let workload = workload("entry_update.p4", 500);
+    let settings = settings(&[Way::Interpreter, Way::Compiled]);
+    let findings = run(&workload, &settings, &mut |_, _, _| true).expect("it runs");
+    assert_eq!(findings.cases.len(), 4);
+    for case in &findings.cases {
+        assert_eq!(case.refused, None, "{case:?}");
+        let counts = case.counts;
+        assert!(counts.processed > 0, "{case:?}");
+        assert_eq!((counts.left, counts.checked), (counts.processed, counts.processed));
+        assert_eq!((counts.wrong, counts.errors), (0, 0), "{case:?}");
+        assert_eq!(case.comparison.difference, None);
+        assert_eq!((case.rates.len(), case.latency.is_some()), (2, case.cores == 1));
+    }
+}
+
+#[test]
+fn a_run_stops_when_it_is_told() {
+    let workload = workload("l2.p4", 100);
+    let findings = run(&workload, &settings(&[Way::Interpreter]), &mut |stage, done, _| {
+        stage != throughput::run::Stage::Measuring || done == 0
+    });
+    let findings = findings.expect("one repetition was measured");
+    assert!(findings.interrupted);
+    assert_eq!(findings.cases.iter().map(|case| case.rates.len()).sum::<usize>(), 1);
+}
