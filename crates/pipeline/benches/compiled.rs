@@ -16,9 +16,7 @@
 use ir::Program;
 use ir::bits::Bits;
 use p4lang::preprocess::{MemoryFiles, Options};
-use pipeline::{
-    Batch, Compiled, CompiledWorker, EntryAction, FieldMatch, Output, Switch, TableEntry,
-};
+use pipeline::{Batch, Compiled, EntryAction, FieldMatch, Output, Processor, Switch, TableEntry};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::time::{ClockId, clock_gettime};
@@ -243,7 +241,7 @@ fn update(arguments: &Arguments, entries: u32) -> Result<(), String> {
         table.insert(&bytes, tables::ActionId(0), &bytes).map_err(|error| error.to_string())?;
     }
     let code = Compiled::new(&switch).map_err(|error| error.to_string())?;
-    let (mut worker, mut batch) = (CompiledWorker::default(), Batch::default());
+    let (mut worker, mut batch) = (Processor::with_seed(0), Batch::default());
     let mut hand = table.worker().map_err(|error| error.to_string())?;
     let mut out = Vec::with_capacity(BATCH * LENGTH);
     let mut run = |traffic: &mut Traffic, batch: &mut Batch| {
@@ -312,7 +310,7 @@ fn main() -> Result<(), String> {
         let code = Compiled::new(&switch).map_err(|error| error.to_string())?;
         let loading = since(begin);
         let packets = packets(entries);
-        let mut worker = CompiledWorker::default();
+        let mut worker = Processor::with_seed(0);
         let mut outputs: Vec<Output> = Vec::new();
         for packet in &packets {
             let now = Duration::from_secs(1);

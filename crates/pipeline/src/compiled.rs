@@ -31,8 +31,6 @@ pub use straight::Batch;
 
 use crate::bound::{Bound, Callee};
 use crate::error::CompileError;
-use crate::machine::Scratch;
-use crate::state::Digest;
 use crate::switch::Core;
 use ir::bits::Bits;
 
@@ -45,32 +43,6 @@ pub struct Compiled {
     runs_alone: bool,
     /// If packets go straight through, and without the interpreter.
     straight: Option<straight::Straight>,
-}
-
-/// Memory of one worker of a compiled program, and what is its own from packet to packet: random numbers, and messages
-/// to the control plane that nobody has taken yet.
-#[derive(Debug)]
-pub struct CompiledWorker {
-    pub(crate) scratch: Scratch,
-}
-
-impl Default for CompiledWorker {
-    fn default() -> Self {
-        Self::with_seed(0)
-    }
-}
-
-impl CompiledWorker {
-    /// A worker whose random numbers start from `seed`.
-    #[must_use]
-    pub fn with_seed(seed: u64) -> Self {
-        Self { scratch: Scratch::new(seed) }
-    }
-
-    /// Messages to the control plane since the last call, oldest first.
-    pub fn take_digests(&mut self) -> Vec<Digest> {
-        std::mem::take(&mut self.scratch.digests)
-    }
 }
 
 /// What machine code uses again and again.

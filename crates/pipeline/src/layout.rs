@@ -417,7 +417,10 @@ pub(crate) fn each_statement<'p>(program: &'p Program, visit: &mut dyn FnMut(&'p
 }
 
 /// Calls `visit` with every statement of some blocks, those inside others too.
-fn each_statement_in<'p>(mut blocks: Vec<&'p ir::Block>, visit: &mut dyn FnMut(&'p Statement)) {
+pub(crate) fn each_statement_in<'p>(
+    mut blocks: Vec<&'p ir::Block>,
+    visit: &mut dyn FnMut(&'p Statement),
+) {
     while let Some(block) = blocks.pop() {
         for statement in block {
             visit(statement);

@@ -32,7 +32,7 @@ mod trace;
 mod value;
 
 pub use architecture::Output;
-pub use compiled::{Batch, Compiled, CompiledWorker};
+pub use compiled::{Batch, Compiled};
 pub use data_plane::{Compile, InterpreterTarget, PacketCounts, Ports, TableUsage, Worker};
 pub use dialect::Dialect;
 pub use error::{CompileError, ControlError, LoadError, RunError};

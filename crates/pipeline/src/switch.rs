@@ -1,7 +1,7 @@
 //! A running program: packets in, packets out.
 
 use crate::architecture::{Driver, Output};
-use crate::compiled::Compiled;
+use crate::compiled::{Batch, Compiled};
 use crate::dialect::Dialect;
 use crate::error::{CompileError, LoadError, RunError};
 use crate::externs;
@@ -109,7 +109,7 @@ impl Core {
 /// What one thread needs to process packets on a core that it shares with others: memory, and random numbers of its own.
 #[derive(Debug)]
 pub struct Processor {
-    scratch: Scratch,
+    pub(crate) scratch: Scratch,
 }
 
 impl Processor {
@@ -131,6 +131,22 @@ impl Processor {
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         core.process(&mut self.scratch, packet, now, None, outputs)
+    }
+
+    /// Processes packets with the ports that they come from, in order; `batch` is given what they became.
+    pub fn process_batch(
+        &mut self,
+        core: &Core,
+        packets: &[(u32, &[u8])],
+        now: Duration,
+        batch: &mut Batch,
+    ) {
+        match &core.code {
+            Some(code) => code.run_batch(core, &mut self.scratch, packets, now, batch),
+            None => batch.each(packets, |packet, outputs| {
+                core.process(&mut self.scratch, packet, now, None, outputs)
+            }),
+        }
     }
 
     /// Messages to the control plane since the last call, oldest first.

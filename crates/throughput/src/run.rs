@@ -12,7 +12,7 @@ use crate::check::{self, Comparison, Expected, NOW};
 use crate::ring::Ring;
 use crate::traffic::{TrafficError, Workload};
 use hdrhistogram::Histogram;
-use pipeline::{Core, Output, Path, Processor, Switch};
+use pipeline::{Batch, Core, Path, Processor, Switch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Barrier;
@@ -22,7 +22,7 @@ use tables::machine::{cores, pin_to, thread_time};
 
 /// Packets of a turn.
 const TURN: usize = 4096;
-/// Packets that the open loop takes at once, as a driver takes a burst.
+/// Packets that are processed at once, as a driver takes a burst.
 const BURST: usize = 32;
 /// Bytes by which a packet may grow on its way.
 const GROWTH: usize = 256;
@@ -295,7 +295,7 @@ struct Lane<'w> {
     ports: Vec<u32>,
     /// Where the output of each packet ends.
     ends: Vec<usize>,
-    scratch: Vec<Output>,
+    batch: Batch,
     spent: Duration,
     counts: Counts,
 }
@@ -323,7 +323,7 @@ impl<'w> Lane<'w> {
             flows: vec![0; TURN],
             ports: vec![0; 2 * TURN],
             ends: vec![0; TURN],
-            scratch: Vec::new(),
+            batch: Batch::default(),
             spent: Duration::ZERO,
             counts: Counts::default(),
         }
@@ -363,19 +363,25 @@ impl<'w> Lane<'w> {
         let port = self.workload.port();
         let mut left = 0;
         let mut errors = 0;
-        for position in 0..TURN {
-            self.scratch.clear();
-            let packet = (port, self.input.get(position));
-            let done = self.processor.process(self.core, packet, NOW, &mut self.scratch);
-            errors += u64::from(done.is_err());
-            for output in &self.scratch {
+        for first in (0..TURN).step_by(BURST) {
+            let packets: [_; BURST] =
+                std::array::from_fn(|position| (port, self.input.get(first + position)));
+            self.processor.process_batch(self.core, &packets, NOW, &mut self.batch);
+            errors += self.batch.errors().len() as u64;
+            self.ends[first..first + BURST].fill(left);
+            for (position, port, bytes) in self.batch.sent() {
                 // More than there is room for is counted, not kept.
-                if self.output.put(left, &output.packet) {
-                    self.ports[left] = output.port;
+                if self.output.put(left, bytes) {
+                    self.ports[left] = port;
                 }
                 left += 1;
+                self.ends[first + position] = left;
             }
-            self.ends[position] = left;
+            // A packet of which nothing left ends where the one before it does.
+            for position in first..first + BURST {
+                let before = position.checked_sub(1).map_or(0, |before| self.ends[before]);
+                self.ends[position] = self.ends[position].max(before);
+            }
         }
         errors
     }
@@ -415,15 +421,17 @@ impl<'w> Lane<'w> {
                 time = now();
             }
             let first = number;
-            while number < first + BURST as u64 && due(number) <= time {
-                let position = number as usize % TURN;
-                self.scratch.clear();
-                let packet = (port, self.input.get(position));
-                let _ = self.processor.process(self.core, packet, NOW, &mut self.scratch);
-                for output in &self.scratch {
-                    self.output.put(position, &output.packet);
-                }
+            let mut packets: [(u32, &[u8]); BURST] = [(port, &[]); BURST];
+            let mut taken = 0;
+            while taken < BURST && due(number) <= time {
+                packets[taken] = (port, self.input.get(number as usize % TURN));
+                taken += 1;
                 number += 1;
+            }
+            let packets = &packets[..taken];
+            self.processor.process_batch(self.core, packets, NOW, &mut self.batch);
+            for (slot, (_, _, bytes)) in self.batch.sent().enumerate() {
+                self.output.put(slot, bytes);
             }
             let done = now();
             for packet in first..number {

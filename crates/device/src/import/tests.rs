@@ -35,6 +35,17 @@ fn delays_without_numbers_say_what_they_cannot_tell() {
 }
 
 #[test]
+fn lines_with_and_without_numbers_are_not_mixed() {
+    for text in ["0\n3,.2\n2,51\n", "3,.2\n0\n"] {
+        let error = delays(text, 1e-6).expect_err("half of it has no numbers").to_string();
+        assert!(
+            error.starts_with("line 2: ") && error.contains("in all of them or in none"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn histograms_of_moongen() {
     let imported = histogram("1867.2,3\n1879.7,2\n", 1e3).unwrap();
     assert_eq!(of(&imported.samples)[2..4], [(2, 1_867_200), (3, 1_879_700)]);

@@ -58,6 +58,11 @@ pub fn delays(text: &str, unit: f64) -> Result<Imported, TextError> {
         if samples.len() >= MOST as usize {
             return Err(TextError::TooMany { line, most: MOST });
         }
+        if !samples.is_empty() && numbered != packet.is_some() {
+            return Err(wrong(
+                "line like those before: packets have numbers in all of them or in none",
+            ));
+        }
         let number = packet.unwrap_or(samples.len() as u32);
         if packet.is_some() {
             numbered = true;

@@ -16,7 +16,7 @@ use crate::dialect::Dialect;
 use crate::error::RunError;
 use crate::layout::MetadataField;
 use crate::machine::{Machine, ParserOutcome, Scratch};
-use crate::switch::Core;
+use crate::switch::{Core, Processor};
 use ir::{ControlId, Direction, ParserId, Projection, TypeId};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl Compiled {
     pub fn process(
         &self,
         core: &Core,
-        worker: &mut super::CompiledWorker,
+        worker: &mut Processor,
         (port, packet): (u32, &[u8]),
         now: Duration,
         outputs: &mut Vec<Output>,

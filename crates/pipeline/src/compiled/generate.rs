@@ -79,6 +79,8 @@ pub(super) struct Machine {
     module: Option<JITModule>,
     /// Of the package's blocks.
     blocks: Vec<Code>,
+    /// Asks the cache for the entries of a packet that was parsed.
+    prefetch: Code,
     /// Bytes of code.
     pub(super) size: usize,
 }
@@ -136,18 +138,27 @@ impl Machine {
             size += context.compiled_code().map_or(0, |code| code.code_buffer().len());
             module.clear_context(&mut context);
         }
+        let prefetch =
+            module.declare_function("prefetch", Linkage::Local, &names.block).map_err(failed)?;
+        context.func.signature = names.block.clone();
+        context.func.name = UserFuncName::user(0, prefetch.as_u32());
+        let builder = FunctionBuilder::new(&mut context.func, &mut builders);
+        Function::new(builder, &mut module, &names, bound).prefetches();
+        module.define_function(prefetch, &mut context).map_err(failed)?;
+        module.clear_context(&mut context);
         module.finalize_definitions().map_err(failed)?;
-        let code = |callee: &Callee| {
-            let id = names.bodies.get(callee).copied();
-            let id = id.ok_or_else(|| failed("a block without code"))?;
+        let code = |id: FuncId| {
             let pointer = module.get_finalized_function(id);
             // SAFETY: the function was defined with the signature of `Code`: two pointers, a number of 64 bits, in
             // the calling convention of the platform.
-            Ok::<Code, CompileError>(unsafe { std::mem::transmute::<*const u8, Code>(pointer) })
+            unsafe { std::mem::transmute::<*const u8, Code>(pointer) }
         };
-        let blocks = bound.blocks.iter().map(|block| code(&block.callee));
-        let blocks = blocks.collect::<Result<_, _>>()?;
-        Ok(Self { blocks, module: Some(module), size })
+        let blocks = bound.blocks.iter().map(|block| {
+            let id = names.bodies.get(&block.callee).copied();
+            id.map(code).ok_or_else(|| failed("a block without code"))
+        });
+        let (blocks, prefetch) = (blocks.collect::<Result<_, _>>()?, code(prefetch));
+        Ok(Self { blocks, prefetch, module: Some(module), size })
     }
 
     /// Runs a block of the package by its position there.
@@ -159,6 +170,17 @@ impl Machine {
         let Some(code) = self.blocks.get(block) else { return flow::NEXT };
         // SAFETY: by this function's contract; the pages live as long as `self`.
         unsafe { code(frame, context) }
+    }
+}
+
+impl Machine {
+    /// Asks the cache for the entries that a packet which was parsed will want.
+    ///
+    /// # Safety
+    /// As [`Self::run`], and the accesses of the context are those of all native tables, in the gate.
+    pub(super) unsafe fn prefetch(&self, frame: *mut u8, context: &mut Context) {
+        // SAFETY: by this function's contract; the pages live as long as `self`.
+        unsafe { (self.prefetch)(frame, context) };
     }
 }
 
@@ -240,6 +262,12 @@ impl<'f, 'm> Function<'f, 'm> {
             }
             Body::Parser(parser) => self.parser(parser),
         }
+        self.builder.seal_all_blocks();
+        self.builder.finalize();
+    }
+
+    fn prefetches(mut self) {
+        self.prefetch();
         self.builder.seal_all_blocks();
         self.builder.finalize();
     }

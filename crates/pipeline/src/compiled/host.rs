@@ -291,15 +291,26 @@ fn range(field: Field) -> Option<std::ops::Range<usize>> {
 /// A number of the frame that is no part of a header.
 pub(super) fn read(frame: &[u8], field: Field) -> u64 {
     let bytes = range(field).and_then(|range| frame.get(range)).unwrap_or(&[]);
-    let mut number = [0; 8];
-    number.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-    u64::from_le_bytes(number)
+    // By size, so that each is one load: this is done several times for every packet.
+    match *bytes {
+        [a] => u64::from(a),
+        [a, b] => u64::from(u16::from_le_bytes([a, b])),
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    }
 }
 
 /// Stores a number that is no part of a header; higher bits are cut off.
 pub(super) fn write(frame: &mut [u8], field: Field, number: u64) {
-    let number = number & crate::bound::mask(field.scalar.width);
-    if let Some(bytes) = range(field).and_then(|range| frame.get_mut(range)) {
-        bytes.iter_mut().zip(number.to_le_bytes()).for_each(|(to, from)| *to = from);
+    let number = (number & crate::bound::mask(field.scalar.width)).to_le_bytes();
+    let Some(bytes) = range(field).and_then(|range| frame.get_mut(range)) else { return };
+    // As in `read`.
+    match bytes.len() {
+        1 => bytes.copy_from_slice(&number[..1]),
+        2 => bytes.copy_from_slice(&number[..2]),
+        4 => bytes.copy_from_slice(&number[..4]),
+        8 => bytes.copy_from_slice(&number),
+        _ => {}
     }
 }

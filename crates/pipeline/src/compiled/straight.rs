@@ -1,32 +1,38 @@
 //! The straight way of a v1model packet: for programs that code runs without the interpreter, and that neither clone nor
 //! resubmit nor recirculate nor send digests (all of which are the interpreter's steps).
 //!
-//! Packets come in batches and leave in one buffer that is used again. A batch enters the gate of the tables once. The
-//! packets are processed one after the other, each from the parser to the deparser, so that what one leaves in an entry
-//! the next one finds, whichever tables they use and however often. One frame holds a packet's headers and metadata all
-//! the way; for a group the frame as ingress left it is copied back for each member. Blocks without statements are left
+//! Packets come in batches and leave in one buffer that is used again. A batch enters the gate of the tables once. Where
+//! parsers touch nothing but their packet, some packets are parsed ahead, each in a frame of its own, and the cache is
+//! asked for the entries that their headers name. From there on they are processed one after the other, each to the
+//! deparser, so that what one leaves in an entry the next one finds, whichever tables they use and however often. One
+//! frame holds a packet's headers and metadata all the way; for a group the frame as ingress left it is copied back for
+//! each member. Blocks without statements are left
 //! out, and with an empty egress all that the architecture would only tell that.
 
 use super::context::{Context, flow};
 use super::engine::{MAXIMUM_STEPS, fault};
 use super::host::{Host, read, write};
 use super::tables::{Joined, TableAccess};
-use super::{Compiled, CompiledWorker, Memory};
+use super::{Compiled, Memory};
 use crate::architecture::decision::Fate;
 use crate::architecture::{MAXIMUM_PASSES, Output};
 use crate::bound::{Body, Bound, Callee, Field};
 use crate::dialect::Dialect;
 use crate::error::RunError;
 use crate::externs::v1model::DROP_PORT;
-use crate::layout::{Layout, MetadataField as Of};
+use crate::layout::{Layout, MetadataField as Of, each_statement_in};
 use crate::machine::{Machine, Scratch};
 use crate::state::Replica;
-use crate::switch::Core;
+use crate::switch::{Core, Processor};
+use ir::StatementKind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// `instance_type` of a packet that was replicated.
 const REPLICATED: u64 = 5;
+
+/// Packets that are parsed ahead: enough that what the first asked of the memory is there when its turn comes.
+const AHEAD: usize = 16;
 
 /// Positions in the package.
 const PARSER: usize = 0;
@@ -66,6 +72,29 @@ impl Batch {
         &self.errors
     }
 
+    /// Packets that are processed one by one; what left before an error does not leave.
+    pub(crate) fn each(
+        &mut self,
+        packets: &[(u32, &[u8])],
+        mut process: impl FnMut((u32, &[u8]), &mut Vec<Output>) -> Result<(), RunError>,
+    ) {
+        self.clear();
+        let mut outputs = Vec::new();
+        for (position, packet) in packets.iter().enumerate() {
+            outputs.clear();
+            if let Err(error) = process(*packet, &mut outputs) {
+                self.errors.push((position, error));
+                continue;
+            }
+            for output in &outputs {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(&output.packet);
+                let end = self.bytes.len();
+                self.sent.push(Sent { packet: position, port: output.port, start, end });
+            }
+        }
+    }
+
     fn clear(&mut self) {
         self.bytes.clear();
         self.sent.clear();
@@ -85,6 +114,8 @@ pub(super) struct Straight {
     standard: Vec<Option<Field>>,
     /// Blocks with statements.
     runs: [bool; 6],
+    /// Packets that are parsed before the first of them goes on.
+    ahead: usize,
 }
 
 impl Straight {
@@ -122,15 +153,40 @@ impl Straight {
         for (runs, block) in runs.iter_mut().zip(&bound.blocks) {
             *runs = !is_empty(block.callee);
         }
-        Some(Self { standard, runs })
+        let ahead = if parsers_are_pure(layout) && !bound.natives.is_empty() { AHEAD } else { 1 };
+        Some(Self { standard, runs, ahead })
     }
+}
+
+/// Whether parsers read and write nothing but their packet and what belongs to it.
+fn parsers_are_pure(layout: &Layout) -> bool {
+    let mut pure = true;
+    let parsers = &layout.program.parsers;
+    let states = parsers.iter().flat_map(|parser| &parser.states).map(|state| &state.body);
+    let blocks = parsers.iter().map(|parser| &parser.prologue).chain(states);
+    each_statement_in(blocks.collect(), &mut |statement| {
+        pure &= !matches!(
+            statement.kind,
+            StatementKind::CallExtern { .. }
+                | StatementKind::CallFunction { .. }
+                | StatementKind::CallControl { .. }
+                | StatementKind::CallAction { .. }
+                | StatementKind::ApplyTable { .. }
+        );
+    });
+    pure
 }
 
 /// A batch on its way.
 struct Run<'r, 'b> {
     code: &'r Compiled,
     straight: &'r Straight,
-    frame: &'b mut [u64],
+    /// One frame behind the other.
+    frames: &'b mut [u64],
+    /// Words of a frame.
+    words: usize,
+    /// Which of them the packet is in.
+    at: usize,
     saved: &'b mut Vec<u64>,
     context: Context,
     host: Host<'r>,
@@ -156,29 +212,27 @@ impl Compiled {
     pub fn process_batch(
         &self,
         core: &Core,
-        worker: &mut CompiledWorker,
+        worker: &mut Processor,
         packets: &[(u32, &[u8])],
         now: Duration,
         batch: &mut Batch,
     ) {
-        batch.clear();
+        self.run_batch(core, &mut worker.scratch, packets, now, batch);
+    }
+
+    pub(crate) fn run_batch(
+        &self,
+        core: &Core,
+        scratch: &mut Scratch,
+        packets: &[(u32, &[u8])],
+        now: Duration,
+        batch: &mut Batch,
+    ) {
         let Some(straight) = &self.straight else {
-            let mut outputs = Vec::new();
-            for (position, packet) in packets.iter().enumerate() {
-                outputs.clear();
-                if let Err(error) = self.process(core, worker, *packet, now, &mut outputs) {
-                    batch.errors.push((position, error));
-                }
-                for output in &outputs {
-                    let start = batch.bytes.len();
-                    batch.bytes.extend_from_slice(&output.packet);
-                    let end = batch.bytes.len();
-                    batch.sent.push(Sent { packet: position, port: output.port, start, end });
-                }
-            }
+            batch.each(packets, |packet, outputs| self.run(core, scratch, packet, now, outputs));
             return;
         };
-        let scratch = &mut worker.scratch;
+        batch.clear();
         if let Err(error) = self.straight(straight, core, scratch, packets, now, batch) {
             batch.clear();
             batch.errors.extend((0..packets.len()).map(|position| (position, error.clone())));
@@ -221,7 +275,8 @@ impl Compiled {
     ) -> Result<(), RunError> {
         let Memory { mut frame, mut saved, key, data, mut joined, batch: spare } =
             std::mem::take(&mut scratch.compiled);
-        frame.resize((self.bound.frame as usize).div_ceil(8), 0);
+        let words = (self.bound.frame as usize).div_ceil(8);
+        frame.resize(words * straight.ahead, 0);
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
         let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
@@ -241,7 +296,9 @@ impl Compiled {
         let mut run = Run {
             code: self,
             straight,
-            frame: &mut frame,
+            frames: &mut frame,
+            words,
+            at: 0,
             saved: &mut saved,
             context,
             host,
@@ -265,26 +322,44 @@ impl Compiled {
 impl Run<'_, '_> {
     fn packets(&mut self, tables: &mut [TableAccess], packets: &[(u32, &[u8])]) {
         let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
-        for (position, packet) in packets.iter().enumerate() {
-            self.packet = position;
-            let (sent, bytes) = (self.batch.sent.len(), self.batch.bytes.len());
-            if let Err(error) = self.pass(tables, *packet, queues) {
-                // What it wrote of an entry is not left there.
-                self.host.found = None;
-                tables.iter_mut().for_each(|table| table.access.abandon());
-                self.batch.truncate(sent, bytes);
-                self.batch.errors.push((position, error));
+        let mut parsed: [Option<(Context, Result<u64, RunError>)>; AHEAD] = Default::default();
+        let ahead = self.straight.ahead;
+        for (round, packets) in packets.chunks(ahead).enumerate() {
+            for ((at, packet), parsed) in packets.iter().enumerate().zip(&mut parsed) {
+                self.at = at;
+                let outcome = self.parse(tables, *packet);
+                if ahead > 1 && outcome.is_ok() {
+                    self.prefetch();
+                }
+                *parsed = Some((self.context.clone(), outcome));
+            }
+            for ((at, packet), parsed) in packets.iter().enumerate().zip(&mut parsed) {
+                self.at = at;
+                self.packet = round * ahead + at;
+                let (sent, bytes) = (self.batch.sent.len(), self.batch.bytes.len());
+                let Some((context, outcome)) = parsed.take() else { continue };
+                self.context = context;
+                self.context.set_tables(tables);
+                self.host.received_length = packet.1.len() as u64;
+                let outcome = outcome.and_then(|error| self.pass(packet.1, error, queues));
+                if let Err(error) = outcome {
+                    // What it wrote of an entry is not left there.
+                    self.host.found = None;
+                    tables.iter_mut().for_each(|table| table.access.abandon());
+                    self.batch.truncate(sent, bytes);
+                    self.batch.errors.push((self.packet, error));
+                }
             }
         }
     }
 
-    fn pass(
+    /// Takes a packet into the frame; gives the parser's error.
+    fn parse(
         &mut self,
         tables: &mut [TableAccess],
         (port, packet): (u32, &[u8]),
-        queues: u64,
-    ) -> Result<(), RunError> {
-        self.frame.fill(0);
+    ) -> Result<u64, RunError> {
+        self.frame().fill(0);
         let length = packet.len() as u64;
         self.context = Context::new(MAXIMUM_STEPS);
         self.context.set_tables(tables);
@@ -293,9 +368,26 @@ impl Run<'_, '_> {
         self.set(Of::IngressPort, u64::from(port));
         self.set(Of::PacketLength, length);
         self.set(Of::IngressGlobalTimestamp, now);
-        self.ingress(packet)?;
+        self.load_packet(packet);
+        self.block(PARSER)
+    }
+
+    fn prefetch(&mut self) {
+        let frame = self.frame().as_mut_ptr().cast();
+        // SAFETY: as in `block`; the accesses were given for the batch, in the gate.
+        unsafe { self.code.machine.prefetch(frame, &mut self.context) };
+    }
+
+    /// From what the parser left to the output.
+    fn pass(&mut self, packet: &[u8], parser_error: u64, queues: u64) -> Result<(), RunError> {
+        let now = self.host.now.as_micros() as u64;
+        self.set(Of::ParserError, parser_error);
+        self.block(VERIFY)?;
+        self.set(Of::ChecksumError, 0);
+        self.block(INGRESS)?;
 
         let start = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
+        let length = packet.len() as u64;
         let passing = Passing {
             payload: packet.get(start..).unwrap_or(&[]),
             length: length.saturating_add_signed(std::mem::take(&mut self.context.length_change)),
@@ -325,10 +417,17 @@ impl Run<'_, '_> {
         Ok(())
     }
 
+    /// The frame of the packet.
+    fn frame(&mut self) -> &mut [u64] {
+        let begin = self.at * self.words;
+        &mut self.frames[begin..begin + self.words]
+    }
+
     fn bytes(&mut self) -> &mut [u8] {
-        let length = self.frame.len() * 8;
+        let frame = self.frame();
+        let length = frame.len() * 8;
         // SAFETY: the words are as many bytes, every pattern of which is a number; the borrow is of `self`.
-        unsafe { std::slice::from_raw_parts_mut(self.frame.as_mut_ptr().cast(), length) }
+        unsafe { std::slice::from_raw_parts_mut(frame.as_mut_ptr().cast(), length) }
     }
 
     fn set(&mut self, field: Of, number: u64) {
@@ -357,7 +456,7 @@ impl Run<'_, '_> {
             return Ok(0);
         }
         self.context.set_host(&mut self.host);
-        let frame = self.frame.as_mut_ptr().cast();
+        let frame = self.frame().as_mut_ptr().cast();
         // SAFETY: the frame was made as long as the bound form says, of words; `load_packet` set the packet, which the
         // caller of `Compiled::process_batch` lends for the call; `deparse` makes the room for output, and no other
         // block emits (the bound form refuses that); the host is this run's, and used by nobody but call-outs until the
@@ -374,17 +473,6 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Parser, verification, ingress.
-    fn ingress(&mut self, packet: &[u8]) -> Result<(), RunError> {
-        self.load_packet(packet);
-        let error = self.block(PARSER)?;
-        self.set(Of::ParserError, error);
-        self.block(VERIFY)?;
-        self.set(Of::ChecksumError, 0);
-        self.block(INGRESS)?;
-        Ok(())
-    }
-
     /// As simple_switch: multicast before unicast and drop.
     fn decided(&mut self) -> Fate {
         match (self.get(Of::McastGrp), self.get(Of::EgressSpec)) {
@@ -395,13 +483,14 @@ impl Run<'_, '_> {
     }
 
     fn replicate(&mut self, replicas: &[Replica], passing: Passing<'_>) -> Result<(), RunError> {
+        let begin = self.at * self.words;
         self.saved.clear();
-        self.saved.extend_from_slice(self.frame);
+        self.saved.extend_from_slice(&self.frames[begin..begin + self.words]);
         for (position, replica) in replicas.iter().enumerate() {
             if position as u64 + 1 >= MAXIMUM_PASSES {
                 return Err(RunError::PassLimit(MAXIMUM_PASSES));
             }
-            self.frame.copy_from_slice(self.saved);
+            self.frames[begin..begin + self.words].copy_from_slice(self.saved);
             // All wait before the first leaves.
             let (before, after) = replicas.split_at(position);
             let depth = |others: &[Replica]| {
@@ -419,7 +508,7 @@ impl Run<'_, '_> {
     /// Egress, checksum update and deparser for one port; `waiting` are left in its queue.
     fn egress(&mut self, port: u32, passing: Passing<'_>, waiting: u64) -> Result<(), RunError> {
         let locals = (self.code.bound.locals / 8) as usize;
-        if let Some(locals) = self.frame.get_mut(locals..) {
+        if let Some(locals) = self.frame().get_mut(locals..) {
             locals.fill(0);
         }
         self.load_packet(passing.payload);

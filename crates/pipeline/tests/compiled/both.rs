@@ -2,7 +2,7 @@
 
 pub(crate) use crate::program::{V1model, compile};
 use ir::Program;
-use pipeline::{Batch, Compiled, CompiledWorker, Output, RunError, Switch};
+use pipeline::{Batch, Compiled, Output, Processor, RunError, Switch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) struct Both {
     pub(crate) interpreted: Switch,
     pub(crate) compiled: Switch,
     code: Compiled,
-    worker: CompiledWorker,
+    worker: Processor,
     now: Duration,
 }
 
@@ -33,7 +33,7 @@ impl Both {
         let interpreted = Switch::new(program.clone()).expect("a program that can be run");
         let compiled = Switch::new(program.clone()).expect("a program that can be run");
         let code = Compiled::new(&compiled).unwrap_or_else(|error| panic!("{error}"));
-        let worker = CompiledWorker::default();
+        let worker = Processor::with_seed(0);
         Self { interpreted, compiled, code, worker, now: Duration::from_secs(1) }
     }
 

@@ -3,7 +3,7 @@
 use crate::both::{Both, V1model, compile};
 use ir::bits::Bits;
 use pipeline::{
-    ActionCall, Compiled, CompiledWorker, EntryAction, EntryHandle, FieldMatch, Switch, TableEntry,
+    ActionCall, Compiled, EntryAction, EntryHandle, FieldMatch, Processor, Switch, TableEntry,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -218,7 +218,7 @@ fn workers_lose_no_write_of_a_locked_entry() {
         let workers: Vec<_> = (0..WORKERS)
             .map(|number| {
                 scope.spawn(move || {
-                    let mut worker = CompiledWorker::default();
+                    let mut worker = Processor::with_seed(0);
                     let mut outputs = Vec::new();
                     for packet in 0..PACKETS {
                         let mut bytes = [0; 16];

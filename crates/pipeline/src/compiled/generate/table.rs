@@ -19,6 +19,7 @@ use std::mem::offset_of;
 use tables::Access;
 
 const FIND: usize = offset_of!(TableAccess, access) + offset_of!(Access, find);
+const PREFETCH: usize = offset_of!(TableAccess, access) + offset_of!(Access, prefetch);
 const LEAVE: usize = offset_of!(TableAccess, access) + offset_of!(Access, leave);
 const DEFAULT_ACTION: usize = offset_of!(TableAccess, default_action);
 const DEFAULT: usize = offset_of!(TableAccess, default);
@@ -100,10 +101,7 @@ impl Function<'_, '_> {
         table: &Table,
         layout: &'l EntryLayout,
     ) -> (Value, Value, Option<Entry<'l>>) {
-        let accesses = self.context_field(context_offset::TABLES);
-        let distance = size_of::<TableAccess>() as i64 * i64::from(number);
-        let access = self.builder.ins().iadd_imm(accesses, distance);
-        let (low, high) = self.key_number(table, layout);
+        let (access, low, high) = self.access_and_key(number, table, layout);
         let find = self.load(Pointer { base: access, offset: FIND as i32 }, 8);
         let found = self.call_pointer(find, &[access, low, high], 2);
         let (address, action) = match found.as_slice() {
@@ -136,6 +134,33 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
         let is_hit = self.builder.ins().uextend(types::I64, is_hit);
         (position, is_hit, Some(Entry { layout, access, values, is_hit }))
+    }
+
+    /// Asks the cache for the entries that a parsed packet will want, as far as its headers say. A key that is computed
+    /// later asks for another line, which does no harm.
+    pub(super) fn prefetch(&mut self) {
+        for table in &self.bound.tables {
+            let Some((number, layout)) = &table.native else { continue };
+            if table.before_keys.is_empty() {
+                let (access, low, high) = self.access_and_key(*number, table, layout);
+                let prefetch = self.load(Pointer { base: access, offset: PREFETCH as i32 }, 8);
+                self.call_pointer(prefetch, &[access, low, high], 0);
+            }
+        }
+        self.leave(flow::NEXT);
+    }
+
+    fn access_and_key(
+        &mut self,
+        number: u32,
+        table: &Table,
+        layout: &EntryLayout,
+    ) -> (Value, Value, Value) {
+        let accesses = self.context_field(context_offset::TABLES);
+        let distance = size_of::<TableAccess>() as i64 * i64::from(number);
+        let access = self.builder.ins().iadd_imm(accesses, distance);
+        let (low, high) = self.key_number(table, layout);
+        (access, low, high)
     }
 
     /// The key as one number of two words.
