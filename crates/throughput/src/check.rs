@@ -153,3 +153,25 @@ fn digest<'o>(outputs: impl Iterator<Item = (u32, &'o [u8])>) -> u64 {
     }
     hash.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_port_another_byte_or_another_number_of_packets_is_wrong() {
+        let right = [(1, [1, 2].as_slice()), (2, [3].as_slice())];
+        let expected = Expected { outputs: vec![Some(digest(right.into_iter())), None] };
+        assert_eq!(expected.holds(0, right.into_iter()), Some(true));
+        for wrong in [
+            vec![(1, [1, 2].as_slice())],
+            vec![(1, [1, 2].as_slice()), (3, [3].as_slice())],
+            vec![(1, [1, 9].as_slice()), (2, [3].as_slice())],
+            vec![(2, [3].as_slice()), (1, [1, 2].as_slice())],
+        ] {
+            assert_eq!(expected.holds(0, wrong.iter().copied()), Some(false), "{wrong:?}");
+        }
+        assert_eq!(expected.holds(1, right.into_iter()), None);
+        assert_eq!(expected.holds(2, right.into_iter()), None);
+    }
+}

@@ -98,3 +98,26 @@ fn a_run_stops_when_it_is_told() {
     assert!(findings.interrupted);
     assert_eq!(findings.cases.iter().map(|case| case.rates.len()).sum::<usize>(), 1);
 }
+
+/// The first two name one entry: what one of them carries away depends on which came last.
+#[test]
+fn flows_that_write_one_entry_are_not_checked_and_the_others_are() {
+    let packet = |entry: u32, value: u32| {
+        let mut bytes = vec![2; 14];
+        bytes.extend(entry.to_be_bytes());
+        bytes.extend(value.to_be_bytes());
+        bytes
+    };
+    let packets = vec![packet(1, 10), packet(1, 11), packet(2, 12)];
+    let program = program("entry_update.p4");
+    let workload = Workload::from_packets(program, packets, &mut |_, _| true).expect("traffic");
+    assert_eq!(workload.entries_by_table()["UpdateIngress.values"], 2);
+    let mut settings = settings(&[Way::Interpreter, Way::Compiled]);
+    settings.cores = vec![1];
+    let findings = run(&workload, &settings, &mut |_, _, _| true).expect("it runs");
+    for case in &findings.cases {
+        let counts = case.counts;
+        assert!(counts.checked > 0 && counts.checked < counts.processed / 2, "{counts:?}");
+        assert_eq!((counts.wrong, counts.left), (0, counts.processed), "{counts:?}");
+    }
+}

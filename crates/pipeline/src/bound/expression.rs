@@ -18,7 +18,8 @@ impl Binder<'_> {
     /// The pattern of a constant of a type.
     pub(super) fn constant(&mut self, type_id: TypeId, value: &Value) -> Outcome<u64> {
         let pattern = match (value, self.layout.get(type_id)) {
-            (Value::Bits(bits), _) => bits.to_u64(),
+            // Also a small number of a wide type: what is done with it is done in that width.
+            (Value::Bits(bits), _) if bits.width() <= 64 => bits.to_u64(),
             (Value::Bool(value), _) => Some(u64::from(*value)),
             (Value::Error(position) | Value::Enum(position), _) => Some(u64::from(*position)),
             (Value::Integer(number), Some(Type::Bits { width, signed })) => {
@@ -64,6 +65,7 @@ impl Binder<'_> {
             }
             ExpressionKind::Binary(operator, left, right) => self.binary(*operator, left, right),
             ExpressionKind::Slice { operand, high, low } => {
+                self.number(operand.type_id)?;
                 let operand = Box::new(self.expression(operand)?);
                 Ok(Expression::Slice { operand, low: *low, width: high - low + 1 })
             }
@@ -74,6 +76,7 @@ impl Binder<'_> {
                 Ok(Expression::Resize { operand, from, to, signed })
             }
             ExpressionKind::Conditional { condition, then, otherwise } => {
+                self.number(expression.type_id)?;
                 let condition = Box::new(self.expression(condition)?);
                 let then = Box::new(self.expression(then)?);
                 let otherwise = Box::new(self.expression(otherwise)?);

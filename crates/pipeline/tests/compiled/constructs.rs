@@ -28,6 +28,23 @@ fn fields_of_all_widths_are_read_and_written_in_place() {
     assert!(program.both().random_packets(2, 3000, 40) > 1000);
 }
 
+/// They fit into a word and are as wide as their type all the same.
+#[test]
+fn small_constants_of_wide_types_are_wide() {
+    let program = V1model {
+        declarations: FIELDS,
+        parser: EXTRACT,
+        ingress: "apply {
+            h.b.kind = ((h.a.e == 1) ? 112w4 : 112w0xfffffffffffffff)[76:69];
+            h.b.value = (112w1 << (bit<8>) h.a.f)[90:67];
+            h.a.g = (bit<64>) (128w0xffffffffffffffff + (bit<128>) h.a.g >> 1);
+            s.egress_spec = 1;
+        }",
+        ..V1model::default()
+    };
+    assert!(program.both().random_packets(2, 3000, 40) > 1000);
+}
+
 #[test]
 fn headers_that_become_valid_and_invalid_change_the_length() {
     let program = V1model {
