@@ -85,8 +85,15 @@ mod region {
     pub(crate) struct Words<'a>(&'a Region);
 
     impl<'a> Words<'a> {
-        pub(crate) fn address(self) -> *const u8 {
-            std::ptr::from_ref(self.0).cast()
+        /// # Safety
+        /// The address is one that [`Self::address`] gave, and its region lives.
+        pub(crate) unsafe fn at(address: *mut u8) -> Self {
+            // SAFETY: as promised to this function; a model's line is its region.
+            Words(unsafe { &*address.cast::<Region>() })
+        }
+
+        pub(crate) fn address(self) -> *mut u8 {
+            std::ptr::from_ref(self.0).cast_mut().cast()
         }
 
         pub(crate) fn word32(self, offset: usize) -> &'a AtomicU32 {

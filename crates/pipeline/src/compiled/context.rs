@@ -32,7 +32,7 @@ pub(super) const NO_ACTION: u64 = u32::MAX as u64;
 pub(super) const HIT: u32 = 32;
 
 /// See the module.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(C)]
 pub(super) struct Context {
     pub(super) packet: *const u8,

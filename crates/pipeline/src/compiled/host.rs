@@ -289,6 +289,7 @@ fn range(field: Field) -> Option<std::ops::Range<usize>> {
 }
 
 /// A number of the frame that is no part of a header.
+#[inline]
 pub(super) fn read(frame: &[u8], field: Field) -> u64 {
     let bytes = range(field).and_then(|range| frame.get(range)).unwrap_or(&[]);
     // By size, so that each is one load: this is done several times for every packet.
@@ -302,6 +303,7 @@ pub(super) fn read(frame: &[u8], field: Field) -> u64 {
 }
 
 /// Stores a number that is no part of a header; higher bits are cut off.
+#[inline]
 pub(super) fn write(frame: &mut [u8], field: Field, number: u64) {
     let number = (number & crate::bound::mask(field.scalar.width)).to_le_bytes();
     let Some(bytes) = range(field).and_then(|range| frame.get_mut(range)) else { return };

@@ -188,7 +188,8 @@ struct Run<'r, 'b> {
     /// Which of them the packet is in.
     at: usize,
     saved: &'b mut Vec<u64>,
-    context: Context,
+    /// One for each frame.
+    contexts: [Context; AHEAD],
     host: Host<'r>,
     batch: &'b mut Batch,
     /// Position in the batch.
@@ -292,7 +293,6 @@ impl Compiled {
             machine,
             fault: None,
         };
-        let context = Context::new(MAXIMUM_STEPS);
         let mut run = Run {
             code: self,
             straight,
@@ -300,7 +300,7 @@ impl Compiled {
             words,
             at: 0,
             saved: &mut saved,
-            context,
+            contexts: std::array::from_fn(|_| Context::new(MAXIMUM_STEPS)),
             host,
             batch,
             packet: 0,
@@ -322,26 +322,24 @@ impl Compiled {
 impl Run<'_, '_> {
     fn packets(&mut self, tables: &mut [TableAccess], packets: &[(u32, &[u8])]) {
         let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
-        let mut parsed: [Option<(Context, Result<u64, RunError>)>; AHEAD] = Default::default();
+        let mut parsed: [Result<u64, RunError>; AHEAD] = std::array::from_fn(|_| Ok(0));
         let ahead = self.straight.ahead;
         for (round, packets) in packets.chunks(ahead).enumerate() {
             for ((at, packet), parsed) in packets.iter().enumerate().zip(&mut parsed) {
                 self.at = at;
-                let outcome = self.parse(tables, *packet);
-                if ahead > 1 && outcome.is_ok() {
+                *parsed = self.parse(tables, *packet);
+                if ahead > 1 && parsed.is_ok() {
                     self.prefetch();
                 }
-                *parsed = Some((self.context.clone(), outcome));
             }
             for ((at, packet), parsed) in packets.iter().enumerate().zip(&mut parsed) {
                 self.at = at;
                 self.packet = round * ahead + at;
                 let (sent, bytes) = (self.batch.sent.len(), self.batch.bytes.len());
-                let Some((context, outcome)) = parsed.take() else { continue };
-                self.context = context;
-                self.context.set_tables(tables);
+                self.contexts[at].set_tables(tables);
                 self.host.received_length = packet.1.len() as u64;
-                let outcome = outcome.and_then(|error| self.pass(packet.1, error, queues));
+                let parsed = std::mem::replace(parsed, Ok(0));
+                let outcome = parsed.and_then(|error| self.pass(packet.1, error, queues));
                 if let Err(error) = outcome {
                     // What it wrote of an entry is not left there.
                     self.host.found = None;
@@ -361,8 +359,8 @@ impl Run<'_, '_> {
     ) -> Result<u64, RunError> {
         self.frame().fill(0);
         let length = packet.len() as u64;
-        self.context = Context::new(MAXIMUM_STEPS);
-        self.context.set_tables(tables);
+        self.contexts[self.at] = Context::new(MAXIMUM_STEPS);
+        self.contexts[self.at].set_tables(tables);
         self.host.received_length = length;
         let now = self.host.now.as_micros() as u64;
         self.set(Of::IngressPort, u64::from(port));
@@ -375,7 +373,7 @@ impl Run<'_, '_> {
     fn prefetch(&mut self) {
         let frame = self.frame().as_mut_ptr().cast();
         // SAFETY: as in `block`; the accesses were given for the batch, in the gate.
-        unsafe { self.code.machine.prefetch(frame, &mut self.context) };
+        unsafe { self.code.machine.prefetch(frame, &mut self.contexts[self.at]) };
     }
 
     /// From what the parser left to the output.
@@ -386,12 +384,13 @@ impl Run<'_, '_> {
         self.set(Of::ChecksumError, 0);
         self.block(INGRESS)?;
 
-        let start = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
+        let start = usize::try_from(self.contexts[self.at].cursor).unwrap_or(usize::MAX);
         let length = packet.len() as u64;
         let passing = Passing {
             payload: packet.get(start..).unwrap_or(&[]),
-            length: length.saturating_add_signed(std::mem::take(&mut self.context.length_change)),
-            truncated: std::mem::replace(&mut self.context.truncate, u64::MAX),
+            length: length
+                .saturating_add_signed(std::mem::take(&mut self.contexts[self.at].length_change)),
+            truncated: std::mem::replace(&mut self.contexts[self.at].truncate, u64::MAX),
             now,
         };
         match self.decided() {
@@ -445,9 +444,9 @@ impl Run<'_, '_> {
     }
 
     fn load_packet(&mut self, packet: &[u8]) {
-        self.context.packet = packet.as_ptr();
-        self.context.length = packet.len() as u64;
-        self.context.cursor = 0;
+        self.contexts[self.at].packet = packet.as_ptr();
+        self.contexts[self.at].length = packet.len() as u64;
+        self.contexts[self.at].cursor = 0;
     }
 
     /// Runs a block; gives the parser's error.
@@ -455,21 +454,21 @@ impl Run<'_, '_> {
         if !self.straight.runs.get(block).copied().unwrap_or(false) {
             return Ok(0);
         }
-        self.context.set_host(&mut self.host);
+        self.contexts[self.at].set_host(&mut self.host);
         let frame = self.frame().as_mut_ptr().cast();
         // SAFETY: the frame was made as long as the bound form says, of words; `load_packet` set the packet, which the
         // caller of `Compiled::process_batch` lends for the call; `deparse` makes the room for output, and no other
         // block emits (the bound form refuses that); the host is this run's, and used by nobody but call-outs until the
         // code returns; the accesses were given for the batch, in the gate.
-        let how = unsafe { self.code.machine.run(block, frame, &mut self.context) };
-        if self.context.steps < 0 {
+        let how = unsafe { self.code.machine.run(block, frame, &mut self.contexts[self.at]) };
+        if self.contexts[self.at].steps < 0 {
             return Err(RunError::StepLimit(MAXIMUM_STEPS.unsigned_abs()));
         }
         match how {
             flow::NEXT | flow::EXIT => Ok(0),
-            flow::REJECT if block == PARSER => Ok(self.context.error),
+            flow::REJECT if block == PARSER => Ok(self.contexts[self.at].error),
             flow::REJECT => Err(RunError::Malformed("parser error in a control")),
-            _ => Err(fault(self.code, &self.context, &mut self.host)),
+            _ => Err(fault(self.code, &self.contexts[self.at], &mut self.host)),
         }
     }
 
@@ -521,9 +520,9 @@ impl Run<'_, '_> {
             self.set(Of::EgressPort, u64::from(port));
             self.set(Of::EgressSpec, 0);
             self.set(Of::PacketLength, passing.length);
-            self.context.truncate = u64::MAX;
+            self.contexts[self.at].truncate = u64::MAX;
             self.block(EGRESS)?;
-            most = most.min(self.context.truncate);
+            most = most.min(self.contexts[self.at].truncate);
             if u128::from(self.get(Of::EgressSpec)) == DROP_PORT {
                 return Ok(());
             }
@@ -536,10 +535,10 @@ impl Run<'_, '_> {
         let room = self.code.bound.emitted as usize;
         let start = self.batch.bytes.len();
         self.batch.bytes.reserve(room + payload.len());
-        self.context.emitted = self.batch.bytes.spare_capacity_mut().as_mut_ptr().cast();
-        self.context.emitted_length = 0;
+        self.contexts[self.at].emitted = self.batch.bytes.spare_capacity_mut().as_mut_ptr().cast();
+        self.contexts[self.at].emitted_length = 0;
         self.block(DEPARSER)?;
-        let emitted = usize::try_from(self.context.emitted_length).unwrap_or(0).min(room);
+        let emitted = usize::try_from(self.contexts[self.at].emitted_length).unwrap_or(0).min(room);
         let bytes = &mut self.batch.bytes;
         // SAFETY: code wrote the bytes up to `emitted_length`, which is at most the room that was reserved.
         unsafe { bytes.set_len(start + emitted) };
