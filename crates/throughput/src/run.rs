@@ -263,7 +263,7 @@ impl Subject {
             let thread = scope.spawn(move || {
                 pin(0);
                 let mut lane = Lane::new(workload, switch, 0, 1, seed);
-                lane.fill();
+                lane.warm_up();
                 lane.open_loop(offered, time)
             });
             thread.join().ok()
@@ -330,6 +330,7 @@ impl<'w> Lane<'w> {
     }
 
     fn run(&mut self, expected: &Expected, time: Duration, stop: &AtomicBool) {
+        self.warm_up();
         let begin = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             self.fill();
@@ -345,6 +346,13 @@ impl<'w> Lane<'w> {
                 stop.store(true, Ordering::Relaxed);
             }
         }
+    }
+
+    /// A turn without a clock: a worker's first packets join it to the tables and make its memory.
+    fn warm_up(&mut self) {
+        self.fill();
+        self.process();
+        self.processor.take_digests();
     }
 
     /// Puts packets of random flows of this worker's into the input.
