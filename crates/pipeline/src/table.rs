@@ -391,13 +391,20 @@ impl TableState {
         let Ok(layout) = &self.packing else { return Ok(()) };
         let no_memory = RunError::Malformed("entries that memory does not suffice for");
         let mut entries = write(&self.entries);
-        if entries.native.is_none() {
-            let native =
-                NativeTable::new(Arc::clone(layout), Arc::clone(natives), self.synchronised);
-            entries.native = Some(native.ok_or_else(|| no_memory.clone())?);
+        // Once it is there, it has all entries: those that come later are put in as they come.
+        if entries.native.is_some() {
+            return Ok(());
         }
-        let all = entries.by_handle.values().all(|entry| entries.pack(entry));
-        if all { Ok(()) } else { Err(no_memory) }
+        let native = NativeTable::new(Arc::clone(layout), Arc::clone(natives), self.synchronised);
+        entries.native = Some(native.ok_or_else(|| no_memory.clone())?);
+        if entries.by_handle.values().all(|entry| entries.pack(entry)) {
+            return Ok(());
+        }
+        entries.native = None;
+        for entry in entries.by_handle.values() {
+            entry.state().runs.cell().into_iter().for_each(|cell| cell.unpack());
+        }
+        Err(no_memory)
     }
 
     /// How machine code has the entries, if it can.

@@ -18,6 +18,9 @@ const COMPARED: usize = 20_000;
 /// Flows whose output is learnt at most; it takes the interpreter ten microseconds each.
 const LEARNT: usize = 1 << 18;
 
+/// How often the interpreter sees every flow.
+const LAPS: usize = 3;
+
 /// What the clock of the packets shows, always: what a program makes of the time is the same each time then.
 pub(crate) const NOW: Duration = Duration::ZERO;
 
@@ -49,7 +52,7 @@ pub struct Difference {
 }
 
 impl Expected {
-    /// Lets the interpreter see every flow twice.
+    /// Lets the interpreter see every flow, lap after lap.
     pub(crate) fn learn(
         workload: &Workload,
         progress: &mut dyn FnMut(usize, usize) -> bool,
@@ -61,7 +64,7 @@ impl Expected {
         let switch = workload.switch()?;
         // Entries begin with other values than flows leave there, so the first lap is not held against the others. Each
         // lap draws other random numbers.
-        let mut laps: [Vec<Option<u64>>; 3] = Default::default();
+        let mut laps: [Vec<Option<u64>>; LAPS] = Default::default();
         for (lap, found) in laps.iter_mut().enumerate() {
             let mut processor = Processor::with_seed(lap as u64);
             for (flow, packet) in workload.packets().iter().take(flows).enumerate() {
@@ -70,7 +73,7 @@ impl Expected {
                 let done = processor.process(&switch, given, NOW, &mut outputs);
                 let shown = outputs.iter().map(|output| (output.port, output.packet.as_slice()));
                 found.push(done.is_ok().then(|| digest(shown)));
-                if flow % 1024 == 0 && !progress(lap * flows + flow, laps_in_all(flows)) {
+                if flow % 1024 == 0 && !progress(lap * flows + flow, LAPS * flows) {
                     return Err(TrafficError::Interrupted);
                 }
             }
@@ -139,10 +142,6 @@ fn depends_on_history(program: &Program) -> bool {
     };
     program.externs.iter().any(|instance| keeps(&instance.extern_type))
         || program.tables.iter().any(|table| table.add_on_miss)
-}
-
-fn laps_in_all(flows: usize) -> usize {
-    3 * flows
 }
 
 fn digest<'o>(outputs: impl Iterator<Item = (u32, &'o [u8])>) -> u64 {

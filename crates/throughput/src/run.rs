@@ -146,13 +146,16 @@ pub fn run(
         subjects.extend(prepare(workload, *path, settings)?);
     }
     let mut findings = Findings { cases: Vec::new(), copied: Vec::new(), interrupted: false };
-    let turns = settings.repetitions * subjects.len();
-    for repetition in 0..settings.repetitions {
-        findings.copied.push(copying(workload, settings, repetition));
+    let cases = subjects.len();
+    'repetitions: for repetition in 0..settings.repetitions {
         for (position, subject) in subjects.iter_mut().enumerate() {
-            if !progress(Stage::Measuring, repetition * subjects_len(settings) + position, turns) {
+            let done = repetition * cases + position;
+            if !progress(Stage::Measuring, done, settings.repetitions * cases) {
                 findings.interrupted = true;
-                break;
+                break 'repetitions;
+            }
+            if position == 0 {
+                findings.copied.push(copying(workload, settings, repetition));
             }
             let seed = settings.seed.wrapping_add(repetition as u64);
             subject.repeat(workload, &expected, settings.time, seed);
@@ -165,10 +168,6 @@ pub fn run(
     }
     findings.cases = subjects.into_iter().map(|subject| subject.case).collect();
     Ok(findings)
-}
-
-fn subjects_len(settings: &Settings) -> usize {
-    settings.paths.len() * settings.cores.len()
 }
 
 /// A case and the switch that it runs on.

@@ -58,6 +58,15 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// What every device does: 64 B in by a port, out by another, with one rule.
+    pub(super) const BASELINE: Self = Self {
+        matched: MatchKind::Port,
+        action: ActionKind::Output,
+        packet_bytes: 64,
+        rules: 1,
+        headers: 0,
+    };
+
     /// The least length that packets can have, with frame check sequence.
     #[must_use]
     pub fn least_bytes(self) -> u32 {

@@ -84,18 +84,7 @@ impl Compiled {
         let _alone = self.runs_alone.then(|| core.state.alone());
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
         let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
-        let host = Host {
-            bound: &self.bound,
-            layout: &core.layout,
-            state: &core.state,
-            now,
-            received_length: 0,
-            found: None,
-            key,
-            data,
-            machine,
-            fault: None,
-        };
+        let host = Host::new(&self.bound, core, machine, now, (key, data));
         let context = Context::new(MAXIMUM_STEPS);
         let mut run = Run { code: self, core, frame, context, host };
         let outcome = if self.bound.natives.is_empty() {

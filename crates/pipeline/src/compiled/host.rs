@@ -13,6 +13,7 @@ use crate::externs::ExternState;
 use crate::layout::Layout;
 use crate::machine::Machine;
 use crate::state::State;
+use crate::switch::Core;
 use crate::table::{ActionCall, ActionCell, Ageing, Direct, Runs, Stored};
 use crate::value::Value;
 use ir::ActionId;
@@ -90,6 +91,30 @@ impl Found {
         drop(call);
         cell.leave(action, values);
         drop(turn);
+    }
+}
+
+impl<'s> Host<'s> {
+    /// For the packets of `machine`; key and data are memory that is used again.
+    pub(super) fn new(
+        bound: &'s Bound,
+        core: &'s Core,
+        machine: Machine<'s>,
+        now: Duration,
+        (key, data): (Vec<Bits>, Vec<u8>),
+    ) -> Self {
+        Self {
+            bound,
+            layout: &core.layout,
+            state: &core.state,
+            now,
+            received_length: 0,
+            found: None,
+            key,
+            data,
+            machine,
+            fault: None,
+        }
     }
 }
 

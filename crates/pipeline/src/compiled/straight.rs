@@ -281,18 +281,7 @@ impl Compiled {
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
         let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
-        let host = Host {
-            bound: &self.bound,
-            layout: &core.layout,
-            state: &core.state,
-            now,
-            received_length: 0,
-            found: None,
-            key,
-            data,
-            machine,
-            fault: None,
-        };
+        let host = Host::new(&self.bound, core, machine, now, (key, data));
         let mut run = Run {
             code: self,
             straight,

@@ -9,8 +9,7 @@ use ir::{
     ActionId, ActionReference, MatchKind, Program, Table, TableId, TableImplementation, Type,
 };
 use pipeline::{
-    ControlError, EntryAction, Event, FieldMatch, LoadError, Switch, TableEntry, Trace,
-    WeightedAction,
+    EntryAction, Event, FieldMatch, LoadError, Switch, TableEntry, Trace, WeightedAction,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -194,7 +193,7 @@ impl Filler<'_> {
                 Err(error) => self.refuse(table, &error.to_string()),
             },
             Ok(None) => {}
-            Err(error) => self.refuse(table, &error.to_string()),
+            Err(why) => self.refuse(table, &why),
         }
     }
 
@@ -207,12 +206,12 @@ impl Filler<'_> {
 
     /// An entry that matches these keys; none where no action may be run by an entry.
     fn entry(
-        &mut self,
+        &self,
         switch: &Switch,
         id: TableId,
         table: &Table,
         keys: &[Bits],
-    ) -> Result<Option<TableEntry>, ControlError> {
+    ) -> Result<Option<TableEntry>, String> {
         let Some(reference) = self.recipe.0.get(&id).and_then(|at| table.actions.get(*at)) else {
             return Ok(None);
         };
@@ -226,8 +225,9 @@ impl Filler<'_> {
         let needs_priority = table.keys.iter().any(|key| {
             matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
         });
-        let call =
-            switch.action_call(reference.action, &self.arguments(reference.action, number))?;
+        let call = switch
+            .action_call(reference.action, &self.arguments(reference.action, number))
+            .map_err(|error| error.to_string())?;
         let action = match table.implementation {
             None => EntryAction::Action(call),
             Some(TableImplementation::ActionSelector(_)) => {
@@ -235,13 +235,8 @@ impl Filler<'_> {
                     |weight| WeightedAction { action: call.clone(), weight, watch_port: None };
                 EntryAction::OneShot(vec![member(1), member(1)])
             }
-            Some(TableImplementation::ActionProfile(profile)) => {
-                let member = u32::try_from(number).unwrap_or(u32::MAX);
-                self.refused.push(format!(
-                    "table {}: entries of an action profile are not made ({profile:?}, member {member})",
-                    table.name
-                ));
-                return Ok(None);
+            Some(TableImplementation::ActionProfile(_)) => {
+                return Err("its actions are members of an action profile".to_owned());
             }
         };
         let priority = u32::from(needs_priority);

@@ -262,13 +262,7 @@ impl Path {
         what: &str,
     ) -> Result<(ClockReference, Picoseconds), BenchError> {
         const PACKETS: u32 = 2000;
-        let subject = Subject {
-            matched: super::super::function::MatchKind::Port,
-            action: super::super::function::ActionKind::Output,
-            packet_bytes: 64,
-            rules: 1,
-            headers: 0,
-        };
+        let subject = Subject::BASELINE;
         let traffic = Traffic::new(subject, self.secret);
         let order = RunOrder {
             subject,
@@ -305,13 +299,7 @@ impl Path {
 
     /// The most that the generator can offer here, in packets per second.
     pub(super) fn fastest(&mut self) -> Result<f64, BenchError> {
-        let subject = Subject {
-            matched: super::super::function::MatchKind::Port,
-            action: super::super::function::ActionKind::Output,
-            packet_bytes: 64,
-            rules: 1,
-            headers: 0,
-        };
+        let subject = Subject::BASELINE;
         let traffic = Traffic::new(subject, self.secret);
         let order = RunOrder {
             subject,
