@@ -13,12 +13,11 @@ pub(crate) mod ring;
 mod sockets;
 
 use crate::interface::Interface;
+use crate::link::Link;
 use crate::offload::{Restorer, Tag, VIRTIO_HEADER};
-use crate::{
-    Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted, link_lengths, sys,
-};
+use crate::{Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted, sys};
 use sockets::{Group, Sockets};
-use std::io::{self, IoSliceMut};
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -57,16 +56,13 @@ pub fn open(interface: &str, queues: usize) -> Result<Port, OpenError> {
             _ => fail(source),
         })?;
         let queue = PacketQueue {
-            interface: interface.to_owned(),
-            down: sockets.is_none().then_some(libc::ENETDOWN),
+            link: Link::on(&found, &counters),
             sockets,
             group: group.clone(),
-            mtu: found.mtu as usize,
             restorer: Restorer::default(),
             beside: Vec::new(),
             batch: Batch::default(),
             until_upkeep: UPKEEP,
-            counters: Arc::clone(&counters),
         };
         Ok(Box::new(queue) as Box<dyn Queue>)
     };
@@ -76,19 +72,15 @@ pub fn open(interface: &str, queues: usize) -> Result<Port, OpenError> {
 
 #[derive(Debug)]
 struct PacketQueue {
-    interface: String,
+    link: Link,
     /// None if it was down when it was opened, and since.
     sockets: Option<Sockets>,
-    /// The error that showed that the port is gone or down.
-    down: Option<libc::c_int>,
     group: Option<Group>,
-    mtu: usize,
     restorer: Restorer,
     /// A packet that lay beside the ring.
     beside: Vec<u8>,
     batch: Batch,
     until_upkeep: u32,
-    counters: Arc<PortCounters>,
 }
 
 impl Queue for PacketQueue {
@@ -120,38 +112,19 @@ impl Queue for PacketQueue {
                 }
             }
             if dropped > 0 {
-                self.counters.receive_dropped(dropped);
+                self.link.counters.receive_dropped(dropped);
             }
         }
         self.until_upkeep -= 1;
         if self.until_upkeep == 0 {
             self.upkeep();
         }
-        if packets > 0 {
-            self.counters.received(packets, bytes);
-            return Ok(packets as usize);
-        }
-        match self.down {
-            Some(error) => Err(PortDown {
-                port: self.interface.clone(),
-                cause: io::Error::from_raw_os_error(error),
-            }),
-            None => Ok(0),
-        }
+        self.link.received(packets, bytes)
     }
 
     fn transmit(&mut self, packet: &[u8]) -> Transmitted {
-        if self.down.is_some() {
-            self.counters.transmit_dropped(1);
-            return Transmitted::Down;
-        }
-        if !self.takes(packet) {
-            // It may have grown.
-            self.read_mtu();
-            if !self.takes(packet) {
-                self.counters.bad_length(1);
-                return Transmitted::BadLength;
-            }
+        if let Err(refusal) = self.link.admit(packet, usize::MAX) {
+            return refusal;
         }
         if self.batch.is_full() {
             self.flush();
@@ -159,8 +132,7 @@ impl Queue for PacketQueue {
         if self.batch.push(packet) {
             return Transmitted::Taken;
         }
-        self.counters.transmit_dropped(1);
-        if self.down.is_some() { Transmitted::Down } else { Transmitted::Full }
+        self.link.refused()
     }
 
     fn flush(&mut self) -> bool {
@@ -169,7 +141,7 @@ impl Queue for PacketQueue {
         {
             let error = match sys::send_each(&sockets.transmitting, self.batch.waiting()) {
                 Ok(count) => {
-                    self.counters.transmitted(count as u64, self.batch.leave(count));
+                    self.link.counters.transmitted(count as u64, self.batch.leave(count));
                     continue;
                 }
                 Err(error) => error.raw_os_error().unwrap_or_default(),
@@ -179,20 +151,20 @@ impl Queue for PacketQueue {
                 // The queue is full: the rest waits here for the next time.
                 libc::EAGAIN => break,
                 libc::ENETDOWN | libc::ENXIO | libc::ENODEV => {
-                    self.down = Some(error);
-                    self.counters.transmit_dropped(self.batch.len() as u64);
+                    self.link.down = Some(error);
+                    self.link.counters.transmit_dropped(self.batch.len() as u64);
                     self.batch.clear();
                 }
                 // The interface takes shorter frames than before.
                 libc::EMSGSIZE => {
                     self.batch.leave(1);
-                    self.counters.bad_length(1);
-                    self.read_mtu();
+                    self.link.counters.bad_length(1);
+                    self.link.read_mtu();
                 }
                 // ENOBUFS: dropped on its way, by a full queue of the card or the discipline.
                 _ => {
                     self.batch.leave(1);
-                    self.counters.transmit_dropped(1);
+                    self.link.counters.transmit_dropped(1);
                 }
             }
         }
@@ -204,45 +176,35 @@ impl Queue for PacketQueue {
     }
 
     fn reopen(&mut self) -> bool {
-        let Ok(interface) = Interface::named(&self.interface) else { return false };
+        let Ok(interface) = Interface::named(&self.link.name) else { return false };
         if !interface.up {
             return false;
         }
-        self.mtu = interface.mtu as usize;
+        self.link.mtu = interface.mtu as usize;
         if let Some(sockets) = &self.sockets
             && sockets.are_on(&interface)
         {
             // What it says is of before.
             let _ = sys::pending_error(&sockets.receiving);
-            self.down = None;
+            self.link.down = None;
             return true;
         }
         let Ok(sockets) = Sockets::open(&interface, self.group.as_ref()) else { return false };
         self.read_drops();
         self.sockets = Some(sockets);
-        self.down = None;
+        self.link.down = None;
         true
     }
 }
 
 impl PacketQueue {
-    fn takes(&self, packet: &[u8]) -> bool {
-        link_lengths(packet, self.mtu).contains(&packet.len())
-    }
-
-    fn read_mtu(&mut self) {
-        if let Ok(interface) = Interface::named(&self.interface) {
-            self.mtu = interface.mtu as usize;
-        }
-    }
-
     fn upkeep(&mut self) {
         self.until_upkeep = UPKEEP;
         self.read_drops();
         if let Some(sockets) = &self.sockets
             && let Err(error) = sys::pending_error(&sockets.receiving)
         {
-            self.down = error.raw_os_error();
+            self.link.down = error.raw_os_error();
         }
     }
 
@@ -253,7 +215,7 @@ impl PacketQueue {
         if let Ok(seen) = sys::option::<libc::tpacket_stats>(&sockets.receiving, level, name)
             && seen.tp_drops > 0
         {
-            self.counters.receive_dropped(u64::from(seen.tp_drops));
+            self.link.counters.receive_dropped(u64::from(seen.tp_drops));
         }
     }
 }

@@ -10,11 +10,11 @@
 
 mod shim;
 
+use crate::link::Link;
 use crate::offload::complete_checksum;
-use crate::{Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted, link_lengths};
+use crate::{Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted};
 use shim::{Device, Failure};
 use std::collections::VecDeque;
-use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,15 +43,18 @@ pub fn open(device: &str, workers: usize) -> Result<Port, OpenError> {
     let missed = Arc::new(AtomicU64::new(0));
     let queues = queues.into_iter().map(|queue| {
         let queue = DeviceQueue {
-            name: name.clone(),
+            link: Link {
+                name: name.clone(),
+                down: None,
+                mtu: device.mtu(),
+                counters: Arc::clone(&counters),
+            },
             queue,
             lengths: VecDeque::new(),
-            up: true,
             partial: name.starts_with("net_af_packet"),
             until_upkeep: UPKEEP,
             missed: Arc::clone(&missed),
             device: Arc::clone(&device),
-            counters: Arc::clone(&counters),
         };
         Box::new(queue) as Box<dyn Queue>
     });
@@ -60,18 +63,16 @@ pub fn open(device: &str, workers: usize) -> Result<Port, OpenError> {
 
 #[derive(Debug)]
 struct DeviceQueue {
-    name: String,
+    link: Link,
     queue: shim::Queue,
     /// Of packets that were taken and have not left.
     lengths: VecDeque<u32>,
-    up: bool,
     /// Packets may come from peers that leave checksums to a card.
     partial: bool,
     until_upkeep: u32,
     /// What of the device's drops was counted, by any queue.
     missed: Arc<AtomicU64>,
     device: Arc<Device>,
-    counters: Arc<PortCounters>,
 }
 
 impl Queue for DeviceQueue {
@@ -97,29 +98,14 @@ impl Queue for DeviceQueue {
             self.upkeep();
         }
         if dropped > 0 {
-            self.counters.receive_dropped(dropped);
+            self.link.counters.receive_dropped(dropped);
         }
-        if packets > 0 {
-            self.counters.received(packets, bytes);
-            return Ok(packets as usize);
-        }
-        match self.up {
-            true => Ok(0),
-            false => Err(PortDown {
-                port: self.name.clone(),
-                cause: io::Error::from_raw_os_error(libc::ENETDOWN),
-            }),
-        }
+        self.link.received(packets, bytes)
     }
 
     fn transmit(&mut self, packet: &[u8]) -> Transmitted {
-        if !self.up {
-            self.counters.transmit_dropped(1);
-            return Transmitted::Down;
-        }
-        if !link_lengths(packet, self.device.mtu()).contains(&packet.len()) {
-            self.counters.bad_length(1);
-            return Transmitted::BadLength;
+        if let Err(refusal) = self.link.admit(packet, usize::MAX) {
+            return refusal;
         }
         if self.queue.is_full() {
             self.flush();
@@ -128,15 +114,14 @@ impl Queue for DeviceQueue {
             self.lengths.push_back(packet.len() as u32);
             return Transmitted::Taken;
         }
-        self.counters.transmit_dropped(1);
-        Transmitted::Full
+        self.link.refused()
     }
 
     fn flush(&mut self) -> bool {
         if !self.lengths.is_empty() {
             let count = self.queue.flush().min(self.lengths.len());
             let bytes = self.lengths.drain(..count).map(u64::from).sum();
-            self.counters.transmitted(count as u64, bytes);
+            self.link.counters.transmitted(count as u64, bytes);
         }
         self.lengths.is_empty()
     }
@@ -146,19 +131,23 @@ impl Queue for DeviceQueue {
     }
 
     fn reopen(&mut self) -> bool {
-        self.up = self.device.is_up();
-        self.up
+        self.look();
+        self.link.down.is_none()
     }
 }
 
 impl DeviceQueue {
+    fn look(&mut self) {
+        self.link.down = (!self.device.is_up()).then_some(libc::ENETDOWN);
+    }
+
     fn upkeep(&mut self) {
         self.until_upkeep = UPKEEP;
-        self.up = self.device.is_up();
+        self.look();
         let missed = self.device.missed();
         let new = missed.saturating_sub(self.missed.fetch_max(missed, Ordering::Relaxed));
         if new > 0 {
-            self.counters.receive_dropped(new);
+            self.link.counters.receive_dropped(new);
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod cycles;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
 pub mod interface;
+mod link;
 pub mod memory;
 pub mod offload;
 mod open;
@@ -30,7 +31,6 @@ pub use tap::Recording;
 
 use std::fmt::Debug;
 use std::io;
-use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -93,12 +93,4 @@ pub struct PortDown {
     pub port: String,
     /// What the system says.
     pub cause: io::Error,
-}
-
-/// The lengths that a packet may have on a link of Ethernet: a header, and what fits behind it. One
-/// tag does not count, as in the kernel (packet_snd).
-fn link_lengths(packet: &[u8], mtu: usize) -> RangeInclusive<usize> {
-    const HEADER: usize = 14;
-    let tag = if packet.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };
-    HEADER..=mtu + HEADER + tag
 }

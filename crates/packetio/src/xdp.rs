@@ -13,10 +13,9 @@ mod ring;
 mod socket;
 
 use crate::interface::{Interface, OffloadsOff, driver, receive_queues};
+use crate::link::Link;
 use crate::offload::complete_checksum;
-use crate::{
-    Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted, link_lengths, sys,
-};
+use crate::{Burst, OpenError, Port, PortCounters, PortDown, Queue, Transmitted, sys};
 use program::{Mode, Program};
 use rustix::event::epoll;
 use socket::Socket;
@@ -60,11 +59,9 @@ pub fn open(interface: &str, generic: bool, workers: usize) -> Result<Port, Open
         let queue = XdpQueue {
             shared: Arc::clone(&shared),
             worker,
-            down: sockets.is_none().then_some(libc::ENETDOWN),
+            link: Link::on(&found, &counters),
             sockets,
-            mtu: found.mtu as usize,
             until_upkeep: UPKEEP,
-            counters: Arc::clone(&counters),
         };
         Ok(Box::new(queue) as Box<dyn Queue>)
     };
@@ -176,13 +173,10 @@ impl Sockets {
 struct XdpQueue {
     shared: Arc<Shared>,
     worker: usize,
+    link: Link,
     /// None if it was down when it was opened, and since.
     sockets: Option<Sockets>,
-    /// The error that showed that the port is gone or down.
-    down: Option<libc::c_int>,
-    mtu: usize,
     until_upkeep: u32,
-    counters: Arc<PortCounters>,
 }
 
 impl Queue for XdpQueue {
@@ -207,33 +201,15 @@ impl Queue for XdpQueue {
         if self.until_upkeep == 0 {
             self.upkeep();
         }
-        if packets > 0 {
-            self.counters.received(packets, bytes);
-            return Ok(packets as usize);
-        }
-        match self.down {
-            Some(error) => Err(PortDown {
-                port: self.shared.interface.clone(),
-                cause: io::Error::from_raw_os_error(error),
-            }),
-            None => Ok(0),
-        }
+        self.link.received(packets, bytes)
     }
 
     fn transmit(&mut self, packet: &[u8]) -> Transmitted {
-        if self.down.is_some() {
-            self.counters.transmit_dropped(1);
-            return Transmitted::Down;
-        }
-        if !self.takes(packet) {
-            // It may have grown.
-            if let Ok(interface) = Interface::named(&self.shared.interface) {
-                self.mtu = interface.mtu as usize;
-            }
-            if !self.takes(packet) {
-                self.counters.bad_length(1);
-                return Transmitted::BadLength;
-            }
+        // Besides the MTU there are the chunks of the sockets, which are of when they were opened.
+        let sender = self.sockets.as_ref().and_then(|open| open.sockets.first());
+        let longest = sender.map_or(usize::MAX, Socket::longest);
+        if let Err(refusal) = self.link.admit(packet, longest) {
+            return refusal;
         }
         for attempt in 0..2 {
             let sender = self.sockets.as_mut().and_then(|open| open.sockets.first_mut());
@@ -244,16 +220,15 @@ impl Queue for XdpQueue {
                 self.flush();
             }
         }
-        self.counters.transmit_dropped(1);
-        if self.down.is_some() { Transmitted::Down } else { Transmitted::Full }
+        self.link.refused()
     }
 
     fn flush(&mut self) -> bool {
         let sender = self.sockets.as_mut().and_then(|open| open.sockets.first_mut());
-        match sender.map(|socket| socket.flush(&self.counters)) {
+        match sender.map(|socket| socket.flush(&self.link.counters)) {
             Some(Ok(everything)) => everything,
             Some(Err(error)) => {
-                self.down = Some(error.raw_os_error().unwrap_or(libc::ENETDOWN));
+                self.link.down = Some(error.raw_os_error().unwrap_or(libc::ENETDOWN));
                 true
             }
             None => true,
@@ -269,7 +244,7 @@ impl Queue for XdpQueue {
         if !interface.up {
             return false;
         }
-        self.mtu = interface.mtu as usize;
+        self.link.mtu = interface.mtu as usize;
         let same = |open: &Sockets| {
             open.attached.ifindex == interface.index
                 && open.sockets.iter().all(|socket| sys::pending_error(socket).is_ok())
@@ -282,19 +257,12 @@ impl Queue for XdpQueue {
             let Ok(sockets) = opened else { return false };
             self.sockets = Some(sockets);
         }
-        self.down = None;
+        self.link.down = None;
         true
     }
 }
 
 impl XdpQueue {
-    /// What the link takes, and the chunks of the sockets, which are of when they were opened.
-    fn takes(&self, packet: &[u8]) -> bool {
-        let sender = self.sockets.as_ref().and_then(|open| open.sockets.first());
-        link_lengths(packet, self.mtu).contains(&packet.len())
-            && sender.is_none_or(|socket| packet.len() <= socket.longest())
-    }
-
     fn upkeep(&mut self) {
         self.until_upkeep = UPKEEP;
         self.read_drops();
@@ -302,10 +270,10 @@ impl XdpQueue {
             Ok(interface) => {
                 let same = |open: &Sockets| open.attached.ifindex == interface.index;
                 if !interface.up || !self.sockets.as_ref().is_some_and(same) {
-                    self.down = Some(libc::ENETDOWN);
+                    self.link.down = Some(libc::ENETDOWN);
                 }
             }
-            Err(error) => self.down = error.raw_os_error(),
+            Err(error) => self.link.down = error.raw_os_error(),
         }
     }
 
@@ -313,7 +281,7 @@ impl XdpQueue {
         let Some(open) = &mut self.sockets else { return };
         let dropped = open.sockets.iter_mut().map(Socket::drops).sum();
         if dropped > 0 {
-            self.counters.receive_dropped(dropped);
+            self.link.counters.receive_dropped(dropped);
         }
     }
 }

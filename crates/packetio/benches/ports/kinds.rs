@@ -1,0 +1,78 @@
+//! The kinds of ports, and how to have four of each: to send to, to receive from, to transmit to, to count at.
+
+use packetio::{OpenError, Port, af_packet, memory, xdp};
+
+/// A kind of ports. Those that are on interfaces find `send` linked with `receive`, and `transmit` with `count`.
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) open: fn() -> Result<[Port; 4], OpenError>,
+}
+
+pub(crate) const KINDS: &[Kind] = &[
+    Kind { name: "memory", open: lines },
+    Kind { name: "af_packet", open: packet_sockets },
+    Kind { name: "xdp", open: xdp_sockets },
+    Kind { name: "xdp,generic", open: generic_xdp_sockets },
+    #[cfg(feature = "dpdk")]
+    Kind { name: "dpdk af_packet", open: dpdk_packet_sockets },
+    #[cfg(feature = "dpdk")]
+    Kind { name: "dpdk memif", open: dpdk_memory },
+];
+
+/// Those that the command line names, or all.
+pub(crate) fn wanted() -> impl Iterator<Item = &'static Kind> {
+    let names: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    KINDS.iter().filter(move |kind| names.is_empty() || names.iter().any(|name| name == kind.name))
+}
+
+fn lines() -> Result<[Port; 4], OpenError> {
+    let [send, receive] = memory::line("there", 4096);
+    let [transmit, count] = memory::line("back", 4096);
+    Ok([send, receive, transmit, count])
+}
+
+fn packet_sockets() -> Result<[Port; 4], OpenError> {
+    let port = |name| af_packet::open(name, 1);
+    Ok([port("send")?, port("receive")?, port("transmit")?, port("count")?])
+}
+
+fn xdp_sockets() -> Result<[Port; 4], OpenError> {
+    let port = |name| xdp::open(name, false, 1);
+    Ok([port("send")?, port("receive")?, port("transmit")?, port("count")?])
+}
+
+fn generic_xdp_sockets() -> Result<[Port; 4], OpenError> {
+    let port = |name| xdp::open(name, true, 1);
+    Ok([port("send")?, port("receive")?, port("transmit")?, port("count")?])
+}
+
+/// Two lines of memory that DPDK shares between its devices.
+#[cfg(feature = "dpdk")]
+fn dpdk_memory() -> Result<[Port; 4], OpenError> {
+    let end = |number: u8, role: &str, line: u8| {
+        let socket = format!("planimeter-{}-{line}", std::process::id());
+        packetio::dpdk::open(&format!("net_memif{number},role={role},id={line},socket={socket}"), 1)
+    };
+    let mut ports =
+        [end(0, "server", 0)?, end(1, "client", 0)?, end(2, "server", 1)?, end(3, "client", 1)?];
+    // The ends have to find each other.
+    let began = std::time::Instant::now();
+    while !ports.iter_mut().all(|port| port.queues.iter_mut().all(|queue| queue.reopen())) {
+        if began.elapsed().as_secs() > 5 {
+            let source = std::io::ErrorKind::TimedOut.into();
+            return Err(OpenError::Dpdk { device: "net_memif".to_owned(), source });
+        }
+    }
+    Ok(ports)
+}
+
+/// DPDK between packet sockets of ours.
+#[cfg(feature = "dpdk")]
+fn dpdk_packet_sockets() -> Result<[Port; 4], OpenError> {
+    let device = |number: u8, name: &str| {
+        packetio::dpdk::open(&format!("net_af_packet{number},iface={name}"), 1)
+    };
+    let port = |name| af_packet::open(name, 1);
+    Ok([port("send")?, device(0, "receive")?, device(1, "transmit")?, port("count")?])
+}
