@@ -22,6 +22,7 @@ use self::digests::Digests;
 pub use self::ports::{PacketCounts, Ports, TableUsage, Worker};
 use self::read::View;
 use self::write::{Writer, replace};
+use crate::layout::DROP_PORT;
 use crate::switch::{Core, Path};
 use crate::sync::lock;
 use crate::table::Ageing;
@@ -47,13 +48,35 @@ pub struct InterpreterTarget {
     ports: Ports,
     origin: Nanos,
     path: Path,
+    v1model: V1ModelSettings,
+}
+
+/// What `simple_switch` is told when it starts, and holds for every program of v1model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct V1ModelSettings {
+    /// As [`Core::set_drop_port`].
+    pub drop_port: u16,
+    /// As [`Core::set_priority_queues`].
+    pub priority_queues: u32,
+}
+
+impl Default for V1ModelSettings {
+    fn default() -> Self {
+        Self { drop_port: DROP_PORT, priority_queues: 1 }
+    }
 }
 
 impl InterpreterTarget {
     /// A switch without pipeline. `compile` makes a program of what controllers push.
     #[must_use]
     pub fn new(compile: Compile) -> Self {
-        Self { compile, ports: Ports::default(), origin: Nanos(0), path: Path::Interpreter }
+        Self {
+            compile,
+            ports: Ports::default(),
+            origin: Nanos(0),
+            path: Path::Interpreter,
+            v1model: V1ModelSettings::default(),
+        }
     }
 
     /// Packets' time counts from `origin` on the control plane's clock, as v1model's timestamps do from the
@@ -67,6 +90,12 @@ impl InterpreterTarget {
     #[must_use]
     pub fn on(self, path: Path) -> Self {
         Self { path, ..self }
+    }
+
+    /// What every program of v1model is run with.
+    #[must_use]
+    pub fn with_v1model(self, v1model: V1ModelSettings) -> Self {
+        Self { v1model, ..self }
     }
 
     /// Where packets come in.
@@ -91,6 +120,8 @@ impl Target for InterpreterTarget {
         let program = (self.compile)(device_config)?;
         let mut core = Core::new(program)
             .map_err(|error| EntityError::invalid(format!("The program cannot run: {error}")))?;
+        core.set_drop_port(self.v1model.drop_port);
+        core.set_priority_queues(self.v1model.priority_queues);
         if self.path == Path::Compiled {
             core.compile().map_err(|error| EntityError::unimplemented(error.to_string()))?;
         }

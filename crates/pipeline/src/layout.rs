@@ -27,6 +27,8 @@ use std::collections::HashMap;
 /// hundred megabytes.
 const MAXIMUM_CELLS: u64 = 1 << 22;
 const MAXIMUM_TYPE_DEPTH: u32 = 64;
+/// The port that drops, if nobody says otherwise (`--drop-port` of simple_switch).
+pub(crate) const DROP_PORT: u16 = 511;
 
 /// A program and what was worked out about it.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub(crate) struct Layout {
     /// Where BMv2's direct meters leave their colours.
     meter_results: HashMap<ExternId, Place>,
     pub(crate) dialect: Dialect,
+    /// v1model: the port that `mark_to_drop` chooses, and that nothing leaves by.
+    pub(crate) drop_port: u16,
     pub(crate) names: Names,
     /// What the older form of v1model's `mark_to_drop` marks.
     standard_metadata: Vec<VariableId>,
@@ -76,6 +80,7 @@ impl Layout {
         let meter_results = meter_results(&program);
         let mut layout = Self {
             dialect: Dialect::of(&program.architecture),
+            drop_port: DROP_PORT,
             names: Names::new(&program),
             standard_metadata: standard_metadata(&program),
             added_arguments: added_arguments(&program),

@@ -33,7 +33,9 @@ mod value;
 
 pub use architecture::Output;
 pub use compiled::{Batch, Compiled};
-pub use data_plane::{Compile, InterpreterTarget, PacketCounts, Ports, TableUsage, Worker};
+pub use data_plane::{
+    Compile, InterpreterTarget, PacketCounts, Ports, TableUsage, V1ModelSettings, Worker,
+};
 pub use dialect::Dialect;
 pub use error::{CompileError, ControlError, LoadError, RunError};
 pub use externs::hash::{CrcParameters, internet_checksum};

@@ -38,7 +38,7 @@ pub struct Core {
     pub(crate) driver: Driver,
     pub(crate) state: State,
     /// What runs packets in the interpreter's place, if it was asked for.
-    code: Option<Compiled>,
+    pub(crate) code: Option<Compiled>,
 }
 
 impl Core {
@@ -104,6 +104,21 @@ impl Core {
         }
         outcome
     }
+
+    /// Processes packets with a worker's memory, in order, each as [`Self::process`] does.
+    pub(crate) fn process_batch(
+        &self,
+        scratch: &mut Scratch,
+        packets: &[(u32, &[u8])],
+        now: Duration,
+        batch: &mut Batch,
+    ) {
+        match &self.code {
+            Some(code) => code.run_batch(self, scratch, packets, now, batch),
+            None => batch
+                .each(packets, |packet, outputs| self.process(scratch, packet, now, None, outputs)),
+        }
+    }
 }
 
 /// What one thread needs to process packets on a core that it shares with others: memory, and random numbers of its own.
@@ -141,12 +156,7 @@ impl Processor {
         now: Duration,
         batch: &mut Batch,
     ) {
-        match &core.code {
-            Some(code) => code.run_batch(core, &mut self.scratch, packets, now, batch),
-            None => batch.each(packets, |packet, outputs| {
-                core.process(&mut self.scratch, packet, now, None, outputs)
-            }),
-        }
+        core.process_batch(&mut self.scratch, packets, now, batch);
     }
 
     /// Messages to the control plane since the last call, oldest first.

@@ -37,8 +37,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let workers = usize::from(matches.get_one::<u16>("workers").copied().unwrap_or(1));
     // Before the ports are opened, so that no change goes unseen.
     let watch = LinkWatch::new().ok();
-    let path = arguments::path(matches);
-    let configs = devices::open(&planned, workers, path, captures(matches)?.as_deref())?;
+    let how = (arguments::path(matches), arguments::v1model(matches));
+    let configs = devices::open(&planned, workers, how, captures(matches)?.as_deref())?;
     let options = Options {
         address: *matches
             .get_one("grpc-server-addr")

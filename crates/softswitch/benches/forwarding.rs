@@ -1,15 +1,18 @@
-//! How fast a switch forwards: on veth, and between lines in memory.
+//! How fast a switch forwards on each kind of ports: on both paths, beside the bare loop between the same ports.
 //!
-//!     cargo bench -p softswitch --bench forwarding
+//!     cargo bench -p softswitch --bench forwarding [--features dpdk] [-- KIND...]
 //!
 //! A switch with one worker forwards 64 B frames (60 without the FCS) from one port to another; a
 //! generator on another core sends them and takes them in. On veth the generator's core also does
 //! the kernel's work of receiving. `flooded` is what comes through when more is sent than that;
 //! `loss-free` is the highest rate of a search at which nothing is lost; latency is that of single
-//! packets, from before the generator's call to after it sees the packet. Each figure is the median
-//! of the trials, with the lowest and the highest behind it. What the bare ports do says
-//! `cargo bench -p packetio --bench ports`. Nothing passes or fails here.
+//! packets, from before the generator's call to after it sees the packet. The bare loop receives and
+//! transmits and looks at nothing. In each trial all of them have their turn, on ports opened anew;
+//! `of bare` is the flooded rate as a share of the bare loop's in the same trial. Each figure is the median
+//! of the trials, with the lowest and the highest behind it. Nothing passes or fails here.
 
+#[path = "../../packetio/benches/ports/kinds.rs"]
+mod kinds;
 #[path = "../../packetio/benches/ports/measure.rs"]
 #[expect(dead_code, reason = "what only the benchmark of the ports needs")]
 mod measure;
@@ -17,11 +20,12 @@ mod measure;
 #[expect(dead_code, reason = "what only the tests need")]
 mod namespace;
 
+use kinds::Kind;
 use measure::{Bench, flooded, latency, loss_free};
 use namespace::Namespace;
-use packetio::{Port, af_packet, memory};
+use packetio::Port;
 use softswitch::program::{from_device_config, to_pipeline_config};
-use softswitch::{DeviceConfig, Log, Options, Path, Switch};
+use softswitch::{DeviceConfig, Log, Options, Path, Switch, V1ModelSettings};
 use statistics::Spread;
 
 const TRIALS: usize = 5;
@@ -107,47 +111,94 @@ control d(packet_out b, in headers h) { apply { b.emit(h.ethernet); b.emit(h.ipv
 V1Switch(p(), v(), i(), e(), k(), d()) main;
 "#;
 
+/// What forwards.
+#[derive(Clone, Copy)]
+enum Forwarder {
+    Bare,
+    Switch { program: &'static str, path: Path },
+}
+
+impl Forwarder {
+    const ALL: [(&str, Self); 5] = [
+        ("bare loop", Self::Bare),
+        ("L2, interpreter", Self::Switch { program: L2, path: Path::Interpreter }),
+        ("L3, interpreter", Self::Switch { program: L3, path: Path::Interpreter }),
+        ("L2, compiled", Self::Switch { program: L2, path: Path::Compiled }),
+        ("L3, compiled", Self::Switch { program: L3, path: Path::Compiled }),
+    ];
+}
+
 fn main() {
     println!(
         "{TRIALS} trials; thousands of packets per second; latency in microseconds, {PROBES} packets"
     );
     println!(
-        "{:<16} {:<12}  {:>20}  {:>20}  {:>18}  {:>18}",
-        "ports", "program", "flooded", "loss-free", "latency p50", "p99"
+        "{:<16} {:<16}  {:>22}  {:>18}  {:>22}  {:>18}  {:>18}",
+        "ports", "forwarder", "flooded", "of bare", "loss-free", "latency p50", "p99"
     );
-    for (name, source, packet) in [("L2, exact", L2, ethernet(0x88b5)), ("L3, prefix", L3, ipv4())]
-    {
-        let [send, receive] = memory::line("there", 4_096);
-        let [transmit, count] = memory::line("back", 4_096);
-        let (ports, same) = ([send, receive, transmit, count], packet.clone());
+    for kind in kinds::wanted() {
         // In a thread of its own, which the generator keeps on one core.
-        let measured_there =
-            std::thread::spawn(move || measured("memory", name, source, ports, same));
-        measured_there.join().expect("it does not panic");
-        let Some(namespace) = Namespace::new() else { continue };
-        namespace.link("send", &namespace, "receive", 1500);
-        namespace.link("transmit", &namespace, "count", 1500);
-        namespace.run(|| {
-            let ports =
-                ["send", "receive", "transmit", "count"].map(|port| af_packet::open(port, 1));
-            match ports.into_iter().collect::<Result<Vec<_>, _>>() {
-                Ok(ports) => {
-                    let ports = ports.try_into().unwrap_or_else(|_| unreachable!("there are four"));
-                    measured("veth, af_packet", name, source, ports, packet);
-                }
-                Err(error) => println!("SKIPPED: {error}"),
-            }
-        });
+        std::thread::scope(|scope| scope.spawn(|| measured(kind)).join())
+            .expect("it does not panic");
     }
 }
 
-fn measured(ports: &str, program: &str, source: &str, opened: [Port; 4], packet: Vec<u8>) {
-    let [send, receive, transmit, count] = opened;
-    let compiled = from_device_config(source.as_bytes()).expect("it compiles");
+/// Lets all forwarders have a turn in each trial.
+fn measured(kind: &Kind) {
+    let mut figures: [[Vec<f64>; 5]; Forwarder::ALL.len()] = Default::default();
+    for _ in 0..TRIALS {
+        let mut bare = f64::NAN;
+        for ((_, forwarder), figures) in Forwarder::ALL.iter().zip(&mut figures) {
+            let Some(values) = trial(kind, *forwarder) else { return };
+            if matches!(forwarder, Forwarder::Bare) {
+                bare = values[0];
+            }
+            let [flooded, loss_free, p50, p99] = values;
+            for (figure, value) in
+                figures.iter_mut().zip([flooded, 100.0 * flooded / bare, loss_free, p50, p99])
+            {
+                figure.push(value);
+            }
+        }
+    }
+    for ((name, _), figures) in Forwarder::ALL.iter().zip(figures) {
+        let [flooded, share, free, p50, p99] =
+            figures.map(|values| Spread::of(&values).expect("trials").to_string());
+        println!(
+            "{:<16} {name:<16}  {flooded:>22}  {share:>16} %  {free:>22}  {p50:>18}  {p99:>18}",
+            kind.name
+        );
+    }
+}
+
+/// Flooded and loss-free rate in thousands per second, latency; `None`, said loudly, without such ports.
+fn trial(kind: &Kind, forwarder: Forwarder) -> Option<[f64; 4]> {
+    let namespace = Namespace::new()?;
+    namespace.link("send", &namespace, "receive", 1500);
+    namespace.link("transmit", &namespace, "count", 1500);
+    namespace.run(|| match (kind.open)() {
+        Ok(ports) => Some(through(forwarder, ports)),
+        Err(error) => {
+            println!("SKIPPED: {}: {error}", kind.name);
+            None
+        }
+    })
+}
+
+fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 4] {
+    let Forwarder::Switch { program, path } = forwarder else {
+        return Bench::run(ports, |bench| {
+            bench.set_packet(ipv4());
+            figures(bench)
+        });
+    };
+    let [send, receive, transmit, count] = ports;
+    let compiled = from_device_config(program.as_bytes()).expect("it compiles");
     let device = DeviceConfig {
         id: 1,
         cpu_port: 255,
-        path: Path::Interpreter,
+        path,
+        v1model: V1ModelSettings::default(),
         pipeline: Some(to_pipeline_config(&compiled).expect("it has a P4Info")),
         updates: Vec::new(),
         state: None,
@@ -157,32 +208,22 @@ fn measured(ports: &str, program: &str, source: &str, opened: [Port; 4], packet:
     let options = Options { address, tls: None, workers: 1, metrics: None, log: Log::off() };
     let _switch = Switch::start(options, vec![device]).expect("it starts");
     let mut bench = Bench::around([send, count]);
-    bench.set_packet(packet);
-    let mut figures: [Vec<f64>; 4] = Default::default();
-    for _ in 0..TRIALS {
-        let (peak, _) = flooded(&mut bench);
-        let (p50, p99) = latency(&mut bench, PROBES);
-        let values = [peak / 1e3, loss_free(&mut bench, peak) / 1e3, p50, p99];
-        for (figure, value) in figures.iter_mut().zip(values) {
-            figure.push(value);
-        }
-    }
-    let [peak, free, p50, p99] = figures.map(|values| Spread::of(&values).expect("trials"));
-    println!("{ports:<16} {program:<12}  {peak:>20}  {free:>20}  {p50:>18}  {p99:>18}");
+    bench.set_packet(ipv4());
+    figures(&mut bench)
 }
 
-fn ethernet(kind: u16) -> Vec<u8> {
-    let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
-    packet.extend_from_slice(&kind.to_be_bytes());
-    packet.resize(60, 0x55);
-    packet
+fn figures(bench: &mut Bench) -> [f64; 4] {
+    let (peak, _) = flooded(bench);
+    let (p50, p99) = latency(bench, PROBES);
+    [peak / 1e3, loss_free(bench, peak) / 1e3, p50, p99]
 }
 
-/// From 10.9.9.9 to 10.1.2.3.
+/// From 10.9.9.9 to 10.1.2.3; both programs send it out of port 2.
 fn ipv4() -> Vec<u8> {
-    let mut packet = ethernet(0x800);
+    let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
     let header = [0x45, 0, 0, 46, 0, 1, 0, 0, 64, 253, 0, 0, 10, 9, 9, 9, 10, 1, 2, 3];
-    packet[14..34].copy_from_slice(&header);
+    packet.extend(header);
+    packet.resize(60, 0x55);
     let sum: u32 = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let checksum = !(((folded & 0xffff) + (folded >> 16)) as u16);

@@ -16,7 +16,7 @@ use p4runtime::session::{Pipeline, WrittenTo};
 use p4runtime::status::EntityError;
 use p4runtime::store::Nanos;
 use packetio::Port;
-use pipeline::Path;
+use pipeline::{Path, V1ModelSettings};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +33,8 @@ pub struct DeviceConfig {
     pub cpu_port: u32,
     /// How packets go through programs. A program that cannot go that way is refused.
     pub path: Path,
+    /// What programs of v1model are run with.
+    pub v1model: V1ModelSettings,
     /// What it runs before a controller pushes something else.
     pub pipeline: Option<ForwardingPipelineConfig>,
     /// What is written to it before any controller comes.

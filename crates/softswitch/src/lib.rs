@@ -27,6 +27,6 @@ pub use device::{Activity, DeviceConfig};
 pub use journal::JournalError;
 pub use log::{Log, Verbosity};
 pub use p4runtime::server::{ServerTls, TlsError};
-pub use pipeline::Path;
+pub use pipeline::{Path, V1ModelSettings};
 pub use ports::PortState;
 pub use switch::{DeviceState, Options, StartError, Switch};

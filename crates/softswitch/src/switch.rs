@@ -285,7 +285,7 @@ impl Running {
         let id = config.id;
         let started = p4runtime::server::now();
         let target = InterpreterTarget::new(Box::new(from_device_config));
-        let target = target.starting_at(started).on(config.path);
+        let target = target.starting_at(started).on(config.path).with_v1model(config.v1model);
         let plane = target.ports();
         let registry = Arc::new(PipelineRegistry::new());
         let mut device = Device::over(Box::new(target), id, DeviceOptions::default(), registry);

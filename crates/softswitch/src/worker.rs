@@ -1,7 +1,7 @@
 //! A worker thread: takes packets from its queues, runs programs on them, hands out what leaves.
 //!
-//! It runs to completion: a burst is taken from one port, each of its packets goes through the
-//! program and is copied to where it leaves, and when all ports had their turn everything is
+//! It runs to completion: a burst is taken from one port and goes through the program as a batch,
+//! what leaves is copied to where it leaves, and when all ports had their turn everything is
 //! flushed at once. While packets come, it does not sleep and makes no system call but those of
 //! its queues; when nothing came for some rounds it waits for all of them together.
 
@@ -12,7 +12,7 @@ use crate::ports::Ports;
 use bytes::Bytes;
 use p4runtime::server::{DeviceHandle, PacketIn, PacketInMetadata};
 use packetio::{Burst, Frame, Queue, Transmitted};
-use pipeline::Output;
+use pipeline::{Batch, RunError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,7 +48,7 @@ pub(crate) struct Lane {
     program: pipeline::Worker,
     known: Arc<Ports>,
     ports: Vec<Attached>,
-    outputs: Vec<Output>,
+    batch: Batch,
     packet_ins: Vec<Bytes>,
 }
 
@@ -109,10 +109,13 @@ impl Worker {
                 }
             }
         }
-        for (device, packet) in contents.packets {
-            if let Some(lane) = self.lanes.get_mut(device) {
-                lane.process(lane.shared.cpu_port, &packet);
-            }
+        for of_device in contents.packets.chunk_by(|one, other| one.0 == other.0) {
+            let device = of_device.first().map(|(device, _)| *device);
+            let Some(lane) = device.and_then(|device| self.lanes.get_mut(device)) else { continue };
+            let cpu_port = lane.shared.cpu_port;
+            of_device.chunks(BURST).for_each(|packets| {
+                lane.process(cpu_port, packets.iter().map(|(_, bytes)| &bytes[..]))
+            });
         }
         for lane in &mut self.lanes {
             lane.hand_out();
@@ -159,7 +162,7 @@ impl Lane {
             program: plane.worker(),
             known,
             ports: Vec::new(),
-            outputs: Vec::new(),
+            batch: Batch::default(),
             packet_ins: Vec::new(),
         }
     }
@@ -191,9 +194,7 @@ impl Lane {
             let received = attached.queue.receive(burst);
             worked |= !burst.frames().is_empty();
             if is_enabled {
-                for packet in burst.frames().iter().map(Frame::bytes) {
-                    self.process(number, packet);
-                }
+                self.process(number, burst.frames().iter().map(Frame::bytes));
             } else {
                 self.shared.tallies.port_disabled.add(burst.frames().len());
             }
@@ -214,42 +215,59 @@ impl Lane {
         worked
     }
 
-    /// Runs the program on a packet.
-    fn process(&mut self, port: u32, packet: &[u8]) {
-        let Self { shared, program, outputs, .. } = self;
-        let now = Duration::from_nanos(p4runtime::server::now().0.saturating_sub(shared.started.0));
-        outputs.clear();
-        let outcome = if shared.log.wants(Verbosity::Debug) {
-            let mut log = PacketLog { log: &shared.log, device: shared.id };
-            program.process_traced(port, packet, now, &mut log, outputs)
-        } else {
-            program.process(port, packet, now, outputs)
-        };
-        if let Err(fault) = outcome {
-            let id = shared.id;
-            shared.log.line(
-                Verbosity::Warn,
-                format_args!("device {id}: a packet from port {port} is dropped: {fault}"),
-            );
-        }
-        let mut outputs = std::mem::take(&mut self.outputs);
-        for output in outputs.drain(..) {
-            self.send(output);
-        }
-        self.outputs = outputs;
-    }
-
-    fn send(&mut self, output: Output) {
-        let to_cpu = output.port == self.shared.cpu_port || output.port == PSA_PORT_CPU;
-        if to_cpu {
-            self.packet_ins.push(Bytes::from(output.packet));
+    /// Runs the program on packets of one port, at most a burst.
+    fn process<'p>(&mut self, port: u32, packets: impl ExactSizeIterator<Item = &'p [u8]>) {
+        let count = packets.len().min(BURST);
+        if count == 0 {
             return;
         }
-        match self.ports.iter_mut().find(|attached| attached.number == output.port) {
+        let mut from_port = [(port, &[][..]); BURST];
+        from_port.iter_mut().zip(packets).for_each(|(place, packet)| place.1 = packet);
+        let from_port = from_port.get(..count).unwrap_or_default();
+        let now =
+            Duration::from_nanos(p4runtime::server::now().0.saturating_sub(self.shared.started.0));
+        if self.shared.log.wants(Verbosity::Debug) {
+            from_port.iter().for_each(|(_, packet)| self.process_traced(port, packet, now));
+            return;
+        }
+        let mut batch = std::mem::take(&mut self.batch);
+        self.program.process_batch(from_port, now, &mut batch);
+        for (_, fault) in batch.errors() {
+            self.say(port, fault);
+        }
+        for (_, port, packet) in batch.sent() {
+            self.send(port, packet);
+        }
+        self.batch = batch;
+    }
+
+    /// Runs the program on a packet and says what happens to it.
+    fn process_traced(&mut self, port: u32, packet: &[u8], now: Duration) {
+        let (shared, mut outputs) = (&self.shared, Vec::new());
+        let mut log = PacketLog { log: &shared.log, device: shared.id };
+        let outcome = self.program.process_traced(port, packet, now, &mut log, &mut outputs);
+        if let Err(fault) = outcome {
+            self.say(port, &fault);
+        }
+        outputs.iter().for_each(|output| self.send(output.port, &output.packet));
+    }
+
+    fn say(&self, port: u32, fault: &RunError) {
+        let id = self.shared.id;
+        let said = format_args!("device {id}: a packet from port {port} is dropped: {fault}");
+        self.shared.log.line(Verbosity::Warn, said);
+    }
+
+    fn send(&mut self, port: u32, packet: &[u8]) {
+        if port == self.shared.cpu_port || port == PSA_PORT_CPU {
+            self.packet_ins.push(Bytes::copy_from_slice(packet));
+            return;
+        }
+        match self.ports.iter_mut().find(|attached| attached.number == port) {
             Some(attached) if !attached.is_enabled => self.shared.tallies.port_disabled.add(1),
             Some(attached) => {
                 // What is not taken the port has counted.
-                if attached.queue.transmit(&output.packet) == Transmitted::Taken {
+                if attached.queue.transmit(packet) == Transmitted::Taken {
                     attached.is_dirty = true;
                 }
             }

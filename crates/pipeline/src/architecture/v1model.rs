@@ -22,7 +22,6 @@ use super::{
     Bound, Output, PassBudget, bound_control, bound_parser, drop_packet, microseconds, output,
 };
 use crate::error::{LoadError, RunError};
-use crate::externs::v1model::DROP_PORT;
 use crate::layout::{Layout, MetadataField};
 use crate::machine::{Effects, Preserved};
 use crate::trace::Event;
@@ -257,9 +256,10 @@ impl Blocks {
     ) -> Result<Decision, RunError> {
         let group = self.number(machine, standard, MetadataField::McastGrp)?;
         let destination = self.number(machine, standard, MetadataField::EgressSpec)?;
+        let drop_port = machine.layout.drop_port.into();
         let fate = match (effects.resubmit.is_some(), group, destination) {
             (true, ..) => Fate::Resubmit,
-            (false, 0, DROP_PORT) => Fate::Drop,
+            (false, 0, port) if port == drop_port => Fate::Drop,
             (false, 0, port) => Fate::Unicast { port: port as u32 },
             (false, group, _) => Fate::Multicast { group: group as u32 },
         };
@@ -275,10 +275,12 @@ impl Blocks {
         port: u32,
     ) -> Result<Decision, RunError> {
         let destination = self.number(machine, standard, MetadataField::EgressSpec)?;
-        let fate = match (destination, effects.recirculate.is_some()) {
-            (DROP_PORT, _) => Fate::Drop,
-            (_, true) => Fate::Recirculate,
-            (_, false) => Fate::Unicast { port },
+        let fate = if destination == machine.layout.drop_port.into() {
+            Fate::Drop
+        } else if effects.recirculate.is_some() {
+            Fate::Recirculate
+        } else {
+            Fate::Unicast { port }
         };
         Ok(Decision { copies: effects.clone.iter().map(|(session, _)| *session).collect(), fate })
     }

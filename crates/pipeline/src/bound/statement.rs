@@ -284,14 +284,13 @@ impl Binder<'_> {
     }
 
     fn mark(&mut self, place: &Place, out: &mut Block) -> Outcome {
-        use crate::externs::v1model::DROP_PORT;
         use crate::layout::MetadataField as Of;
         let type_id = self.layout.program.place_type(place);
         let found = self.resolve(place)?;
         let (Some(type_id), Shape::Struct(parts, _)) = (type_id, &found.shape) else {
             return self.refuse("mark_to_drop of something else than metadata");
         };
-        for (name, number) in [(Of::EgressSpec, DROP_PORT as u64), (Of::McastGrp, 0)] {
+        for (name, number) in [(Of::EgressSpec, self.layout.drop_port.into()), (Of::McastGrp, 0)] {
             let slot = self.layout.names.slot(type_id, name);
             if let Some((offset, Shape::Scalar(scalar))) = slot.and_then(|slot| parts.get(slot)) {
                 let field = Field { address: found.address.plus(*offset), scalar: *scalar };

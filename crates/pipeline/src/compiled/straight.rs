@@ -19,7 +19,6 @@ use crate::architecture::{MAXIMUM_PASSES, Output};
 use crate::bound::{Body, Bound, Callee, Field};
 use crate::dialect::Dialect;
 use crate::error::RunError;
-use crate::externs::v1model::DROP_PORT;
 use crate::layout::{Layout, MetadataField as Of, each_statement_in};
 use crate::machine::{Machine, Scratch};
 use crate::state::Replica;
@@ -95,7 +94,14 @@ impl Batch {
         }
     }
 
-    fn clear(&mut self) {
+    /// Packets of which nothing left, without an error, given that all of a batch were processed.
+    pub(crate) fn silent(&self, packets: usize) -> u64 {
+        let mut last = None;
+        let sent = self.sent.iter().filter(|sent| last.replace(sent.packet) != Some(sent.packet));
+        packets.saturating_sub(sent.count() + self.errors.len()) as u64
+    }
+
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.sent.clear();
         self.errors.clear();
@@ -116,6 +122,7 @@ pub(super) struct Straight {
     runs: [bool; 6],
     /// Packets that are parsed before the first of them goes on.
     ahead: usize,
+    drop_port: u64,
 }
 
 impl Straight {
@@ -154,7 +161,7 @@ impl Straight {
             *runs = !is_empty(block.callee);
         }
         let ahead = if parsers_are_pure(layout) && !bound.natives.is_empty() { AHEAD } else { 1 };
-        Some(Self { standard, runs, ahead })
+        Some(Self { standard, runs, ahead, drop_port: layout.drop_port.into() })
     }
 }
 
@@ -464,7 +471,7 @@ impl Run<'_, '_> {
     /// As simple_switch: multicast before unicast and drop.
     fn decided(&mut self) -> Fate {
         match (self.get(Of::McastGrp), self.get(Of::EgressSpec)) {
-            (0, port) if u128::from(port) == DROP_PORT => Fate::Drop,
+            (0, port) if port == self.straight.drop_port => Fate::Drop,
             (0, port) => Fate::Unicast { port: port as u32 },
             (group, _) => Fate::Multicast { group: group as u32 },
         }
@@ -512,7 +519,7 @@ impl Run<'_, '_> {
             self.contexts[self.at].truncate = u64::MAX;
             self.block(EGRESS)?;
             most = most.min(self.contexts[self.at].truncate);
-            if u128::from(self.get(Of::EgressSpec)) == DROP_PORT {
+            if self.get(Of::EgressSpec) == self.straight.drop_port {
                 return Ok(());
             }
         }

@@ -51,6 +51,15 @@ impl Core {
         self.state.priority_queues.store(queues.max(1), Ordering::Relaxed);
     }
 
+    /// v1model: the port that `mark_to_drop` chooses and that nothing leaves by, as `--drop-port` of `simple_switch`; 511
+    /// at first. What was compiled for another is given up: the interpreter goes on, until the program is compiled again.
+    pub fn set_drop_port(&mut self, port: u16) {
+        if self.layout.drop_port != port {
+            self.layout.drop_port = port;
+            self.code = None;
+        }
+    }
+
     /// Sets the members of a parser value set: for each one match per field, by its match kind.
     ///
     /// # Errors

@@ -2,9 +2,10 @@
 
 use super::Shared;
 use crate::architecture::Output;
-use crate::compiled::Compiled;
+use crate::compiled::{Batch, Compiled};
 use crate::error::RunError;
 use crate::machine::Scratch;
+use crate::switch::Core;
 use crate::sync::{lock, write};
 use crate::trace::Trace;
 use entities::Data;
@@ -260,6 +261,19 @@ impl Worker {
         self.run((port, packet), now, Some(trace), outputs)
     }
 
+    /// Processes packets with the ports on which they were received, in order, as [`Self::process`] does each; `batch` is
+    /// given what they became. All of them run on one pipeline: one that is committed meanwhile is for the next batch.
+    pub fn process_batch(&mut self, packets: &[(u32, &[u8])], now: Duration, batch: &mut Batch) {
+        batch.clear();
+        let ran = self.inside(|core, scratch| core.process_batch(scratch, packets, now, batch));
+        let processed = packets.len() as u64;
+        self.counts
+            .count(processed, if ran.is_some() { batch.silent(packets.len()) } else { processed });
+        for (_, error) in batch.errors() {
+            self.counts.count_error(error);
+        }
+    }
+
     /// What became of the packets that this worker was given.
     #[must_use]
     pub fn counts(&self) -> PacketCounts {
@@ -273,29 +287,35 @@ impl Worker {
         trace: Option<&mut dyn Trace>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
+        let before = outputs.len();
+        let outcome =
+            self.inside(|core, scratch| core.process(scratch, packet, now, trace, outputs));
+        let outcome = outcome.unwrap_or(Ok(()));
+        self.counts.count(1, u64::from(outcome.is_ok() && outputs.len() == before));
+        if let Err(error) = &outcome {
+            self.counts.count_error(error);
+        }
+        outcome
+    }
+
+    /// Does something on the pipeline that was committed last, if there is one, and hands on the digests that come of
+    /// it.
+    fn inside<R>(&mut self, work: impl FnOnce(&Core, &mut Scratch) -> R) -> Option<R> {
         if self.ports.0.version.load(Ordering::Acquire) != self.version {
             self.take_pipeline();
         }
-        let before = outputs.len();
-        let outcome = match &mut self.runs {
-            Some(running) => {
-                let Running { shared, lane, scratch } = running;
-                let inside = shared.gate.enter(lane);
-                let outcome = shared.core.process(scratch, packet, now, trace, outputs);
-                drop(inside);
-                if !scratch.digests.is_empty() {
-                    let digests = scratch.digests.drain(..);
-                    let shown = digests
-                        .filter_map(|digest| shared.binding.digests.shown(&shared.schema, &digest));
-                    let dropped = shared.digests.keep(shown);
-                    self.ports.0.digests_dropped.fetch_add(dropped, Ordering::Relaxed);
-                }
-                outcome
-            }
-            None => Ok(()),
-        };
-        self.counts.count(outputs.len() - before, outcome.as_ref().err());
-        outcome
+        let Running { shared, lane, scratch } = self.runs.as_mut()?;
+        let inside = shared.gate.enter(lane);
+        let outcome = work(&shared.core, scratch);
+        drop(inside);
+        if !scratch.digests.is_empty() {
+            let digests = scratch.digests.drain(..);
+            let shown =
+                digests.filter_map(|digest| shared.binding.digests.shown(&shared.schema, &digest));
+            let dropped = shared.digests.keep(shown);
+            self.ports.0.digests_dropped.fetch_add(dropped, Ordering::Relaxed);
+        }
+        Some(outcome)
     }
 
     /// Goes over to the pipeline that was committed last.
@@ -327,15 +347,15 @@ impl Drop for Worker {
 }
 
 impl Counts {
-    fn count(&self, sent: usize, error: Option<&RunError>) {
-        self.received.fetch_add(1, Ordering::Relaxed);
-        match error {
-            Some(error) => *lock(&self.errors).entry(error.kind()).or_default() += 1,
-            None if sent == 0 => {
-                self.without_output.fetch_add(1, Ordering::Relaxed);
-            }
-            None => {}
+    fn count(&self, received: u64, without_output: u64) {
+        self.received.fetch_add(received, Ordering::Relaxed);
+        if without_output > 0 {
+            self.without_output.fetch_add(without_output, Ordering::Relaxed);
         }
+    }
+
+    fn count_error(&self, error: &RunError) {
+        *lock(&self.errors).entry(error.kind()).or_default() += 1;
     }
 
     fn shown(&self) -> PacketCounts {

@@ -9,9 +9,6 @@ use crate::value::Value;
 use ir::bits::Bits;
 use ir::{Argument, Expression, ExpressionKind, ExternFunction, Place};
 
-/// The port that drops (`--drop-port` of simple_switch).
-pub(crate) const DROP_PORT: u128 = 511;
-
 /// Bits of a clone session's number that count (`MIRROR_SESSION_ID_MASK` of simple_switch).
 const SESSION_BITS: u64 = 0x7fff;
 
@@ -106,7 +103,8 @@ impl Machine<'_> {
         let Some(type_id) = self.place_type(place) else { return Ok(()) };
         let place = self.resolve(place)?;
         let Some(mut metadata) = self.peek(&place).cloned() else { return Ok(()) };
-        self.layout.set_field(&mut metadata, type_id, MetadataField::EgressSpec, DROP_PORT);
+        let drop_port = self.layout.drop_port.into();
+        self.layout.set_field(&mut metadata, type_id, MetadataField::EgressSpec, drop_port);
         self.layout.set_field(&mut metadata, type_id, MetadataField::McastGrp, 0);
         self.write(&place, metadata)
     }

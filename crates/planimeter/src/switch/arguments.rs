@@ -1,12 +1,14 @@
 //! The arguments of `planimeter switch`, which are those of simple_switch_grpc as far as it has them.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::devices::PortName;
+use softswitch::V1ModelSettings;
+
 use crate::failure::Failure;
 use crate::program;
 
@@ -50,7 +52,7 @@ Examples:
 Exit status: 0 it was asked to end; 2 the program, an interface or an argument is wrong.";
 
 /// Flags of simple_switch_grpc that mean nothing here, and what to use instead.
-const PASSED_OVER: [(&str, &str); 8] = [
+const PASSED_OVER: [(&str, &str); 10] = [
     ("thrift-port", "there is no Thrift server; use P4Runtime, which has all that it has"),
     ("nanolog", "there is no nanomsg log; --log-level debug names packets, tables and entries"),
     (
@@ -65,11 +67,13 @@ const PASSED_OVER: [(&str, &str); 8] = [
     ("dp-grpc-server-addr", "packets come and go through -i"),
     ("json-version", "all versions are read"),
     ("log-flush", "lines are always flushed"),
+    ("log-file-max-size", "the log is one file; logrotate's copytruncate keeps it short"),
+    ("log-file-max-files", "the log is one file; logrotate's copytruncate keeps it short"),
 ];
 
 /// Flags of BMv2 that would change what packets meet, how many words they take, and what does here what
 /// they are for.
-const REFUSED: [(&str, usize, &str); 4] = [
+const REFUSED: [(&str, usize, &str); 7] = [
     (
         "use-files",
         1,
@@ -94,6 +98,23 @@ const REFUSED: [(&str, usize, &str); 4] = [
         "the log has no bytes of packets; --pcap DIR records them whole, --log-level debug names what \
          they meet",
     ),
+    (
+        "trace-dir",
+        1,
+        "there are no textproto traces; --log-level debug names packets, tables and entries, --log-level \
+         trace what is read and written too",
+    ),
+    (
+        "egress-spec-init-to-drop",
+        0,
+        "egress_spec is 0 at first, as v1model is used; begin the ingress of the program with \
+         mark_to_drop(standard_metadata)",
+    ),
+    (
+        "load-modules",
+        1,
+        "externs of shared libraries cannot be loaded; those of v1model, PSA and PNA are all there",
+    ),
 ];
 
 pub(crate) fn command() -> Command {
@@ -107,7 +128,7 @@ pub(crate) fn command() -> Command {
             Arg::new("program")
                 .value_name("PROGRAM")
                 .value_parser(value_parser!(PathBuf))
-                .conflicts_with_all(["p4", "no-p4"])
+                .conflicts_with("p4")
                 .help("P4_16 source, BMv2 JSON, or what `compile --ir` wrote as JSON"),
         )
         .arg(
@@ -180,13 +201,20 @@ fn device_arguments() -> [Arg; 10] {
             .long("drop-port")
             .value_name("NUMBER")
             .default_value("511")
-            .value_parser(value_parser!(u32))
-            .help("The port that means to drop; only that of v1model, 511"),
+            .value_parser(value_parser!(u16).range(0..512))
+            .help("The port that mark_to_drop of v1model chooses, and that nothing leaves by"),
         Arg::new("priority-queues")
             .long("priority-queues")
             .value_name("NUMBER")
-            .value_parser(value_parser!(u32))
-            .hide(true),
+            .default_value("1")
+            .value_parser(value_parser!(u32).range(1..=256))
+            .help("Queues of a port, that is: priorities of v1model which do not drop a packet")
+            .long_help(
+                "Queues of a port: a packet of v1model whose standard_metadata.priority is not below \
+                 this number is dropped, and of the copies of one packet for one port the highest \
+                 priority leaves first. Packets do not wait between ingress and egress, so priorities \
+                 do not let one packet overtake another.",
+            ),
         Arg::new("workers")
             .long("workers")
             .value_name("NUMBER")
@@ -233,7 +261,7 @@ fn server_arguments() -> [Arg; 6] {
             .long("grpc-server-addr")
             .value_name("ADDRESS:PORT")
             .default_value("0.0.0.0:9559")
-            .value_parser(value_parser!(SocketAddr))
+            .value_parser(address)
             .help_heading("P4Runtime")
             .help("Where controllers dial"),
         flag("grpc-server-ssl", "Serve TLS").help_heading("P4Runtime"),
@@ -289,10 +317,32 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
+/// An address, by number or name, as `localhost:9559`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let mut found = text.to_socket_addrs().map_err(|error| error.to_string())?;
+    found.next().ok_or_else(|| "this name has no address".to_owned())
+}
+
 /// The program, if one is given.
 pub(super) fn program(matches: &ArgMatches) -> Option<&Path> {
     let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
+    if matches.get_flag("no-p4") {
+        // simple_switch_grpc passes over a program beside this; `check` says so.
+        return None;
+    }
     path("p4").or_else(|| path("program")).or_else(|| path("pcap").filter(|path| path.is_file()))
+}
+
+/// What programs of v1model are run with.
+pub(super) fn v1model(matches: &ArgMatches) -> V1ModelSettings {
+    let standard = V1ModelSettings::default();
+    V1ModelSettings {
+        drop_port: matches.get_one("drop-port").copied().unwrap_or(standard.drop_port),
+        priority_queues: matches
+            .get_one("priority-queues")
+            .copied()
+            .unwrap_or(standard.priority_queues),
+    }
 }
 
 /// How packets go through programs.
@@ -322,17 +372,10 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), Failure> {
             return Err(Failure::input(format!("--{name}: {instead}")));
         }
     }
-    if matches.get_one::<u32>("drop-port").is_some_and(|port| *port != 511) {
-        return Err(Failure::input(
-            "--drop-port: mark_to_drop of v1model chooses port 511 here, and no other; leave the option \
-             out, and give port 511 to no interface",
-        ));
-    }
-    if matches.get_one::<u32>("priority-queues").is_some_and(|queues| *queues > 1) {
-        return Err(Failure::input(
-            "--priority-queues: each port has one queue here, first in, first out, whatever \
-             standard_metadata.priority says; leave the option out",
-        ));
+    if let Some(program) = matches.get_one::<PathBuf>("program")
+        && matches.get_flag("no-p4")
+    {
+        eprintln!("planimeter: {} has no effect beside --no-p4", program.display());
     }
     Ok(())
 }
@@ -359,6 +402,9 @@ mod tests {
         assert_eq!(program(&matches), Some(Path::new("build/basic.json")));
         assert_eq!(captures(&matches), Some(Path::new("/tmp/pcaps")));
         assert_eq!(matches.get_one::<u32>("cpu-port"), Some(&510));
+        let named = parsed("--no-p4 -- --grpc-server-addr localhost:50051");
+        let address = named.get_one::<SocketAddr>("grpc-server-addr").expect("it has one");
+        assert!(address.ip().is_loopback() && address.port() == 50051, "{address}");
     }
 
     /// What would mean something else here ends with what to use, and is never passed over.
@@ -369,14 +415,29 @@ mod tests {
             ("--no-p4 --packet-in ipc:///tmp/bmv2_packets_1.ipc", "-i 1@veth0"),
             ("--no-p4 --restore-state /tmp/state", "--state FILE"),
             ("--no-p4 --dump-packet-data 100", "--pcap DIR"),
-            ("--no-p4 -- --drop-port 510", "511"),
-            ("--no-p4 -- --priority-queues 8", "one queue"),
+            ("--no-p4 --trace-dir /tmp", "--log-level debug"),
+            ("--no-p4 -- --load-modules counter.so", "v1model"),
         ] {
             let refused = check(&parsed(line)).expect_err(line).to_string();
             let flag = line.split_whitespace().rev().nth(1).expect("it is there");
             assert!(refused.contains(flag) && refused.contains(instead), "{refused}");
         }
-        check(&parsed("--no-p4 -- --drop-port 511 --priority-queues 1")).expect("as it is here");
+        let flag = check(&parsed("--no-p4 -- --egress-spec-init-to-drop")).expect_err("refused");
+        assert!(flag.to_string().contains("mark_to_drop"), "{flag}");
+    }
+
+    #[test]
+    fn settings_of_v1model_are_those_of_simple_switch() {
+        assert_eq!(v1model(&parsed("--no-p4")), V1ModelSettings::default());
+        let given = v1model(&parsed("--no-p4 -- --drop-port 510 --priority-queues 8"));
+        assert_eq!(given, V1ModelSettings { drop_port: 510, priority_queues: 8 });
+        let wide = command().try_get_matches_from(["switch", "--drop-port", "512"]);
+        assert!(wide.is_err(), "egress_spec has nine bits");
+    }
+
+    #[test]
+    fn a_program_beside_no_p4_is_passed_over() {
+        assert_eq!(program(&parsed("--no-p4 build/basic.json")), None);
     }
 
     #[test]

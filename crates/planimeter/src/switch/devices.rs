@@ -11,9 +11,9 @@ use packetio::tap::record;
 use packetio::{PortSpec, Source, SpecError};
 use prost::Message;
 use serde::Deserialize;
-use softswitch::DeviceConfig;
 use softswitch::program::to_pipeline_config;
 use softswitch::runtime_json::RuntimeJson;
+use softswitch::{DeviceConfig, V1ModelSettings};
 
 use super::arguments;
 use crate::failure::Failure;
@@ -194,7 +194,7 @@ fn read_p4info(path: &Path) -> Result<P4Info, Failure> {
 pub(crate) fn open(
     planned: &[Planned],
     workers: usize,
-    path: softswitch::Path,
+    (path, v1model): (softswitch::Path, V1ModelSettings),
     captures: Option<&Path>,
 ) -> Result<Vec<DeviceConfig>, Failure> {
     let devices = planned.iter().map(|device| {
@@ -215,6 +215,7 @@ pub(crate) fn open(
             id: device.id,
             cpu_port: device.cpu_port,
             path,
+            v1model,
             pipeline: device.pipeline.clone(),
             updates: device.updates.clone(),
             state: device.state.clone(),

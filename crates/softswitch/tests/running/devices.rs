@@ -2,14 +2,21 @@
 
 use crate::support::{CPU_PORT, Controller, Names, PROGRAM, lines, options, pushed};
 use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
-use packetio::{Burst, Frame, Port};
-use softswitch::{DeviceConfig, StartError, Switch};
+use packetio::{Burst, Frame, Port, memory};
+use softswitch::{DeviceConfig, StartError, Switch, V1ModelSettings};
 use std::time::{Duration, Instant};
 
 fn device(id: u64, ports: Vec<(u32, Port)>) -> DeviceConfig {
-    let updates = Vec::new();
-    let (cpu_port, path) = (CPU_PORT, crate::PATH);
-    DeviceConfig { id, cpu_port, path, pipeline: None, updates, state: None, ports }
+    DeviceConfig {
+        id,
+        cpu_port: CPU_PORT,
+        path: crate::PATH,
+        v1model: V1ModelSettings::default(),
+        pipeline: None,
+        updates: Vec::new(),
+        state: None,
+        ports,
+    }
 }
 
 fn received(port: &mut Port, patience: Duration) -> Vec<Vec<u8>> {
@@ -39,6 +46,33 @@ async fn devices_behind_one_address_are_apart() {
     assert_eq!(received(&mut one[1], patience), [[20, 1]]);
     assert_eq!(received(&mut other[0], patience), [[20, 1]]);
     assert!(received(&mut other[1], Duration::from_millis(20)).is_empty());
+}
+
+/// `--drop-port` and `--priority-queues` of simple_switch.
+#[test]
+fn v1model_is_run_as_the_device_is_told() {
+    let ingress = "if (h.h.to == 1) { mark_to_drop(s); } \
+                   else { s.egress_spec = 511; s.priority = (bit<3>)h.h.to; }";
+    let program = pushed(&PROGRAM.replace("stations.apply();", ingress));
+    let ([near, mut dropped], [other_near, mut last]) =
+        (memory::line("drop", 8), memory::line("last", 8));
+    let [input, mut far] = memory::line("in", 8);
+    // The input last: ports are attached one after the other.
+    let ports = vec![(300, near), (511, other_near), (1, input)];
+    let device = DeviceConfig {
+        v1model: V1ModelSettings { drop_port: 300, priority_queues: 4 },
+        pipeline: Some(program),
+        ..device(1, ports)
+    };
+    let switch = Switch::start(options(), vec![device]).expect("it starts");
+    // Dropped by the program; no queue of that priority; the last of them leaves.
+    for packet in [[1, 0], [4, 0], [3, 0]] {
+        far.queues[0].transmit(&packet);
+    }
+    assert_eq!(received(&mut last, Duration::from_secs(10)), [[3, 0]]);
+    assert!(received(&mut dropped, Duration::ZERO).is_empty());
+    let packets = switch.state()[0].packets.clone();
+    assert_eq!((packets.received, packets.without_output), (3, 2));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use p4runtime::proto::v1::{
     write_request::Atomicity,
 };
 use packetio::{Burst, Frame, Port, memory};
-use softswitch::{DeviceConfig, Log, Options, Switch, Verbosity};
+use softswitch::{DeviceConfig, Log, Options, Switch, V1ModelSettings, Verbosity};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -112,6 +112,7 @@ impl Bench {
             id: DEVICE,
             cpu_port: CPU_PORT,
             path: crate::PATH,
+            v1model: V1ModelSettings::default(),
             pipeline: None,
             updates: Vec::new(),
             state,
