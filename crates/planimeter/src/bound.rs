@@ -4,11 +4,13 @@ mod arguments;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use calculus::mppg;
 use calculus::network::{Analyser, Analysis, FlowId, Format, Network, Settings, format};
 use clap::ArgMatches;
-use report::bounds::{Bounds, curves, table, to_json};
+use report::RunDirectory;
+use report::bounds::{Bounds, Run, curves, table, to_json};
 
 use crate::failure::Failure;
 use crate::probe::layout;
@@ -60,6 +62,17 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     if let Some(folder) = matches.get_one::<PathBuf>("plot") {
         plot(&bounds, folder)?;
+    }
+    if let Some(folder) = matches.get_one::<PathBuf>("output") {
+        let directory = RunDirectory::create(Some(folder)).map_err(Failure::input)?;
+        let run = Run {
+            bounds: &bounds,
+            command: &std::env::args().collect::<Vec<_>>(),
+            started_at: &report::timestamp(SystemTime::now()),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        directory.write_bounds(&run).map_err(Failure::run)?;
+        eprintln!("Report: {}", directory.path().join("report.html").display());
     }
     for contradiction in bounds.contradictions() {
         eprintln!("planimeter: {contradiction}; please report this network as a bug");
@@ -127,7 +140,9 @@ fn plot(bounds: &Bounds<'_>, folder: &Path) -> Result<(), Failure> {
         // Two names may become one: the place in the network tells them apart.
         let number = assessed.bound.flow.index();
         let path = folder.join(format!("{number:03}-{stem}.svg"));
-        std::fs::write(&path, curves(bounds, assessed)).map_err(|error| failed(&path, error))?;
+        curves(bounds, assessed)
+            .and_then(|drawing| std::fs::write(&path, drawing))
+            .map_err(|error| failed(&path, error))?;
     }
     eprintln!("curves are in {}", folder.display());
     Ok(())

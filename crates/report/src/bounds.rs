@@ -4,15 +4,21 @@
 //! says by which analysis and under which convention a bound holds, and how far a run came to it.
 
 mod json;
+mod page;
 mod plots;
 mod table;
 
 use calculus::network::{
-    Analysis, Assessed, FlowId, Load, Network, Part, Reason, ServerBound, Settings, Unit,
+    Analysis, Assessed, FlowId, FlowOfInterest, Load, Network, Part, Reason, ServerBound, Settings,
+    Unit,
 };
 use calculus::{Extended, Rational};
 
-pub use json::{SCHEMA, to_json};
+use crate::format::printable;
+use crate::page::{Note, Tone};
+
+pub use json::{SCHEMA, to_csv, to_json};
+pub use page::page;
 pub use plots::curves;
 pub use table::table;
 
@@ -40,6 +46,19 @@ pub struct Bounds<'a> {
     pub data_unit: Unit,
     /// Whether to say how each bound came about.
     pub derivations: bool,
+}
+
+/// A run of `planimeter bound`, as far as a reader must know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// What was found.
+    pub bounds: &'a Bounds<'a>,
+    /// The command line.
+    pub command: &'a [String],
+    /// When it ran, RFC 3339.
+    pub started_at: &'a str,
+    /// Version of the program.
+    pub version: &'a str,
 }
 
 impl Bounds<'_> {
@@ -132,6 +151,43 @@ impl Bounds<'_> {
     fn data(&self, value: &Extended) -> Extended {
         scaled(value, &self.data_unit)
     }
+}
+
+/// What a reader must know before the figures, the worst first.
+fn notes(bounds: &Bounds<'_>) -> Vec<Note> {
+    let bad =
+        bounds.contradictions().into_iter().chain(bounds.overloads()).chain(bounds.unbounded());
+    let mut notes: Vec<Note> =
+        bad.map(|text| Note { tone: Tone::Bad, text: printable(&text) }).collect();
+    let stand_ins = bounds.stand_ins();
+    if !stand_ins.is_empty() {
+        let text = format!(
+            "the curves of {} repeat after a time that is too long to compute with: the least concave \
+             curve above an arrival curve or a limit, and the greatest convex one below a service, \
+             stands in for each. Bounds hold, but may be larger; in runs these flows send nothing, and \
+             none is made for them or over these servers and links.",
+            listed(stand_ins.into_iter())
+        );
+        notes.push(Note::warning(printable(&text)));
+    } else if bounds.outlined() {
+        let text = "the common period of some curves is too long to compute with: bounds are those of \
+                    the least concave arrival curves above and the greatest convex service curves \
+                    below, and hold for the exact ones, too. Periods on a coarser grid, such as \
+                    whole milliseconds, give exact ones.";
+        notes.push(Note::warning(text));
+    }
+    let sources = bounds.flows.iter().flatten().map(|assessed| &assessed.bound.delay_by);
+    let unproven = sources.filter(|source| !source.proven).count();
+    if unproven > 0 {
+        let text = format!(
+            "cross traffic is bounded {}, as DNC does; that is proven only where servers serve in \
+             any order and nothing leaves the path of the flow and comes back. --flow-of-interest \
+             lowest-priority-where-proven gives bounds that are proven.",
+            FlowOfInterest::LowestPriority
+        );
+        notes.push(Note::warning(text));
+    }
+    notes
 }
 
 /// The first few of some names in a sentence.

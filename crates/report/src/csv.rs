@@ -193,7 +193,7 @@ impl Display for Row<'_> {
 }
 
 /// A cell that may be empty.
-struct Cell<T>(Option<T>);
+pub(crate) struct Cell<T>(pub(crate) Option<T>);
 
 impl<T: Display> Display for Cell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -202,7 +202,7 @@ impl<T: Display> Display for Cell<T> {
 }
 
 /// A cell with text, quoted if it must be.
-struct Text<'a>(&'a str);
+pub(crate) struct Text<'a>(pub(crate) &'a str);
 
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

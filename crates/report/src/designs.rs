@@ -19,7 +19,7 @@ use crate::format::{estimate, figure};
 use crate::plot::power_of_two;
 
 pub use json::{SCHEMA, to_csv, to_json};
-pub use page::document;
+pub use page::{document, page};
 pub use terminal::table;
 
 /// A run of `planimeter tables`, as far as a reader must know it.

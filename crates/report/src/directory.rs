@@ -5,7 +5,7 @@
 //!   config.toml      the configuration as resolved
 //!   result.json      everything measured, see schemas/probe-result.v1.schema.json
 //!   report.html      the same to look at, opens offline
-//!   figures/         each of its figures as SVG and as PDF
+//!   figures/         each of its figures as SVG, as PDF and, its data, as CSV
 //!   summary.csv      a row per point: mean, 95 % confidence interval and n of each metric
 //!   per_second.csv   a row per point, trial and second: sent, received, rules
 //!   samples.csv      a row per point, trial and sample: outstanding, CPU, memory
@@ -26,7 +26,8 @@ use probe::outcome::{Point, RunResult};
 
 use crate::compare::Candidate;
 use crate::histogram_files::{write_distribution, write_interval_log};
-use crate::{csv, designs, html, json, models, throughput};
+use crate::page::Page;
+use crate::{bounds, csv, designs, html, json, models, throughput};
 
 /// The directory that a run leaves behind.
 #[derive(Debug)]
@@ -164,7 +165,23 @@ impl RunDirectory {
         writing.finish()
     }
 
-    fn page(&self, writing: &mut Writing, page: &html::Page) {
+    /// Writes a page that someone filled, with its figures as files, and other texts beside it: names and contents.
+    ///
+    /// # Errors
+    /// See [`WriteError`]. What could be written stays.
+    pub fn write_page(
+        &self,
+        page: &Page,
+        texts: &[(&str, &str)],
+    ) -> Result<Vec<PathBuf>, WriteError> {
+        let mut writing = Writing::default();
+        self.texts(&mut writing, texts);
+        self.page(&mut writing, page);
+        writing.finish()
+    }
+
+    fn page(&self, writing: &mut Writing, page: &Page) {
+        let page = page.render();
         writing.file(self.path.join("report.html"), Durability::Synced, |w| {
             w.write_all(page.html.as_bytes())
         });
@@ -186,6 +203,9 @@ impl RunDirectory {
                     writing.file(path.with_extension("pdf"), Durability::Cached, |w| {
                         w.write_all(&drawing.pdf())
                     });
+                    writing.file(path.with_extension("csv"), Durability::Cached, |w| {
+                        w.write_all(figure.csv.as_bytes())
+                    });
                 }
                 Err(error) => {
                     writing.failures.push(FileFailure { path, cause: io::Error::other(error) });
@@ -200,22 +220,19 @@ impl RunDirectory {
     /// See [`WriteError`]. What could be written stays.
     pub fn write_designs(&self, run: &designs::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
-        let texts: [(&str, Text<_>); 3] = [
-            ("result.json", designs::to_json),
-            ("cases.csv", designs::to_csv),
-            ("report.html", designs::document),
-        ];
-        self.texts(&mut writing, run, texts);
+        let texts = [("result.json", designs::to_json(run)), ("cases.csv", designs::to_csv(run))];
+        self.texts(&mut writing, &texts);
+        self.page(&mut writing, &designs::page(run));
         let histograms = designs::histograms(run)
             .map(|(number, what, histogram)| (format!("case-{number:03}_single"), what, histogram));
         self.write_histograms(&mut writing, histograms);
         writing.finish()
     }
 
-    fn texts<R>(&self, writing: &mut Writing, run: &R, texts: [(&str, Text<R>); 3]) {
+    fn texts(&self, writing: &mut Writing, texts: &[(&str, impl AsRef<str>)]) {
         for (name, text) in texts {
             writing.file(self.path.join(name), Durability::Synced, |w| {
-                w.write_all(text(run).as_bytes())
+                w.write_all(text.as_ref().as_bytes())
             });
         }
     }
@@ -247,12 +264,10 @@ impl RunDirectory {
     /// As [`Self::write`].
     pub fn write_throughput(&self, run: &throughput::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
-        let texts: [(&str, Text<_>); 3] = [
-            ("result.json", throughput::to_json),
-            ("cases.csv", throughput::to_csv),
-            ("report.html", throughput::document),
-        ];
-        self.texts(&mut writing, run, texts);
+        let texts =
+            [("result.json", throughput::to_json(run)), ("cases.csv", throughput::to_csv(run))];
+        self.texts(&mut writing, &texts);
+        self.page(&mut writing, &throughput::page(run));
         let histograms = throughput::histograms(run).map(|(number, what, histogram)| {
             (format!("case-{number:03}_latency"), what, histogram)
         });
@@ -266,16 +281,23 @@ impl RunDirectory {
     /// See [`WriteError`]. What could be written stays.
     pub fn write_models(&self, run: &models::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
-        let texts: [(&str, Text<_>); 3] = [
-            ("result.json", models::to_json),
-            ("cells.csv", models::to_csv),
-            ("report.html", models::document),
-        ];
-        self.texts(&mut writing, run, texts);
+        let texts = [("result.json", models::to_json(run)), ("cells.csv", models::to_csv(run))];
+        self.texts(&mut writing, &texts);
+        self.page(&mut writing, &models::page(run));
         writing.file(self.path.join("model.json"), Durability::Synced, |w| {
             serde_json::to_writer_pretty(w, run.model).map_err(io::Error::other)
         });
         writing.finish()
+    }
+
+    /// Writes bounds of a network: `result.json`, `report.html`, `bounds.csv`.
+    ///
+    /// # Errors
+    /// See [`WriteError`]. What could be written stays.
+    pub fn write_bounds(&self, run: &bounds::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
+        let json = bounds::to_json(run.bounds);
+        let csv = bounds::to_csv(run.bounds);
+        self.write_page(&bounds::page(run), &[("result.json", &json), ("bounds.csv", &csv)])
     }
 
     /// Writes `result.json` only: quick enough to be called after every trial of a long sweep, so
@@ -331,8 +353,6 @@ impl RunDirectory {
     }
 }
 
-/// Makes a file of a run.
-type Text<R> = fn(&R) -> String;
 type CsvWriter = fn(&mut dyn Write, &RunResult) -> io::Result<()>;
 
 /// Files written so far, and those that failed.

@@ -8,12 +8,38 @@
 
 use std::io;
 
-use probe::outcome::RunResult;
+use probe::outcome::{HostFacts, RunResult};
 use serde::Serialize;
 use serde_json::ser::Formatter;
+use serde_json::{Value, json};
+use statistics::Estimate;
 
 /// The JSON Schema (draft 2020-12) of `result.json`.
 pub const SCHEMA: &str = include_str!("../schemas/probe-result.v1.schema.json");
+
+/// A mean over repetitions in the results of all verbs: `null` without values.
+pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
+    estimate.map_or(Value::Null, |estimate| {
+        json!({
+            "n": estimate.n,
+            "mean": estimate.mean,
+            "ci95": estimate.ci95,
+            "min": estimate.min,
+            "max": estimate.max,
+        })
+    })
+}
+
+/// A machine in the results of all verbs.
+pub(crate) fn host(host: &HostFacts) -> Value {
+    json!({
+        "hostname": host.hostname,
+        "kernel": host.kernel,
+        "cpu_model": host.cpu_model,
+        "cpus": host.cpus,
+        "memory_bytes": host.memory_bytes,
+    })
+}
 
 /// Why a `result.json` cannot be read.
 #[derive(Debug, thiserror::Error)]

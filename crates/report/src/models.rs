@@ -14,7 +14,7 @@ use ::device::verify::{Verification, VerifiedCell};
 use ::device::{Estimate, Level, Model};
 
 pub use json::{SCHEMA, to_csv, to_json};
-pub use page::document;
+pub use page::{document, page};
 pub use paths::paths_table;
 pub use prediction::prediction_table;
 pub use terminal::{model_table, verification_table};

@@ -8,13 +8,18 @@ use probe::outcome::RunResult;
 use crate::describe;
 use crate::format::printable;
 
+/// Remarks, those that differ in numbers only as one.
+pub(crate) fn merged<'a>(notes: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for note in notes {
+        add(&mut remarks, note, "");
+    }
+    remarks.iter().map(Remark::text).collect()
+}
+
 /// Remarks of the run, then those of trials, which say where if not everywhere.
 pub(crate) fn notes(result: &RunResult) -> Vec<String> {
-    let mut of_run: Vec<Remark> = Vec::new();
-    for note in &result.notes {
-        add(&mut of_run, note, "");
-    }
-    let mut notes: Vec<String> = of_run.iter().map(Remark::text).collect();
+    let mut notes = merged(result.notes.iter().map(String::as_str));
     let total: usize = result.points.iter().map(|p| p.trials.len()).sum();
     let mut of_trials: Vec<Remark> = Vec::new();
     for at in &result.points {
@@ -131,11 +136,7 @@ mod tests {
     use super::*;
 
     fn merged(notes: &[&str]) -> Vec<String> {
-        let mut remarks = Vec::new();
-        for note in notes {
-            add(&mut remarks, note, "");
-        }
-        remarks.iter().map(Remark::text).collect()
+        super::merged(notes.iter().copied())
     }
 
     #[test]

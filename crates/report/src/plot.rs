@@ -1,4 +1,4 @@
-//! Line plots as SVG that stands inside a page.
+//! Figures as SVG that stands inside a page: plots of lines, heat maps.
 //!
 //! Drawn here rather than by a plotting crate, because the page asks for what those do not give:
 //! colours that are style sheet variables, so that one drawing serves light, dark and print; a
@@ -8,6 +8,7 @@
 
 mod drawing;
 mod file_svg;
+mod heat;
 mod helvetica;
 mod markers;
 mod palette;
@@ -17,49 +18,71 @@ mod scale;
 mod thin;
 
 pub(crate) use drawing::{Drawing, DrawingError};
+pub use heat::{HeatCell, HeatMap};
 pub(crate) use palette::style_sheet;
 pub(crate) use render::spans_decades;
-pub(crate) use scale::{Axis, power_of_two};
+pub(crate) use scale::power_of_two;
+pub use scale::{Axis, Spread};
+
+/// What the values of an axis count.
+pub use probe::metrics::Unit;
 
 /// A plot.
 #[derive(Clone, Debug)]
-pub(crate) struct Plot {
+pub struct Plot {
     /// What is shown, for screen readers and tool tips.
-    pub(crate) title: String,
+    pub title: String,
     /// What is to be seen, in a sentence or two, for those who cannot see it.
-    pub(crate) description: String,
+    pub description: String,
     /// The horizontal axis.
-    pub(crate) x: Axis,
+    pub x: Axis,
     /// The vertical axis.
-    pub(crate) y: Axis,
+    pub y: Axis,
     /// Lines, later ones above earlier ones.
-    pub(crate) lines: Vec<Line>,
+    pub lines: Vec<Line>,
     /// Areas, beneath the lines.
-    pub(crate) areas: Vec<Area>,
+    pub areas: Vec<Area>,
     /// Part of the horizontal axis that is set off, such as the measure window.
-    pub(crate) span: Option<Span>,
+    pub span: Option<Span>,
     /// Upright marks at single values.
-    pub(crate) marks: Vec<Mark>,
+    pub marks: Vec<Mark>,
     /// Entries of the legend that say what a style means on all lines.
-    pub(crate) keys: Vec<(String, Style)>,
+    pub keys: Vec<(String, Style)>,
+}
+
+impl Plot {
+    /// A plot without lines. The description says what is to be seen, for those who cannot see it.
+    pub fn new(title: impl Into<String>, description: impl Into<String>, x: Axis, y: Axis) -> Self {
+        Self {
+            title: title.into(),
+            description: description.into(),
+            x,
+            y,
+            lines: Vec::new(),
+            areas: Vec::new(),
+            span: None,
+            marks: Vec::new(),
+            keys: Vec::new(),
+        }
+    }
 }
 
 /// A line through points.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub struct Line {
     /// What it shows; a pointer over the line reads it, and tables use it.
-    pub(crate) name: String,
+    pub name: String,
     /// Its entry in the legend. Lines with the same share one; an empty one is none.
-    pub(crate) legend: String,
+    pub legend: String,
     /// Points, left to right. A point that is no number interrupts the line.
-    pub(crate) points: Vec<Point>,
+    pub points: Vec<Point>,
     /// How it is drawn.
-    pub(crate) style: Style,
+    pub style: Style,
 }
 
 impl Line {
     /// A line whose legend is its name.
-    pub(crate) fn new(name: impl Into<String>, points: Vec<Point>, style: Style) -> Self {
+    pub fn new(name: impl Into<String>, points: Vec<Point>, style: Style) -> Self {
         let name = name.into();
         Self { legend: name.clone(), name, points, style }
     }
@@ -67,60 +90,66 @@ impl Line {
 
 /// A point of a line.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Point {
+pub struct Point {
     /// Horizontal value.
-    pub(crate) x: f64,
+    pub x: f64,
     /// Vertical value.
-    pub(crate) y: f64,
+    pub y: f64,
     /// Half the width of the 95 % confidence interval of `y`.
-    pub(crate) interval: Option<f64>,
+    pub interval: Option<f64>,
     /// What a pointer over the marker reads.
-    pub(crate) tip: Option<String>,
+    pub tip: Option<String>,
 }
 
 impl Point {
     /// A bare point.
-    pub(crate) fn new(x: f64, y: f64) -> Self {
+    #[must_use]
+    pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, interval: None, tip: None }
     }
 }
 
 /// How a line is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Style {
+pub struct Style {
     /// Its colour.
-    pub(crate) hue: Hue,
+    pub hue: Hue,
     /// Whether it is dashed.
-    pub(crate) dashed: bool,
+    pub dashed: bool,
     /// Whether its points are marked, and how.
-    pub(crate) marker: Marker,
+    pub marker: Marker,
     /// Thin and translucent, for one of many.
-    pub(crate) faint: bool,
+    pub faint: bool,
 }
 
 impl Style {
     /// A plain line in the colour with that number.
-    pub(crate) fn series(number: usize) -> Self {
+    #[must_use]
+    pub fn series(number: usize) -> Self {
         Self { hue: Hue::Series(number), dashed: false, marker: Marker::None, faint: false }
     }
 
     /// The same with filled markers.
-    pub(crate) fn filled(self) -> Self {
+    #[must_use]
+    pub fn filled(self) -> Self {
         Self { marker: Marker::Filled, ..self }
     }
 
     /// The same dashed, with hollow markers.
-    pub(crate) fn hollow(self) -> Self {
+    #[must_use]
+    pub fn hollow(self) -> Self {
         Self { marker: Marker::Hollow, dashed: true, ..self }
     }
 
     /// The same as dots that no line joins.
-    pub(crate) fn dots(self) -> Self {
+    #[must_use]
+    pub fn dots(self) -> Self {
         Self { marker: Marker::Dot, ..self }
     }
 
     /// The same, thin and translucent.
-    pub(crate) fn faint(self) -> Self {
+    #[must_use]
+    pub fn faint(self) -> Self {
         Self { faint: true, ..self }
     }
 
@@ -130,19 +159,21 @@ impl Style {
     }
 
     /// In the colour of the axes, to stand for lines of every colour in a legend.
-    pub(crate) fn key() -> Self {
+    #[must_use]
+    pub fn key() -> Self {
         Self { hue: Hue::Muted, dashed: false, marker: Marker::None, faint: false }
     }
 
     /// A dashed guide in the colour of the axes.
-    pub(crate) fn guide() -> Self {
+    #[must_use]
+    pub fn guide() -> Self {
         Self { hue: Hue::Muted, dashed: true, marker: Marker::None, faint: false }
     }
 }
 
 /// The colour of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Hue {
+pub enum Hue {
     /// A colour of the palette; numbers beyond it begin again with other markers.
     Series(usize),
     /// The colour of axis text, for guides.
@@ -151,7 +182,7 @@ pub(crate) enum Hue {
 
 /// How points are marked. The shape follows the number of the colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Marker {
+pub enum Marker {
     /// Not at all.
     None,
     /// Filled with the colour of the line.
@@ -164,31 +195,31 @@ pub(crate) enum Marker {
 
 /// A filled area between two lines.
 #[derive(Clone, Debug)]
-pub(crate) struct Area {
+pub struct Area {
     /// Name in the legend.
-    pub(crate) name: String,
+    pub name: String,
     /// Horizontal value, lower and upper edge.
-    pub(crate) points: Vec<(f64, f64, f64)>,
+    pub points: Vec<(f64, f64, f64)>,
     /// Number of the colour.
-    pub(crate) hue: usize,
+    pub hue: usize,
 }
 
 /// A part of the horizontal axis that is set off.
 #[derive(Clone, Debug)]
-pub(crate) struct Span {
+pub struct Span {
     /// From.
-    pub(crate) from: f64,
+    pub from: f64,
     /// To.
-    pub(crate) to: f64,
+    pub to: f64,
     /// Name in the legend.
-    pub(crate) name: String,
+    pub name: String,
 }
 
 /// An upright mark at one value of the horizontal axis.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark {
+pub struct Mark {
     /// Where.
-    pub(crate) x: f64,
+    pub x: f64,
     /// What stands beside it.
-    pub(crate) label: String,
+    pub label: String,
 }

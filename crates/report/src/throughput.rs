@@ -17,7 +17,7 @@ use crate::format::{figure, plural, whole};
 use crate::plot::power_of_two;
 
 pub use json::{SCHEMA, to_csv, to_json};
-pub use page::document;
+pub use page::{document, page};
 pub use terminal::table;
 
 /// A run of `planimeter bench`, as far as a reader must know it.

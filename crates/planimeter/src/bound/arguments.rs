@@ -208,6 +208,14 @@ pub(crate) fn command() -> Command {
                 .help("Draw the curves of each flow as SVG files in a folder, 'curves' if none is named"),
         )
         .arg(
+            Arg::new("output")
+                .long("output")
+                .short('o')
+                .value_name("DIRECTORY")
+                .value_parser(value_parser!(PathBuf))
+                .help("Leave a run directory there: report.html, its figures, result.json, bounds.csv"),
+        )
+        .arg(
             Arg::new("no-simulation")
                 .long("no-simulation")
                 .action(ArgAction::SetTrue)

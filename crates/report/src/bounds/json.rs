@@ -6,6 +6,7 @@ use calculus::{Curve, Extended, Rational};
 use serde_json::{Value, json};
 
 use super::Bounds;
+use crate::csv::{Cell, Text};
 
 /// The JSON schema of what [`to_json`] gives.
 pub const SCHEMA: &str = include_str!("../../schemas/bounds-result.v1.schema.json");
@@ -69,6 +70,29 @@ pub fn to_json(bounds: &Bounds<'_>) -> String {
         "stand-ins": bounds.stand_ins(),
     });
     format!("{value:#}\n")
+}
+
+/// A row for each flow and analysis, in seconds and bits. A bound that is infinite is empty.
+#[must_use]
+pub fn to_csv(bounds: &Bounds<'_>) -> String {
+    let mut out =
+        String::from("flow,analysis,by,delay_s,run_delay_s,backlog_bits,run_backlog_bits\n");
+    let up = |value: &Extended| Cell(value.finite().map(Rational::to_f64_up));
+    for (assessed, asked) in bounds.flows.iter().flat_map(|row| row.iter().zip(bounds.analyses)) {
+        let (bound, run) = (&assessed.bound, assessed.run.as_ref());
+        let down = |value: Option<&Rational>| Cell(value.map(Rational::to_f64_down));
+        out.push_str(&format!(
+            "{},{},{},{},{},{},{}\n",
+            Text(&bounds.network.flow(bound.flow).name),
+            asked.name(),
+            bound.delay_by.analysis.name(),
+            up(&bound.delay),
+            down(run.map(|run| &run.delay)),
+            up(&bound.backlog),
+            down(run.map(|run| &run.backlog)),
+        ));
+    }
+    out
 }
 
 fn bound(bounds: &Bounds<'_>, assessed: &Assessed, asked: &str) -> Value {

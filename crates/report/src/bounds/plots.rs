@@ -5,15 +5,24 @@ use calculus::{Curve, Extended, Rational};
 use probe::metrics::Unit;
 
 use super::Bounds;
-use crate::plot::{Axis, Line, Plot, Point, Style, style_sheet};
-
-/// How the text and lines of a drawing look that stands outside of a page.
-const LOOK: &str = "text{font:12px system-ui,sans-serif;fill:var(--text)}\
-    svg{background:var(--page);color:var(--text)}";
+use crate::page::{Data, Figure};
+use crate::plot::{Axis, Drawing, Line, Plot, Point, Style};
 
 /// Arrivals, left-over service and output of a flow as an SVG file.
-#[must_use]
-pub fn curves(bounds: &Bounds<'_>, assessed: &Assessed) -> String {
+///
+/// # Errors
+/// None that a network can cause: the drawing is read back to give it colours of its own.
+pub fn curves(bounds: &Bounds<'_>, assessed: &Assessed) -> std::io::Result<String> {
+    let drawing = Drawing::read(&plot(bounds, assessed).svg("curves"));
+    Ok(drawing.map_err(std::io::Error::other)?.svg())
+}
+
+/// The same for a page.
+pub(super) fn figure(bounds: &Bounds<'_>, assessed: &Assessed) -> Figure {
+    Figure::plot(plot(bounds, assessed), "").with_data(Data::Extremes)
+}
+
+fn plot(bounds: &Bounds<'_>, assessed: &Assessed) -> Plot {
     let bound = &assessed.bound;
     let flow = bounds.network.flow(bound.flow);
     let mut shown: Vec<(String, Curve)> = vec![("arrivals".to_owned(), flow.arrival.clone())];
@@ -34,28 +43,26 @@ pub fn curves(bounds: &Bounds<'_>, assessed: &Assessed) -> String {
         .map(|(number, (name, curve))| {
             let corners = describe::corners(curve, &until);
             let points = corners.into_iter().map(|(t, y)| Point::new(t / time, y / data)).collect();
-            Line::new(name.clone(), points, Style::series(number))
+            Line::new(name.clone(), points, style(number))
         })
         .collect();
-    let plot = Plot {
-        title: format!("Curves of flow {}", flow.name),
-        description: format!(
+    let plot = Plot::new(
+        format!("Curves of flow {}", flow.name),
+        format!(
             "Cumulative data over time. The delay bound, {}, is the greatest horizontal distance \
              between arrivals and left-over service.",
             describe::bound(&bounds.time(&bound.delay))
         ),
-        x: Axis::linear(format!("time in {}", bounds.time_unit.name), Unit::Index),
-        y: Axis::linear(format!("data in {}", bounds.data_unit.name), Unit::Index),
-        lines,
-        areas: Vec::new(),
-        span: None,
-        marks: Vec::new(),
-        keys: Vec::new(),
-    };
-    let drawing = plot.svg("curves");
-    let css = format!("{}{}{LOOK}", style_sheet(), include_str!("../html/style.css"));
-    // In a page the page says how drawings look; a file has to say it itself.
-    drawing.replacen("<title", &format!("<style><![CDATA[{css}]]></style><title"), 1)
+        Axis::linear(format!("time in {}", bounds.time_unit.name), Unit::Index),
+        Axis::linear(format!("data in {}", bounds.data_unit.name), Unit::Index),
+    );
+    Plot { lines, ..plot }
+}
+
+/// Dashes tell the lines apart where colours do not.
+fn style(number: usize) -> Style {
+    let style = Style::series(number);
+    Style { dashed: number == 1 || number > 2, ..style }
 }
 
 /// A time up to which everything that matters is seen.

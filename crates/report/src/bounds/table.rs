@@ -1,10 +1,10 @@
 //! The table in the terminal.
 
 use calculus::network::describe::{self, Round, extended, rounded};
-use calculus::network::{Analysis, FlowOfInterest, Source};
+use calculus::network::{Analysis, Source};
 use calculus::{Extended, Rational};
 
-use super::{Bounds, listed};
+use super::{Bounds, notes};
 use crate::format::printable;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
@@ -12,7 +12,7 @@ use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 const DIGITS: u32 = 7;
 
 /// Flows and servers shown at most; the rest is in the JSON.
-const ROWS: usize = 200;
+pub(super) const ROWS: usize = 200;
 
 /// Bounds as text that fits the terminal. Ends with a newline.
 #[must_use]
@@ -36,7 +36,10 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
         [_] => of_one(bounds).render(layout),
         _ => of_several(bounds).render(layout),
     });
-    more(&mut out, bounds.flows.len(), "flows", layout);
+    let rest = |text: Option<String>| {
+        text.map_or_else(String::new, |text| layout.paragraph("  ", &text, Paint::Faint))
+    };
+    out.push_str(&rest(more(bounds.flows.len(), "flows")));
     if bounds.derivations {
         out.push_str(&derivations(bounds, layout));
     }
@@ -45,7 +48,7 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
         bounds.time_unit.name, bounds.data_unit.name
     )));
     out.push_str(&servers_grid(bounds).render(layout));
-    more(&mut out, bounds.servers.len(), "servers", layout);
+    out.push_str(&rest(more(bounds.servers.len(), "servers")));
     let notes = notes(bounds);
     let round = "Figures have up to seven digits, bounds rounded up and runs down; --json has them \
                  exactly.";
@@ -53,14 +56,14 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
     out.push_str(&layout.paragraph("", round, Paint::Faint));
     if !notes.is_empty() {
         out.push_str(&layout.heading("Notes"));
-        for (note, paint) in notes {
-            out.push_str(&layout.paragraph("  - ", &note, paint));
+        for note in notes {
+            out.push_str(&layout.paragraph("  - ", &note.text, note.tone.into()));
         }
     }
     out
 }
 
-fn conventions(bounds: &Bounds<'_>) -> String {
+pub(super) fn conventions(bounds: &Bounds<'_>) -> String {
     let multiplexing = match bounds.settings.multiplexing {
         Some(multiplexing) => format!("{multiplexing} multiplexing at all servers"),
         None => {
@@ -211,43 +214,6 @@ fn derivations(bounds: &Bounds<'_>, layout: Layout) -> String {
     out
 }
 
-fn notes(bounds: &Bounds<'_>) -> Vec<(String, Paint)> {
-    let mut notes: Vec<(String, Paint)> =
-        bounds.contradictions().into_iter().map(|text| (text, Paint::Bad)).collect();
-    notes.extend(bounds.overloads().into_iter().map(|text| (text, Paint::Bad)));
-    let unbounded = bounds.unbounded().into_iter();
-    notes.extend(unbounded.map(|text| (printable(&text), Paint::Bad)));
-    let stand_ins = bounds.stand_ins();
-    if !stand_ins.is_empty() {
-        let text = format!(
-            "the curves of {} repeat after a time that is too long to compute with: the least concave \
-             curve above an arrival curve or a limit, and the greatest convex one below a service, \
-             stands in for each. Bounds hold, but may be larger; in runs these flows send nothing, and \
-             none is made for them or over these servers and links.",
-            listed(stand_ins.into_iter())
-        );
-        notes.push((printable(&text), Paint::Warn));
-    } else if bounds.outlined() {
-        let text = "the common period of some curves is too long to compute with: bounds are those of \
-                    the least concave arrival curves above and the greatest convex service curves \
-                    below, and hold for the exact ones, too. Periods on a coarser grid, such as \
-                    whole milliseconds, give exact ones.";
-        notes.push((text.to_owned(), Paint::Warn));
-    }
-    let sources = bounds.flows.iter().flatten().map(|assessed| &assessed.bound.delay_by);
-    let unproven = sources.filter(|source| !source.proven).count();
-    if unproven > 0 {
-        let text = format!(
-            "cross traffic is bounded {}, as DNC does; that is proven only where servers serve in \
-             any order and nothing leaves the path of the flow and comes back. --flow-of-interest \
-             lowest-priority-where-proven gives bounds that are proven.",
-            FlowOfInterest::LowestPriority
-        );
-        notes.push((text, Paint::Warn));
-    }
-    notes
-}
-
 fn by(source: &Source) -> String {
     match source.settings.multiplexing {
         Some(multiplexing) => format!("{}, {multiplexing}", source.analysis),
@@ -255,16 +221,14 @@ fn by(source: &Source) -> String {
     }
 }
 
-fn more(out: &mut String, count: usize, what: &str, layout: Layout) {
-    if count > ROWS {
-        let text = format!("and {} more {what}; --json has all", count - ROWS);
-        out.push_str(&layout.paragraph("  ", &text, Paint::Faint));
-    }
+/// That there is more than is shown.
+pub(super) fn more(count: usize, what: &str) -> Option<String> {
+    (count > ROWS).then(|| format!("and {} more {what}; the JSON has all", count - ROWS))
 }
 
 /// A value in the unit of the table. Where a few digits are not all, bounds are rounded up and what
 /// happened in runs is rounded down, so that neither says more than is true.
-fn figure(bounds: &Bounds<'_>, value: &Extended, time: bool, round: Round) -> String {
+pub(super) fn figure(bounds: &Bounds<'_>, value: &Extended, time: bool, round: Round) -> String {
     let value = if time { bounds.time(value) } else { bounds.data(value) };
     let Extended::Finite(exact) = &value else { return extended(&value) };
     let written = extended(&value);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use statistics::{Estimate, Ordered};
 
 use super::{Run, cost, method, misses, rate};
+use crate::json::{estimate, host};
 
 /// The JSON schema of what [`to_json`] gives.
 pub const SCHEMA: &str = include_str!("../../schemas/tables-result.v1.schema.json");
@@ -32,13 +33,7 @@ pub fn to_json(run: &Run<'_>) -> String {
             "cores": settings.cores,
             "prefetch_next": settings.announce,
         },
-        "host": {
-            "hostname": run.host.hostname,
-            "kernel": run.host.kernel,
-            "cpu_model": run.host.cpu_model,
-            "cpus": run.host.cpus,
-            "memory_bytes": run.host.memory_bytes,
-        },
+        "host": host(run.host),
         "machine": {
             "caches": machine.caches.iter()
                 .map(|cache| json!({"level": cache.level, "bytes": cache.bytes}))
@@ -99,9 +94,9 @@ fn measured(one: &Measured) -> Value {
     let mut value = case(&one.case);
     if let Value::Object(fields) = &mut value {
         let more = json!({
-            "rate": estimate(rate(one)),
-            "cost_ns": estimate(Estimate::of(&one.costs())),
-            "misses": estimate(misses(one)),
+            "rate": estimate(rate(one).as_ref()),
+            "cost_ns": estimate(Estimate::of(&one.costs()).as_ref()),
+            "misses": estimate(misses(one).as_ref()),
             "turns": one.turns.iter().map(|turn| json!({
                 "operations": turn.operations,
                 "rate_by_processor": turn.rate_by_processor,
@@ -126,18 +121,6 @@ fn measured(one: &Measured) -> Value {
         }
     }
     value
-}
-
-fn estimate(estimate: Option<Estimate>) -> Value {
-    estimate.map_or(Value::Null, |estimate| {
-        json!({
-            "n": estimate.n,
-            "mean": estimate.mean,
-            "ci95": estimate.ci95,
-            "min": estimate.min,
-            "max": estimate.max,
-        })
-    })
 }
 
 fn percentiles(times: &Ordered<u32>) -> Value {

@@ -8,10 +8,9 @@ use super::{
     Run, answers, cost, design, lost, method, misses, not_offered, percentile, plots, rate,
     remarks, shape, shape_name, shapes, sharing, size, wall_rate,
 };
+use crate::describe;
 use crate::format::{command_line, duration, estimate, figure, plural, printable, whole};
-use crate::html::figure::{Numbering, row};
-use crate::html::{escape, head, section};
-use crate::put::put;
+use crate::page::{Block, Cell, Column, FIGURE_FILES, Note, Page, Table, Text, Tone};
 
 /// What the columns and figures mean.
 const DEFINITIONS: [(&str, &str); 9] = [
@@ -65,81 +64,62 @@ const DEFINITIONS: [(&str, &str); 9] = [
 /// The whole document.
 #[must_use]
 pub fn document(run: &Run<'_>) -> String {
-    let findings = run.findings;
-    let title = "Table designs side by side";
-    let mut numbering = Numbering::default();
-    let mut out = head(title);
-    out.push_str(&header(run, title));
-    out.push_str("<main>\n");
-    section(&mut out, "figures", "Figures", &row(plots::figures(run), &mut numbering));
-    section(&mut out, "methods", "Update methods (Table 1 of the paper)", &methods(run));
-    section(&mut out, "cases", "All cases", &cases(run));
-    let refused = not_offered(findings);
-    if !refused.is_empty() {
-        let mut list = String::from("<dl class=\"definitions\">\n");
-        for (what, reason) in refused {
-            put!(list, "<dt>{}</dt><dd>{}</dd>\n", escape(&what), escape(&reason));
-        }
-        list.push_str("</dl>\n");
-        section(&mut out, "not-offered", "Not offered", &list);
-    }
-    section(&mut out, "method", "Method", &method_section(run));
-    out.push_str("</main>\n</body>\n</html>\n");
-    out
+    page(run).html()
 }
 
-fn header(run: &Run<'_>, title: &str) -> String {
+/// The page.
+#[must_use]
+pub fn page(run: &Run<'_>) -> Page {
     let findings = run.findings;
-    let mut out = format!(
-        "<header>\n<p class=\"kicker\">Planimeter {} · match-action tables</p>\n<h1>{title}</h1>\n",
-        escape(&printable(run.version))
-    );
-    put!(
-        out,
-        "<p class=\"facts\"><span>{} of {}</span> · <span>started <time>{}</time>, took {}</span> · <span>seed {}</span></p>\n",
+    let kicker = format!("Planimeter {} · match-action tables", printable(run.version));
+    let mut page = Page::new(kicker, "Table designs side by side");
+    lead(&mut page, run);
+    page.section("figures", "Figures", vec![Block::Figures(plots::figures(run))]);
+    page.section("methods", "Update methods (Table 1 of the paper)", methods(run));
+    page.section("cases", "All cases", cases(run));
+    page.section("not-offered", "Not offered", vec![Block::definitions(not_offered(findings))]);
+    page.section("method", "Method", method_section(run));
+    page
+}
+
+/// Whether all was measured, whether designs kept their promises, the answer, remarks.
+fn lead(page: &mut Page, run: &Run<'_>) {
+    let findings = run.findings;
+    page.fact(format!(
+        "{} of {}",
         plural(findings.settings.repetitions as u64, "turn", "turns"),
-        escape(&plural(findings.measured.len() as u64, "case", "cases")),
-        escape(run.started_at),
-        escape(&duration(run.elapsed_s)),
-        findings.settings.seed,
-    );
+        plural(findings.measured.len() as u64, "case", "cases")
+    ));
+    page.began(run.started_at, run.elapsed_s);
+    page.fact(format!("seed {}", findings.settings.seed));
     if findings.interrupted {
         let missing = plural(findings.unfinished.len() as u64, "case was", "cases were");
-        put!(
-            out,
-            "<div class=\"card bad\" role=\"alert\"><p><b>This run is partial: it was interrupted.</b></p>\
-             <p>{} not measured, and others have fewer turns than asked for.</p></div>\n",
-            escape(&missing)
-        );
+        let lines = vec![
+            Text::strong("This run is partial: it was interrupted."),
+            format!("{missing} not measured, and others have fewer turns than asked for.").into(),
+        ];
+        page.lead(Block::Card(Tone::Bad, lines));
     }
     for one in findings.broken_promises() {
-        put!(
-            out,
-            "<div class=\"card bad\" role=\"alert\"><p><b>{} of {} updates are missing</b></p><p>{}, {}: a defect of \
-             Planimeter, please report it.</p></div>\n",
-            escape(&lost(one)),
-            whole(one.updates),
-            escape(&design(&one.case)),
-            method(&one.case)
-        );
+        let lines = vec![
+            Text::strong(format!("{} of {} updates are missing", lost(one), whole(one.updates))),
+            format!(
+                "{}, {}: a defect of Planimeter, please report it.",
+                design(&one.case),
+                method(&one.case)
+            )
+            .into(),
+        ];
+        page.lead(Block::Card(Tone::Bad, lines));
     }
-    let answers = answers(findings);
-    if !answers.is_empty() {
-        out.push_str("<div class=\"card good\">");
-        for answer in answers {
-            put!(out, "<p>{}</p>\n", escape(&answer));
-        }
-        out.push_str("</div>\n");
-    }
-    out.push_str("<ul class=\"notes\">\n");
-    for remark in remarks(findings) {
-        put!(out, "<li>{}</li>\n", escape(&remark));
-    }
-    out + "</ul>\n</header>\n"
+    let answers = answers(findings).into_iter().map(Text::from).collect();
+    page.lead(Block::Card(Tone::Good, answers));
+    page.lead(Block::Notes(remarks(findings).into_iter().map(Note::plain).collect()));
+    page.lead(Block::Command(command_line(run.command)));
 }
 
 /// The paper's Table 1: update methods at the largest size at which they were measured on one core.
-fn methods(run: &Run<'_>) -> String {
+fn methods(run: &Run<'_>) -> Vec<Block> {
     let is_method = |one: &&Measured| {
         one.case.cores == 1
             && one.case.operation == Operation::Update
@@ -148,15 +128,17 @@ fn methods(run: &Run<'_>) -> String {
     let measured = &run.findings.measured;
     let Some(largest) = measured.iter().filter(is_method).map(|one| one.case.layout.size()).max()
     else {
-        return String::new();
+        return Vec::new();
     };
-    let mut out = format!(
-        "<div class=\"wide\"><table><caption>{} entries, one core; latency of one update alone</caption><thead><tr>\
-         <th scope=\"col\" class=\"text\">method</th><th scope=\"col\" class=\"text\">design</th>\
-         <th scope=\"col\">throughput, wall clock</th><th scope=\"col\">p25</th><th scope=\"col\">p50</th><th scope=\"col\">p75</th>\
-         <th scope=\"col\">p99</th><th scope=\"col\">samples</th><th scope=\"col\" class=\"text\">waits for</th></tr></thead><tbody>\n",
-        size(largest)
-    );
+    let mut columns = vec![
+        Column::words("method"),
+        Column::words("design"),
+        Column::figures("throughput, wall clock"),
+    ];
+    columns.extend(["p25", "p50", "p75", "p99", "samples"].map(Column::figures));
+    columns.push(Column::prose("waits for"));
+    let caption = format!("{} entries, one core; latency of one update alone", size(largest));
+    let mut table = Table::new(caption, columns);
     let unlocked = |one: &&Measured| {
         one.case.layout.size() == largest
             && one.case.cores == 1
@@ -177,42 +159,26 @@ fn methods(run: &Run<'_>) -> String {
             }
             _ => "nothing",
         };
-        put!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td>",
-            method(&one.case),
-            escape(&design(&one.case)),
-            escape(
-                &wall_rate(one).map_or_else(String::new, |rate| estimate(&rate, Unit::PerSecond))
-            )
-        );
-        for share in [0.25, 0.5, 0.75, 0.99] {
-            put!(out, "<td>{}</td>", escape(&percentile(one.single.tail_at(share))));
-        }
-        put!(
-            out,
-            "<td>{}</td><td class=\"text\">{waits}</td></tr>\n",
-            whole(one.single.len() as u64)
-        );
+        let throughput = wall_rate(one).map(|rate| estimate(&rate, Unit::PerSecond));
+        let mut row =
+            vec![method(&one.case).to_owned(), design(&one.case), throughput.unwrap_or_default()];
+        row.extend([0.25, 0.5, 0.75, 0.99].map(|share| percentile(one.single.tail_at(share))));
+        row.extend([whole(one.single.len() as u64), waits.to_owned()]);
+        table.row(row);
     }
-    out + "</tbody></table></div>\n<p class=\"remark\">The paper, 2<sup>20</sup> entries behind a packet generator: pointer \
-           1.73 Mpps and 26.5 µs median, change 3.39 kpps and 322 µs, digest 4.1 kpps and 65.3 µs. Its latencies are those of \
-           packets through a switch and its network cards, these of the table alone.</p>\n"
+    let remark = "The paper, 2²⁰ entries behind a packet generator: pointer 1.73 Mpps and 26.5 µs median, change 3.39 kpps \
+                  and 322 µs, digest 4.1 kpps and 65.3 µs. Its latencies are those of packets through a switch and its \
+                  network cards, these of the table alone.";
+    vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
 /// A row for each case, those of one size together.
-fn cases(run: &Run<'_>) -> String {
+fn cases(run: &Run<'_>) -> Vec<Block> {
     let findings = run.findings;
     let counted = findings.machine.counters.is_ok();
     let several = shapes(findings).len() > 1;
-    let mut out = String::from(
-        "<div class=\"wide\"><table class=\"points\"><caption>All cases</caption><thead><tr>",
-    );
-    for name in ["storage", "sharing", "method"] {
-        put!(out, "<th scope=\"col\" class=\"text\">{name}</th>");
-    }
     let misses_head = if counted { "misses/op" } else { "misses (not counted)" };
-    for name in [
+    let figures = [
         "cores",
         "rate",
         "by wall",
@@ -226,69 +192,55 @@ fn cases(run: &Run<'_>) -> String {
         "lost",
         "B/entry",
         "turns",
-    ] {
-        put!(out, "<th scope=\"col\">{name}</th>");
-    }
-    out.push_str("</tr></thead>\n");
+    ];
+    let columns = ["storage", "sharing", "method"].map(Column::words).into_iter();
+    let mut table = Table::new("All cases", columns.chain(figures.map(Column::figures)));
     let group = |one: &Measured| (one.case.layout.size(), shape(one));
-    for (entries, shape_of) in crate::describe::distinct(findings.measured.iter().map(group)) {
-        let name = if several {
+    for (entries, shape_of) in describe::distinct(findings.measured.iter().map(group)) {
+        table.group(if several {
             format!("{} entries, {}", size(entries), shape_name(shape_of))
         } else {
             format!("{} entries", size(entries))
-        };
-        put!(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"16\">{}</th></tr>\n", escape(&name));
+        });
         for one in findings.measured.iter().filter(|one| group(one) == (entries, shape_of)) {
-            case_row(&mut out, one);
+            table.row(case_row(one));
         }
-        out.push_str("</tbody>\n");
     }
-    out + "</table></div>\n<p class=\"remark\">p50 to p99.9: latency of one operation alone. Call: time of a whole call. \
-           B/entry: all that the table has allocated, its hash index too, over its filled entries.</p>\n"
+    let remark = "p50 to p99.9: latency of one operation alone. Call: time of a whole call. B/entry: all that the table has \
+                  allocated, its hash index too, over its filled entries.";
+    vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
-fn case_row(out: &mut String, one: &Measured) {
+fn case_row(one: &Measured) -> [Cell; 16] {
     let case = &one.case;
-    put!(
-        out,
-        "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td>",
-        case.design.storage,
-        escape(&sharing(case)),
-        method(case),
-        case.cores
-    );
-    let text = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
+    let text = |value: Option<String>| Cell::from(value.unwrap_or_else(|| "–".to_owned()));
     let bytes = one.memory.total() as f64 / case.layout.size() as f64;
-    let cells = [
+    let tone = if one.broke_its_promise() { Tone::Bad } else { Tone::Plain };
+    [
+        case.design.storage.to_string().into(),
+        sharing(case).into(),
+        method(case).into(),
+        case.cores.to_string().into(),
         text(rate(one).map(|rate| estimate(&rate, Unit::PerSecond))),
         text(wall_rate(one).map(|rate| figure(rate.mean, Unit::PerSecond))),
         text(cost(one).map(|cost| estimate(&cost, Unit::Seconds))),
-        percentile(one.single.tail_at(0.5)),
-        percentile(one.single.tail_at(0.99)),
-        percentile(one.single.tail_at(0.999)),
-        percentile(one.call.tail_at(0.5)),
-        percentile(one.call.tail_at(0.99)),
+        percentile(one.single.tail_at(0.5)).into(),
+        percentile(one.single.tail_at(0.99)).into(),
+        percentile(one.single.tail_at(0.999)).into(),
+        percentile(one.call.tail_at(0.5)).into(),
+        percentile(one.call.tail_at(0.99)).into(),
         text(misses(one).map(|misses| figure(misses.mean, Unit::Count))),
-    ];
-    for cell in cells {
-        put!(out, "<td>{}</td>", escape(&cell));
-    }
-    let class = if one.broke_its_promise() { " class=\"bad\"" } else { "" };
-    put!(
-        out,
-        "<td{class}>{}</td><td>{}</td><td>{}</td></tr>\n",
-        escape(&lost(one)),
-        escape(&figure(bytes, Unit::Count)),
-        one.turns.len()
-    );
+        Cell::toned(tone, lost(one)),
+        figure(bytes, Unit::Count).into(),
+        one.turns.len().to_string().into(),
+    ]
 }
 
-fn method_section(run: &Run<'_>) -> String {
+fn method_section(run: &Run<'_>) -> Vec<Block> {
     let (settings, machine) = (&run.findings.settings, &run.findings.machine);
     let on = settings.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let caches = machine.caches.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let mut rows = vec![
-        ("Command", command_line(run.command)),
+    let rows = vec![
         ("Seed", settings.seed.to_string()),
         (
             "Turns",
@@ -341,39 +293,21 @@ fn method_section(run: &Run<'_>) -> String {
             },
         ),
     ];
-    let host = run.host;
-    rows.extend([
-        ("Host", printable(&host.hostname)),
-        ("Processor", printable(&host.cpu_model)),
-        ("Kernel", printable(&host.kernel)),
-        ("Memory", figure(host.memory_bytes as f64, Unit::Bytes)),
-    ]);
-    let mut out = String::from("<table class=\"text\"><tbody>\n");
-    for (name, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
-        put!(
-            out,
-            "<tr><th scope=\"row\">{name}</th><td class=\"text prose\">{}</td></tr>\n",
-            escape(&value)
-        );
-    }
-    out.push_str("</tbody></table>\n<h3>What the figures mean</h3>\n<dl class=\"definitions\">\n");
-    for (term, meaning) in DEFINITIONS {
-        put!(out, "<dt>{}</dt><dd>{}</dd>\n", escape(term), escape(meaning));
-    }
-    out.push_str("</dl>\n<h3>Files beside this report</h3>\n<table class=\"text\"><tbody>\n");
-    for (name, content) in [
-        ("result.json", "everything here and every turn, by a versioned schema"),
-        ("cases.csv", "a row for each case"),
-        (
-            "histograms/",
-            "times of single operations by case: .hlog (nanoseconds), .hgrm (microseconds)",
-        ),
-    ] {
-        put!(
-            out,
-            "<tr><th scope=\"row\"><code>{name}</code></th><td class=\"text prose\">{content}</td></tr>\n"
-        );
-    }
-    out.push_str("</tbody></table>\n");
-    out
+    vec![
+        Block::facts(rows),
+        Block::Heading("Machine".to_owned()),
+        describe::host(run.host),
+        Block::Heading("What the figures mean".to_owned()),
+        Block::definitions(DEFINITIONS),
+        Block::Heading("Files beside this report".to_owned()),
+        Block::files([
+            ("result.json", "everything here and every turn, by a versioned schema"),
+            ("cases.csv", "a row for each case"),
+            (
+                "histograms/",
+                "times of single operations by case: .hlog (nanoseconds), .hgrm (microseconds)",
+            ),
+            FIGURE_FILES,
+        ]),
+    ]
 }

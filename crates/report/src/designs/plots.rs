@@ -8,7 +8,7 @@ use statistics::Estimate;
 use super::{Run, cores, cost, design, misses, rate, shape, shape_name, shapes, size};
 use crate::describe::distinct;
 use crate::format::{estimate, figure};
-use crate::html::figure::{Data, Figure};
+use crate::page::Figure;
 use crate::plot::{Axis, Line, Mark, Plot, Point, Style};
 
 /// Combinations of key and parameter sizes that get plots of their own.
@@ -77,14 +77,12 @@ impl Drawing<'_> {
             axis,
             self.lines(&one_core, cost, Unit::Seconds, &|case| (design(case), hue(case), false)),
         );
-        Figure {
+        Figure::plot(
             plot,
-            remark: "Without locks, in place. Level lines: one dependent access to each memory, by a pointer chase on the same \
+            "Without locks, in place. Level lines: one dependent access to each memory, by a pointer chase on the same \
                      core. A design below the line of the memory that its table fills overlaps its misses; one above pays for \
-                     several of them, or for none that overlap."
-                .to_owned(),
-            data: Data::Points,
-        }
+                     several of them, or for none that overlap.",
+        )
     }
 
     /// The paper's Fig. 4: storages and replicas on one core, with the sizes that the cache holds.
@@ -124,7 +122,7 @@ impl Drawing<'_> {
                 figure(cache.bytes as f64, Unit::Bytes)
             ));
         }
-        Figure { plot, remark, data: Data::Points }
+        Figure::plot(plot, remark)
     }
 
     /// Cache misses for each operation, where they were counted.
@@ -144,7 +142,7 @@ impl Drawing<'_> {
             lines,
         );
         let remark = "From the processor's counters, user space only. Lines fetched ahead may not count as misses.";
-        Some(Figure { plot, remark: remark.to_owned(), data: Data::Points })
+        Some(Figure::plot(plot, remark))
     }
 
     /// The paper's Fig. 5: what designs achieve on all cores.
@@ -166,7 +164,7 @@ impl Drawing<'_> {
         );
         let remark = "Without locks. Solid: a table for each core. Dashed: one table, all cores draw from all entries, and of \
                       two updates at once one may be lost.";
-        Some(Figure { plot, remark: remark.to_owned(), data: Data::Points })
+        Some(Figure::plot(plot, remark))
     }
 
     /// The paper's Fig. 6: with locks and without.
@@ -201,13 +199,10 @@ impl Drawing<'_> {
             Axis::linear("updates per second, all cores", Unit::PerSecond),
             lines,
         );
-        Figure {
+        Figure::plot(
             plot,
-            remark:
-                "One table, optimistic readers. Synced: an action holds its entry's lock (dashed)."
-                    .to_owned(),
-            data: Data::Points,
-        }
+            "One table, optimistic readers. Synced: an action holds its entry's lock (dashed).",
+        )
     }
 
     /// A line for each name, in the order of the cases.
@@ -246,17 +241,8 @@ impl Drawing<'_> {
     }
 
     fn plot(&self, title: &str, description: &str, y: Axis, lines: Vec<Line>) -> Plot {
-        Plot {
-            title: format!("{title}{}", self.place),
-            description: description.to_owned(),
-            x: Axis::binary("entries"),
-            y,
-            lines,
-            areas: Vec::new(),
-            span: None,
-            marks: Vec::new(),
-            keys: Vec::new(),
-        }
+        let title = format!("{title}{}", self.place);
+        Plot { lines, ..Plot::new(title, description, Axis::binary("entries"), y) }
     }
 }
 

@@ -8,9 +8,9 @@ use probe::metrics::Unit;
 use probe::outcome::{Point, RunResult};
 use statistics::Estimate;
 
-use super::figure::{Data, Figure};
 use crate::estimates::metric;
 use crate::format::{estimate, figure, printable};
+use crate::page::Figure;
 use crate::plot::{Axis, Line, Mark, Plot, Point as Dot, Style};
 use crate::{describe, plot};
 
@@ -249,21 +249,13 @@ fn packets(marks: Vec<Mark>, against: Against, groups: &[&Group<'_>], protocol: 
         if wide { Axis::logarithmic(label, unit) } else { Axis::linear(label, unit) }
     };
     let against_what = against.title();
-    Figure {
-        plot: Plot {
-            title: format!("{protocol}: packets sent and received against {against_what}{title}"),
-            description: describe_packets(groups),
-            x: axis(against.label(), against.unit()),
-            y: axis("packets, all switches", Unit::PerSecond),
-            lines,
-            areas: Vec::new(),
-            span: None,
-            marks,
-            keys,
-        },
-        remark: MEANS.to_owned(),
-        data: Data::Points,
-    }
+    let plot = Plot::new(
+        format!("{protocol}: packets sent and received against {against_what}{title}"),
+        describe_packets(groups),
+        axis(against.label(), against.unit()),
+        axis("packets, all switches", Unit::PerSecond),
+    );
+    Figure::plot(Plot { lines, marks, keys, ..plot }, MEANS)
 }
 
 fn describe_packets(groups: &[&Group<'_>]) -> String {
@@ -314,21 +306,13 @@ fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &
         true => Axis::logarithmic(shown.label, shown.unit),
         false => Axis::linear(shown.label, shown.unit),
     };
-    Figure {
-        plot: Plot {
-            title: format!("{} against {}", shown.title, against.title()),
-            description: format!("From {least} to {most}."),
-            x: Axis::fitting(against.label(), against.unit(), all().map(|(x, _)| *x)),
-            y,
-            lines,
-            areas: Vec::new(),
-            span: None,
-            marks,
-            keys,
-        },
-        remark: format!("{} {MEANS}", shown.remark),
-        data: Data::Points,
-    }
+    let plot = Plot::new(
+        format!("{} against {}", shown.title, against.title()),
+        format!("From {least} to {most}."),
+        Axis::fitting(against.label(), against.unit(), all().map(|(x, _)| *x)),
+        y,
+    );
+    Figure::plot(Plot { lines, marks, keys, ..plot }, format!("{} {MEANS}", shown.remark))
 }
 
 /// A line without an entry in the legend.

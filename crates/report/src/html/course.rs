@@ -5,10 +5,10 @@ use probe::metrics::Unit;
 use probe::outcome::{Histograms, Latency, Point, SwitchOutcome, Trial};
 use statistics::Ordered;
 
-use super::figure::{Data, Figure};
 use crate::describe;
 use crate::estimates::{Kind, STATISTICS, usable};
 use crate::format::{figure, plural};
+use crate::page::{Data, Figure};
 use crate::plot::{Area, Axis, Line, Plot, Point as Dot, Span, Style, spans_decades};
 
 /// Switches that are told apart by colour, and those that are still drawn one by one.
@@ -40,17 +40,8 @@ fn over_time(title: &str, description: String, y: Axis, lines: Vec<Line>, trial:
         to: series.measure_to_s,
         name: "measure window".to_owned(),
     });
-    Plot {
-        title: title.to_owned(),
-        description,
-        x: Axis::linear("time since the first packet was due", Unit::Seconds),
-        y,
-        lines,
-        areas: Vec::new(),
-        span,
-        marks: Vec::new(),
-        keys: Vec::new(),
-    }
+    let x = Axis::linear("time since the first packet was due", Unit::Seconds);
+    Plot { lines, span, ..Plot::new(title, description, x, y) }
 }
 
 fn rates(trial: &Trial, which: &str) -> Figure {
@@ -75,17 +66,10 @@ fn rates(trial: &Trial, which: &str) -> Figure {
         figure(trial.rates.sent, Unit::PerSecond),
         figure(trial.rates.received, Unit::PerSecond)
     );
-    Figure {
-        plot: over_time(
-            "Rates over time",
-            description,
-            Axis::linear("per second", Unit::PerSecond),
-            lines,
-            trial,
-        ),
-        remark: format!("Counted in whole seconds, all switches together. {which}"),
-        data: Data::Extremes,
-    }
+    let axis = Axis::linear("per second", Unit::PerSecond);
+    let remark = format!("Counted in whole seconds, all switches together. {which}");
+    let plot = over_time("Rates over time", description, axis, lines, trial);
+    Figure::plot(plot, remark).with_data(Data::Extremes)
 }
 
 fn outstanding(trial: &Trial, which: &str) -> Figure {
@@ -111,7 +95,7 @@ fn outstanding(trial: &Trial, which: &str) -> Figure {
     let axis = Axis::linear("packet-ins outstanding", Unit::Count);
     let (lines, areas) = waiting(trial, &switches);
     let plot = Plot { areas, ..over_time(title, description, axis, lines, trial) };
-    Figure { plot, remark: format!("{remark} {which}"), data: Data::Extremes }
+    Figure::plot(plot, format!("{remark} {which}")).with_data(Data::Extremes)
 }
 
 /// Outstanding packet-ins: a line per switch, bands if there are too many, and their mean if they
@@ -180,11 +164,8 @@ fn cpu(trial: &Trial, which: &str) -> Figure {
     let description =
         format!("{controller}, probe {}.", figure(trial.probe_usage.cpu_percent, Unit::CpuPercent));
     let axis = Axis::linear("CPU, percent of one core", Unit::CpuPercent);
-    Figure {
-        plot: over_time("CPU over time", description, axis, lines, trial),
-        remark: format!("In percent of one core. {which}"),
-        data: Data::Extremes,
-    }
+    let plot = over_time("CPU over time", description, axis, lines, trial);
+    Figure::plot(plot, format!("In percent of one core. {which}")).with_data(Data::Extremes)
 }
 
 fn memory(trial: &Trial, which: &str) -> Figure {
@@ -194,11 +175,9 @@ fn memory(trial: &Trial, which: &str) -> Figure {
     let most = series.controller_rss_bytes.iter().flatten().max().map_or(0.0, |most| *most as f64);
     let axis = Axis::linear("resident memory", Unit::Bytes);
     let description = format!("At most {}.", figure(most, Unit::Bytes));
-    Figure {
-        plot: over_time("Memory of the controller over time", description, axis, vec![line], trial),
-        remark: which.to_owned(),
-        data: Data::Extremes,
-    }
+    let plot =
+        over_time("Memory of the controller over time", description, axis, vec![line], trial);
+    Figure::plot(plot, which).with_data(Data::Extremes)
 }
 
 fn samples(values: impl Iterator<Item = Option<f64>>, interval: f64) -> Vec<Dot> {
@@ -218,21 +197,16 @@ fn switches(trial: &Trial, which: &str) -> Figure {
     let fairness = trial
         .fairness
         .map_or(String::new(), |index| format!("Jain's fairness index is {index:.4}."));
-    Figure {
-        plot: Plot {
-            title: "Rates by switch".to_owned(),
-            description: fairness.clone(),
-            x: Axis::linear("switch", Unit::Count),
-            y: Axis::linear("packets per second", Unit::PerSecond),
-            lines: vec![dots("sent", |s| s.sent_rate, 1), dots("received", |s| s.received_rate, 0)],
-            areas: Vec::new(),
-            span: None,
-            marks: Vec::new(),
-            keys: Vec::new(),
-        },
-        remark: format!("{fairness} {which}"),
-        data: Data::Extremes,
-    }
+    let plot = Plot {
+        lines: vec![dots("sent", |s| s.sent_rate, 1), dots("received", |s| s.received_rate, 0)],
+        ..Plot::new(
+            "Rates by switch",
+            fairness.clone(),
+            Axis::linear("switch", Unit::Count),
+            Axis::linear("packets per second", Unit::PerSecond),
+        )
+    };
+    Figure::plot(plot, format!("{fairness} {which}")).with_data(Data::Extremes)
 }
 
 fn round_trip(point: &Point) -> Figure {
@@ -248,7 +222,7 @@ fn round_trip(point: &Point) -> Figure {
     let mut unread = pooled(
         point,
         Kind::Unread,
-        "of it, unread by the probe up to",
+        "of it, read delay of the probe, at most",
         Style { dashed: true, ..Style::series(3) },
     );
     // Moments are many more than packets, so the curve ends where those do; and at most moments
@@ -297,21 +271,8 @@ fn curve(title: &str, label: &str, lines: Vec<Line>, point: &Point, kind: Kind) 
         0 | 1 => String::new(),
         n => format!(" of {n} trials together; thin lines are single trials"),
     };
-    Figure {
-        plot: Plot {
-            title: title.to_owned(),
-            description,
-            x: Axis::quantile("percentile"),
-            y,
-            lines,
-            areas: Vec::new(),
-            span: None,
-            marks: Vec::new(),
-            keys: Vec::new(),
-        },
-        remark: format!("{samples}{trials}."),
-        data: Data::Elsewhere,
-    }
+    let plot = Plot { lines, ..Plot::new(title, description, Axis::quantile("percentile"), y) };
+    Figure::plot(plot, format!("{samples}{trials}.")).with_data(Data::Elsewhere)
 }
 
 fn histogram(kind: Kind, histograms: &Histograms) -> &Histogram<u64> {

@@ -4,128 +4,59 @@ use probe::metrics::Unit;
 use probe::outcome::{Point, RunResult, Saturated, SearchOutcome};
 use statistics::Estimate;
 
-use super::escape;
 use crate::estimates::{Kind, metric};
-use crate::format::{
-    capital, command_line, duration, estimate, figure, optional, printable, setting,
-};
-use crate::put::put;
+use crate::format::{capital, command_line, estimate, figure, optional, printable, setting};
+use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 use crate::terminal::threshold_value;
 use crate::{describe, verdict};
 
-/// What was measured, the verdict, the headline figures, thresholds, remarks.
-pub(super) fn of(result: &RunResult, title: &str) -> String {
-    let mut out = String::new();
-    put!(
-        out,
-        "<header>\n<p class=\"kicker\">Planimeter {} · controller benchmark</p>\n<h1>{}</h1>\n",
-        escape(&printable(&result.planimeter_version)),
-        escape(title),
-    );
-    let address = printable(&result.controller.address);
-    put!(out, "<p class=\"facts\"><span>Controller <b>{}</b>", escape(&address));
-    if let Some(process) = &result.controller.process {
-        put!(out, " ({})", escape(&printable(process)));
+/// A page with what was measured, the verdict, the headline figures, thresholds, remarks.
+pub(super) fn of(result: &RunResult, title: &str) -> Page {
+    let version = printable(&result.planimeter_version);
+    let mut page = Page::new(format!("Planimeter {version} · controller benchmark"), title);
+    let process =
+        result.controller.process.as_deref().map(|process| format!(" ({})", printable(process)));
+    let address = Text::strong(printable(&result.controller.address));
+    page.fact(Text::from("Controller ").and(address).and(process.unwrap_or_default()));
+    page.fact(describe::effort(result));
+    page.began(&printable(&result.started_at), result.elapsed_s);
+    if let Some((state, reason)) = describe::incomplete(&result.completion) {
+        let meaning = match state {
+            "PARTIAL" => "This run is partial: its figures cover a part of what was asked for.",
+            _ => "This run failed: nothing could be measured.",
+        };
+        page.lead(Block::Card(Tone::Bad, vec![Text::strong(meaning), reason.into()]));
     }
-    put!(
-        out,
-        "</span> · <span>{}</span> · <span>started <time>{}</time>, took {}</span></p>\n",
-        escape(&describe::effort(result)),
-        escape(&printable(&result.started_at)),
-        escape(&duration(result.elapsed_s)),
-    );
-    out.push_str(&incomplete(result));
-    out.push_str(&why_zero(result));
-    out.push_str(&verdict_card(result));
-    out.push_str(&tiles(result));
-    out.push_str(&search(result));
-    out.push_str(&thresholds(result));
-    out.push_str(&notes(result));
-    out.push_str("</header>\n");
-    out
-}
-
-fn incomplete(result: &RunResult) -> String {
-    let Some((state, reason)) = describe::incomplete(&result.completion) else {
-        return String::new();
-    };
-    let meaning = match state {
-        "PARTIAL" => "This run is partial: its figures cover a part of what was asked for.",
-        _ => "This run failed: nothing could be measured.",
-    };
-    format!(
-        "<div class=\"card bad\" role=\"alert\"><p><b>{meaning}</b></p><p>{}</p></div>\n",
-        escape(&reason)
-    )
-}
-
-fn why_zero(result: &RunResult) -> String {
-    let mut out = String::new();
     for (reason, points) in describe::why_zero(result) {
-        put!(
-            out,
-            "<div class=\"card bad\"><p><b>Why nothing was answered</b></p><p>{}</p>",
-            escape(&reason)
-        );
-        if result.points.len() > 1 {
-            put!(out, "<p class=\"remark\">{}</p>", escape(&points.join("; ")));
-        }
-        out.push_str("</div>\n");
+        let points = if result.points.len() > 1 { points.join("; ") } else { String::new() };
+        let lines = vec![Text::strong("Why nothing was answered"), reason.into(), points.into()];
+        page.lead(Block::Card(Tone::Bad, lines));
     }
-    out
-}
-
-fn verdict_card(result: &RunResult) -> String {
-    let Some(verdict) = verdict::of_run(result) else { return String::new() };
-    let (class, sign) = match verdict.side {
-        Saturated::Neither => ("good", "✓"),
-        Saturated::Controller => ("plain", "◆"),
-        Saturated::Unknown => ("warn", "?"),
-        Saturated::Probe => ("bad", "!"),
-    };
-    let mut out = format!(
-        "<div class=\"card {class}\"><p><span class=\"sign\" aria-hidden=\"true\">{sign}</span><b>{}</b></p>\n",
-        escape(&verdict.sentence)
-    );
-    for sentence in &verdict.further {
-        put!(out, "<p>{}</p>\n", escape(sentence));
+    if let Some(verdict) = verdict::of_run(result) {
+        let tone = match verdict.side {
+            Saturated::Neither => Tone::Good,
+            Saturated::Controller => Tone::Plain,
+            Saturated::Unknown => Tone::Warning,
+            Saturated::Probe => Tone::Bad,
+        };
+        let further = verdict.further.iter().map(|sentence| Text::from(sentence.as_str()));
+        let lines = std::iter::once(Text::strong(verdict.sentence.as_str())).chain(further);
+        page.lead(Block::Card(tone, lines.collect()));
     }
-    out + "</div>\n"
-}
-
-/// A headline figure.
-struct Tile {
-    name: String,
-    value: String,
-    remark: String,
-}
-
-fn tiles(result: &RunResult) -> String {
-    let tiles = match result.points.as_slice() {
+    page.lead(Block::Tiles(match result.points.as_slice() {
         [] => Vec::new(),
         [point] => of_point(point),
         points => of_sweep(points, result.search.as_ref()),
-    };
-    if tiles.is_empty() {
-        return String::new();
+    }));
+    search(&mut page, result);
+    thresholds(&mut page, result);
+    let notes: Vec<Note> = describe::notes(result).into_iter().map(Note::plain).collect();
+    if !notes.is_empty() {
+        page.lead(Block::Heading("Notes".to_owned()));
+        page.lead(Block::Notes(notes));
     }
-    // Full rows look best.
-    let columns = match tiles.len() {
-        n @ 1..=4 => n,
-        5 | 6 | 9 => 3,
-        _ => 4,
-    };
-    let mut out = format!("<dl class=\"tiles\" style=\"--columns:{columns}\">\n");
-    for tile in tiles {
-        put!(
-            out,
-            "<div><dt>{}</dt><dd class=\"value\">{}</dd><dd class=\"remark\">{}</dd></div>\n",
-            escape(&tile.name),
-            escape(&tile.value),
-            escape(&tile.remark)
-        );
-    }
-    out + "</dl>\n"
+    page.lead(Block::Command(command_line(&result.command)));
+    page
 }
 
 /// `n = 5 trials`, or that there is no interval.
@@ -277,75 +208,49 @@ fn place(point: &Point, protocols: &[&str]) -> String {
     }
 }
 
-fn search(result: &RunResult) -> String {
-    let Some(search) = &result.search else { return String::new() };
-    let mut out = String::from(
-        "<h2>Search</h2>\n<table class=\"narrow\"><caption>All switches together</caption><tbody>\n",
-    );
+fn search(page: &mut Page, result: &RunResult) {
+    let Some(search) = &result.search else { return };
+    page.lead(Block::Heading("Search".to_owned()));
+    let columns = [Column::words(""), Column::figures(""), Column::prose("")];
+    let mut table = Table::new("All switches together", columns);
     for describe::SearchRow { name, value, remark } in describe::search(search) {
-        let (name, value) = (capital(name), value.map(|value| figure(value, Unit::PerSecond)));
-        let cell = match value {
-            None => remark,
-            Some(value) if remark.is_empty() => value,
-            Some(value) => format!("{value} ({remark})"),
-        };
-        put!(out, "<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape(&name), escape(&cell));
+        let value = optional(value, Unit::PerSecond);
+        table.row([capital(name), value, remark]);
     }
-    out.push_str("</tbody></table>\n");
-    if !search.loss_free_method.is_empty() {
-        let method = printable(&search.loss_free_method);
-        put!(out, "<p class=\"remark\">{}</p>\n", escape(&method));
-    }
+    page.lead(Block::Table(table));
+    page.lead(Block::Remark(printable(&search.loss_free_method).into()));
     if !search.knee_method.is_empty() {
-        put!(out, "<p class=\"remark\">Knee: {}</p>\n", escape(&printable(&search.knee_method)));
+        page.lead(Block::Remark(format!("Knee: {}", printable(&search.knee_method)).into()));
     }
     if search.limited_by_probe {
-        out.push_str("<p class=\"card bad\"><b>The probe was the limit at the highest point: the controller may take more.</b></p>\n");
+        let text = "The probe was the limit at the highest point: the controller may take more.";
+        page.lead(Block::card(Tone::Bad, Text::strong(text)));
     }
-    out
 }
 
-fn thresholds(result: &RunResult) -> String {
+fn thresholds(page: &mut Page, result: &RunResult) {
     if result.thresholds.is_empty() {
-        return String::new();
+        return;
     }
-    let mut out = String::from(
-        "<h2>Thresholds</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\" class=\"text\">held</th>\
-         <th scope=\"col\" class=\"text\">condition</th><th scope=\"col\">measured</th>\
-         <th scope=\"col\" class=\"text\">point</th></tr></thead><tbody>\n",
-    );
+    page.lead(Block::Heading("Thresholds".to_owned()));
+    let columns = [
+        Column::words("condition"),
+        Column::words("held"),
+        Column::figures("measured"),
+        Column::words("point"),
+    ];
+    let mut table = Table::new("", columns);
     for threshold in &result.thresholds {
-        let (class, word) = if threshold.held { ("good", "✓ pass") } else { ("bad", "✗ FAIL") };
-        let remark = threshold.remark.as_ref().map_or_else(String::new, |remark| {
-            format!(" <span class=\"remark\">({})</span>", escape(&printable(remark)))
-        });
-        put!(
-            out,
-            "<tr><td class=\"text {class}\">{word}</td><th scope=\"row\"><code>{}</code></th><td>{}{remark}</td><td class=\"text\">{}</td></tr>\n",
-            escape(&printable(&threshold.condition)),
-            escape(&threshold_value(&threshold.condition, threshold.value)),
-            escape(&printable(&threshold.point)),
-        );
+        let (tone, word) =
+            if threshold.held { (Tone::Good, "✓ pass") } else { (Tone::Bad, "✗ FAIL") };
+        let remark = threshold.remark.as_ref().map(|remark| format!("({})", printable(remark)));
+        let value = threshold_value(&threshold.condition, threshold.value);
+        table.row([
+            Cell::from(Text::code(printable(&threshold.condition))),
+            Cell::toned(tone, word),
+            Text::from(value).and_faint(remark.unwrap_or_default()).into(),
+            printable(&threshold.point).into(),
+        ]);
     }
-    out + "</tbody></table></div>\n"
-}
-
-fn notes(result: &RunResult) -> String {
-    let mut out = String::new();
-    let notes = describe::notes(result);
-    if !notes.is_empty() {
-        out.push_str("<h2>Notes</h2>\n<ul class=\"notes\">\n");
-        for note in notes {
-            put!(out, "<li>{}</li>\n", escape(&note));
-        }
-        out.push_str("</ul>\n");
-    }
-    if !result.command.is_empty() {
-        put!(
-            out,
-            "<p class=\"command\"><code>{}</code></p>\n",
-            escape(&command_line(&result.command))
-        );
-    }
-    out
+    page.lead(Block::Table(table));
 }

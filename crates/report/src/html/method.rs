@@ -4,11 +4,10 @@ use probe::config::Load;
 use probe::metrics::Unit;
 use probe::outcome::{RunResult, Trial};
 
-use super::escape;
-use crate::describe;
+use crate::describe::{self, host};
 use crate::estimates::usable;
-use crate::format::{command_line, duration, figure, optional, plural, printable};
-use crate::put::put;
+use crate::format::{command_line, duration, figure, plural, printable};
+use crate::page::{Block, Column, FIGURE_FILES, Table, Text};
 
 /// Each figure and what it means here.
 const DEFINITIONS: [(&str, &str); 17] = [
@@ -94,7 +93,7 @@ const DEFINITIONS: [(&str, &str); 17] = [
 ];
 
 /// The files beside the report.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("result.json", "everything here and the series of every switch, by a versioned schema"),
     ("summary.csv", "a row per point: mean, interval and n of each metric"),
     ("per_second.csv", "sent, received and rules in each second of each trial"),
@@ -105,33 +104,28 @@ const FILES: [(&str, &str); 7] = [
         "raw histograms: .hlog (HDR interval log, nanoseconds), .hgrm (percentile distribution, microseconds)",
     ),
     ("config.toml", "the configuration as resolved"),
+    FIGURE_FILES,
 ];
 
 /// The method section.
-pub(super) fn of(result: &RunResult, configuration: &str) -> String {
-    let mut out = String::from("<section id=\"method\"><h2>Method</h2>\n");
-    out.push_str(&trials(result));
-    out.push_str("<h3>What the figures mean</h3>\n<dl class=\"definitions\">\n");
+pub(super) fn of(result: &RunResult, configuration: &str) -> Vec<Block> {
     let load = Load::of(&result.configuration);
-    for (term, meaning) in DEFINITIONS {
-        let meaning = load.words(meaning).replace("{answer}", load.answer());
-        put!(out, "<dt>{}</dt><dd>{}</dd>\n", escape(term), escape(&meaning));
-    }
-    out.push_str("</dl>\n");
-    out.push_str(&host(result));
-    out.push_str(&configured(result, configuration));
-    out.push_str("<h3>Files beside this report</h3>\n<table class=\"text\"><tbody>\n");
-    for (name, content) in FILES {
-        put!(
-            out,
-            "<tr><th scope=\"row\"><code>{name}</code></th><td class=\"text prose\">{}</td></tr>\n",
-            escape(&load.words(content))
-        );
-    }
-    out + "</tbody></table>\n</section>\n"
+    let meaning = |text: &str| load.words(text).replace("{answer}", load.answer());
+    let mut blocks = vec![
+        trials(result),
+        Block::Heading("What the figures mean".to_owned()),
+        Block::definitions(DEFINITIONS.map(|(term, text)| (term, meaning(text)))),
+        Block::Heading("Host of the probe".to_owned()),
+        host(&result.host),
+        Block::Heading("Configuration as resolved".to_owned()),
+    ];
+    blocks.extend(configured(result, configuration));
+    blocks.push(Block::Heading("Files beside this report".to_owned()));
+    blocks.push(Block::files(FILES.iter().map(|(name, text)| (*name, load.words(text)))));
+    blocks
 }
 
-fn trials(result: &RunResult) -> String {
+fn trials(result: &RunResult) -> Block {
     let all: Vec<&Trial> = result.points.iter().flat_map(|p| &p.trials).collect();
     let mut rows = vec![("Trials", describe::effort(result))];
     if let Some(first) = result.points.iter().flat_map(usable).next() {
@@ -173,63 +167,21 @@ fn trials(result: &RunResult) -> String {
     if !result.command.is_empty() {
         rows.push(("Command", command_line(&result.command)));
     }
-    let mut out = String::from("<table class=\"text\"><tbody>\n");
-    for (name, value) in rows {
-        put!(
-            out,
-            "<tr><th scope=\"row\">{name}</th><td class=\"text prose\">{}</td></tr>\n",
-            escape(&value)
-        );
-    }
-    out + "</tbody></table>\n"
+    Block::facts(rows)
 }
 
-fn host(result: &RunResult) -> String {
-    let host = &result.host;
-    let known = |text: &str| if text.is_empty() { "–".to_owned() } else { printable(text) };
-    let memory = (host.memory_bytes > 0).then_some(host.memory_bytes as f64);
-    let rows = [
-        ("Name", known(&host.hostname)),
-        ("Kernel", known(&host.kernel)),
-        ("Processor", known(&host.cpu_model)),
-        ("Cores for the probe", host.cpus.to_string()),
-        ("Memory", optional(memory, Unit::Bytes)),
-        ("Planimeter", known(&result.planimeter_version)),
-    ];
-    let mut out = String::from("<h3>Host of the probe</h3>\n<table class=\"text\"><tbody>\n");
-    for (name, value) in rows {
-        put!(
-            out,
-            "<tr><th scope=\"row\">{name}</th><td class=\"text\">{}</td></tr>\n",
-            escape(&value)
-        );
+fn configured(result: &RunResult, configuration: &str) -> Vec<Block> {
+    let mut keys = Table::new("", [Column::words("key"), Column::prose("value")]);
+    for (key, value) in &result.configuration {
+        keys.row([Text::code(printable(key)), Text::code(printable(value))]);
     }
-    out + "</tbody></table>\n"
-}
-
-fn configured(result: &RunResult, configuration: &str) -> String {
-    let mut out = String::from("<h3>Configuration as resolved</h3>\n");
-    if !configuration.trim().is_empty() {
-        put!(
-            out,
-            "<details><summary>config.toml</summary><pre><code>{}</code></pre></details>\n",
-            escape(configuration)
-        );
-    }
-    if !result.configuration.is_empty() {
-        out.push_str(
-            "<details><summary>Key by key</summary><table class=\"text\"><thead><tr><th scope=\"col\">key</th>\
-             <th scope=\"col\">value</th></tr></thead><tbody>\n",
-        );
-        for (key, value) in &result.configuration {
-            put!(
-                out,
-                "<tr><th scope=\"row\"><code>{}</code></th><td class=\"text\"><code>{}</code></td></tr>\n",
-                escape(&printable(key)),
-                escape(&printable(value))
-            );
-        }
-        out.push_str("</tbody></table></details>\n");
-    }
-    out
+    let folded = |summary: &str, block: Block| Block::Folded {
+        id: None,
+        summary: summary.into(),
+        blocks: vec![block],
+    };
+    vec![
+        folded("config.toml", Block::Listing(configuration.to_owned())),
+        folded("Key by key", Block::Table(keys)),
+    ]
 }

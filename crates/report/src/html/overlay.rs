@@ -8,16 +8,15 @@ use probe::config::Load;
 use probe::metrics::Unit;
 use probe::outcome::RunResult;
 
-use super::figure::{self, Data, Figure, Numbering};
 use super::tables::{self, Links};
-use super::{END, Page, against, course, escape, head, section};
+use super::{against, course};
 use crate::compare::Candidate;
 use crate::describe;
 use crate::estimates::{Kind, usable};
 use crate::format::{capital, duration, printable};
 use crate::notes::notes;
+use crate::page::{Block, Figure, Note, Page, Text, Tone};
 use crate::plot::{Axis, Line, Plot, Style, spans_decades};
-use crate::put::put;
 use crate::verdict;
 
 /// The page of several runs.
@@ -26,57 +25,48 @@ pub(crate) fn page(runs: &[Candidate<'_>]) -> Page {
     let load = loads.next().unwrap_or_default();
     // Runs of several loads have the words of packet-ins.
     let load = if loads.all(|other| other == load) { load } else { Load::PacketIn };
-    let mut numbering = Numbering::of(load);
-    let mut out = head("Runs side by side");
-    out.push_str("<header>\n<p class=\"kicker\">Planimeter · controller benchmarks</p>\n");
-    put!(out, "<h1>{} runs side by side</h1>\n", runs.len());
+    let mut page = Page::new(
+        "Planimeter · controller benchmarks",
+        format!("{} runs side by side", runs.len()),
+    );
     for run in runs {
-        out.push_str(&paragraph(run));
+        about(&mut page, run);
     }
-    out.push_str("</header>\n<main>\n");
     let results: Vec<&RunResult> = runs.iter().map(|run| run.result).collect();
     let names: Vec<&str> = runs.iter().map(|run| run.name).collect();
     let mut figures = against::figures(&results, &names);
     figures.extend(percentiles(runs));
-    section(&mut out, "figures", "Figures", &figure::row(figures, &mut numbering));
-    let mut points = String::new();
+    page.section("figures", "Figures", vec![super::figures(figures, load)]);
+    let mut points = Vec::new();
     for run in runs {
-        put!(points, "<h3>{}</h3>\n", escape(&printable(run.name)));
-        points.push_str(&tables::of_sweep(&run.result.points, Links::None));
+        points.push(Block::Heading(printable(run.name)));
+        points.extend(tables::of_sweep(&run.result.points, Links::None));
     }
-    section(&mut out, "tables", "Points", &points);
-    out.push_str(END);
-    Page { html: out, figures: numbering.into_drawn() }
+    page.section("tables", "Points", points);
+    page
 }
 
 /// What was measured, whether all of it, and which side was the limit.
-fn paragraph(run: &Candidate<'_>) -> String {
+fn about(page: &mut Page, run: &Candidate<'_>) {
     let result = run.result;
-    let mut out = format!(
-        "<h2>{}</h2>\n<p>{}</p>\n<p class=\"facts\">Controller <b>{}</b> · {} · started {}, \
-         took {}</p>\n",
-        escape(&printable(run.name)),
-        escape(&capital(&describe::run(result))),
-        escape(&printable(&result.controller.address)),
-        escape(&describe::effort(result)),
-        escape(&printable(&result.started_at)),
-        escape(&duration(result.elapsed_s)),
-    );
+    page.lead(Block::Heading(printable(run.name)));
+    page.lead(Block::Paragraph(capital(&describe::run(result)).into()));
+    let facts = Text::from("Controller ")
+        .and(Text::strong(printable(&result.controller.address)))
+        .and(format!(
+            " · {} · started {}, took {}",
+            describe::effort(result),
+            printable(&result.started_at),
+            duration(result.elapsed_s),
+        ));
+    page.lead(Block::Remark(facts));
     if let Some((state, reason)) = describe::incomplete(&result.completion) {
-        put!(out, "<p class=\"card bad\">{state}: {}</p>\n", escape(&reason));
+        page.lead(Block::card(Tone::Bad, format!("{state}: {reason}")));
     }
     if let Some(verdict) = verdict::of_run(result) {
-        put!(out, "<p>{}</p>\n", escape(&verdict.sentence));
+        page.lead(Block::Paragraph(verdict.sentence.into()));
     }
-    let notes = notes(result);
-    if !notes.is_empty() {
-        out.push_str("<ul class=\"notes\">\n");
-        for note in notes {
-            put!(out, "<li>{}</li>\n", escape(&note));
-        }
-        out.push_str("</ul>\n");
-    }
-    out
+    page.lead(Block::Notes(notes(result).into_iter().map(Note::plain).collect()));
 }
 
 /// Round-trip times of runs of one point each, by percentile.
@@ -93,19 +83,14 @@ fn percentiles(runs: &[Candidate<'_>]) -> Option<Figure> {
         true => Axis::logarithmic("round-trip time", Unit::Seconds),
         false => Axis::linear("round-trip time", Unit::Seconds),
     };
-    Some(Figure {
-        plot: Plot {
-            title: "Round-trip time by percentile".to_owned(),
-            description: "A line for each run.".to_owned(),
-            x: Axis::quantile("percentile"),
+    let plot = Plot {
+        lines,
+        ..Plot::new(
+            "Round-trip time by percentile",
+            "A line for each run.",
+            Axis::quantile("percentile"),
             y,
-            lines,
-            areas: Vec::new(),
-            span: None,
-            marks: Vec::new(),
-            keys: Vec::new(),
-        },
-        remark: "From due to answered; all trials of a run together.".to_owned(),
-        data: Data::Points,
-    })
+        )
+    };
+    Some(Figure::plot(plot, "From due to answered; all trials of a run together."))
 }

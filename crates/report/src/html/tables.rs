@@ -4,10 +4,9 @@ use probe::metrics::Unit;
 use probe::outcome::{Point, Saturated, SwitchOutcome};
 use statistics::Estimate;
 
-use super::escape;
-use crate::estimates::{self, STATISTICS, UNBOUNDED, UNBOUNDED_MEANS, mark, metric, usable};
+use crate::estimates::{self, Kind, STATISTICS, UNBOUNDED, UNBOUNDED_MEANS, mark, metric, usable};
 use crate::format::{duration, estimate, figure, optional, plural, printable, setting, whole};
-use crate::put::put;
+use crate::page::{Block, Cell, Column, Table, Text, Tone};
 use crate::{describe, verdict};
 
 /// Switches that have a row of their own.
@@ -19,10 +18,10 @@ fn mean(value: Option<&Estimate>, unit: Unit) -> String {
 }
 
 /// A column of figures.
-type Column = (&'static str, fn(&Point) -> String);
+type Shown = (&'static str, fn(&Point) -> String);
 
 /// The columns of the table of points.
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Shown; 10] = [
     ("offered", |point| {
         point.offered_rate.map_or_else(|| "–".to_owned(), |rate| setting(rate, Unit::PerSecond))
     }),
@@ -52,54 +51,40 @@ pub(super) enum Links {
 }
 
 /// One row per point, with the rows of a protocol together.
-pub(super) fn of_sweep(points: &[Point], links: Links) -> String {
-    let mut out = String::from(
-        "<div class=\"wide\"><table class=\"points\"><caption>All points</caption><thead><tr>\
-         <td></td><th scope=\"col\">switches</th><th scope=\"col\" class=\"text\">load</th>",
-    );
-    for (head, _) in COLUMNS {
-        put!(out, "<th scope=\"col\">{head}</th>");
-    }
-    put!(out, "<th scope=\"col\" class=\"text\">limit</th></tr></thead>\n");
+pub(super) fn of_sweep(points: &[Point], links: Links) -> Vec<Block> {
+    let mut columns = vec![Column::figures(""), Column::figures("switches"), Column::words("load")];
+    columns.extend(COLUMNS.map(|(name, _)| Column::figures(name)));
+    columns.push(Column::words("limit"));
+    let mut table = Table::new("All points", columns);
     let kind = |point: &Point| {
         format!("{}, {}", describe::protocol(&point.protocol), describe::mode(&point.mode))
     };
     for group in describe::distinct(points.iter().map(kind)) {
-        let all = COLUMNS.len() + 4;
-        let name = escape(&group);
-        put!(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"{all}\">{name}</th></tr>\n");
-        let own = points.iter().enumerate().filter(|(_, point)| kind(point) == group);
-        for (position, point) in own {
-            sweep_row(&mut out, position + 1, point, links);
+        let own = (1..).zip(points).filter(|(_, point)| kind(point) == group);
+        table.group(&group);
+        for (number, point) in own {
+            let place = match links {
+                Links::ToPoints => Text::link("point", number),
+                Links::None => number.to_string().into(),
+            };
+            let mut row = vec![
+                Cell::from(place),
+                whole(u64::from(point.switches)).into(),
+                describe::load(point).into(),
+            ];
+            row.extend(COLUMNS.map(|(_, cell)| Cell::from(cell(point))));
+            let verdict = verdict::of_point(point);
+            row.push(limit(verdict.side, &verdict.short()));
+            table.row(row);
         }
-        out.push_str("</tbody>\n");
     }
-    out.push_str(
-        "</table></div>\n<p class=\"remark\">Means over trials ± 95 % confidence interval. \
-         Round-trip times from due. Lag: delay behind the schedule. CPU of the controller, in \
-         percent of one core.",
-    );
+    let mut remark = "Means over trials ± 95 % confidence interval. Round-trip times from due. Lag: delay behind \
+                      the schedule. CPU of the controller, in percent of one core."
+        .to_owned();
     if points.iter().any(|point| !mark(point, "p99").is_empty()) {
-        put!(out, " {}.", escape(UNBOUNDED_MEANS));
+        remark.push_str(&format!(" {UNBOUNDED_MEANS}."));
     }
-    out.push_str("</p>\n");
-    out
-}
-
-fn sweep_row(out: &mut String, number: usize, point: &Point, links: Links) {
-    let switches = whole(u64::from(point.switches));
-    let load = describe::load(point);
-    match links {
-        Links::ToPoints => put!(out, "<tr><td><a href=\"#point-{number}\">{number}</a></td>"),
-        Links::None => put!(out, "<tr><td>{number}</td>"),
-    }
-    put!(out, "<td>{switches}</td>");
-    put!(out, "<td class=\"text\">{}</td>", escape(&load));
-    for (_, cell) in COLUMNS {
-        put!(out, "<td>{}</td>", escape(&cell(point)));
-    }
-    let verdict = verdict::of_point(point);
-    put!(out, "<td class=\"text {}\">{}</td></tr>\n", class(verdict.side), verdict.short());
+    vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
 /// A point in a line: what was answered, how fast, and who was the limit.
@@ -110,167 +95,138 @@ pub(super) fn gist(point: &Point) -> String {
     format!("answered {received}, RTT p99 {p99}, limit: {limit}")
 }
 
-/// How a verdict stands out.
-fn class(side: Saturated) -> &'static str {
+/// A side, as it stands out.
+fn limit(side: Saturated, word: &str) -> Cell {
     match side {
-        Saturated::Probe => "bad",
-        Saturated::Unknown => "warn",
-        Saturated::Controller => "strong",
-        Saturated::Neither => "",
+        Saturated::Probe => Cell::toned(Tone::Bad, word),
+        Saturated::Unknown => Cell::toned(Tone::Warning, word),
+        Saturated::Controller => Text::strong(word).into(),
+        Saturated::Neither => word.into(),
     }
 }
 
 /// Rates, times, counts, handshake and verdicts of a point.
-pub(super) fn of_point(point: &Point) -> String {
-    let mut out = String::from("<div class=\"tables\">\n");
+pub(super) fn of_point(point: &Point) -> Vec<Block> {
+    let mut tables = Vec::new();
+    let mut remark = String::new();
     if usable(point).next().is_some() {
-        out.push_str(&rates(point));
-        out.push_str(&times(point));
-        out.push_str(&counts(point));
+        tables.extend([rates(point), times(point), counts(point)]);
+        let unbounded = |(kind, _): &(Kind, _)| {
+            STATISTICS.iter().any(|statistic| kind.is_unbounded(point, *statistic))
+        };
+        if estimates::kinds(point).iter().any(unbounded) {
+            remark = format!("{UNBOUNDED_MEANS}.");
+        }
     }
-    out.push_str(&handshake(point));
-    out.push_str(&trials(point));
-    out + "</div>\n"
+    tables.extend(handshake(point));
+    tables.push(trials(point));
+    vec![Block::Tables(tables), Block::Remark(remark.into())]
 }
 
-fn rates(point: &Point) -> String {
-    let mut out = String::from(
-        "<table><caption>Rates and load; CPU in percent of one core</caption><thead><tr><td></td>\
-         <th scope=\"col\">mean ± 95 % CI</th><th scope=\"col\">least</th>\
-         <th scope=\"col\">most</th><th scope=\"col\">n</th></tr></thead><tbody>\n",
-    );
+fn rates(point: &Point) -> Table {
+    let columns = ["mean ± 95 % CI", "least", "most", "n"].map(Column::figures);
+    let columns = std::iter::once(Column::words("")).chain(columns);
+    let mut table = Table::new("Rates and load; CPU in percent of one core", columns);
     for (label, value, unit) in estimates::rates(point) {
-        put!(
-            out,
-            "<tr><th scope=\"row\">{label}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-            escape(&estimate(value, unit)),
-            escape(&figure(value.min, unit)),
-            escape(&figure(value.max, unit)),
-            value.n
-        );
+        table.row([
+            label.to_owned(),
+            estimate(value, unit),
+            figure(value.min, unit),
+            figure(value.max, unit),
+            value.n.to_string(),
+        ]);
     }
-    out + "</tbody></table>\n"
+    table
 }
 
-fn times(point: &Point) -> String {
+fn times(point: &Point) -> Table {
     let kinds = estimates::kinds(point);
+    let columns = kinds.iter().map(|(_, name)| Column::figures(*name));
+    let columns = std::iter::once(Column::words("")).chain(columns);
+    let mut table = Table::new("Times: mean over trials ± 95 % CI", columns);
     if kinds.is_empty() {
-        return String::new();
+        return table;
     }
-    let mut out = String::from(
-        "<table><caption>Times: mean over trials ± 95 % CI</caption><thead><tr><td></td>",
-    );
-    for (_, name) in &kinds {
-        put!(out, "<th scope=\"col\">{name}</th>");
-    }
-    out.push_str("</tr></thead><tbody>\n");
+    let mut row = |name: &str, cell: &dyn Fn(Kind) -> String| {
+        table
+            .row(std::iter::once(name.to_owned()).chain(kinds.iter().map(|(kind, _)| cell(*kind))));
+    };
     for statistic in STATISTICS {
-        put!(out, "<tr><th scope=\"row\">{}</th>", statistic.name);
-        for (kind, _) in &kinds {
+        row(statistic.name, &|kind| {
             let value = mean(kind.estimate(point, statistic).as_ref(), Unit::Seconds);
             let mark = if kind.is_unbounded(point, statistic) { UNBOUNDED } else { "" };
-            put!(out, "<td>{}{mark}</td>", escape(&value));
-        }
-        out.push_str("</tr>\n");
+            format!("{value}{mark}")
+        });
     }
-    out.push_str("<tr><th scope=\"row\">samples</th>");
-    for (kind, _) in &kinds {
-        match kind.is_of_packets() {
-            true => put!(out, "<td>{}</td>", whole(kind.samples(point))),
-            false => put!(out, "<td>any time</td>"),
-        }
-    }
+    let of_packets = |kind: Kind, count: u64, otherwise: &str| match kind.is_of_packets() {
+        true => whole(count),
+        false => otherwise.to_owned(),
+    };
+    row("samples", &|kind| of_packets(kind, kind.samples(point), "any time"));
     if kinds.iter().any(|(kind, _)| kind.missing(point) > 0) {
-        out.push_str("</tr>\n<tr><th scope=\"row\">missing</th>");
-        for (kind, _) in &kinds {
-            match kind.is_of_packets() {
-                true => put!(out, "<td>{}</td>", whole(kind.missing(point))),
-                false => put!(out, "<td></td>"),
-            }
-        }
+        row("missing", &|kind| of_packets(kind, kind.missing(point), ""));
     }
-    out.push_str("</tr></tbody></table>\n");
-    if kinds.iter().any(|(kind, _)| STATISTICS.iter().any(|s| kind.is_unbounded(point, *s))) {
-        put!(out, "<p class=\"remark\">{}.</p>\n", escape(UNBOUNDED_MEANS));
-    }
-    out
+    table
 }
 
-fn counts(point: &Point) -> String {
+fn counts(point: &Point) -> Table {
     let trials = plural(usable(point).count() as u64, "trial", "trials");
-    let mut out = format!("<table><caption>Counts, sum of {trials}</caption><tbody>\n");
+    let columns = [Column::words(""), Column::figures("")];
+    let mut table = Table::new(format!("Counts, sum of {trials}"), columns);
     for (label, value) in estimates::counts(point) {
-        put!(out, "<tr><th scope=\"row\">{label}</th><td>{}</td></tr>\n", whole(value));
+        table.row([label.to_owned(), whole(value)]);
     }
-    out + "</tbody></table>\n"
+    table
 }
 
 /// What each trial came to, and why it says so.
-fn trials(point: &Point) -> String {
-    let mut out = String::from(
-        "<table><caption>Trials</caption><thead><tr><th scope=\"col\">trial</th>\
-         <th scope=\"col\">seed</th><th scope=\"col\">measured</th>\
-         <th scope=\"col\" class=\"text\">limit</th><th scope=\"col\" class=\"text\">because</th>\
-         </tr></thead><tbody>\n",
-    );
+fn trials(point: &Point) -> Table {
+    let columns = [
+        Column::figures("trial"),
+        Column::figures("seed"),
+        Column::figures("measured"),
+        Column::words("limit"),
+        Column::prose("because"),
+    ];
+    let mut table = Table::new("Trials", columns);
     for trial in &point.trials {
         let state = describe::incomplete(&trial.completion)
             .map_or_else(String::new, |(state, reason)| format!("{state}: {reason}. "));
-        put!(
-            out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"text {}\">{}</td>\
-             <td class=\"text prose\">{}{}</td></tr>\n",
-            trial.repetition,
-            trial.seed,
-            escape(&duration(trial.measured_s)),
-            class(trial.verdict.saturated),
-            verdict::word(trial.verdict.saturated),
-            escape(&state),
-            escape(&printable(&trial.verdict.because)),
-        );
+        table.row([
+            Cell::from(trial.repetition.to_string()),
+            trial.seed.to_string().into(),
+            duration(trial.measured_s).into(),
+            limit(trial.verdict.saturated, verdict::word(trial.verdict.saturated)),
+            format!("{state}{}", printable(&trial.verdict.because)).into(),
+        ]);
     }
-    out + "</tbody></table>\n"
+    table
 }
 
 /// How far the switches came, of the trial in which the fewest became ready.
-fn handshake(point: &Point) -> String {
-    let Some(worst) = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| h.ready) else {
-        return String::new();
-    };
+fn handshake(point: &Point) -> Option<Table> {
+    let worst = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| h.ready)?;
     let after = worst
         .ready_after_s
         .map_or_else(String::new, |s| format!(", the last after {}", figure(s, Unit::Seconds)));
-    let mut out = format!(
-        "<table><caption>Handshake: {} of {} ready{}</caption><thead><tr><th scope=\"col\" class=\"text\">last stage reached, or error met</th>\
-         <th scope=\"col\">switches</th></tr></thead><tbody>\n",
+    let caption = format!(
+        "Handshake: {} of {} ready{after}",
         whole(worst.ready.into()),
         plural(worst.wanted.into(), "switch", "switches"),
-        escape(&after),
     );
+    let columns = [Column::words("last stage reached, or error met"), Column::figures("switches")];
+    let mut table = Table::new(caption, columns);
     for (what, switches) in worst.stages.iter().chain(&worst.errors) {
-        put!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n",
-            escape(&printable(what)),
-            whole((*switches).into())
-        );
+        table.row([printable(what), whole((*switches).into())]);
     }
-    out + "</tbody></table>\n"
+    Some(table)
 }
 
 /// A row per switch of the first trial that measured something; of many switches, their spread.
-pub(super) fn switches(point: &Point) -> String {
-    let Some(trial) = usable(point).next().filter(|t| t.per_switch.len() > 1) else {
-        return String::new();
-    };
+pub(super) fn switches(point: &Point) -> Option<Block> {
+    let trial = usable(point).next().filter(|t| t.per_switch.len() > 1)?;
     let all = &trial.per_switch;
-    let mut out = format!(
-        "<details><summary>{} (trial {})</summary><div class=\"wide\"><table><caption>Switches</caption><thead><tr>",
-        plural(all.len() as u64, "switch", "switches"),
-        trial.repetition
-    );
-    for head in [
-        "switch",
+    let heads = [
         "id",
         "sent",
         "unsent",
@@ -281,13 +237,12 @@ pub(super) fn switches(point: &Point) -> String {
         "received rate",
         "RTT mean",
         "RTT max",
-    ] {
-        put!(out, "<th scope=\"col\">{head}</th>");
-    }
-    out.push_str("</tr></thead><tbody>\n");
+    ];
+    let columns = std::iter::once(Column::words("switch")).chain(heads.map(Column::figures));
+    let mut table = Table::new("Switches", columns);
     if all.len() <= SWITCH_ROWS {
         for switch in all {
-            row(&mut out, &format!("{}", switch.index), switch);
+            table.row(row(switch.index.to_string(), switch));
         }
     } else {
         // Those at even distances in the order of what they got answered, so that both ends and
@@ -304,16 +259,23 @@ pub(super) fn switches(point: &Point) -> String {
         for (name, share) in spread {
             let position = (share * (order.len() - 1) as f64).round() as usize;
             if let Some(switch) = order.get(position) {
-                row(&mut out, &format!("{name}: {}", switch.index), switch);
+                table.row(row(format!("{name}: {}", switch.index), switch));
             }
         }
     }
-    out + "</tbody></table></div><p class=\"remark\">All switches of all trials: <code>per_switch.csv</code>.</p></details>\n"
+    let count = plural(all.len() as u64, "switch", "switches");
+    let files =
+        Text::from("All switches of all trials: ").and(Text::code("per_switch.csv")).and(".");
+    Some(Block::Folded {
+        id: None,
+        summary: format!("{count} (trial {})", trial.repetition).into(),
+        blocks: vec![Block::Table(table), Block::Remark(files)],
+    })
 }
 
-fn row(out: &mut String, name: &str, switch: &SwitchOutcome) {
-    put!(out, "<tr><th scope=\"row\">{}</th>", escape(name));
-    let cells = [
+fn row(name: String, switch: &SwitchOutcome) -> [String; 11] {
+    [
+        name,
         switch.id.to_string(),
         whole(switch.counts.sent),
         whole(switch.counts.unsent),
@@ -324,9 +286,5 @@ fn row(out: &mut String, name: &str, switch: &SwitchOutcome) {
         figure(switch.received_rate, Unit::PerSecond),
         optional(switch.rtt_mean_ns.map(|ns| ns / 1e9), Unit::Seconds),
         optional(switch.rtt_max_ns.map(|ns| ns as f64 / 1e9), Unit::Seconds),
-    ];
-    for cell in cells {
-        put!(out, "<td>{}</td>", escape(&cell));
-    }
-    out.push_str("</tr>\n");
+    ]
 }

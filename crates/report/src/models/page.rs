@@ -6,11 +6,10 @@ use ::device::{Level, Verdict};
 use super::terminal::with_interval;
 use super::{Axes, Run, heat, percent, remarks, share};
 use crate::format::{capital, command_line, printable};
-use crate::html::{escape, head, section};
-use crate::put::put;
+use crate::page::{Block, Cell, Column, FIGURE_FILES, Note, Page, Table, Text, Tile, Tone};
 
 /// What the words on the page mean.
-const DEFINITIONS: &[(&str, &str)] = &[
+const DEFINITIONS: [(&str, &str); 7] = [
     (
         "e_rel",
         "(predicted - measured) / measured, for each cell and level (equation 8 of Helm et al., ITC 33, 2021, with its sign). A \
@@ -53,132 +52,97 @@ const DEFINITIONS: &[(&str, &str)] = &[
 /// The whole document.
 #[must_use]
 pub fn document(run: &Run<'_>) -> String {
-    let title = format!("Device model: {}", run.model.device.name);
-    let mut out = head(&title);
-    out.push_str(STYLE);
-    out.push_str(&header(run, &title));
-    out.push_str("<main>\n");
-    for (number, verification) in run.verifications.iter().enumerate() {
-        let setting = escape(&verification.setting.to_string()).to_string();
-        section(
-            &mut out,
-            &format!("levels-{number}"),
-            &format!("Levels, {setting}"),
-            &levels(verification),
-        );
-        if let Some(axes) = Axes::of(run.model, verification) {
-            let maps: String = verification
-                .levels
-                .iter()
-                .map(|level| heat::map(&axes, verification, level.level))
-                .collect();
-            section(
-                &mut out,
-                &format!("errors-{number}"),
-                "Absolute relative errors",
-                &format!("<div class=\"maps\">{maps}</div>"),
-            );
-        }
-        section(
-            &mut out,
-            &format!("functions-{number}"),
-            "Functions",
-            &functions(run, verification),
-        );
-    }
-    section(&mut out, "method", "Method", &method(run));
-    out.push_str("</main>\n</body>\n</html>\n");
-    out
+    page(run).html()
 }
 
-const STYLE: &str = "<style>\n.maps{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(36rem,100%),1fr));gap:1rem 2rem}\n\
-     .maps figure{display:block}\n.heat td,.heat th{border:1px solid var(--line);text-align:center;padding:.3rem .35rem}\n\
-     .heat{font-size:.75rem}.heat .training{background:#fff;color:#57606a}\n.heat th[scope=row]{text-align:left}\n.levels th{white-space:normal}\n</style>\n";
-
-fn header(run: &Run<'_>, title: &str) -> String {
-    let mut out = format!(
-        "<header>\n<p class=\"kicker\">Planimeter {} · device models</p>\n<h1>{}</h1>\n<p class=\"facts\"><span>driver {}</span> · \
-         <span>clock tick {}</span> · <span><time>{}</time></span></p>\n",
-        escape(&printable(run.version)),
-        escape(title),
-        escape(&run.model.device.driver),
-        run.model.clock.tick,
-        escape(run.started_at),
-    );
+/// The page.
+#[must_use]
+pub fn page(run: &Run<'_>) -> Page {
+    let kicker = format!("Planimeter {} · device models", printable(run.version));
+    let title = format!("Device model: {}", printable(&run.model.device.name));
+    let mut page = Page::new(kicker, title);
+    page.fact(format!("driver {}", printable(&run.model.device.driver)));
+    page.fact(format!("clock tick {}", run.model.clock.tick));
+    page.fact(run.started_at);
     for threshold in run.thresholds.iter().filter(|threshold| !threshold.held) {
         let value = threshold.value.map_or_else(
             || "there is no such figure".to_owned(),
             |value| format!("it is {value:.6}"),
         );
-        put!(
-            out,
-            "<div class=\"card bad\" role=\"alert\"><p><span class=\"sign\">✗</span> <b>{}</b> does not hold: {value}</p></div>\n",
-            escape(&threshold.condition)
-        );
+        let text =
+            Text::strong(threshold.condition.as_str()).and(format!(" does not hold: {value}"));
+        page.lead(Block::card(Tone::Bad, text));
     }
     for verification in run.verifications {
-        out.push_str(&tiles(verification));
-        for (bad, text) in remarks(verification) {
-            let class = if bad { "warn" } else { "good" };
-            let sign = if bad { "!" } else { "✓" };
-            put!(
-                out,
-                "<div class=\"card {class}\"><p><span class=\"sign\">{sign}</span> {}</p></div>\n",
-                escape(&text)
-            );
-        }
-        if let Some(next) = &verification.next {
-            let names: Vec<&str> = next.functions.iter().map(|name| name.as_str()).collect();
-            let cell = if names.is_empty() { "the baseline".to_owned() } else { names.join(" + ") };
-            put!(
-                out,
-                "<div class=\"card\"><p><b>Measure next: {}</b>. {}.</p></div>\n",
-                escape(&cell),
-                escape(&capital(&next.reason))
-            );
-        }
+        lead(&mut page, verification);
     }
-    put!(
-        out,
-        "<p class=\"command\"><code>{}</code></p>\n</header>\n",
-        escape(&command_line(run.command))
-    );
-    out
+    page.lead(Block::Command(command_line(run.command)));
+    for (number, verification) in run.verifications.iter().enumerate() {
+        let setting = verification.setting.to_string();
+        let id = |name: &str| format!("{name}-{number}");
+        page.section(id("levels"), format!("Levels, {setting}"), vec![levels(verification)]);
+        if let Some(axes) = Axes::of(run.model, verification) {
+            let maps = verification.levels.iter();
+            let maps = maps.map(|level| heat::map(&axes, verification, level.level)).collect();
+            page.section(id("errors"), "Absolute relative errors", vec![Block::Figures(maps)]);
+        }
+        page.section(id("functions"), "Functions", functions(run, verification));
+    }
+    page.section("method", "Method", method(run));
+    page
 }
 
-fn tiles(verification: &Verification) -> String {
-    let mut out = String::from("<dl class=\"tiles\" style=\"--columns:4\">\n");
+/// How well the model predicts under a setting, what stands against it, what to measure next.
+fn lead(page: &mut Page, verification: &Verification) {
+    page.lead(Block::Tiles(tiles(verification)));
+    let note = |(bad, text)| Note { tone: if bad { Tone::Warning } else { Tone::Good }, text };
+    page.lead(Block::Notes(remarks(verification).into_iter().map(note).collect()));
+    if let Some(next) = &verification.next {
+        let names: Vec<&str> = next.functions.iter().map(|name| name.as_str()).collect();
+        let cell = if names.is_empty() { "the baseline".to_owned() } else { names.join(" + ") };
+        let text = Text::strong(format!("Measure next: {cell}"))
+            .and(format!(". {}.", capital(&next.reason)));
+        page.lead(Block::card(Tone::Plain, text));
+    }
+}
+
+fn tiles(verification: &Verification) -> Vec<Tile> {
+    let tile = |level: &VerifiedLevel| Tile {
+        name: format!("{}: mean |e|", capital(&level.level.to_string())),
+        value: format!("{} %", percent(level.mean_absolute)),
+        remark: format!("worst |e| {} %", percent(level.worst_absolute)),
+    };
     let wanted = |level: &&VerifiedLevel| {
         matches!(level.level, Level::Minimum | Level::Median | Level::Maximum)
     };
-    for level in verification.levels.iter().filter(wanted) {
-        put!(
-            out,
-            "<div><dt>{}: mean |e|, worst |e|</dt><dd class=\"value\">{} % <span class=\"remark\">worst {} %</span></dd></div>\n",
-            capital(&level.level.to_string()),
-            percent(level.mean_absolute),
-            percent(level.worst_absolute)
-        );
-    }
+    let mut tiles: Vec<Tile> = verification.levels.iter().filter(wanted).map(tile).collect();
     let median = verification.levels.iter().find(|level| level.level == Level::Median);
     if let Some(level) = median.filter(|level| level.refuted.1 > 0) {
-        put!(
-            out,
-            "<div><dt>Predictions of the median refuted</dt><dd class=\"value\">{} of {}</dd></div>\n",
-            level.refuted.0,
-            level.refuted.1
-        );
+        tiles.push(Tile {
+            name: "Predictions of the median refuted".to_owned(),
+            value: format!("{} of {}", level.refuted.0, level.refuted.1),
+            remark: "intervals of prediction and measurement do not meet".to_owned(),
+        });
     }
-    out.push_str("</dl>\n");
-    out
+    tiles
 }
 
-fn levels(verification: &Verification) -> String {
-    let mut out = String::from(
-        "<div class=\"wide\"><table class=\"levels\"><thead><tr><th class=\"text\">Level</th><th>mean |e| %</th><th>worst |e| %</th><th>mean e %</th>\
-         <th>too short, at most %</th><th>refuted</th><th>skill</th><th>packets beyond the bound</th><th>their share, at most</th>\
-         <th>admitted</th><th>repetitions differ by</th><th>functions differ by</th></tr></thead><tbody>\n",
-    );
+fn levels(verification: &Verification) -> Block {
+    let names = [
+        "mean |e| %",
+        "worst |e| %",
+        "mean e %",
+        "too short, at most %",
+        "refuted",
+        "skill",
+        "packets beyond the bound",
+        "their share, at most",
+        "admitted",
+        "repetitions differ by",
+        "functions differ by",
+    ];
+    let columns = std::iter::once(Column::words("level")).chain(names.map(Column::figures));
+    let mut table = Table::new("", columns);
     for level in &verification.levels {
         let (beyond, most, admitted) = match level.violations {
             None => (String::new(), String::new(), String::new()),
@@ -191,60 +155,50 @@ fn levels(verification: &Verification) -> String {
         let broken = level.violations.is_some_and(|violations| {
             violations.admitted.is_some_and(|admitted| violations.interval.low > admitted)
         });
+        let noisy = level.noise.is_some_and(|noise| !noise.says_something);
         let noise = level
             .noise
             .map(|noise| (noise.between_blocks.to_string(), noise.between_functions.to_string()));
         let (blocks, between) = noise.unwrap_or_default();
-        put!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{beyond}</td>\
-             <td class=\"{}\">{most}</td><td>{admitted}</td><td class=\"{}\">{blocks}</td><td>{between}</td></tr>\n",
-            level.level,
-            percent(level.mean_absolute),
-            percent(level.worst_absolute),
-            percent(level.mean_signed),
-            percent(level.worst_under),
-            if level.refuted.1 == 0 {
-                "–".to_owned()
-            } else {
-                format!("{} of {}", level.refuted.0, level.refuted.1)
-            },
-            level.skill.map_or_else(|| "–".to_owned(), |skill| format!("{skill:.3}")),
-            if broken { "bad" } else { "" },
-            if level.noise.is_some_and(|noise| !noise.says_something) { "warn" } else { "" },
-        );
+        let refuted = match level.refuted {
+            (_, 0) => "–".to_owned(),
+            (refuted, all) => format!("{refuted} of {all}"),
+        };
+        table.row([
+            Cell::from(level.level.to_string()),
+            percent(level.mean_absolute).into(),
+            percent(level.worst_absolute).into(),
+            percent(level.mean_signed).into(),
+            percent(level.worst_under).into(),
+            refuted.into(),
+            level.skill.map_or_else(|| "–".to_owned(), |skill| format!("{skill:.3}")).into(),
+            beyond.into(),
+            Cell::toned(if broken { Tone::Bad } else { Tone::Plain }, most),
+            admitted.into(),
+            Cell::toned(if noisy { Tone::Warning } else { Tone::Plain }, blocks),
+            between.into(),
+        ]);
     }
-    out.push_str("</tbody></table></div>\n");
-    out
+    Block::Table(table)
 }
 
-fn functions(run: &Run<'_>, verification: &Verification) -> String {
+fn functions(run: &Run<'_>, verification: &Verification) -> Vec<Block> {
     let Some(under) = run.model.settings.iter().find(|under| under.setting == verification.setting)
     else {
-        return String::new();
+        return Vec::new();
     };
     let levels = run.model.levels();
-    let mut out =
-        String::from("<div class=\"wide\"><table><thead><tr><th class=\"text\">Baseline with</th>");
-    for level in &levels {
-        put!(out, "<th>{level}</th>");
-    }
-    out.push_str("<th>packets</th><th>independent</th><th class=\"text\">cost constant?</th></tr></thead><tbody>\n");
-    put!(out, "<tr><th scope=\"row\">nothing (f0)</th>");
-    for estimate in &under.f0.profile.levels {
-        put!(out, "<td>{}</td>", super::estimate(estimate));
-    }
-    put!(
-        out,
-        "<td>{}</td><td>{}</td><td class=\"text\"></td></tr>\n",
-        under.f0.profile.samples,
-        under.f0.profile.effective_samples
-    );
+    let mut columns = vec![Column::words("baseline with")];
+    columns.extend(levels.iter().map(|level| Column::figures(level.to_string())));
+    columns.extend(["packets", "independent"].map(Column::figures));
+    columns.push(Column::prose("cost constant?"));
+    let mut table = Table::new("", columns);
+    let profile = &under.f0.profile;
+    let mut row = vec!["nothing (f0)".to_owned()];
+    row.extend(profile.levels.iter().map(super::estimate));
+    row.extend([profile.samples.to_string(), profile.effective_samples.to_string(), String::new()]);
+    table.row(row);
     for function in &under.functions {
-        put!(out, "<tr><th scope=\"row\">{}</th>", escape(function.function.name.as_str()));
-        for level in &levels {
-            put!(out, "<td>{}</td>", with_interval(function, *level));
-        }
         let constant =
             function.shift.as_ref().map_or_else(String::new, |shift| match shift.verdict {
                 Verdict::Constant => format!("yes ({} to {} seen)", shift.least, shift.largest),
@@ -257,48 +211,43 @@ fn functions(run: &Run<'_>, verification: &Verification) -> String {
                     shift.deviation, shift.tolerated
                 ),
             });
-        put!(
-            out,
-            "<td>{}</td><td>{}</td><td class=\"text\">{constant}</td></tr>\n",
-            function.measurement.profile.samples,
-            function.measurement.profile.effective_samples
-        );
+        let profile = &function.measurement.profile;
+        let mut row = vec![function.function.name.as_str().to_owned()];
+        row.extend(levels.iter().map(|level| with_interval(function, *level)));
+        row.extend([profile.samples.to_string(), profile.effective_samples.to_string(), constant]);
+        table.row(row);
     }
-    out.push_str("</tbody></table></div>\n");
-    put!(
-        out,
-        "<p class=\"remark\">In brackets intervals of {} % each, with the clock's tick of {}. The largest delay seen has no upper end: \
-         up to {} of packets may take longer than the baseline's.</p>\n",
+    let remark = format!(
+        "In brackets intervals of {} % each, with the clock's tick of {}. The largest delay seen has no upper end: up to {} of \
+         packets may take longer than the baseline's.",
         percent(run.model.confidence),
         run.model.clock.tick,
         under.f0.profile.beyond_maximum.map_or_else(|| "any share".to_owned(), share)
     );
-    out
+    vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
-fn method(run: &Run<'_>) -> String {
-    let mut out = String::new();
-    if let Some(reference) = &run.model.clock.reference {
-        put!(
-            out,
-            "<p>Without a device, over {}: median {}, 99th percentile {}, largest {} of {} packets.</p>\n",
-            escape(&reference.path),
+fn method(run: &Run<'_>) -> Vec<Block> {
+    let reference = run.model.clock.reference.as_ref().map(|reference| {
+        format!(
+            "Without a device, over {}: median {}, 99th percentile {}, largest {} of {} packets.",
+            printable(&reference.path),
             reference.median,
             reference.percentile_99,
             reference.maximum,
             reference.samples
-        );
-    }
-    out.push_str("<h3>What the figures mean</h3>\n<dl class=\"definitions\">\n");
-    for (term, meaning) in DEFINITIONS {
-        put!(out, "<dt>{}</dt><dd>{}</dd>\n", escape(term), escape(meaning));
-    }
-    out.push_str(
-        "</dl>\n<h3>Files beside this report</h3>\n<table class=\"text\"><tbody>\n\
-         <tr><th scope=\"row\"><code>result.json</code></th><td class=\"text prose\">everything here, by a versioned schema</td></tr>\n\
-         <tr><th scope=\"row\"><code>cells.csv</code></th><td class=\"text prose\">a row for each cell and level</td></tr>\n\
-         <tr><th scope=\"row\"><code>model.json</code></th><td class=\"text prose\">the model, for <code>planimeter device predict</code></td></tr>\n\
-         </tbody></table>\n",
-    );
-    out
+        )
+    });
+    vec![
+        Block::Paragraph(reference.unwrap_or_default().into()),
+        Block::Heading("What the figures mean".to_owned()),
+        Block::definitions(DEFINITIONS),
+        Block::Heading("Files beside this report".to_owned()),
+        Block::files([
+            ("result.json", "everything here, by a versioned schema"),
+            ("cells.csv", "a row for each cell and level"),
+            ("model.json", "the model, for planimeter device predict"),
+            FIGURE_FILES,
+        ]),
+    ]
 }

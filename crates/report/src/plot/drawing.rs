@@ -150,7 +150,8 @@ impl State {
                         Segment::Line(x, bottom),
                         Segment::Close,
                     ];
-                    let look = self.look();
+                    let mut look = self.look();
+                    look.fill_opacity = number("fill-opacity").unwrap_or(look.fill_opacity);
                     self.drawing.items.push(Item::Path { segments, look });
                 }
             }
@@ -269,6 +270,7 @@ impl State {
             "interval" => stroke(colour, 1.4),
             "dot" => Look { round_ends: true, ..stroke(colour, 5.0) },
             "area" => fill(colour, 0.22),
+            "cell" => fill(colour, 1.0),
             "span" => fill(LIGHT.muted, 0.1),
             "marker" => {
                 let inside = if self.has("hollow") { LIGHT.page } else { colour };

@@ -1,7 +1,7 @@
 //! A drawing as an SVG file that needs no style sheet: every shape has its own look.
 
 use super::drawing::{Drawing, Item, Look, PAGE, Segment, Text};
-use crate::html::escape;
+use crate::page::escape;
 use crate::put::put;
 
 impl Drawing {

@@ -5,17 +5,17 @@ use super::palette::SERIES;
 use super::scale::{Axis, Scale};
 use super::thin::thin;
 use super::{Hue, Line, Marker, Plot, Point, Style};
-use crate::html::escape;
+use crate::page::escape;
 use crate::put::put;
 
 /// Width of a drawing in its own units, which are pixels at the usual size.
-const WIDTH: f64 = 640.0;
+pub(super) const WIDTH: f64 = 640.0;
 /// Height of the part between the axes.
 const INNER_HEIGHT: f64 = 270.0;
 /// Height of a row of the legend.
 const LEGEND_ROW: f64 = 20.0;
 /// Width of a letter at the size that axes and legends use.
-const LETTER: f64 = 6.5;
+pub(super) const LETTER: f64 = 6.5;
 /// Points drawn over all lines of a plot, and at most for one.
 const POINTS: usize = 24_000;
 const POINTS_PER_LINE: usize = 2_000;
@@ -30,7 +30,8 @@ struct Frame {
 
 impl Plot {
     /// Whether there is anything to draw.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         let any_line =
             self.lines.iter().any(|l| l.points.iter().any(|p| p.x.is_finite() && p.y.is_finite()));
         !any_line && self.areas.iter().all(|a| a.points.is_empty())

@@ -6,7 +6,7 @@ use crate::format::{figure, scaling, trim_zeros, whole};
 
 /// How values are spread over an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spread {
+pub enum Spread {
     /// Evenly.
     Linear,
     /// By their logarithm. Values must be above zero; others sit on the lower edge.
@@ -20,38 +20,39 @@ pub(crate) enum Spread {
 
 /// An axis: label, unit and spread.
 #[derive(Clone, Debug)]
-pub(crate) struct Axis {
+pub struct Axis {
     /// What is on the axis, without the unit.
-    pub(crate) label: String,
+    pub label: String,
     /// Unit of the values.
-    pub(crate) unit: Unit,
+    pub unit: Unit,
     /// How they are spread.
-    pub(crate) spread: Spread,
+    pub spread: Spread,
     /// Whether a linear axis starts at zero. It should, wherever lengths are compared.
-    pub(crate) from_zero: bool,
+    pub from_zero: bool,
     /// Values that a line across the plot marks, with what stands on it.
-    pub(crate) levels: Vec<(f64, String)>,
+    pub levels: Vec<(f64, String)>,
 }
 
 impl Axis {
     /// A linear axis that starts at zero.
-    pub(crate) fn linear(label: impl Into<String>, unit: Unit) -> Self {
+    pub fn linear(label: impl Into<String>, unit: Unit) -> Self {
         let levels = Vec::new();
         Self { label: label.into(), unit, spread: Spread::Linear, from_zero: true, levels }
     }
 
     /// A logarithmic axis.
-    pub(crate) fn logarithmic(label: impl Into<String>, unit: Unit) -> Self {
+    pub fn logarithmic(label: impl Into<String>, unit: Unit) -> Self {
         Self { spread: Spread::Logarithmic, from_zero: false, ..Self::linear(label, unit) }
     }
 
     /// A logarithmic axis of counts whose ticks are powers of two.
-    pub(crate) fn binary(label: impl Into<String>) -> Self {
+    pub fn binary(label: impl Into<String>) -> Self {
         Self { spread: Spread::Binary, ..Self::logarithmic(label, Unit::Count) }
     }
 
     /// The same with lines across the plot.
-    pub(crate) fn with_levels(self, levels: Vec<(f64, String)>) -> Self {
+    #[must_use]
+    pub fn with_levels(self, levels: Vec<(f64, String)>) -> Self {
         Self { levels, ..self }
     }
 
@@ -63,8 +64,26 @@ impl Axis {
         }
     }
 
+    /// A value of this axis as files hold it: the quantile where the axis spreads those.
+    pub(crate) fn data(&self, value: f64) -> f64 {
+        match self.spread {
+            Spread::Quantile => 1.0 - 1.0 / value,
+            _ => value,
+        }
+    }
+
+    /// The label with the unit of the values in files.
+    pub(crate) fn name(&self) -> String {
+        match (self.spread, self.unit) {
+            (Spread::Quantile, _) => format!("{} [fraction]", self.label),
+            // Its label says what it counts.
+            (_, Unit::Index) => self.label.clone(),
+            (_, unit) => format!("{} [{}]", self.label, unit.text()),
+        }
+    }
+
     /// An axis of quantiles.
-    pub(crate) fn quantile(label: impl Into<String>) -> Self {
+    pub fn quantile(label: impl Into<String>) -> Self {
         Self { spread: Spread::Quantile, ..Self::logarithmic(label, Unit::Index) }
     }
 }

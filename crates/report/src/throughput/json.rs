@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use statistics::Estimate;
 
 use super::{Run, cost, path, rate};
+use crate::json::{estimate, host};
 
 /// The JSON schema of what [`to_json`] gives.
 pub const SCHEMA: &str = include_str!("../../schemas/bench-result.v1.schema.json");
@@ -32,13 +33,7 @@ pub fn to_json(run: &Run<'_>) -> String {
             "load": settings.load,
             "seed": settings.seed,
         },
-        "host": {
-            "hostname": run.host.hostname,
-            "kernel": run.host.kernel,
-            "cpu_model": run.host.cpu_model,
-            "cpus": run.host.cpus,
-            "memory_bytes": run.host.memory_bytes,
-        },
+        "host": host(run.host),
         "points": run.points.iter().map(|point| json!({
             "flows": point.flows,
             "packet_bytes": point.packet_bytes,
@@ -47,7 +42,7 @@ pub fn to_json(run: &Run<'_>) -> String {
                 .map(|(table, count)| json!({"table": table, "entries": count}))
                 .collect::<Vec<_>>(),
             "notes": point.notes,
-            "copied": estimate(Estimate::of(&point.findings.copied)),
+            "copied": estimate(Estimate::of(&point.findings.copied).as_ref()),
             "cases": point.findings.cases.iter().map(case).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
     });
@@ -65,7 +60,7 @@ fn case(case: &Case) -> Value {
             .collect::<Vec<_>>(),
         "loading_ns": case.loading.as_nanos() as u64,
         "code_bytes": case.code_bytes,
-        "rate": estimate(rate(case)),
+        "rate": estimate(rate(case).as_ref()),
         "rates": case.rates,
         "processed": counts.processed,
         "left": counts.left,
@@ -88,18 +83,6 @@ fn case(case: &Case) -> Value {
             }
             value
         }),
-    })
-}
-
-fn estimate(estimate: Option<Estimate>) -> Value {
-    estimate.map_or(Value::Null, |estimate| {
-        json!({
-            "n": estimate.n,
-            "mean": estimate.mean,
-            "ci95": estimate.ci95,
-            "min": estimate.min,
-            "max": estimate.max,
-        })
     })
 }
 

@@ -5,12 +5,10 @@ use probe::metrics::Unit;
 use statistics::Estimate;
 
 use super::{Run, checked, cost, fault, path, percentile, rate, remarks, size};
-use crate::describe::distinct;
+use crate::describe::{self, distinct};
 use crate::format::{command_line, duration, estimate, figure, plural, printable, whole};
-use crate::html::figure::{Data, Figure, Numbering, row};
-use crate::html::{escape, head, section};
+use crate::page::{Block, Column, FIGURE_FILES, Figure, Note, Page, Table, Text, Tone};
 use crate::plot::{Axis, Line, Plot, Point, Style};
-use crate::put::put;
 
 const DEFINITIONS: [(&str, &str); 5] = [
     (
@@ -42,44 +40,37 @@ const DEFINITIONS: [(&str, &str); 5] = [
 /// The whole document.
 #[must_use]
 pub fn document(run: &Run<'_>) -> String {
-    let title = format!("How fast {} runs", printable(run.program));
-    let mut numbering = Numbering::default();
-    let mut out = head(&title);
-    put!(
-        out,
-        "<header>\n<p class=\"kicker\">Planimeter {} · P4 programs</p>\n<h1>{}</h1>\n",
-        escape(&printable(run.version)),
-        escape(&title)
-    );
-    put!(
-        out,
-        "<p class=\"facts\"><span>{} of {}</span> · <span>started <time>{}</time>, took {}</span> · <span>seed {}</span></p>\n",
+    page(run).html()
+}
+
+/// The page.
+#[must_use]
+pub fn page(run: &Run<'_>) -> Page {
+    let kicker = format!("Planimeter {} · P4 programs", printable(run.version));
+    let mut page = Page::new(kicker, format!("How fast {} runs", printable(run.program)));
+    page.fact(format!(
+        "{} of {}",
         plural(run.settings.repetitions as u64, "repetition", "repetitions"),
-        escape(&duration(run.settings.time.as_secs_f64())),
-        escape(run.started_at),
-        escape(&duration(run.elapsed_s)),
-        run.settings.seed,
-    );
+        duration(run.settings.time.as_secs_f64())
+    ));
+    page.began(run.started_at, run.elapsed_s);
+    page.fact(format!("seed {}", run.settings.seed));
     if run.points.iter().any(|point| point.findings.interrupted) {
-        out.push_str(
-            "<div class=\"card bad\" role=\"alert\"><p><b>This run is partial: it was interrupted.</b></p></div>\n",
-        );
+        let text = Text::strong("This run is partial: it was interrupted.");
+        page.lead(Block::card(Tone::Bad, text));
     }
     for text in cases(run).filter_map(|(_, case)| fault(case)) {
-        put!(out, "<div class=\"card bad\" role=\"alert\"><p>{}</p></div>\n", escape(&text));
+        page.lead(Block::card(Tone::Bad, text));
     }
-    out.push_str("<ul class=\"notes\">\n");
-    for remark in remarks(run) {
-        put!(out, "<li>{}</li>\n", escape(&remark));
-    }
-    out.push_str("</ul>\n</header>\n<main>\n");
+    page.lead(Block::Notes(remarks(run).into_iter().map(Note::plain).collect()));
+    page.lead(Block::Command(command_line(run.command)));
     if run.points.len() > 1 {
-        section(&mut out, "figures", "Figures", &row(vec![rates(run)], &mut numbering));
+        page.section("figures", "Figures", vec![Block::Figures(vec![rates(run)])]);
     }
-    section(&mut out, "cases", "All cases", &all(run));
-    section(&mut out, "traffic", "Traffic", &traffic(run));
-    section(&mut out, "method", "Method", &method(run));
-    out + "</main>\n</body>\n</html>\n"
+    page.section("cases", "All cases", vec![all(run)]);
+    page.section("traffic", "Traffic", vec![traffic(run)]);
+    page.section("method", "Method", method(run));
+    page
 }
 
 fn cases<'a>(run: &Run<'a>) -> impl Iterator<Item = (&'a super::Point, &'a Case)> + use<'a> {
@@ -104,23 +95,14 @@ fn rates(run: &Run<'_>) -> Figure {
         drawn("copying alone", point.flows, Estimate::of(&point.findings.copied)?)
     });
     lines.push(Line::new("copying alone", copied.collect(), Style::guide()));
-    Figure {
-        plot: Plot {
-            title: "Throughput against entries".to_owned(),
-            description: "Packets per second against the number of entries, by path and cores, and of a loop that only \
-                          copies packets."
-                .to_owned(),
-            x: Axis::binary("entries"),
-            y: Axis::logarithmic("packets per second, all cores", Unit::PerSecond),
-            lines,
-            areas: Vec::new(),
-            span: None,
-            marks: Vec::new(),
-            keys: Vec::new(),
-        },
-        remark: "Dashed: each packet copied in and out, and nothing else.".to_owned(),
-        data: Data::Points,
-    }
+    let plot = Plot::new(
+        "Throughput against entries",
+        "Packets per second against the number of entries, by path and cores, and of a loop that only copies packets.",
+        Axis::binary("entries"),
+        Axis::logarithmic("packets per second, all cores", Unit::PerSecond),
+    );
+    let remark = "Dashed: each packet copied in and out, and nothing else.";
+    Figure::plot(Plot { lines, ..plot }, remark)
 }
 
 fn drawn(name: &str, entries: usize, found: Estimate) -> Option<Point> {
@@ -136,22 +118,18 @@ fn drawn(name: &str, entries: usize, found: Estimate) -> Option<Point> {
     })
 }
 
-fn all(run: &Run<'_>) -> String {
-    let mut out = String::from(
-        "<div class=\"wide\"><table class=\"points\"><caption>All cases</caption><thead><tr>\
-         <th scope=\"col\" class=\"text\">path</th>",
-    );
-    for name in [
+fn all(run: &Run<'_>) -> Block {
+    let names = [
         "entries", "cores", "rate", "cost", "offered", "p50", "p99", "p99.9", "checked", "wrong",
         "errors", "loading", "code",
-    ] {
-        put!(out, "<th scope=\"col\">{name}</th>");
-    }
-    out.push_str("</tr></thead><tbody>\n");
+    ];
+    let columns = std::iter::once(Column::words("path")).chain(names.map(Column::figures));
+    let mut table = Table::new("All cases", columns);
     let text = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     for (point, case) in cases(run).filter(|(_, case)| !case.rates.is_empty()) {
         let compiled = case.code_bytes > 0;
-        let cells = [
+        table.row([
+            path(case).to_owned(),
             size(point.flows),
             case.cores.to_string(),
             text(rate(case).map(|rate| estimate(&rate, Unit::PerSecond))),
@@ -165,21 +143,20 @@ fn all(run: &Run<'_>) -> String {
             whole(case.counts.errors),
             text(compiled.then(|| duration(case.loading.as_secs_f64()))),
             text(compiled.then(|| figure(case.code_bytes as f64, Unit::Bytes))),
-        ];
-        put!(out, "<tr><th scope=\"row\">{}</th>", path(case));
-        for cell in cells {
-            put!(out, "<td>{}</td>", escape(&cell));
-        }
-        out.push_str("</tr>\n");
+        ]);
     }
-    out + "</tbody></table></div>\n"
+    Block::Table(table)
 }
 
-fn traffic(run: &Run<'_>) -> String {
-    let mut out = String::from(
-        "<table><thead><tr><th scope=\"col\">flows</th><th scope=\"col\">packet</th><th scope=\"col\">flows that leave</th>\
-         <th scope=\"col\" class=\"text\">entries</th><th scope=\"col\">copying alone</th></tr></thead><tbody>\n",
-    );
+fn traffic(run: &Run<'_>) -> Block {
+    let columns = [
+        Column::figures("flows"),
+        Column::figures("packet"),
+        Column::figures("flows that leave"),
+        Column::words("entries"),
+        Column::figures("copying alone"),
+    ];
+    let mut table = Table::new("", columns);
     for point in run.points {
         let tables: Vec<String> = point
             .entries
@@ -187,39 +164,28 @@ fn traffic(run: &Run<'_>) -> String {
             .map(|(name, count)| format!("{}: {}", printable(name), whole(*count as u64)))
             .collect();
         let copied = Estimate::of(&point.findings.copied);
-        put!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td class=\"text\">{}</td><td>{}</td></tr>\n",
+        table.row([
             size(point.flows),
             figure(point.packet_bytes, Unit::Bytes),
             whole(point.leaving as u64),
-            escape(&tables.join(", ")),
-            escape(&copied.map_or_else(String::new, |copied| estimate(&copied, Unit::PerSecond)))
-        );
+            tables.join(", "),
+            copied.map_or_else(String::new, |copied| estimate(&copied, Unit::PerSecond)),
+        ]);
     }
-    out + "</tbody></table>\n"
+    Block::Table(table)
 }
 
-fn method(run: &Run<'_>) -> String {
-    let host = run.host;
-    let rows = [
-        ("Command", command_line(run.command)),
-        ("Host", printable(&host.hostname)),
-        ("Processor", printable(&host.cpu_model)),
-        ("Kernel", printable(&host.kernel)),
-        ("Memory", figure(host.memory_bytes as f64, Unit::Bytes)),
-    ];
-    let mut out = String::from("<table class=\"text\"><tbody>\n");
-    for (name, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
-        put!(
-            out,
-            "<tr><th scope=\"row\">{name}</th><td class=\"text prose\">{}</td></tr>\n",
-            escape(&value)
-        );
-    }
-    out.push_str("</tbody></table>\n<h3>What the figures mean</h3>\n<dl class=\"definitions\">\n");
-    for (term, meaning) in DEFINITIONS {
-        put!(out, "<dt>{}</dt><dd>{}</dd>\n", escape(term), escape(meaning));
-    }
-    out + "</dl>\n"
+fn method(run: &Run<'_>) -> Vec<Block> {
+    vec![
+        describe::host(run.host),
+        Block::Heading("What the figures mean".to_owned()),
+        Block::definitions(DEFINITIONS),
+        Block::Heading("Files beside this report".to_owned()),
+        Block::files([
+            ("result.json", "everything here, by a versioned schema"),
+            ("cases.csv", "a row for each case"),
+            ("histograms/", "latencies by case: .hlog (nanoseconds), .hgrm (microseconds)"),
+            FIGURE_FILES,
+        ]),
+    ]
 }

@@ -2,7 +2,8 @@
 
 use calculus::network::{Analyser, Analysis, Format, Multiplexing, Network, Settings, format};
 use report::Layout;
-use report::bounds::{Bounds, SCHEMA, curves, table, to_json};
+use report::RunDirectory;
+use report::bounds::{Bounds, Run, SCHEMA, curves, table, to_json};
 
 const TWO_HOPS: &str = include_str!("../../../../examples/networks/two-hops.toml");
 const PRIORITIES: &str = include_str!("../../../../examples/networks/priorities.toml");
@@ -134,10 +135,40 @@ fn json_is_as_its_schema_says() {
 #[test]
 fn curves_are_drawn_as_a_file_of_their_own() {
     let svg = with(TWO_HOPS, &[Analysis::Sfa], Settings::default(), |bounds| {
-        curves(bounds, &bounds.flows[0][0])
+        curves(bounds, &bounds.flows[0][0]).expect("a drawing")
     });
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
-    for part in ["<style><![CDATA[", "arrivals", "left over for it (sfa)", "time in s"] {
+    for part in ["stroke-dasharray", "arrivals", "left over for it (sfa)", "time in s"] {
         assert!(svg.contains(part), "{part}: {svg}");
     }
+}
+
+#[test]
+fn a_run_directory_has_the_page_its_curves_and_a_row_for_each_bound() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let analyses = [Analysis::Sfa, Analysis::Best];
+    let (flows, servers) = with(TWO_HOPS, &analyses, Settings::default(), |bounds| {
+        let run = Run {
+            bounds,
+            command: &["planimeter".to_owned(), "bound".to_owned(), "<net>".to_owned()],
+            started_at: "2026-01-02T03:04:05Z",
+            version: "0.1.0",
+        };
+        let directory = RunDirectory::create(Some(root.path())).expect("made");
+        directory.write_bounds(&run).expect("written");
+        (bounds.flows.len(), bounds.servers.len())
+    });
+    let read = |name: &str| std::fs::read_to_string(root.path().join(name)).expect(name);
+    let (page, csv) = (read("report.html"), read("bounds.csv"));
+    assert_eq!(csv.lines().count(), 1 + 2 * flows, "{csv}");
+    assert!(csv.contains(",sfa,sfa,27.0714"), "{csv}");
+    assert_eq!(page.matches("<figure id=").count(), flows);
+    for part in ["&lt;net&gt;", "Largest delay bound", "How each bound came about", "Left over"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let rows =
+        page.split("id=\"servers\"").nth(1).expect("servers").matches("<tr><th scope=\"row\"");
+    assert!(rows.count() >= servers);
+    let files = std::fs::read_dir(root.path().join("figures")).expect("figures").count();
+    assert_eq!(files, 3 * flows);
 }

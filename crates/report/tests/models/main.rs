@@ -152,11 +152,13 @@ fn results_follow_the_schema_and_the_schema_is_strict() {
 }
 
 #[test]
-fn the_page_has_a_heat_map_for_each_level_and_white_training_cells() {
+fn the_page_has_a_heat_map_for_each_level_and_no_colour_for_training_cells() {
     let page = with(document);
-    assert_eq!(page.matches("class=\"heat\"").count(), 6);
-    assert_eq!(page.matches("class=\"training\"").count(), 6 * 5);
-    assert_eq!(page.matches("color-mix").count(), 6 * 4);
+    assert_eq!(page.matches("<figure id=").count(), 6);
+    assert_eq!(page.matches(": training</title>").count(), 6 * 5);
+    // Those of test cells and two in each legend.
+    let coloured = page.matches("fill-opacity=\"0.").count() - page.matches("\"0.00\"").count();
+    assert!((6 * 2..=6 * (4 + 2)).contains(&coloured), "{coloured}");
     assert!(page.contains("▼"), "a prediction is too short");
     assert!(page.contains("&lt;all&gt;") && !page.contains("<all>") && !page.contains("<switch>"));
     assert!(

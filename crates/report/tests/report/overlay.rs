@@ -89,7 +89,7 @@ fn runs_of_the_same_points_are_told_apart_by_name_and_others_complete_each_other
 }
 
 #[test]
-fn every_figure_is_a_file_of_either_kind() {
+fn every_figure_is_a_file_of_each_kind() {
     for (name, result) in [
         ("single", support::single()),
         ("figure 7", support::figure_7()),
@@ -102,6 +102,12 @@ fn every_figure_is_a_file_of_either_kind() {
         let figures = html.matches("<figure ").count();
         let (vectors, papers) = (files(root.path(), ".svg"), files(root.path(), ".pdf"));
         assert!(figures > 0 && vectors.len() == figures && papers.len() == figures, "{name}");
+        let data = files(root.path(), ".csv");
+        assert_eq!(data.len(), figures, "{name}");
+        for file in data {
+            let text = fs::read_to_string(root.path().join("figures").join(&file)).expect("text");
+            assert!(text.starts_with("series,") && text.lines().count() > 1, "{name}: {file}");
+        }
         for file in vectors {
             let svg = fs::read_to_string(root.path().join("figures").join(&file)).expect("text");
             // Nothing of it depends on the style sheet of the page.

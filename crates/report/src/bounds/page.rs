@@ -1,0 +1,198 @@
+//! `report.html` of bounds: every flow with its bounds and curves, every server, how each bound came about.
+
+use calculus::Extended;
+use calculus::network::{Analysis, Assessed, describe};
+
+use super::table::{figure, more};
+use super::{Bounds, Run, listed, notes, plots};
+use crate::format::{command_line, plural, printable};
+use crate::page::{Block, Cell, Column, FIGURE_FILES, Page, Table, Text, Tile, Tone};
+
+/// Flows of which the curves are drawn.
+const DRAWN: usize = 24;
+
+/// What the words on the page mean.
+const DEFINITIONS: [(&str, &str); 5] = [
+    (
+        "Delay bound",
+        "No bit of the flow is longer in the network, whatever all flows send within their arrival curves: the greatest \
+         horizontal distance between the arrival curve and the service that is left over (J.-Y. Le Boudec, P. Thiran, Network \
+         Calculus, 2001, theorem 1.4.2).",
+    ),
+    (
+        "Backlog bound",
+        "Never is more of the flow's data in the network: the greatest vertical distance (the same, theorem 1.4.1).",
+    ),
+    (
+        "In a run",
+        "The worst of some runs that keep all curves, packet by packet. The worst case lies between it and the bound.",
+    ),
+    (
+        "Left over",
+        "What servers still give the flow when all others have had theirs, by the analysis named beside.",
+    ),
+    (
+        "Load",
+        "Long-term rate of all flows at a server over its own. At 100 % and more nothing is bounded.",
+    ),
+];
+
+/// The whole page.
+#[must_use]
+pub fn page(run: &Run<'_>) -> Page {
+    let bounds = run.bounds;
+    let name = if bounds.network.name().is_empty() { "a network" } else { bounds.network.name() };
+    let kicker = format!("Planimeter {} · delay and backlog bounds", printable(run.version));
+    let mut page = Page::new(kicker, format!("Bounds of {}", printable(name)));
+    page.fact(plural(bounds.network.servers().len() as u64, "server", "servers"));
+    page.fact(plural(bounds.network.flows().len() as u64, "flow", "flows"));
+    page.fact(run.started_at);
+    page.lead(Block::Paragraph(super::table::conventions(bounds).into()));
+    page.lead(Block::Tiles(tiles(bounds)));
+    page.lead(Block::Notes(notes(bounds)));
+    page.lead(Block::Command(command_line(run.command)));
+    let drawn = bounds.flows.iter().filter_map(|row| row.first()).take(DRAWN);
+    let figures = drawn.map(|assessed| plots::figure(bounds, assessed)).collect();
+    page.section("flows", "Flows", flows(bounds));
+    page.section("curves", "Curves", vec![Block::Figures(figures)]);
+    page.section("servers", "Servers", servers(bounds));
+    page.section("derivations", "How each bound came about", derivations(bounds));
+    let method = vec![
+        Block::Heading("What the figures mean".to_owned()),
+        Block::definitions(DEFINITIONS),
+        Block::Heading("Files beside this report".to_owned()),
+        Block::files([
+            ("result.json", "everything here, exactly, by a versioned schema"),
+            ("bounds.csv", "a row for each flow and analysis, in seconds and bits"),
+            FIGURE_FILES,
+        ]),
+    ];
+    page.section("method", "Method", method);
+    page
+}
+
+/// The largest delay bound and the most loaded server.
+fn tiles(bounds: &Bounds<'_>) -> Vec<Tile> {
+    let best =
+        |row: &[Assessed]| row.iter().map(|assessed| assessed.bound.delay.clone()).min_by(compare);
+    let worst = bounds
+        .flows
+        .iter()
+        .filter_map(|row| Some((bounds.network.flow(row.first()?.bound.flow), best(row)?)))
+        .max_by(|a, b| compare(&a.1, &b.1));
+    let delay = worst.map(|(flow, delay)| Tile {
+        name: "Largest delay bound".to_owned(),
+        value: with_unit(figure(bounds, &delay, true, describe::Round::Up), &bounds.time_unit.name),
+        remark: format!("flow {}", printable(&flow.name)),
+    });
+    let load =
+        bounds.loads.iter().max_by(|a, b| a.ratio().total_cmp(&b.ratio())).map(|load| Tile {
+            name: "Most loaded server".to_owned(),
+            value: format!("{:.1} %", 100.0 * load.ratio()),
+            remark: format!("server {}", printable(&bounds.network.server(load.server).name)),
+        });
+    delay.into_iter().chain(load).collect()
+}
+
+fn with_unit(value: String, unit: &str) -> String {
+    if value.chars().any(|c| c.is_ascii_digit()) { format!("{value} {unit}") } else { value }
+}
+
+fn compare(a: &Extended, b: &Extended) -> std::cmp::Ordering {
+    a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal)
+}
+
+/// A row for each flow and analysis.
+fn flows(bounds: &Bounds<'_>) -> Vec<Block> {
+    use describe::Round::{Down, Up};
+    let (time, data) = (&bounds.time_unit.name, &bounds.data_unit.name);
+    let columns = [
+        Column::words("flow"),
+        Column::words("analysis"),
+        Column::figures(format!("delay, {time}")),
+        Column::figures(format!("in a run, {time}")),
+        Column::figures(format!("backlog, {data}")),
+        Column::figures(format!("in a run, {data}")),
+        Column::prose("path"),
+    ];
+    let mut table = Table::new("", columns);
+    for row in bounds.flows.iter().take(super::table::ROWS) {
+        for (assessed, asked) in row.iter().zip(bounds.analyses) {
+            let bound = &assessed.bound;
+            let flow = bounds.network.flow(bound.flow);
+            let analysis = match asked {
+                Analysis::Best => format!("{asked}: {}", bound.delay_by.analysis),
+                asked => asked.to_string(),
+            };
+            let tone = if assessed.contradiction().is_some() { Tone::Bad } else { Tone::Plain };
+            let run = assessed.run.as_ref();
+            let seen = |value: Option<Extended>, time: bool| {
+                value.map_or_else(|| "–".to_owned(), |value| figure(bounds, &value, time, Down))
+            };
+            let path = flow.path.iter().map(|id| printable(&bounds.network.server(*id).name));
+            table.row([
+                Cell::from(printable(&flow.name)),
+                analysis.into(),
+                Cell::toned(tone, figure(bounds, &bound.delay, true, Up)),
+                seen(run.map(|run| Extended::from(&run.delay)), true).into(),
+                figure(bounds, &bound.backlog, false, Up).into(),
+                seen(run.map(|run| Extended::from(&run.backlog)), false).into(),
+                listed(path.collect::<Vec<_>>().into_iter()).into(),
+            ]);
+        }
+    }
+    let round =
+        "Up to seven digits, bounds rounded up and runs down; result.json has them exactly.";
+    vec![
+        Block::Table(table),
+        Block::Remark(more(bounds.flows.len(), "flows").unwrap_or_default().into()),
+        Block::Remark(round.into()),
+    ]
+}
+
+fn servers(bounds: &Bounds<'_>) -> Vec<Block> {
+    use describe::Round::Up;
+    let columns = [
+        Column::words("server"),
+        Column::figures("load"),
+        Column::figures(format!("delay, {}", bounds.time_unit.name)),
+        Column::figures(format!("backlog, {}", bounds.data_unit.name)),
+        Column::figures("flows"),
+        Column::prose("service"),
+    ];
+    let mut table = Table::new("", columns);
+    for server in bounds.servers.iter().take(super::table::ROWS) {
+        let load = bounds.loads.get(server.server.index());
+        let over = load.is_some_and(calculus::network::Load::is_over);
+        let text = load.map_or_else(String::new, |load| format!("{:.1} %", 100.0 * load.ratio()));
+        let own = bounds.network.server(server.server);
+        table.row([
+            Cell::from(printable(&own.name)),
+            Cell::toned(if over { Tone::Bad } else { Tone::Plain }, text),
+            figure(bounds, &server.delay, true, Up).into(),
+            figure(bounds, &server.backlog, false, Up).into(),
+            bounds.network.flows_at(server.server).len().to_string().into(),
+            format!("{}, {}", describe::curve(&own.service), own.multiplexing).into(),
+        ]);
+    }
+    let more = more(bounds.servers.len(), "servers").unwrap_or_default();
+    vec![Block::Table(table), Block::Remark(more.into())]
+}
+
+fn derivations(bounds: &Bounds<'_>) -> Vec<Block> {
+    let shown = bounds.flows.iter().flatten().take(super::table::ROWS);
+    let folded = shown.map(|assessed| {
+        let bound = &assessed.bound;
+        let mut lines: Vec<String> = bound.delay_by.derivation.lines(bounds.network);
+        lines.push(format!("delay {}", describe::bound(&bound.delay)));
+        lines.push(format!("output arrivals {}", describe::curve(&bound.output)));
+        let name = printable(&bounds.network.flow(bound.flow).name);
+        Block::Folded {
+            id: None,
+            summary: Text::from(format!("{name}, {}", bound.delay_by.analysis))
+                .and_faint("in seconds and bits"),
+            blocks: vec![Block::Listing(lines.join("\n"))],
+        }
+    });
+    folded.collect()
+}

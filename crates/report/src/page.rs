@@ -1,0 +1,223 @@
+//! What a report page is made of, whatever it reports.
+//!
+//! A kind of report says what there is to be said, as [`Block`]s: facts, notes, tables, figures. How that looks is said
+//! once, in the renderer, which also numbers the figures, merges and ranks the notes and leaves out what is empty.
+//! [`RunDirectory::write_page`](crate::RunDirectory::write_page) writes the page and each of its figures as files.
+//!
+//! The page is one file that opens offline: no script, no font, no picture from elsewhere, and a content security policy
+//! that would stop any; figures are drawn in place.
+
+mod csv;
+mod escape;
+mod figure;
+mod render;
+mod table;
+mod text;
+
+pub(crate) use escape::escape;
+pub use figure::{Data, Figure, Graphic};
+pub use table::{Cell, Column, Table};
+pub use text::{Text, Tone};
+
+use crate::notes;
+use crate::terminal::Paint;
+
+/// The folder of figures, for [`Block::files`].
+pub const FIGURE_FILES: (&str, &str) =
+    ("figures/", "each figure as SVG, as PDF and, its data in base units, as CSV");
+
+/// A page.
+#[derive(Clone, Debug)]
+pub struct Page {
+    kicker: String,
+    title: String,
+    facts: Vec<Text>,
+    lead: Vec<Block>,
+    sections: Vec<Section>,
+}
+
+/// A part of a page with a heading.
+#[derive(Clone, Debug)]
+struct Section {
+    id: String,
+    title: String,
+    blocks: Vec<Block>,
+}
+
+/// A part of a page; one that holds nothing is not shown.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Block {
+    /// A heading within a section, or within what stands above all sections.
+    Heading(String),
+    /// A paragraph.
+    Paragraph(Text),
+    /// A remark below a table or figure, in smaller print.
+    Remark(Text),
+    /// What a reader must not miss, set off: paragraphs, and whether they are good news.
+    Card(Tone, Vec<Text>),
+    /// Headline figures.
+    Tiles(Vec<Tile>),
+    /// Remarks on the run: those that differ in numbers only become one, the most serious come first.
+    Notes(Vec<Note>),
+    /// A command line as it would be typed.
+    Command(String),
+    /// Text as it is in a file.
+    Listing(String),
+    /// Figures, side by side where there is room.
+    Figures(Vec<Figure>),
+    /// A table.
+    Table(Table),
+    /// Tables side by side where there is room.
+    Tables(Vec<Table>),
+    /// Names and values, such as what is known of the machine.
+    Facts(Vec<(Text, Text)>),
+    /// Terms and what they mean here.
+    Definitions(Vec<(Text, Text)>),
+    /// Blocks behind a line that opens them. The identifier is for links to them.
+    Folded {
+        /// Identifier, unique in the page.
+        id: Option<String>,
+        /// The line.
+        summary: Text,
+        /// What it opens.
+        blocks: Vec<Block>,
+    },
+}
+
+/// A headline figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// What it is.
+    pub name: String,
+    /// The figure with its unit and interval.
+    pub value: String,
+    /// Its method in a few words: samples, confidence, place.
+    pub remark: String,
+}
+
+/// A remark on a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// How serious it is.
+    pub tone: Tone,
+    /// The remark, in a sentence.
+    pub text: String,
+}
+
+impl From<Tone> for Paint {
+    fn from(tone: Tone) -> Self {
+        match tone {
+            Tone::Plain => Self::Plain,
+            Tone::Good => Self::Good,
+            Tone::Warning => Self::Warn,
+            Tone::Bad => Self::Bad,
+        }
+    }
+}
+
+impl Note {
+    /// Something to know.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self { tone: Tone::Plain, text: text.into() }
+    }
+
+    /// Something that makes figures doubtful.
+    pub fn warning(text: impl Into<String>) -> Self {
+        Self { tone: Tone::Warning, text: text.into() }
+    }
+}
+
+impl Page {
+    /// A page without content. The kicker, in small print above the title, says what kind of report it is.
+    pub fn new(kicker: impl Into<String>, title: impl Into<String>) -> Self {
+        Self {
+            kicker: kicker.into(),
+            title: title.into(),
+            facts: Vec::new(),
+            lead: Vec::new(),
+            sections: Vec::new(),
+        }
+    }
+
+    /// Something about the run for the line below the title: when, how long, how often.
+    pub fn fact(&mut self, fact: impl Into<Text>) {
+        self.facts.push(fact.into());
+    }
+
+    /// The same for when it began, RFC 3339, and how long it took.
+    pub fn began(&mut self, started_at: &str, elapsed_s: f64) {
+        let text = format!("started {started_at}, took {}", crate::format::duration(elapsed_s));
+        self.fact(text);
+    }
+
+    /// What stands above all sections: what was found, at a glance.
+    pub fn lead(&mut self, block: Block) {
+        self.lead.push(block);
+    }
+
+    /// A section. The identifier must be unique in the page.
+    pub fn section(&mut self, id: impl Into<String>, title: impl Into<String>, blocks: Vec<Block>) {
+        self.sections.push(Section { id: id.into(), title: title.into(), blocks });
+    }
+
+    /// The document.
+    #[must_use]
+    pub fn html(&self) -> String {
+        self.render().html
+    }
+}
+
+impl Block {
+    /// A card with one paragraph.
+    pub fn card(tone: Tone, text: impl Into<Text>) -> Self {
+        Self::Card(tone, vec![text.into()])
+    }
+
+    /// Names and values; those without a value are left out.
+    pub fn facts<K: Into<Text>, V: Into<Text>>(facts: impl IntoIterator<Item = (K, V)>) -> Self {
+        Self::Facts(facts.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+
+    /// Terms and meanings.
+    pub fn definitions<K: Into<Text>, V: Into<Text>>(
+        terms: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        Self::Definitions(
+            terms.into_iter().map(|(term, text)| (term.into(), text.into())).collect(),
+        )
+    }
+
+    /// The files beside the report and what they hold.
+    pub fn files<'a, V: Into<Text>>(files: impl IntoIterator<Item = (&'a str, V)>) -> Self {
+        Self::facts(files.into_iter().map(|(name, content)| (Text::code(name), content)))
+    }
+
+    /// Whether there is nothing to show.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Heading(_) => false,
+            Self::Paragraph(text) | Self::Remark(text) => text.is_empty(),
+            Self::Card(_, lines) => lines.iter().all(Text::is_empty),
+            Self::Tiles(tiles) => tiles.is_empty(),
+            Self::Notes(notes) => notes.is_empty(),
+            Self::Command(text) | Self::Listing(text) => text.trim().is_empty(),
+            Self::Figures(figures) => figures.iter().all(Figure::is_empty),
+            Self::Table(table) => table.is_empty(),
+            Self::Tables(tables) => tables.iter().all(Table::is_empty),
+            Self::Facts(facts) => facts.iter().all(|(_, value)| value.is_empty()),
+            Self::Definitions(terms) => terms.is_empty(),
+            Self::Folded { blocks, .. } => blocks.iter().all(Self::is_empty),
+        }
+    }
+}
+
+/// Notes as they are shown: merged, the most serious first.
+fn ranked(notes: &[Note]) -> Vec<Note> {
+    let mut ranked = Vec::new();
+    for tone in [Tone::Bad, Tone::Warning, Tone::Good, Tone::Plain] {
+        let own = notes.iter().filter(|note| note.tone == tone).map(|note| note.text.as_str());
+        ranked.extend(notes::merged(own).into_iter().map(|text| Note { tone, text }));
+    }
+    ranked
+}

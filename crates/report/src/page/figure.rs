@@ -1,0 +1,162 @@
+//! A figure: what is drawn, what is said about it, and which table stands below.
+
+use super::table::{Cell, Column, Table};
+use crate::format::{figure, mean_and_interval};
+use crate::plot::{HeatMap, Line, Plot};
+
+/// A figure of a report.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// What is drawn.
+    pub graphic: Graphic,
+    /// What the reader should know beyond the title: whose definition, which trial.
+    pub remark: String,
+    /// Which table stands below.
+    pub data: Data,
+}
+
+/// A drawing.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Graphic {
+    /// Lines over an axis.
+    Plot(Plot),
+    /// Cells of a table, the deeper the larger their value.
+    HeatMap(HeatMap),
+}
+
+/// The table below a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// Every point: a row per horizontal value, a column per line.
+    Points,
+    /// Least, mean and greatest value of each line, for lines too long to be read.
+    Extremes,
+    /// None, because a table beside says the same.
+    Elsewhere,
+}
+
+impl Figure {
+    /// A plot with all of its points as a table.
+    pub fn plot(plot: Plot, remark: impl Into<String>) -> Self {
+        Self { graphic: Graphic::Plot(plot), remark: remark.into(), data: Data::Points }
+    }
+
+    /// A heat map with all of its cells as a table.
+    pub fn heat_map(map: HeatMap, remark: impl Into<String>) -> Self {
+        Self { graphic: Graphic::HeatMap(map), remark: remark.into(), data: Data::Points }
+    }
+
+    /// The same with another table below.
+    #[must_use]
+    pub fn with_data(self, data: Data) -> Self {
+        Self { data, ..self }
+    }
+
+    /// Whether there is nothing to draw.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match &self.graphic {
+            Graphic::Plot(plot) => plot.is_empty(),
+            Graphic::HeatMap(map) => map.is_empty(),
+        }
+    }
+
+    /// The same with other words.
+    pub(crate) fn reworded(mut self, words: impl Fn(&str) -> String) -> Self {
+        let say = |text: &mut String| *text = words(text);
+        say(&mut self.remark);
+        if let Graphic::Plot(plot) = &mut self.graphic {
+            let texts =
+                [&mut plot.title, &mut plot.description, &mut plot.x.label, &mut plot.y.label];
+            texts.into_iter().for_each(say);
+        }
+        self
+    }
+
+    /// The table below.
+    pub(super) fn data_table(&self) -> Table {
+        match (&self.graphic, self.data) {
+            (_, Data::Elsewhere) => Table::default(),
+            (Graphic::Plot(plot), Data::Points) => points(plot),
+            (Graphic::Plot(plot), Data::Extremes) => extremes(plot),
+            (Graphic::HeatMap(map), _) => cells(map),
+        }
+    }
+}
+
+impl Graphic {
+    pub(super) fn title(&self) -> &str {
+        match self {
+            Self::Plot(plot) => &plot.title,
+            Self::HeatMap(map) => &map.title,
+        }
+    }
+
+    pub(super) fn svg(&self, id: &str) -> String {
+        match self {
+            Self::Plot(plot) => plot.svg(id),
+            Self::HeatMap(map) => map.svg(id),
+        }
+    }
+}
+
+/// The lines of a plot that show data.
+fn lines(plot: &Plot) -> impl Iterator<Item = &Line> {
+    plot.lines.iter().filter(|line| !line.style.is_guide())
+}
+
+fn points(plot: &Plot) -> Table {
+    let lines: Vec<&Line> = lines(plot).collect();
+    let mut across: Vec<f64> = lines.iter().flat_map(|l| l.points.iter().map(|p| p.x)).collect();
+    across.sort_by(f64::total_cmp);
+    across.dedup();
+    let heads = lines.iter().map(|line| Column::figures(&line.name));
+    let heads = std::iter::once(Column::words(&plot.x.label)).chain(heads);
+    let mut table = Table::new(&plot.title, heads);
+    for x in across {
+        let cells = lines.iter().map(|line| {
+            match line.points.iter().find(|p| p.x == x && p.y.is_finite()) {
+                None => "–".to_owned(),
+                Some(point) => match point.interval {
+                    None => figure(point.y, plot.y.unit),
+                    Some(half) => {
+                        let (mean, half, suffix) = mean_and_interval(point.y, half, plot.y.unit);
+                        format!("{mean} ± {half} {suffix}")
+                    }
+                },
+            }
+        });
+        table.row(std::iter::once(plot.x.value(x)).chain(cells));
+    }
+    table
+}
+
+fn extremes(plot: &Plot) -> Table {
+    let names = ["least", "mean", "greatest", "values"].map(Column::figures);
+    let columns = std::iter::once(Column::words("line")).chain(names);
+    let mut table = Table::new(&plot.title, columns);
+    for line in lines(plot).filter(|line| !line.name.is_empty()) {
+        let values: Vec<f64> = line.points.iter().map(|p| p.y).filter(|y| y.is_finite()).collect();
+        let Some(mean) = statistics::mean(&values) else { continue };
+        let (least, most) = crate::describe::range(values.iter().copied());
+        let figures = [least, mean, most].map(|value| figure(value, plot.y.unit));
+        let count = values.len().to_string();
+        table.row(std::iter::once(line.name.clone()).chain(figures).chain([count]));
+    }
+    table
+}
+
+fn cells(map: &HeatMap) -> Table {
+    let columns = map.columns.iter().map(Column::figures);
+    let first = Column::words(format!("{} \\ {}", map.row_title, map.column_title));
+    let mut table = Table::new(&map.title, std::iter::once(first).chain(columns));
+    for (row, name) in map.rows.iter().enumerate() {
+        let texts = map.columns.iter().enumerate().map(|(column, _)| {
+            let cell = map.cell(row, column);
+            Cell::from(cell.map_or_else(|| "–".to_owned(), |cell| cell.text.clone()))
+        });
+        table.row(std::iter::once(Cell::from(name.clone())).chain(texts));
+    }
+    table
+}

@@ -1,0 +1,330 @@
+//! A page as HTML.
+
+use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
+
+use super::figure::{Data, Figure};
+use super::table::{Cell, Kind, Table};
+use super::text::{Emphasis, Text, Tone};
+use super::{Block, Page, csv, escape, ranked};
+use crate::plot::{Drawing, DrawingError, style_sheet};
+
+/// Columns from which on a table is set in smaller print.
+const MANY_COLUMNS: usize = 9;
+
+/// A document and the figures in it, in order.
+pub(crate) struct Rendered {
+    pub(crate) html: String,
+    pub(crate) figures: Vec<Drawn>,
+}
+
+/// A figure as it stands in the page.
+pub(crate) struct Drawn {
+    title: String,
+    svg: String,
+    /// Its data.
+    pub(crate) csv: String,
+}
+
+impl Page {
+    /// The document, with its figures.
+    pub(crate) fn render(&self) -> Rendered {
+        let mut drawn = Vec::new();
+        let lead = blocks(&self.lead, Level::Lead, &mut drawn);
+        let sections: Vec<Markup> = self
+            .sections
+            .iter()
+            .filter(|section| !section.blocks.iter().all(Block::is_empty))
+            .map(|section| {
+                html! {
+                    section id=(section.id) {
+                        h2 { (escape(&section.title)) } "\n"
+                        (blocks(&section.blocks, Level::Section, &mut drawn))
+                    }
+                    "\n"
+                }
+            })
+            .collect();
+        let policy = "default-src 'none'; style-src 'unsafe-inline'";
+        let document = html! {
+            (DOCTYPE) "\n"
+            html lang="en" {
+                head {
+                    meta charset="utf-8"; "\n"
+                    meta http-equiv="Content-Security-Policy" content=(PreEscaped(policy)); "\n"
+                    meta name="viewport" content="width=device-width, initial-scale=1"; "\n"
+                    title { (escape(&self.title)) " – Planimeter" } "\n"
+                    style { (PreEscaped(style_sheet())) (PreEscaped(include_str!("style.css"))) }
+                }
+                "\n"
+                body {
+                    header {
+                        p.kicker { (escape(&self.kicker)) }
+                        h1 { (escape(&self.title)) } "\n"
+                        @if !self.facts.is_empty() {
+                            p.facts {
+                                @for (place, fact) in self.facts.iter().enumerate() {
+                                    @if place > 0 { " · " }
+                                    span { (fact) }
+                                }
+                            }
+                        }
+                        "\n" (lead)
+                    }
+                    "\n"
+                    main { "\n" @for section in sections { (section) } }
+                }
+            }
+        };
+        Rendered { html: document.into_string() + "\n", figures: drawn }
+    }
+}
+
+/// Where blocks stand, which decides the rank of headings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Lead,
+    Section,
+}
+
+fn blocks(blocks: &[Block], level: Level, drawn: &mut Vec<Drawn>) -> Markup {
+    let shown = blocks.iter().filter(|block| !block.is_empty());
+    let parts: Vec<Markup> = shown.map(|one| block(one, level, drawn)).collect();
+    html! { @for part in parts { (part) "\n" } }
+}
+
+fn block(block: &Block, level: Level, drawn: &mut Vec<Drawn>) -> Markup {
+    match block {
+        Block::Heading(text) if level == Level::Lead => html! { h2 { (escape(text)) } },
+        Block::Heading(text) => html! { h3 { (escape(text)) } },
+        Block::Paragraph(text) => html! { p { (text) } },
+        Block::Remark(text) => html! { p.remark { (text) } },
+        Block::Card(tone, lines) => card(*tone, lines),
+        Block::Tiles(tiles) => {
+            // Full rows look best.
+            let columns = match tiles.len() {
+                n @ 1..=4 => n,
+                5 | 6 | 9 => 3,
+                _ => 4,
+            };
+            html! {
+                dl.tiles style={ "--columns:" (columns) } {
+                    @for tile in tiles {
+                        div {
+                            dt { (escape(&tile.name)) }
+                            dd.value { (escape(&tile.value)) }
+                            dd.remark { (escape(&tile.remark)) }
+                        }
+                    }
+                }
+            }
+        }
+        Block::Notes(notes) => html! {
+            ul.notes {
+                @for note in ranked(notes) {
+                    li class=[class(note.tone)] {
+                        @if let Some(sign) = sign(note.tone) { span.sign aria-hidden="true" { (sign) } " " }
+                        (escape(&note.text))
+                    }
+                    "\n"
+                }
+            }
+        },
+        Block::Command(text) => html! { p.command { code { (escape(text)) } } },
+        Block::Listing(text) => html! { pre { code { (escape(text)) } } },
+        Block::Figures(all) => figures(all, drawn),
+        Block::Table(one) => table(one),
+        Block::Tables(all) => html! {
+            div.tables { @for one in all.iter().filter(|table| !table.is_empty()) { (table(one)) } }
+        },
+        Block::Facts(facts) => html! {
+            table.text {
+                tbody {
+                    @for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+                        tr { th scope="row" { (name) } td class="text prose" { (value) } } "\n"
+                    }
+                }
+            }
+        },
+        Block::Definitions(terms) => html! {
+            dl.definitions { @for (term, meaning) in terms { dt { (term) } dd { (meaning) } "\n" } }
+        },
+        Block::Folded { id, summary, blocks: inner } => html! {
+            details.point {
+                summary { (summary) }
+                // A link to something inside opens the details around it.
+                div id=[id.as_ref()] { "\n" (blocks(inner, Level::Section, drawn)) }
+            }
+        },
+    }
+}
+
+fn card(tone: Tone, lines: &[Text]) -> Markup {
+    let role = (tone == Tone::Bad).then_some("alert");
+    let class = class(tone).map_or_else(|| "card".to_owned(), |class| format!("card {class}"));
+    html! {
+        div class=(class) role=[role] {
+            @for (place, line) in lines.iter().filter(|line| !line.is_empty()).enumerate() {
+                p {
+                    @if let Some(sign) = sign(tone).filter(|_| place == 0) {
+                        span.sign aria-hidden="true" { (sign) }
+                    }
+                    (line)
+                }
+            }
+        }
+    }
+}
+
+fn class(tone: Tone) -> Option<&'static str> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Good => Some("good"),
+        Tone::Warning => Some("warn"),
+        Tone::Bad => Some("bad"),
+    }
+}
+
+/// What says the same as the colour.
+fn sign(tone: Tone) -> Option<&'static str> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Good => Some("✓"),
+        Tone::Warning => Some("!"),
+        Tone::Bad => Some("✗"),
+    }
+}
+
+fn figures(all: &[Figure], drawn: &mut Vec<Drawn>) -> Markup {
+    let mut parts = Vec::new();
+    for figure in all.iter().filter(|figure| !figure.is_empty()) {
+        let number = drawn.len() + 1;
+        let svg = figure.graphic.svg(&format!("f{number}"));
+        let title = figure.graphic.title();
+        let data = figure.data_table();
+        parts.push(html! {
+            figure id={ "figure-" (number) } {
+                figcaption {
+                    b { "Figure " (number) "." } " " (escape(title))
+                    @if !figure.remark.trim().is_empty() {
+                        " " span.remark { (escape(figure.remark.trim())) }
+                    }
+                }
+                "\n" (PreEscaped(&svg))
+                @if figure.data != Data::Elsewhere && !data.is_empty() {
+                    details {
+                        summary { "Data of figure " (number) }
+                        (table(&data))
+                    }
+                }
+            }
+            "\n"
+        });
+        drawn.push(Drawn { title: title.to_owned(), svg, csv: csv::of(&figure.graphic) });
+    }
+    html! { div.figures { @for part in parts { (part) } } }
+}
+
+fn table(table: &Table) -> Markup {
+    let class = (table.columns.len() >= MANY_COLUMNS).then_some("points");
+    let headed = table.columns.iter().any(|column| !column.name.is_empty());
+    html! {
+        div.wide {
+            table class=[class] {
+                @if !table.caption.is_empty() { caption { (escape(&table.caption)) } }
+                @if headed {
+                    thead {
+                        tr {
+                            @for column in &table.columns {
+                                @if column.name.is_empty() { td {} } @else {
+                                    th scope="col" class=[(column.kind != Kind::Figures).then_some("text")] {
+                                        (escape(&column.name))
+                                    }
+                                }
+                            }
+                        }
+                        "\n"
+                    }
+                }
+                @for group in &table.groups {
+                    tbody {
+                        @if let Some(title) = &group.title {
+                            tr { th scope="rowgroup" colspan=(table.columns.len()) { (escape(title)) } } "\n"
+                        }
+                        @for row in &group.rows {
+                            tr {
+                                @for (place, (cell, column)) in row.iter().zip(&table.columns).enumerate() {
+                                    @if place == 0 { th scope="row" class=[self::class(cell.tone)] { (cell.text) } }
+                                    @else { td class=[cell_class(cell, column.kind)] { (cell.text) } }
+                                }
+                            }
+                            "\n"
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cell_class(cell: &Cell, kind: Kind) -> Option<String> {
+    let kind = match kind {
+        Kind::Figures => None,
+        Kind::Words => Some("text"),
+        Kind::Prose => Some("text prose"),
+    };
+    let classes: Vec<&str> = kind.into_iter().chain(class(cell.tone)).collect();
+    (!classes.is_empty()).then(|| classes.join(" "))
+}
+
+impl Render for Text {
+    fn render(&self) -> Markup {
+        html! {
+            @for (emphasis, text) in self.spans() {
+                @match emphasis {
+                    Emphasis::None => (escape(text)),
+                    Emphasis::Strong => b { (escape(text)) },
+                    Emphasis::Faint => { " " span.remark { (escape(text)) } },
+                    Emphasis::Code => code { (escape(text)) },
+                    Emphasis::Link => a href={ "#" (escape(text)) } { (escape(text.rsplit('-').next().unwrap_or(text))) },
+                }
+            }
+        }
+    }
+}
+
+impl Render for escape::Escaped<'_> {
+    fn render_to(&self, buffer: &mut String) {
+        use std::fmt::Write as _;
+        // Writing to a string cannot fail.
+        let _ = write!(buffer, "{self}");
+    }
+}
+
+impl Drawn {
+    /// A name for files of the figure with that number, without an extension.
+    pub(crate) fn file_name(&self, number: usize) -> String {
+        let letters = self.title.chars().map(|c| match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() => c,
+            _ => '-',
+        });
+        let words: String = letters.collect();
+        let mut name = format!("figure-{number:02}");
+        for word in words.split('-').filter(|word| !word.is_empty()) {
+            // Long titles say in their first words which figure it is.
+            if name.len() + word.len() > LONGEST_NAME {
+                break;
+            }
+            name.push('-');
+            name.push_str(word);
+        }
+        name
+    }
+
+    /// The figure as shapes, to be written to files.
+    pub(crate) fn drawing(&self) -> Result<Drawing, DrawingError> {
+        Drawing::read(&self.svg)
+    }
+}
+
+/// Characters of a file name, without its extension.
+const LONGEST_NAME: usize = 80;
