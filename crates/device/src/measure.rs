@@ -13,11 +13,13 @@ pub mod drift;
 mod edge;
 mod function;
 mod matching;
+mod part;
 mod plan;
 mod program;
 mod rate_search;
 mod rule;
 mod schedule;
+mod task;
 mod traffic;
 
 pub use conduct::{
@@ -26,10 +28,12 @@ pub use conduct::{
 pub use edge::{Job, MeasureError, Measured, clock_line, measure};
 pub use function::{ActionKind, MatchKind};
 pub use matching::{Ledger, Outcome};
+pub use part::Part;
 pub use plan::{
     DeviceKind, Plan, PlanError, PlannedCell, ProgramPath, RateCells, RatePlan, Timestamps,
     WirePlan,
 };
 pub use rate_search::{Offered, RateSearch, SearchEnd};
 pub use schedule::{Visit, schedule};
+pub use task::{PartsSubject, Task};
 pub use traffic::{Arrival, PacketId, Subject, Traffic};

@@ -8,7 +8,7 @@
 //! | `extract 112` | a header of so many bits, taken from the packet |
 //! | `select 16` | a transition that looks at so many bits |
 //! | `lookahead 8`, `advance`, `verify` | what else a parser does |
-//! | `key exact 32` | a key of a table, by kind and width, each time the table is applied |
+//! | `table exact 32, lpm 16` | a table each time it is applied, by kind and width of its keys |
 //! | `branch` | a condition |
 //! | `assign 48` | a value of so many bits that is written |
 //! | `compute subtract 8` | arithmetic on values of so many bits |

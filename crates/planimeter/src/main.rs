@@ -12,6 +12,7 @@ mod device;
 mod embedded;
 mod failure;
 mod interrupt;
+mod manual;
 mod probe;
 mod program;
 mod progress;
@@ -30,7 +31,7 @@ use clap::{ArgMatches, Command};
 
 fn main() -> ExitCode {
     end_quietly_with_the_reader();
-    let matches = match command().try_get_matches_from(words()) {
+    let matches = match command().try_get_matches_from(understood(std::env::args_os().collect())) {
         Ok(matches) => matches,
         Err(error) => {
             // Help and version are no failures; clap knows which stream they belong to.
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Some(("bound", arguments)) => bound::run(arguments),
         Some(("compile", arguments)) => compile::run(arguments),
         Some(("device", arguments)) => device::run(arguments),
+        Some(("manual", arguments)) => manual::run(arguments),
         Some(("stf", arguments)) => stf::run(arguments),
         Some(("switch", arguments)) => switch::run(arguments),
         Some(("tables", arguments)) => tables::run(arguments),
@@ -60,8 +62,7 @@ fn main() -> ExitCode {
 
 /// The words of the command line. What simple_switch_grpc takes behind `--` are options here like
 /// all others, so `planimeter switch` does without it.
-fn words() -> Vec<OsString> {
-    let mut words: Vec<OsString> = std::env::args_os().collect();
+fn understood(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|verb| verb == "switch")
         && let Some(position) = words.iter().position(|word| word == "--")
     {
@@ -112,4 +113,5 @@ fn command() -> Command {
         .subcommand(stf::command())
         .subcommand(switch::command())
         .subcommand(tables::command())
+        .subcommand(manual::command())
 }

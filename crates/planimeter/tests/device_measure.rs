@@ -110,6 +110,44 @@ fn a_wrong_plan_is_one_line_that_says_what_to_do() {
     }
 }
 
+/// A program that a plan names, as from the root of the repository.
+fn compile(name: &str) -> Result<ir::Program, String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    let options = p4lang::preprocess::Options::default();
+    let compiled = p4lang::compile_file(&path, &options, &p4lang::preprocess::DiskFiles);
+    compiled.map_err(|error| error.to_string())?.program.ok_or_else(|| "it has errors".to_owned())
+}
+
+/// A campaign of parts gives a model that predicts programs, and holds itself against others.
+#[test]
+fn parts_of_a_program_are_measured_and_its_paths_predicted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/entry_update.p4");
+    let plan = format!(
+        "device.kind = 'memory'
+        functions.program = '{}'
+        functions.tests = 3
+        settings.packet-bytes = [128]
+        campaign.repetitions = 3
+        campaign.packets = 20
+        campaign.warm-up = 2
+        campaign.seed = 1",
+        program.display()
+    );
+    let measured = measure(&plan, directory.path(), &[]);
+    assert!(measured.status.success(), "{}", stderr(&measured));
+    let run = directory.path().join("run");
+    let model = directory.path().join("model.json");
+    let (run, model) = (run.to_string_lossy(), model.to_string_lossy());
+    let derived = planimeter("device", &["model", &run, "-o", &model]);
+    assert!(derived.status.success(), "{}", stderr(&derived));
+    let program = program.to_string_lossy();
+    let predicted = planimeter("device", &["predict", &model, "--program", &program]);
+    assert!(predicted.status.success(), "{}", stderr(&predicted));
+    let shown = stdout(&predicted);
+    assert!(shown.contains("table exact 32") && shown.contains("header 64"), "{shown}");
+}
+
 /// Every plan among the examples.
 #[test]
 fn every_example_is_a_plan() {
@@ -119,7 +157,7 @@ fn every_example_is_a_plan() {
         let path = entry.expect("an entry").path();
         if path.extension().is_some_and(|extension| extension == "toml") {
             let text = fs::read_to_string(&path).expect("a plan");
-            let plan = device::measure::Plan::from_toml(&text);
+            let plan = device::measure::Plan::from_toml(&text, &mut compile);
             plan.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             count += 1;
         }

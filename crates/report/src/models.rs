@@ -96,7 +96,7 @@ struct Axes {
 }
 
 impl Axes {
-    /// Of the two dimensions that most cells of two functions combine; `None` where there is no such cell.
+    /// Of the two dimensions whose functions all test cells combine; `None` where they are no such table.
     fn of(model: &Model, verification: &Verification) -> Option<Self> {
         let under = model.settings.iter().find(|under| under.setting == verification.setting)?;
         let dimension = |name: &::device::campaign::FunctionName| {
@@ -106,7 +106,13 @@ impl Axes {
             [row, column] => Some((dimension(row)?, dimension(column)?)),
             _ => None,
         };
-        let (row, column) = verification.cells.iter().find_map(pair)?;
+        let mut tests = verification.cells.iter().filter(|cell| !cell.training).map(pair);
+        let (row, column) = tests.next()??;
+        if row == column
+            || !tests.all(|other| other.as_ref() == Some(&(row.clone(), column.clone())))
+        {
+            return None;
+        }
         let names = |of: &::device::campaign::Dimension| {
             let baseline = model.baseline.iter().find(|function| function.dimension == *of);
             let first =

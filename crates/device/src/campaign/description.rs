@@ -106,7 +106,7 @@ pub struct Function {
     /// What exactly the device does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The parts of a P4 program that it consists of, as `planimeter device predict --program` names them: `key exact 32`,
+    /// The parts of a P4 program that it consists of, as `planimeter device predict --program` names them: `table exact 32`,
     /// `extract 112`, `assign 48`. A program is taken apart into such parts, and a function that consists of them says
     /// what they cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -12,15 +12,13 @@ use super::matching::Outcome;
 use super::plan::{Plan, PlannedCell, RateCells, RatePlan};
 use super::rate_search::{Offered, RateSearch, SearchEnd};
 use super::schedule::{Visit, schedule};
-use super::traffic::Subject;
+use super::task::Task;
 use crate::Campaign;
 use crate::campaign::{BlockPlan, CellId, Counts, Note, RateTrial, WriteError, Writer};
 
-/// What a bench is asked to do: one run of packets.
+/// What a bench is asked to do: one run of packets of the task that it was configured for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunOrder {
-    /// Of which packets; the device was configured for it.
-    pub subject: Subject,
     /// Its number, by which its packets are told from those of other runs.
     pub run: u32,
     /// Packets that do not count, at first.
@@ -50,7 +48,7 @@ pub trait Bench {
     ///
     /// # Errors
     /// If it does not.
-    fn configure(&mut self, subject: Subject) -> Result<(), BenchError>;
+    fn configure(&mut self, task: &Task) -> Result<(), BenchError>;
 
     /// Sends a run of packets through it.
     ///
@@ -227,11 +225,10 @@ impl Conductor<'_> {
             return Ok(ControlFlow::Break(()));
         }
         let failed = |source| ConductError::Bench { cell: name.clone(), source };
-        self.bench.configure(cell.subject).map_err(failed)?;
+        self.bench.configure(&cell.task).map_err(failed)?;
         let mut tries = 0;
         let (started_ns, record) = loop {
             let order = RunOrder {
-                subject: cell.subject,
                 run: self.next_run(),
                 warm_up: self.plan.warm_up,
                 packets: self.plan.packets,
@@ -273,8 +270,8 @@ impl Conductor<'_> {
     fn search(&mut self, id: CellId, rates: &RatePlan) -> Result<ControlFlow<()>, ConductError> {
         let Some((name, cell)) = self.cell(id) else { return Ok(ControlFlow::Continue(())) };
         let failed = |source| ConductError::Bench { cell: name.clone(), source };
-        self.bench.configure(cell.subject).map_err(failed)?;
-        let bits = u64::from(cell.subject.packet_bytes) * 8;
+        self.bench.configure(&cell.task).map_err(failed)?;
+        let bits = u64::from(cell.task.packet_bytes()) * 8;
         let mut search = RateSearch::new(rates.from, rates.precision);
         while let Some(rate) = search.next_rate() {
             if self.step(&format!("{name}, {rate:.0} packets/s offered")).is_break() {
@@ -282,7 +279,6 @@ impl Conductor<'_> {
             }
             let packets = (rate * rates.duration.as_secs_f64()).clamp(1.0, 10_000_000.0) as u32;
             let order = RunOrder {
-                subject: cell.subject,
                 run: self.next_run(),
                 warm_up: 0,
                 packets,
@@ -318,7 +314,7 @@ impl Conductor<'_> {
 
     fn cell(&self, id: CellId) -> Option<(String, PlannedCell)> {
         let place = id.0 as usize;
-        Some((self.names.get(place)?.clone(), *self.plan.cells.get(place)?))
+        Some((self.names.get(place)?.clone(), self.plan.cells.get(place)?.clone()))
     }
 
     fn step(&mut self, what: &str) -> ControlFlow<()> {

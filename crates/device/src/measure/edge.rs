@@ -8,6 +8,7 @@ mod network;
 mod open_vswitch;
 mod openflow_switch;
 mod p4runtime_switch;
+mod programs;
 mod software_switch;
 mod wire;
 
@@ -296,7 +297,7 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     };
     let line_rate = plan.wire.line_rate.or_else(|| line_rate(fastest, plan, &mut host));
     let clock = Clock { source, tick: tick.max(Picoseconds(1000)), reference: Some(reference) };
-    let bench = Box::new(WireBench::new(path, device));
+    let bench = Box::new(WireBench::new(path, device, plan.ports));
     Ok(Ready { bench, clock, line_rate, details, host, _namespace: namespace })
 }
 

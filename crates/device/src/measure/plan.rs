@@ -1,11 +1,15 @@
 //! What is to be measured: a TOML file, checked.
 
+mod cells;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::function::{ActionKind, MatchKind};
+use super::part::{self, Part};
+use super::task::Task;
 use super::traffic::Subject;
 use crate::campaign::{Cell, Function, Setting};
 
@@ -44,6 +48,9 @@ struct FunctionsFile {
     matches: Vec<String>,
     actions: Vec<String>,
     combinations: Combinations,
+    program: Option<String>,
+    parts: Option<Vec<String>>,
+    tests: Option<u32>,
 }
 
 /// Which cells a plan has.
@@ -113,6 +120,9 @@ impl Default for FunctionsFile {
             matches: MatchKind::ALL.iter().map(ToString::to_string).collect(),
             actions: ActionKind::ALL.iter().map(ToString::to_string).collect(),
             combinations: Combinations::All,
+            program: None,
+            parts: None,
+            tests: None,
         }
     }
 }
@@ -202,10 +212,10 @@ pub enum ProgramPath {
 }
 
 /// A cell that is measured: what the device does, and under which load.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PlannedCell {
     /// What the device does with which packets.
-    pub subject: Subject,
+    pub task: Task,
     /// Offered load in packets per second; `None` if one packet waits for the other.
     pub packets_per_second: Option<f64>,
 }
@@ -263,6 +273,8 @@ pub struct Plan {
     pub wire: WirePlan,
     /// The search for rates.
     pub rates: Option<RatePlan>,
+    /// Parts of the program of the plan that no generated program can have.
+    pub not_measured: Vec<String>,
     /// The loads differ between cells: they are a condition of each.
     several_loads: bool,
 }
@@ -289,15 +301,18 @@ fn wrong(setting: &'static str, problem: impl Into<String>) -> PlanError {
 }
 
 impl Plan {
-    /// Reads and checks a plan.
+    /// Reads and checks a plan; `read_program` compiles the program that a plan names.
     ///
     /// # Errors
     /// See [`PlanError`].
-    pub fn from_toml(text: &str) -> Result<Self, PlanError> {
+    pub fn from_toml(
+        text: &str,
+        read_program: &mut dyn FnMut(&str) -> Result<ir::Program, String>,
+    ) -> Result<Self, PlanError> {
         let file: PlanFile =
             toml::from_str(text).map_err(|error| PlanError::Syntax(error.to_string()))?;
         let device = device_kind(&file.device)?;
-        let cells = cells(&file, &device)?;
+        let (cells, not_measured) = cells::cells(&file, &device, read_program)?;
         let campaign = file.campaign;
         if campaign.repetitions == 0 || campaign.packets == 0 {
             return Err(wrong("campaign", "repetitions and packets must be at least 1"));
@@ -345,23 +360,40 @@ impl Plan {
                 keep_awake: file.wire.keep_awake.unwrap_or(starts),
             },
             rates,
+            not_measured,
         })
     }
 
     /// Functions of the baseline.
     #[must_use]
     pub fn baseline(&self) -> Vec<Function> {
-        vec![MatchKind::Port.function(), ActionKind::Output.function()]
+        match self.cells.first().map(|cell| &cell.task) {
+            Some(Task::Program(_)) => vec![part::baseline()],
+            _ => vec![MatchKind::Port.function(), ActionKind::Output.function()],
+        }
     }
 
-    /// Functions beyond it, each once, in the order of Table I.
+    /// Functions beyond it, each once, in the order of Table I; those of programs as they are measured alone.
     #[must_use]
     pub fn functions(&self) -> Vec<Function> {
-        let matches: BTreeSet<_> = self.cells.iter().map(|cell| cell.subject.matched).collect();
-        let actions: BTreeSet<_> = self.cells.iter().map(|cell| cell.subject.action).collect();
+        let rules = || self.cells.iter().filter_map(|cell| cell.task.rule());
+        let matches: BTreeSet<_> = rules().map(|subject| subject.matched).collect();
+        let actions: BTreeSet<_> = rules().map(|subject| subject.action).collect();
         let matches = matches.into_iter().filter(|kind| !kind.is_baseline());
         let actions = actions.into_iter().filter(|kind| !kind.is_baseline());
-        matches.map(MatchKind::function).chain(actions.map(ActionKind::function)).collect()
+        let alone = |cell: &PlannedCell| match &cell.task {
+            Task::Program(subject) => match &subject.parts[..] {
+                [part] => Some(part.clone()),
+                _ => None,
+            },
+            Task::Rule(_) => None,
+        };
+        let parts: BTreeSet<_> = self.cells.iter().filter_map(alone).collect();
+        matches
+            .map(MatchKind::function)
+            .chain(actions.map(ActionKind::function))
+            .chain(parts.iter().map(Part::function))
+            .collect()
     }
 
     /// The cells as a campaign has them, in the same order.
@@ -371,20 +403,25 @@ impl Plan {
     }
 
     fn campaign_cell(&self, cell: &PlannedCell) -> Cell {
-        let Subject { matched, action, packet_bytes, rules, headers } = cell.subject;
-        let matched = (!matched.is_baseline()).then(|| matched.function().name);
-        let action = (!action.is_baseline()).then(|| action.function().name);
         let mut conditions = BTreeMap::new();
-        if headers > 0 {
-            conditions.insert("headers".to_owned(), headers.to_string());
-        }
         if let Some(load) = cell.packets_per_second.filter(|_| self.several_loads) {
             conditions.insert("load".to_owned(), format!("{load} packets/s"));
         }
-        Cell {
-            functions: matched.into_iter().chain(action).collect(),
-            setting: Setting { packet_bytes, rules, conditions },
-        }
+        let (functions, packet_bytes, rules) = match &cell.task {
+            Task::Rule(Subject { matched, action, packet_bytes, rules, headers }) => {
+                let matched = (!matched.is_baseline()).then(|| matched.function().name);
+                let action = (!action.is_baseline()).then(|| action.function().name);
+                if *headers > 0 {
+                    conditions.insert("headers".to_owned(), headers.to_string());
+                }
+                (matched.into_iter().chain(action).collect(), *packet_bytes, *rules)
+            }
+            Task::Program(subject) => {
+                let names = subject.parts.iter().map(|part| part.function().name);
+                (names.collect(), subject.packet_bytes, subject.rules)
+            }
+        };
+        Cell { functions, setting: Setting { packet_bytes, rules, conditions } }
     }
 }
 
@@ -489,112 +526,6 @@ fn device_kind(file: &DeviceFile) -> Result<DeviceKind, PlanError> {
         }
     }
     Ok(kind)
-}
-
-fn cells(file: &PlanFile, device: &DeviceKind) -> Result<Vec<PlannedCell>, PlanError> {
-    let matches = kinds("functions.matches", &file.functions.matches, MatchKind::ALL)?;
-    let actions = kinds("functions.actions", &file.functions.actions, ActionKind::ALL)?;
-    if !matches.contains(&MatchKind::Port) || !actions.contains(&ActionKind::Output) {
-        return Err(wrong(
-            "functions",
-            "the baseline, match port and action output, must be there",
-        ));
-    }
-    let settings = &file.settings;
-    distinct("settings.packet-bytes", &settings.packet_bytes)?;
-    distinct("settings.rules", &settings.rules)?;
-    distinct("settings.headers", &settings.headers)?;
-    let loads: Vec<u64> = settings.packets_per_second.iter().map(|load| load.to_bits()).collect();
-    distinct("settings.packets-per-second", &loads)?;
-    if settings.packets_per_second.iter().any(|load| !(*load > 0.0 && *load <= 1e8)) {
-        return Err(wrong("settings.packets-per-second", "from above 0 to 100,000,000"));
-    }
-    if settings.rules.iter().any(|rules| !(1..=1_000_000).contains(rules)) {
-        return Err(wrong("settings.rules", "from 1 to 1,000,000"));
-    }
-    let in_memory = matches!(device, DeviceKind::Memory { .. });
-    if in_memory && settings.packets_per_second.len() > 1 {
-        return Err(wrong("settings.packets-per-second", "in memory packets wait for each other"));
-    }
-    let mut cells = Vec::new();
-    for packet_bytes in &settings.packet_bytes {
-        for rules in &settings.rules {
-            for headers in &settings.headers {
-                for load in &settings.packets_per_second {
-                    for matched in &matches {
-                        for action in &actions {
-                            let single = matched.is_baseline() || action.is_baseline();
-                            if file.functions.combinations == Combinations::Training && !single {
-                                continue;
-                            }
-                            let subject = Subject {
-                                matched: *matched,
-                                action: *action,
-                                packet_bytes: *packet_bytes,
-                                rules: *rules,
-                                headers: *headers,
-                            };
-                            check(subject, device)?;
-                            let packets_per_second = (!in_memory).then_some(*load);
-                            cells.push(PlannedCell { subject, packets_per_second });
-                        }
-                    }
-                }
-            }
-        }
-    }
-    Ok(cells)
-}
-
-fn check(subject: Subject, device: &DeviceKind) -> Result<(), PlanError> {
-    let least = subject.least_bytes();
-    if !(least..=1518).contains(&subject.packet_bytes) {
-        return Err(wrong(
-            "settings.packet-bytes",
-            format!("{} is not from {least} to 1518", subject.packet_bytes),
-        ));
-    }
-    if subject.headers > 0 && !device.is_programmable() {
-        return Err(wrong(
-            "settings.headers",
-            format!("a device of kind {} parses no headers of ours", device.name()),
-        ));
-    }
-    if subject.headers > 64 {
-        return Err(wrong("settings.headers", "at most 64"));
-    }
-    if subject.rules > 1 && subject.matched == MatchKind::Port && subject.rules > 60_000 {
-        return Err(wrong("settings.rules", "there are no more than 60,000 ports to match on"));
-    }
-    Ok(())
-}
-
-fn kinds<K: Copy + PartialEq + std::str::FromStr + std::fmt::Display>(
-    setting: &'static str,
-    names: &[String],
-    all: &[K],
-) -> Result<Vec<K>, PlanError> {
-    let mut kinds: Vec<K> = Vec::new();
-    for name in names {
-        let Ok(kind) = name.parse() else {
-            let known: Vec<String> = all.iter().map(ToString::to_string).collect();
-            let known = known.join(", ");
-            return Err(wrong(setting, format!("{name:?} is none of {known}")));
-        };
-        if kinds.contains(&kind) {
-            return Err(wrong(setting, format!("{name:?} is there twice")));
-        }
-        kinds.push(kind);
-    }
-    Ok(kinds)
-}
-
-fn distinct<T: Ord>(setting: &'static str, values: &[T]) -> Result<(), PlanError> {
-    let all: BTreeSet<_> = values.iter().collect();
-    match !values.is_empty() && all.len() == values.len() {
-        true => Ok(()),
-        false => Err(wrong(setting, "one value at least, and none twice")),
-    }
 }
 
 fn rate_plan(file: &RatesFile) -> Result<RatePlan, PlanError> {

@@ -70,8 +70,7 @@ impl Subject {
     /// The least length that packets can have, with frame check sequence.
     #[must_use]
     pub fn least_bytes(self) -> u32 {
-        let headers = ETHERNET + self.tag() + self.shims() + IPV4 + UDP + ID;
-        (headers as u32 + CHECK_SEQUENCE).max(64)
+        least_bytes(ETHERNET + self.tag() + self.shims() + IPV4 + UDP)
     }
 
     fn tag(self) -> usize {
@@ -81,6 +80,19 @@ impl Subject {
     fn shims(self) -> usize {
         SHIM * self.headers as usize
     }
+}
+
+/// The least length that a packet with so many bytes of headers can have, with frame check sequence.
+pub(super) fn least_bytes(headers: usize) -> u32 {
+    ((headers + ID) as u32 + CHECK_SEQUENCE).max(64)
+}
+
+/// A frame of a protocol that no device knows, for generated programs; its length counts the frame check sequence.
+pub(super) fn opaque_frame(headers: usize, packet_bytes: u32) -> Vec<u8> {
+    let mut frame = [&value::DL_DST[..], &value::DL_SRC, &SHIM_TYPE.to_be_bytes()].concat();
+    frame.resize(headers, 0);
+    frame.resize(packet_bytes.saturating_sub(CHECK_SEQUENCE) as usize, 0x55);
+    frame
 }
 
 /// Which packet it is.
@@ -130,6 +142,11 @@ impl Traffic {
             sent,
             expected,
         }
+    }
+
+    /// Packets like `sent` that must come out like `expected`, with the id behind so many bytes of headers.
+    pub(super) fn of_frames(sent: Vec<u8>, expected: Vec<u8>, headers: usize, secret: u64) -> Self {
+        Self { secret, sent, sent_id: headers, expected, expected_id: headers }
     }
 
     /// A packet without an id.

@@ -57,7 +57,7 @@ fn a_router_has_three_paths() {
             ("select 16", 1),
             ("extract 160", 1),
             ("branch", 1),
-            ("key lpm 32", 1),
+            ("table lpm 32", 1),
             ("extern mark_to_drop", 1),
             ("emit 112", 1),
             ("emit 160", 1),
@@ -67,7 +67,7 @@ fn a_router_has_three_paths() {
             ("select 16", 1),
             ("extract 160", 1),
             ("branch", 1),
-            ("key lpm 32", 1),
+            ("table lpm 32", 1),
             ("assign 9", 1),
             ("assign 48", 1),
             ("assign 8", 1),
@@ -91,7 +91,7 @@ fn what_a_model_does_not_know_is_listed_and_not_guessed() {
     model.baseline[1].consists_of = consists(&["assign 9"]);
     for function in &mut model.settings[0].functions {
         function.function.consists_of = match function.function.name.as_str() {
-            "masked-nw-dst" => consists(&["extract 160", "key lpm 32", "emit 160"]),
+            "masked-nw-dst" => consists(&["extract 160", "table lpm 32", "emit 160"]),
             "set-dl-src" => consists(&["assign 48"]),
             _ => Vec::new(),
         };

@@ -234,7 +234,8 @@ impl Walker<'_> {
                 let mut left = key.valid.clone();
                 self.emit(value.type_id, key, &mut left);
             }),
-            StatementKind::Verify { .. } => {
+            StatementKind::Verify { condition, .. } => {
+                let ways = self.expression(condition, ways);
                 let failed = map(ways.clone(), |key| {
                     add(key, "verify".to_owned());
                     key.ended = Ended::Rejected;
@@ -332,14 +333,12 @@ impl Walker<'_> {
     fn table(&self, id: TableId, ways: Ways) -> Result<Ways, PathError> {
         let table = &self.program.tables[id.index()];
         let ways = self.block(&table.before_keys, ways)?;
-        let keys: Vec<String> = table
+        let keys = table
             .keys
             .iter()
-            .map(|key| {
-                format!("key {} {}", key.match_kind.name(), self.width(key.expression.type_id))
-            })
-            .collect();
-        let ways = map(ways, |key| keys.iter().for_each(|part| add(key, part.clone())));
+            .map(|key| format!("{} {}", key.match_kind.name(), self.width(key.expression.type_id)));
+        let part = format!("table {}", keys.collect::<Vec<_>>().join(", "));
+        let ways = map(ways, |key| add(key, part.trim_end().to_owned()));
         let mut all = Ways::new();
         for reference in &table.actions {
             let action = &self.program.actions[reference.action.index()];

@@ -16,6 +16,7 @@ use report::RunDirectory;
 
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::program;
 
 const INTERRUPTED: u8 = 130;
 
@@ -68,6 +69,7 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Show no progress"),
         ])
+        .args(program::arguments())
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -75,15 +77,21 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let in_plan =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| in_plan(&error))?;
-    let plan = Plan::from_toml(&text).map_err(|error| in_plan(&error))?;
-    let program = std::env::current_exe().map_err(Failure::run)?;
+    let plan = Plan::from_toml(&text, &mut |name| {
+        program::load(Path::new(name), matches).map_err(|failure| failure.to_string())
+    })
+    .map_err(|error| in_plan(&error))?;
+    for part in &plan.not_measured {
+        eprintln!("note: {part}: no program can be generated that has it; predictions list it");
+    }
+    let executable = std::env::current_exe().map_err(Failure::run)?;
     let resumed = matches.get_one::<PathBuf>("resume").map(PathBuf::as_path);
     let directory = match resumed {
         Some(directory) => directory.to_owned(),
         None => new_directory(matches, &text)?,
     };
     let job =
-        Job { plan: &plan, directory: &directory, resume: resumed.is_some(), program: &program };
+        Job { plan: &plan, directory: &directory, resume: resumed.is_some(), program: &executable };
     let interrupted = interrupt::flag().map_err(Failure::run)?;
     let mut watch = Bar::new(matches.get_flag("quiet"), interrupted);
     let outcome = measure(&job, &mut watch);

@@ -2,6 +2,8 @@
 
 use ::device::{FunctionModel, Level, Model, SettingModel, Source, Verdict};
 
+use ::device::verify::VerifiedCell;
+
 use super::{Axes, Run, estimate, percent, remarks, share};
 use crate::format::{capital, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
@@ -145,6 +147,9 @@ pub fn verification_table(run: &Run<'_>, layout: Layout) -> String {
                 "Median, absolute relative error in %; · is training, v is predicted too short",
             ));
             out.push_str(&map(&axes, verification, layout));
+        } else {
+            out.push_str(&layout.heading("Test cells, by the error of the median"));
+            out.push_str(&test_cells(verification, layout));
         }
         if let Some(next) = &verification.next {
             let names: Vec<&str> = next.functions.iter().map(|name| name.as_str()).collect();
@@ -157,6 +162,42 @@ pub fn verification_table(run: &Run<'_>, layout: Layout) -> String {
         }
     }
     out.push_str(&thresholds(run, layout));
+    out
+}
+
+/// Test cells that are no table of two dimensions, those with the largest errors first.
+fn test_cells(verification: &::device::verify::Verification, layout: Layout) -> String {
+    const SHOWN: usize = 12;
+    let error = |cell: &VerifiedCell| {
+        cell.errors.iter().find(|error| error.level == Level::Median).copied()
+    };
+    let mut cells: Vec<_> = verification
+        .cells
+        .iter()
+        .filter(|cell| !cell.training)
+        .filter_map(|cell| Some((cell, error(cell)?)))
+        .collect();
+    cells.sort_by(|(_, a), (_, b)| b.relative.abs().total_cmp(&a.relative.abs()));
+    let mut grid = Grid::new(vec![
+        Column::right("e, %").indent(2),
+        Column::right("predicted"),
+        Column::right("measured"),
+        Column::left("functions"),
+    ]);
+    for (cell, error) in cells.iter().take(SHOWN) {
+        let names: Vec<&str> = cell.functions.iter().map(|name| name.as_str()).collect();
+        grid.row(vec![
+            Cell::new(format!("{:+.2}", 100.0 * error.relative)),
+            Cell::new(error.predicted.to_string()),
+            Cell::new(error.measured.value.to_string()),
+            Cell::new(printable(&names.join(" + "))),
+        ]);
+    }
+    let mut out = grid.render(layout);
+    if cells.len() > SHOWN {
+        let text = format!("and {} with smaller errors", cells.len() - SHOWN);
+        out.push_str(&layout.paragraph("  ", &text, Paint::Faint));
+    }
     out
 }
 

@@ -19,7 +19,7 @@ const PLAN: &str = "
 /// f0 = 1000, tp-dst = 10, set-nw-src = 100, and a drift per run.
 #[derive(Default)]
 struct Synthetic {
-    configured: Option<Subject>,
+    configured: Option<Task>,
     runs: u32,
     drift: i64,
     /// Packets per second above which it loses.
@@ -29,20 +29,20 @@ struct Synthetic {
 }
 
 impl Bench for Synthetic {
-    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
-        self.configured = Some(subject);
+    fn configure(&mut self, task: &Task) -> Result<(), BenchError> {
+        self.configured = Some(task.clone());
         Ok(())
     }
 
     fn run(&mut self, order: &RunOrder) -> Result<RunRecord, BenchError> {
-        assert_eq!(self.configured, Some(order.subject), "it is configured for what is sent");
+        let subject = self.configured.as_ref().and_then(Task::rule).expect("a rule");
         self.runs += 1;
         if self.fails_at == Some(self.runs) {
             let (device, problem) = ("synthetic".to_owned(), "it fell".to_owned());
             return Err(BenchError::Device { device, problem });
         }
-        let matched = if order.subject.matched == MatchKind::TpDst { 10 } else { 0 };
-        let action = if order.subject.action == ActionKind::SetNwSrc { 100 } else { 0 };
+        let matched = if subject.matched == MatchKind::TpDst { 10 } else { 0 };
+        let action = if subject.action == ActionKind::SetNwSrc { 100 } else { 0 };
         let delay = 1000 + matched + action + self.drift * i64::from(self.runs);
         let lost = order.packets_per_second.is_some_and(|rate| rate > self.limit);
         let packets = order.packets - u32::from(lost);
@@ -116,8 +116,12 @@ fn campaign(
     (ending, Campaign::read(directory).expect("it can be read"))
 }
 
+fn no_programs(name: &str) -> Result<ir::Program, String> {
+    Err(format!("{name}: none here"))
+}
+
 fn plan(text: &str) -> Plan {
-    Plan::from_toml(text).expect("a plan")
+    Plan::from_toml(text, &mut no_programs).expect("a plan")
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::io::{BufRead, Write};
 
 use super::super::conduct::BenchError;
+use super::super::task::Task;
 use super::super::traffic::{Subject, value};
-use super::wire::Device;
+use super::wire::{self, Device};
 
 /// Tells what to set and waits for Enter.
 pub(super) struct Manual {
@@ -12,8 +13,9 @@ pub(super) struct Manual {
 }
 
 impl Device for Manual {
-    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
-        let Subject { matched, action, rules, .. } = subject;
+    fn configure(&mut self, task: &Task) -> Result<(), BenchError> {
+        let Subject { matched, action, rules, .. } =
+            task.rule().ok_or_else(|| wire::runs_no_programs("device"))?;
         let [in_port, out_port] = self.ports;
         let mut error = std::io::stderr().lock();
         let _ = writeln!(

@@ -11,13 +11,15 @@ use super::super::matching::Ledger;
 use super::super::plan::ProgramPath;
 use super::super::program;
 use super::super::rule::rules;
-use super::super::traffic::{Arrival, PacketId, Subject, Traffic};
-use super::p4runtime_switch::compile;
+use super::super::task::Task;
+use super::super::traffic::{Arrival, PacketId, Traffic};
+use super::programs;
 use crate::campaign::{ClockReference, Picoseconds};
 
 /// A program with its entries.
 struct Loaded {
-    subject: Subject,
+    task: Task,
+    traffic: Traffic,
     switch: Switch,
 }
 
@@ -65,12 +67,15 @@ impl MemoryBench {
         self.counter.frequency()
     }
 
-    fn load(&self, subject: Subject) -> Result<Loaded, BenchError> {
-        let program = compile(subject)?;
+    fn load(&self, task: &Task) -> Result<Loaded, BenchError> {
+        let program = programs::compile(task, self.ports)?;
         let mut switch = Switch::new(program).map_err(failed)?;
         if self.path == ProgramPath::Compiled {
             switch.compile().map_err(failed)?;
         }
+        let traffic = programs::traffic(task, self.ports, self.secret)?;
+        let loaded = |switch| Loaded { task: task.clone(), traffic, switch };
+        let Some(subject) = task.rule() else { return Ok(loaded(switch)) };
         let [in_port, out_port] = self.ports;
         let table = switch.table_named(program::TABLE).map_err(failed)?;
         let action = switch.action_named(table, program::ACTION).map_err(failed)?;
@@ -98,7 +103,7 @@ impl MemoryBench {
             };
             switch.add_entry(table, entry, Duration::ZERO).map_err(failed)?;
         }
-        Ok(Loaded { subject, switch })
+        Ok(loaded(switch))
     }
 }
 
@@ -113,16 +118,15 @@ impl Loaded {
 }
 
 impl Bench for MemoryBench {
-    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
-        if self.loaded.as_ref().is_none_or(|loaded| loaded.subject != subject) {
+    fn configure(&mut self, task: &Task) -> Result<(), BenchError> {
+        if self.loaded.as_ref().is_none_or(|loaded| loaded.task != *task) {
             self.loaded = None;
-            self.loaded = Some(self.load(subject)?);
+            self.loaded = Some(self.load(task)?);
         }
         Ok(())
     }
 
     fn run(&mut self, order: &RunOrder) -> Result<RunRecord, BenchError> {
-        let traffic = Traffic::new(order.subject, self.secret);
         let [in_port, out_port] = self.ports;
         let Some(loaded) = &mut self.loaded else { return Err(failed("it is not configured")) };
         let mut ledger = Ledger::new(order.run, order.warm_up);
@@ -133,11 +137,11 @@ impl Bench for MemoryBench {
                 begin = Instant::now();
             }
             let id = PacketId { run: order.run, number };
-            traffic.write(id, &mut frame);
+            loaded.traffic.write(id, &mut frame);
             let (outputs, taken) = loaded.process(in_port, &frame)?;
             ledger.sent(id, Picoseconds(0));
             for output in outputs.iter().filter(|output| output.port == out_port) {
-                match traffic.read(&output.packet) {
+                match loaded.traffic.read(&output.packet) {
                     Arrival::Packet(id) => {
                         ledger.arrived(id, Picoseconds(self.counter.picoseconds(taken)));
                     }

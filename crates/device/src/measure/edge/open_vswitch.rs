@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use openflow::Version;
 
 use super::super::conduct::BenchError;
-use super::super::traffic::Subject;
+use super::super::task::Task;
 use super::openflow_switch::{OpenFlowSwitch, listen};
 use super::wire::Device;
 
@@ -102,8 +102,8 @@ impl OpenVSwitch {
 }
 
 impl Device for OpenVSwitch {
-    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
-        self.session.configure(subject)
+    fn configure(&mut self, task: &Task) -> Result<(), BenchError> {
+        self.session.configure(task)
     }
 }
 

@@ -13,8 +13,9 @@ use openflow::{MacAddress, PortNumber, Version, Xid, v1_0, v1_3};
 use super::super::conduct::BenchError;
 use super::super::function::{ActionKind, MatchKind};
 use super::super::rule::{Rule, rules};
+use super::super::task::Task;
 use super::super::traffic::{IPV4_TYPE, Subject, VLAN_TYPE, value};
-use super::wire::Device;
+use super::wire::{self, Device};
 
 /// How long a switch may take to connect, or to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -150,7 +151,8 @@ impl OpenFlowSwitch {
 }
 
 impl Device for OpenFlowSwitch {
-    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
+    fn configure(&mut self, task: &Task) -> Result<(), BenchError> {
+        let subject = task.rule().ok_or_else(|| wire::runs_no_programs("OpenFlow switch"))?;
         let [in_port, out_port] = self.ports;
         let mut bytes = Vec::new();
         let (version, delete) = (self.version, self.xid());

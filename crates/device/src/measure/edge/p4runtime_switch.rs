@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use p4lang::diagnostic::Style;
-use p4lang::preprocess::{MemoryFiles, Options};
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{Client, ClientOptions, StreamReceiver, StreamSender};
 use p4runtime::proto::config::P4Info;
@@ -15,7 +13,8 @@ use tokio::runtime::Runtime;
 use super::super::conduct::BenchError;
 use super::super::program::{self, Key};
 use super::super::rule::rules;
-use super::super::traffic::Subject;
+use super::super::task::Task;
+use super::programs;
 use super::wire::Device;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -62,21 +61,27 @@ impl P4RuntimeSwitch {
 }
 
 impl Device for P4RuntimeSwitch {
-    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
+    fn configure(&mut self, task: &Task) -> Result<(), BenchError> {
         let [in_port, out_port] = self.ports;
-        let compiled = compile(subject)?;
+        let compiled = programs::compile(task, self.ports)?;
         let p4info = p4lang::p4info::generate(&compiled)
             .map_err(|errors| failed(errors.iter().map(ToString::to_string).collect()))?;
-        let ids = Ids::of(&p4info).ok_or_else(|| failed("the program has no table".to_owned()))?;
+        let updates: Vec<v1::Update> = match task.rule() {
+            None => Vec::new(),
+            Some(subject) => {
+                let ids = Ids::of(&p4info)
+                    .ok_or_else(|| failed("the program has no table".to_owned()))?;
+                let arguments = program::arguments(subject.action, out_port);
+                rules(subject, in_port)
+                    .map(|rule| ids.insert(&program::keys(subject.matched, &rule), &arguments))
+                    .collect()
+            }
+        };
         let config = v1::ForwardingPipelineConfig {
             p4info: Some(p4info),
-            p4_device_config: program::source(subject).into(),
+            p4_device_config: programs::source(task, self.ports).into(),
             cookie: None,
         };
-        let arguments = program::arguments(subject.action, out_port);
-        let updates: Vec<v1::Update> = rules(subject, in_port)
-            .map(|rule| ids.insert(&program::keys(subject.matched, &rule), &arguments))
-            .collect();
         let client = &mut self.client;
         self.runtime.block_on(async {
             let pushed = client.set_pipeline(Action::VerifyAndCommit, Some(config)).await;
@@ -90,17 +95,6 @@ impl Device for P4RuntimeSwitch {
             Ok(())
         })
     }
-}
-
-/// The program of a cell, compiled.
-pub(super) fn compile(subject: Subject) -> Result<ir::Program, BenchError> {
-    let text = program::source(subject);
-    let compiled =
-        p4lang::compile_text("cell.p4", &text, &Options::default(), &MemoryFiles::default());
-    let messages = compiled.messages(Style::Plain);
-    compiled
-        .program
-        .ok_or_else(|| failed(format!("the cell's program does not compile:\n{messages}")))
 }
 
 /// What P4Info calls the table and its action.

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::super::conduct::BenchError;
 use super::super::plan::ProgramPath;
-use super::super::traffic::Subject;
+use super::super::task::Task;
 use super::p4runtime_switch::P4RuntimeSwitch;
 use super::wire::Device;
 
@@ -56,8 +56,8 @@ impl SoftwareSwitch {
 }
 
 impl Device for SoftwareSwitch {
-    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
-        self.session.configure(subject)
+    fn configure(&mut self, task: &Task) -> Result<(), BenchError> {
+        self.session.configure(task)
     }
 }
 

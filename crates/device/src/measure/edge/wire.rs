@@ -14,8 +14,10 @@ use rand_chacha::ChaCha8Rng;
 use super::super::conduct::{Bench, BenchError, RunOrder, RunRecord};
 use super::super::matching::Ledger;
 use super::super::plan::Timestamps;
+use super::super::task::Task;
 use super::super::traffic::{Arrival, PacketId, Subject, Traffic};
 use super::machine::ClockOffset;
+use super::programs;
 use crate::campaign::{ClockReference, ClockSource, Picoseconds};
 
 /// Packets between two looks at the timestampers in a long run.
@@ -30,7 +32,12 @@ const SHORT_WAIT: Duration = Duration::from_millis(20);
 /// What is configured, on whichever wire.
 pub(super) trait Device {
     /// Makes it do what a cell needs. It may take effect a little later.
-    fn configure(&mut self, subject: Subject) -> Result<(), BenchError>;
+    fn configure(&mut self, task: &Task) -> Result<(), BenchError>;
+}
+
+/// Why a device cannot have a program.
+pub(super) fn runs_no_programs(device: &str) -> BenchError {
+    BenchError::Device { device: device.to_owned(), problem: "it runs no P4 programs".to_owned() }
 }
 
 /// The two ends of a path and what sees them.
@@ -87,20 +94,18 @@ impl Path {
     }
 
     /// Sends packets until the last ones came out right.
-    pub(super) fn settle(&mut self, subject: Subject) -> Result<(), BenchError> {
-        let traffic = Traffic::new(subject, self.secret);
+    fn settle(&mut self, traffic: &Traffic) -> Result<(), BenchError> {
         let begin = Instant::now();
         let mut right = 0;
         let mut last = String::from("no packet comes out");
         while begin.elapsed() < PATIENCE {
             let order = RunOrder {
-                subject,
                 run: self.take_private_run(),
                 warm_up: 0,
                 packets: 1,
                 packets_per_second: None,
             };
-            let outcome = self.send_within(&traffic, &order, SHORT_WAIT)?.outcome;
+            let outcome = self.send_within(traffic, &order, SHORT_WAIT)?.outcome;
             right =
                 if outcome.counts.received == 1 && outcome.altered == 0 { right + 1 } else { 0 };
             if right == RIGHT {
@@ -262,10 +267,8 @@ impl Path {
         what: &str,
     ) -> Result<(ClockReference, Picoseconds), BenchError> {
         const PACKETS: u32 = 2000;
-        let subject = Subject::BASELINE;
-        let traffic = Traffic::new(subject, self.secret);
+        let traffic = Traffic::new(Subject::BASELINE, self.secret);
         let order = RunOrder {
-            subject,
             run: self.take_private_run(),
             warm_up: 500,
             packets: PACKETS,
@@ -299,10 +302,8 @@ impl Path {
 
     /// The most that the generator can offer here, in packets per second.
     pub(super) fn fastest(&mut self) -> Result<f64, BenchError> {
-        let subject = Subject::BASELINE;
-        let traffic = Traffic::new(subject, self.secret);
+        let traffic = Traffic::new(Subject::BASELINE, self.secret);
         let order = RunOrder {
-            subject,
             run: self.take_private_run(),
             warm_up: 1000,
             packets: 20_000,
@@ -320,27 +321,35 @@ fn gcd(a: u64, b: u64) -> u64 {
 pub(super) struct WireBench {
     path: Path,
     device: Box<dyn Device>,
-    configured: Option<Subject>,
+    ports: [u32; 2],
+    configured: Option<(Task, Traffic)>,
 }
 
 impl WireBench {
-    pub(super) fn new(path: Path, device: Box<dyn Device>) -> Self {
-        Self { path, device, configured: None }
+    pub(super) fn new(path: Path, device: Box<dyn Device>, ports: [u32; 2]) -> Self {
+        Self { path, device, ports, configured: None }
     }
 }
 
 impl Bench for WireBench {
-    fn configure(&mut self, subject: Subject) -> Result<(), BenchError> {
-        if self.configured != Some(subject) {
-            self.configured = None;
-            self.device.configure(subject)?;
-            self.configured = Some(subject);
-        }
-        self.path.settle(subject)
+    fn configure(&mut self, task: &Task) -> Result<(), BenchError> {
+        let traffic = match self.configured.take() {
+            Some((before, traffic)) if before == *task => traffic,
+            _ => {
+                let traffic = programs::traffic(task, self.ports, self.path.secret)?;
+                self.device.configure(task)?;
+                traffic
+            }
+        };
+        let (_, traffic) = self.configured.insert((task.clone(), traffic));
+        self.path.settle(traffic)
     }
 
     fn run(&mut self, order: &RunOrder) -> Result<RunRecord, BenchError> {
-        let traffic = Traffic::new(order.subject, self.path.secret);
-        self.path.send(&traffic, order)
+        let Some((_, traffic)) = &self.configured else {
+            let problem = "it is not configured".to_owned();
+            return Err(BenchError::Device { device: "device".to_owned(), problem });
+        };
+        self.path.send(traffic, order)
     }
 }

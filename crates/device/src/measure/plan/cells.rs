@@ -1,0 +1,252 @@
+//! Which cells a plan has.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::super::function::{ActionKind, MatchKind};
+use super::super::part::Part;
+use super::super::task::PartsSubject;
+use super::super::traffic::Subject;
+use super::{
+    Combinations, DeviceKind, PlanError, PlanFile, PlannedCell, SettingsFile, Task, wrong,
+};
+use crate::program::paths;
+
+/// The cells, and the parts of the plan's program that no generated program can have.
+pub(super) fn cells(
+    file: &PlanFile,
+    device: &DeviceKind,
+    read_program: &mut dyn FnMut(&str) -> Result<ir::Program, String>,
+) -> Result<(Vec<PlannedCell>, Vec<String>), PlanError> {
+    let functions = &file.functions;
+    let names: Vec<String> = match (&functions.program, &functions.parts) {
+        (None, None) if functions.tests.is_some() => {
+            return Err(wrong("functions.tests", "only with functions.program or functions.parts"));
+        }
+        (None, None) => return Ok((table_cells(file, device)?, Vec::new())),
+        (Some(_), Some(_)) => {
+            return Err(wrong("functions", "give program or parts, not both"));
+        }
+        (None, Some(parts)) => {
+            if let Some(unknown) = parts.iter().find(|part| Part::of(part).is_none()) {
+                return Err(wrong(
+                    "functions.parts",
+                    format!(
+                        "{unknown:?} is no part that can be measured, as `table lpm 32` or `assign 48`"
+                    ),
+                ));
+            }
+            parts.clone()
+        }
+        (Some(name), None) => {
+            let program = read_program(name).map_err(|error| wrong("functions.program", error))?;
+            let paths =
+                paths(&program).map_err(|error| wrong("functions.program", error.to_string()))?;
+            let names: BTreeSet<String> =
+                paths.iter().flat_map(|path| path.parts.keys().cloned()).collect();
+            names.into_iter().collect()
+        }
+    };
+    if !device.is_programmable() {
+        return Err(wrong(
+            "functions",
+            format!("a device of kind {} runs no programs", device.name()),
+        ));
+    }
+    let (parts, not_measured): (BTreeSet<_>, Vec<_>) = {
+        let found = names.iter().map(|name| (name, Part::of(name)));
+        let (known, unknown): (Vec<_>, Vec<_>) = found.partition(|(_, part)| part.is_some());
+        let known = known.into_iter().filter_map(|(_, part)| part).collect();
+        (known, unknown.into_iter().map(|(name, _)| name.clone()).collect())
+    };
+    if parts.is_empty() {
+        return Err(wrong("functions", "there is no part that can be measured"));
+    }
+    let parts: Vec<Part> = parts.into_iter().collect();
+    Ok((part_cells(file, device, &parts)?, not_measured))
+}
+
+/// The baseline, each part alone, and programs of several parts that are drawn, to verify the model with.
+fn part_cells(
+    file: &PlanFile,
+    device: &DeviceKind,
+    parts: &[Part],
+) -> Result<Vec<PlannedCell>, PlanError> {
+    /// Programs that are drawn unless the plan says how many.
+    const TESTS: u32 = 10;
+    let settings = checked_settings(file, device)?;
+    if settings.headers != [0] {
+        return Err(wrong("settings.headers", "with parts, headers are parts: `extract 32`"));
+    }
+    let mut sets: Vec<Vec<Part>> = vec![Vec::new()];
+    sets.extend(parts.iter().map(|part| vec![part.clone()]));
+    let mut random = ChaCha8Rng::seed_from_u64(file.campaign.seed.unwrap_or(1));
+    let most = parts.len().min(6);
+    let wanted = if most < 2 { 0 } else { file.functions.tests.unwrap_or(TESTS) };
+    let tests = sets.len();
+    // Some parts have few sets: as many draws as are worth it.
+    for _ in 0..wanted.saturating_mul(20) {
+        if sets.len() == tests + wanted as usize {
+            break;
+        }
+        let size = random.random_range(2..=most);
+        let mut drawn: Vec<Part> = parts.sample(&mut random, size).cloned().collect();
+        drawn.sort();
+        if !sets.contains(&drawn) {
+            sets.push(drawn);
+        }
+    }
+    let mut cells = Vec::new();
+    for &packet_bytes in &settings.packet_bytes {
+        for &rules in &settings.rules {
+            if rules > MOST_ENTRIES {
+                return Err(wrong(
+                    "settings.rules",
+                    format!("at most {MOST_ENTRIES} with parts, whose entries are in the program"),
+                ));
+            }
+            for &load in &settings.packets_per_second {
+                for parts in &sets {
+                    let subject =
+                        PartsSubject { parts: Arc::from(&parts[..]), packet_bytes, rules };
+                    let least = subject.least_bytes();
+                    if !(least..=1518).contains(&packet_bytes) {
+                        return Err(wrong(
+                            "settings.packet-bytes",
+                            format!(
+                                "{packet_bytes} is not from {least}, which the parts need, to 1518"
+                            ),
+                        ));
+                    }
+                    let packets_per_second =
+                        (!matches!(device, DeviceKind::Memory { .. })).then_some(load);
+                    cells.push(PlannedCell { task: Task::Program(subject), packets_per_second });
+                }
+            }
+        }
+    }
+    Ok(cells)
+}
+
+/// Entries of a table that are written out in its program.
+const MOST_ENTRIES: u32 = 4096;
+
+fn checked_settings<'f>(
+    file: &'f PlanFile,
+    device: &DeviceKind,
+) -> Result<&'f SettingsFile, PlanError> {
+    let settings = &file.settings;
+    let in_memory = matches!(device, DeviceKind::Memory { .. });
+    distinct("settings.packet-bytes", &settings.packet_bytes)?;
+    distinct("settings.rules", &settings.rules)?;
+    distinct("settings.headers", &settings.headers)?;
+    let loads: Vec<u64> = settings.packets_per_second.iter().map(|load| load.to_bits()).collect();
+    distinct("settings.packets-per-second", &loads)?;
+    if settings.packets_per_second.iter().any(|load| !(*load > 0.0 && *load <= 1e8)) {
+        return Err(wrong("settings.packets-per-second", "from above 0 to 100,000,000"));
+    }
+    if settings.rules.iter().any(|rules| !(1..=1_000_000).contains(rules)) {
+        return Err(wrong("settings.rules", "from 1 to 1,000,000"));
+    }
+    if in_memory && settings.packets_per_second.len() > 1 {
+        return Err(wrong("settings.packets-per-second", "in memory packets wait for each other"));
+    }
+    Ok(settings)
+}
+
+/// The cells of Table I.
+fn table_cells(file: &PlanFile, device: &DeviceKind) -> Result<Vec<PlannedCell>, PlanError> {
+    let matches = kinds("functions.matches", &file.functions.matches, MatchKind::ALL)?;
+    let actions = kinds("functions.actions", &file.functions.actions, ActionKind::ALL)?;
+    if !matches.contains(&MatchKind::Port) || !actions.contains(&ActionKind::Output) {
+        return Err(wrong(
+            "functions",
+            "the baseline, match port and action output, must be there",
+        ));
+    }
+    let settings = checked_settings(file, device)?;
+    let in_memory = matches!(device, DeviceKind::Memory { .. });
+    let mut cells = Vec::new();
+    for packet_bytes in &settings.packet_bytes {
+        for rules in &settings.rules {
+            for headers in &settings.headers {
+                for load in &settings.packets_per_second {
+                    for matched in &matches {
+                        for action in &actions {
+                            let single = matched.is_baseline() || action.is_baseline();
+                            if file.functions.combinations == Combinations::Training && !single {
+                                continue;
+                            }
+                            let subject = Subject {
+                                matched: *matched,
+                                action: *action,
+                                packet_bytes: *packet_bytes,
+                                rules: *rules,
+                                headers: *headers,
+                            };
+                            check(subject, device)?;
+                            let packets_per_second = (!in_memory).then_some(*load);
+                            cells.push(PlannedCell { task: subject.into(), packets_per_second });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(cells)
+}
+
+fn check(subject: Subject, device: &DeviceKind) -> Result<(), PlanError> {
+    let least = subject.least_bytes();
+    if !(least..=1518).contains(&subject.packet_bytes) {
+        return Err(wrong(
+            "settings.packet-bytes",
+            format!("{} is not from {least} to 1518", subject.packet_bytes),
+        ));
+    }
+    if subject.headers > 0 && !device.is_programmable() {
+        return Err(wrong(
+            "settings.headers",
+            format!("a device of kind {} parses no headers of ours", device.name()),
+        ));
+    }
+    if subject.headers > 64 {
+        return Err(wrong("settings.headers", "at most 64"));
+    }
+    if subject.rules > 1 && subject.matched == MatchKind::Port && subject.rules > 60_000 {
+        return Err(wrong("settings.rules", "there are no more than 60,000 ports to match on"));
+    }
+    Ok(())
+}
+
+fn kinds<K: Copy + PartialEq + std::str::FromStr + std::fmt::Display>(
+    setting: &'static str,
+    names: &[String],
+    all: &[K],
+) -> Result<Vec<K>, PlanError> {
+    let mut kinds: Vec<K> = Vec::new();
+    for name in names {
+        let Ok(kind) = name.parse() else {
+            let known: Vec<String> = all.iter().map(ToString::to_string).collect();
+            let known = known.join(", ");
+            return Err(wrong(setting, format!("{name:?} is none of {known}")));
+        };
+        if kinds.contains(&kind) {
+            return Err(wrong(setting, format!("{name:?} is there twice")));
+        }
+        kinds.push(kind);
+    }
+    Ok(kinds)
+}
+
+fn distinct<T: Ord>(setting: &'static str, values: &[T]) -> Result<(), PlanError> {
+    let all: BTreeSet<_> = values.iter().collect();
+    match !values.is_empty() && all.len() == values.len() {
+        true => Ok(()),
+        false => Err(wrong(setting, "one value at least, and none twice")),
+    }
+}

@@ -1,0 +1,115 @@
+use super::*;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+#[test]
+fn every_verb_has_a_man_page_and_completions() {
+    let pages = files(Format::Man, crate::command()).expect("pages");
+    for name in ["planimeter.1", "planimeter-probe.1", "planimeter-device-measure.1"] {
+        let (_, page) = pages.iter().find(|(page, _)| page == name).expect(name);
+        let page = String::from_utf8_lossy(page);
+        assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH OPTIONS"), "{name}: {page}");
+    }
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell] {
+        let scripts = files(Format::Completions(shell), crate::command()).expect("a script");
+        let [(_, script)] = &scripts[..] else { panic!("one file") };
+        assert!(String::from_utf8_lossy(script).contains("threshold"), "{shell}");
+    }
+}
+
+#[test]
+fn the_reference_says_what_the_command_takes() {
+    let mut differ = Vec::new();
+    for (name, text) in files(Format::Markdown, crate::command()).expect("pages") {
+        let path = Path::new(ROOT).join("docs/reference").join(&name);
+        if fs::read(&path).ok().as_deref() != Some(&text[..]) {
+            differ.push(name);
+        }
+    }
+    assert!(
+        differ.is_empty(),
+        "docs/reference is behind in {}: cargo run -- manual markdown docs/reference",
+        differ.join(", ")
+    );
+}
+
+/// Every command that a page shows is one that this version understands.
+#[test]
+fn every_documented_command_is_understood() {
+    let mut failures = Vec::new();
+    let mut checked = 0;
+    for page in pages(Path::new(ROOT)) {
+        let text = fs::read_to_string(&page).expect("a page");
+        for command in commands(&text) {
+            checked += 1;
+            let parsed = crate::command().try_get_matches_from(crate::understood(words(&command)));
+            // Those that show how to ask for help get it as an error that is none.
+            if let Err(error) = parsed
+                && error.use_stderr()
+            {
+                failures.push(format!("{}: {command}\n    {error}", page.display()));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(checked >= 60, "the pages have moved: {checked} commands were found");
+}
+
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        if path.is_dir() {
+            let skipped =
+                name.starts_with('.') || ["target", "crates", "fuzz", "runs"].contains(&&name[..]);
+            if !skipped {
+                pages.extend(self::pages(&path));
+            }
+        } else if name.ends_with(".md") && name != "CHANGELOG.md" {
+            pages.push(path);
+        }
+    }
+    pages
+}
+
+/// Lines of indented or fenced code that run this program; a backslash at the end goes on in the next line.
+fn commands(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\n", " ");
+    let mut fenced = false;
+    let mut commands = Vec::new();
+    for line in joined.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+            continue;
+        }
+        let code = line.trim().trim_start_matches("$ ").trim_start_matches("sudo ");
+        if (fenced || line.starts_with("    ")) && code.starts_with("planimeter ") {
+            commands.push(code.to_owned());
+        }
+    }
+    commands
+}
+
+/// The words that a shell would make of a line.
+fn words(line: &str) -> Vec<std::ffi::OsString> {
+    // What stands behind a pipe, a redirection or in the background is another program's.
+    let script = format!("planimeter() {{ printf '%s\\0' planimeter \"$@\" >&3; }}; {line}\nwait");
+    let directory = tempfile::tempdir().expect("a directory");
+    let found = directory.path().join("words");
+    let status = std::process::Command::new("/bin/sh")
+        .current_dir(directory.path())
+        // Nothing else that the line names is run.
+        .env("PATH", "/nonexistent")
+        .args(["-c", &format!("exec 3>'{}'; {script}", found.display())])
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status();
+    status.expect("a shell");
+    // A line that a shell does not understand has none.
+    let bytes = fs::read(found).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    text.split_terminator('\0').map(std::ffi::OsString::from).collect()
+}
