@@ -179,9 +179,6 @@ impl Part {
             Self::Compare(bits) => vec!["branch".to_owned(), format!("compute compare {bits}")],
             Self::SetValid => vec!["set valid".to_owned()],
             Self::SetInvalid => vec!["set invalid".to_owned()],
-            Self::Call(Call::MarkToDrop) => {
-                vec!["extern mark_to_drop".to_owned(), "assign 9".to_owned()]
-            }
             Self::Call(call) => vec![format!("extern {}", call.name())],
         }
     }

@@ -34,12 +34,10 @@ pub fn paths_table(
         let unmeasured: u32 = path.unmeasured.values().sum();
         let at_least = if unmeasured > 0 { "≥ " } else { "" };
         let mut cells = vec![Cell::new(number.to_string())];
-        cells.extend(
-            path.composition
-                .levels
-                .iter()
-                .map(|predicted| Cell::new(format!("{at_least}{}", predicted.value))),
-        );
+        cells.extend(path.composition.levels.iter().map(|predicted| match predicted.value.0 {
+            0 => Cell::painted("–", Paint::Warn),
+            _ => Cell::new(format!("{at_least}{}", predicted.value)),
+        }));
         let paint = if unmeasured > 0 { Paint::Warn } else { Paint::Good };
         cells.push(Cell::painted(unmeasured.to_string(), paint));
         let names: Vec<&str> = path.functions.iter().map(|name| name.as_str()).collect();
@@ -57,6 +55,14 @@ pub fn paths_table(
             &format!("and {} faster ones", paths.len() - SHOWN),
             Paint::Faint,
         ));
+    }
+    let nothing = |path: &PathPrediction| {
+        path.composition.levels.iter().any(|predicted| predicted.value.0 == 0)
+    };
+    if paths.iter().take(SHOWN).any(nothing) {
+        let text = "–: what the functions add to the baseline sums up to less than nothing. Repetitions differ by more \
+                    than functions cost: measure on a quieter machine, or more packets.";
+        out.push_str(&layout.paragraph("  ", text, Paint::Warn));
     }
     if let Some(worst) = paths.first() {
         out.push_str(&layout.paragraph(

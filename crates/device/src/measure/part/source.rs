@@ -12,7 +12,7 @@ pub(in super::super) fn source(parts: &[Part], out_port: u32, rules: u32) -> Str
     let mut program = Program::default();
     for (number, part) in parts.iter().enumerate() {
         // Writing to a string cannot fail.
-        let _ = program.add(part, number, out_port, rules);
+        let _ = program.add(part, number, rules);
     }
     program.text(out_port)
 }
@@ -36,7 +36,7 @@ struct Program {
 }
 
 impl Program {
-    fn add(&mut self, part: &Part, number: usize, out_port: u32, rules: u32) -> std::fmt::Result {
+    fn add(&mut self, part: &Part, number: usize, rules: u32) -> std::fmt::Result {
         match part {
             Part::Header(bits) => {
                 writeln!(self.headers, "header h{number}_t {{ bit<{bits}> all; }}")?;
@@ -79,7 +79,7 @@ impl Program {
                 write!(self.members, " h{number}_t h{number};")?;
                 writeln!(self.statements, "        h.h{number}.setInvalid();")?;
             }
-            Part::Call(call) => self.call(*call, number, out_port)?,
+            Part::Call(call) => self.call(*call, number)?,
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Program {
         writeln!(self.tables, "        t{number}.apply();")
     }
 
-    fn call(&mut self, call: Call, number: usize, out_port: u32) -> std::fmt::Result {
+    fn call(&mut self, call: Call, number: usize) -> std::fmt::Result {
         const COVERED: &str = "{ h.ethernet.destination, h.ethernet.high }";
         let checksum = |function: &str| {
             format!(" {function}(true, {COVERED}, h.ethernet.low, HashAlgorithm.csum16);")
@@ -150,12 +150,8 @@ impl Program {
                 self.statements,
                 "        hash(h.ethernet.low, HashAlgorithm.crc16, 16w0, {{ h.ethernet.destination }}, 32w65536);"
             ),
-            Call::MarkToDrop => {
-                writeln!(
-                    self.statements,
-                    "        mark_to_drop(s);\n        s.egress_spec = {out_port};"
-                )
-            }
+            // Before the port is set, which takes it back.
+            Call::MarkToDrop => writeln!(self.tables, "        mark_to_drop(s);"),
             Call::UpdateChecksum => {
                 self.updated.push_str(&checksum("update_checksum"));
                 Ok(())
