@@ -15,6 +15,7 @@
 //! `rules` for what is written, and `entities` for how.
 
 mod connections;
+mod depth;
 mod entities;
 mod gather;
 mod rules;
@@ -23,6 +24,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +40,7 @@ use crate::{Counters, Journal};
 pub use ::p4runtime::arbitration::ElectionId;
 pub use ::p4runtime::client::{ClientOptions, ClientTls};
 use connections::Connector;
+pub use depth::{AnswerAfter, Description};
 pub use target::{Target, TargetError};
 
 /// How often threads look whether they are to stop.
@@ -48,6 +51,10 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Options {
     /// What it does with packet-ins.
     pub application: Application,
+    /// After which of its blocks it answers.
+    pub answer_after: AnswerAfter,
+    /// When it reads the description of the pipeline.
+    pub description: Description,
     /// Threads that serve switches; at least one.
     pub threads: usize,
     /// How long no packet may match a rule before it is removed; zero for ever.
@@ -79,6 +86,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             application: Application::default(),
+            answer_after: AnswerAfter::default(),
+            description: Description::default(),
             threads: 1,
             idle_timeout: Duration::from_secs(10),
             gather: Duration::ZERO,
@@ -108,6 +117,18 @@ struct Shared {
     pipeline: Pipeline,
     dials: Semaphore,
     counters: Arc<Counters>,
+}
+
+impl Shared {
+    /// The description of the pipeline by which one packet is decoded.
+    fn description(&self) -> Cow<'_, Pipeline> {
+        match self.options.description {
+            Description::ReadOnce => Cow::Borrowed(&self.pipeline),
+            // It was read from the same bytes before, so it can be read again.
+            Description::ReadPerPacket => Pipeline::new(self.options.device_config.clone())
+                .map_or(Cow::Borrowed(&self.pipeline), Cow::Owned),
+        }
+    }
 }
 
 impl Controller {

@@ -51,7 +51,15 @@ pub(crate) fn ends_with(parent: u32) -> bool {
 fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     refuse(
         matches,
-        &["election-id", "flood-ports", "gather", "device-config", "tls-server-name"],
+        &[
+            "election-id",
+            "flood-ports",
+            "gather",
+            "answer-after",
+            "read-pipeline-per-packet",
+            "device-config",
+            "tls-server-name",
+        ],
         "P4Runtime",
     )?;
     let application = application(matches);
@@ -102,8 +110,14 @@ fn dial(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let application = application(matches);
     let device_config = path(matches, "device-config").map(read).transpose()?;
+    let description = match matches.get_flag("read-pipeline-per-packet") {
+        true => p4runtime::Description::ReadPerPacket,
+        false => p4runtime::Description::ReadOnce,
+    };
     let options = p4runtime::Options {
         application,
+        answer_after: number(matches, "answer-after"),
+        description,
         threads: number::<u16>(matches, "threads").into(),
         idle_timeout: Duration::from_secs(number::<u16>(matches, "idle-timeout").into()),
         election_id: p4runtime::ElectionId(number(matches, "election-id")),

@@ -2,6 +2,7 @@
 
 pub(crate) mod arguments;
 mod null;
+pub(crate) mod paths;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -22,6 +23,9 @@ use crate::progress::Progress;
 const INTERRUPTED: u8 = 130;
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    if let Some(file) = arguments::paths(matches) {
+        return paths::run(matches, file);
+    }
     let mut resolved = arguments::resolve(matches)?;
     // They are in the result too, but who moves over wants to know before an hour of measuring.
     for note in &resolved.notes {

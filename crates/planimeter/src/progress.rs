@@ -13,6 +13,8 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// What all trials are about, if they are part of something larger.
+    about: String,
 }
 
 const REFRESH: Duration = Duration::from_millis(250);
@@ -29,13 +31,19 @@ impl Progress {
             let (bar, stop) = (bar.clone(), stop.clone());
             move || redraw(&bar, &live, &stop)
         });
-        Self { bar, stop, thread: Some(thread) }
+        Self { bar, stop, thread: Some(thread), about: String::new() }
+    }
+
+    /// The same, saying of what all its trials are a part.
+    pub(crate) fn about(mut self, what: &str) -> Self {
+        self.about = format!("{what}: ");
+        self
     }
 
     /// Names the trial that runs.
     pub(crate) fn trial(&self, number: u32, planned: Option<u32>, description: &str) {
         let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
-        self.bar.set_prefix(format!("trial {number}{of}: {description} | "));
+        self.bar.set_prefix(format!("{}trial {number}{of}: {description} | ", self.about));
     }
 
     /// Prints a line above the moving one.

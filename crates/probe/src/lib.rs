@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod netcfg;
 mod onos;
 pub mod outcome;
+pub mod paths;
 mod run;
 pub mod schedule;
 pub mod search;

@@ -25,6 +25,7 @@ use hdrhistogram::Histogram;
 use probe::outcome::{Point, RunResult};
 
 use crate::compare::Candidate;
+use crate::document::{self, Document};
 use crate::histogram_files::{write_distribution, write_interval_log};
 use crate::page::Page;
 use crate::{bounds, csv, designs, html, json, models, throughput};
@@ -212,6 +213,30 @@ impl RunDirectory {
                 }
             }
         }
+    }
+
+    /// Writes a document: `result.json`, `report.html` with its figures, and `data/` with a CSV file for each table.
+    ///
+    /// # Errors
+    /// See [`WriteError`]. What could be written stays.
+    pub fn write_document(&self, document: &Document) -> Result<Vec<PathBuf>, WriteError> {
+        let mut writing = Writing::default();
+        writing.file(self.path.join("result.json"), Durability::Synced, |w| {
+            w.write_all(document::json::to_json(document).as_bytes())
+        });
+        self.page(&mut writing, &document::page(document));
+        let data = self.path.join("data");
+        match fs::create_dir_all(&data) {
+            Ok(()) => {
+                for (name, text) in document::csv::files(document) {
+                    writing.file(data.join(name), Durability::Cached, |w| {
+                        w.write_all(text.as_bytes())
+                    });
+                }
+            }
+            Err(cause) => writing.failures.push(FileFailure { path: data, cause }),
+        }
+        writing.finish()
     }
 
     /// Writes a comparison of table designs: `result.json`, `report.html`, `cases.csv` and the raw histograms.

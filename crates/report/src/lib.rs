@@ -5,7 +5,7 @@
 //! [`json`] for `result.json`, and [`RunDirectory`], which writes all of them beside the raw
 //! histograms and the CSV files. [`compare()`] sets results side by side. Bounds of networks have
 //! forms of their own, in [`bounds`], comparisons of table designs in [`designs`], models of devices in [`models`], how fast
-//! programs run in [`throughput`].
+//! programs run in [`throughput`]. Reports that put several measurements together are a [`document`].
 //!
 //! Rule of the house: a figure never travels without its method. Means come with their 95 %
 //! confidence interval and the number of trials, percentiles with the number of samples, and every
@@ -17,6 +17,7 @@ mod csv;
 mod describe;
 pub mod designs;
 pub mod directory;
+pub mod document;
 mod estimates;
 mod format;
 mod histogram_files;

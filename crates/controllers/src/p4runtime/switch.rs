@@ -14,10 +14,10 @@ use ::p4runtime::status::Code;
 use tokio::sync::mpsc;
 use tonic::Status;
 
-use super::Shared;
 use super::connections::Connector;
 use super::entities::{self, update};
 use super::rules::{Order, Repeated, RuleBook};
+use super::{AnswerAfter, Shared};
 use crate::Counters;
 use crate::application::{Application, Decision, Forwarding, Port};
 use crate::counters::Tally;
@@ -130,7 +130,11 @@ impl Session {
     /// Answers packet-ins until the session ends.
     async fn serve(self, shared: &Shared) -> Problem {
         let Self { client, sender, receiver } = self;
-        match shared.options.application.forwarding() {
+        let forwarding = match shared.options.answer_after {
+            AnswerAfter::Application => shared.options.application.forwarding(),
+            AnswerAfter::Grpc | AnswerAfter::Decoding => None,
+        };
+        match forwarding {
             None => {
                 // The connection lives on by its stream, with three quarters of its memory.
                 drop(client);
@@ -188,9 +192,12 @@ async fn set_up(client: &mut Client, shared: &Shared) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The null responder: every packet goes back to the port that it came in by.
+/// The null responder, and the paths that end before an application: every packet goes back to the port that it came in by,
+/// or to port 1 where that is not looked at.
 async fn respond(sender: &StreamSender, mut receiver: StreamReceiver, shared: &Shared) -> Problem {
     let mut messages = Vec::new();
+    let undecoded = (shared.options.answer_after == AnswerAfter::Grpc)
+        .then(|| shared.pipeline.egress(Port(1), None));
     loop {
         let mut tally = match next(&mut receiver, &mut messages).await {
             Ok(tally) => tally,
@@ -198,8 +205,11 @@ async fn respond(sender: &StreamSender, mut receiver: StreamReceiver, shared: &S
         };
         let answers = messages.drain(..).filter_map(|message| match message {
             Message::Packet(packet) => {
-                let ingress = shared.pipeline.ingress(&packet.metadata).unwrap_or(Port(0));
-                let metadata = shared.pipeline.egress(ingress, None);
+                let metadata = undecoded.clone().unwrap_or_else(|| {
+                    let pipeline = shared.description();
+                    let ingress = pipeline.ingress(&packet.metadata).unwrap_or(Port(0));
+                    pipeline.egress(ingress, None)
+                });
                 Some(v1::PacketOut { payload: packet.payload, metadata })
             }
             _ => None,
@@ -227,7 +237,8 @@ async fn forward(
         for message in messages.drain(..) {
             match message {
                 Message::Packet(packet) => {
-                    let ingress = shared.pipeline.ingress(&packet.metadata);
+                    let pipeline = shared.description();
+                    let ingress = pipeline.ingress(&packet.metadata);
                     let decision = match ingress {
                         Some(port) => forwarding.packet_in(port, &packet.payload),
                         // Where it came from is unknown, so nothing can be learned from it.
@@ -244,7 +255,7 @@ async fn forward(
                             port
                         }
                     };
-                    let metadata = shared.pipeline.egress(output, ingress);
+                    let metadata = pipeline.egress(output, ingress);
                     answers.push(v1::PacketOut { payload: packet.payload, metadata });
                 }
                 Message::IdleTimeoutNotification(idle) => {

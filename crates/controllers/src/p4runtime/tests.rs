@@ -16,7 +16,7 @@ use emulated::{Emulated, Event, PATIENCE, with_controller};
 use path::Path;
 
 use super::entities;
-use super::{Controller, Options, Target};
+use super::{AnswerAfter, Controller, Description, Options, Target};
 use crate::Journal;
 use crate::application::{Application, Flow, Port, Rule};
 use crate::pipeline::{FLOOD_PORT, Pipeline};
@@ -166,6 +166,41 @@ fn the_null_responder_returns_every_packet_in_order() {
         });
         assert_eq!((counts.packet_ins, counts.rules), (5000, 0));
     }
+}
+
+#[test]
+fn a_shortcut_answers_before_the_application() {
+    let there = frame(2, 1, IPV4);
+    // Behind gRPC nobody has looked where the packet came from; behind decoding nobody has learned from it.
+    for (answer_after, description, egress) in [
+        (AnswerAfter::Grpc, Description::ReadPerPacket, 1),
+        (AnswerAfter::Decoding, Description::ReadOnce, 3),
+        (AnswerAfter::Decoding, Description::ReadPerPacket, 3),
+        (AnswerAfter::Application, Description::ReadPerPacket, FLOOD_PORT.0),
+    ] {
+        let switch = Emulated::start(7, ServerOptions::default());
+        let options =
+            Options { answer_after, description, ..options(Application::ReactiveForwarding) };
+        let counts = with_controller([switch.target()], options, |counters| {
+            switch.skip_set_up();
+            for _ in 0..3 {
+                switch.packet(3, &there);
+                let ingress = if answer_after == AnswerAfter::Application { 3 } else { 0 };
+                assert_eq!(switch.event(), Event::packet_out(egress, ingress, &there));
+            }
+            counters.wait(|counts| counts.packet_outs == 3);
+        });
+        assert_eq!((counts.packet_ins, counts.rules), (3, 0), "{answer_after}");
+    }
+}
+
+#[test]
+fn blocks_are_named() {
+    for after in AnswerAfter::ALL {
+        assert_eq!(after.to_string().parse(), Ok(after));
+    }
+    let error = "http".parse::<AnswerAfter>().unwrap_err().to_string();
+    assert_eq!(error, "`http` is no block of the controller; name grpc, decoding or application");
 }
 
 #[test]

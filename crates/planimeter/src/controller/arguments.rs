@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, value_parser};
-use controllers::p4runtime::Target;
+use controllers::p4runtime::{AnswerAfter, Target};
 
 /// Columns of the manual, where the terminal has as many.
 const WIDTH: usize = 100;
@@ -155,7 +155,7 @@ fn openflow_arguments() -> [Arg; 4] {
     ]
 }
 
-fn p4runtime_arguments() -> [Arg; 10] {
+fn p4runtime_arguments() -> [Arg; 12] {
     let argument = |name: &'static str| Arg::new(name).long(name).help_heading("P4Runtime");
     [
         argument("device")
@@ -207,6 +207,25 @@ fn p4runtime_arguments() -> [Arg; 10] {
                 "How long packet-ins gather before they are answered. Several are answered at a \
                  time then, which takes less of the processor, most so if switches share \
                  addresses, and every answer comes later by up to this time.",
+            ),
+        argument("answer-after")
+            .value_name("BLOCK")
+            .value_parser(|text: &str| text.parse::<AnswerAfter>())
+            .default_value("application")
+            .help("Answer after this block: grpc, decoding or application")
+            .long_help(
+                "Answer packet-ins after this block of the controller: grpc (nothing is read but \
+                 the message), decoding (the metadata are read by the description of the pipeline) \
+                 or application. The first two answer with the payload that came, and write no \
+                 rules. For planimeter probe --paths, which finds out which block is the \
+                 bottleneck.",
+            ),
+        argument("read-pipeline-per-packet")
+            .action(ArgAction::SetTrue)
+            .help("Read the description of the pipeline again for every packet")
+            .long_help(
+                "Read the description of the pipeline (its P4Info) again for every packet that is \
+                 decoded, as ONOS 2.5.0 did: a bottleneck to be found with planimeter probe --paths.",
             ),
         argument("device-config")
             .value_name("FILE")

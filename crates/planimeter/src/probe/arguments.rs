@@ -134,7 +134,7 @@ pub(crate) fn command() -> Command {
 }
 
 /// Where settings come from, and where they may go instead of into a run.
-fn sources() -> [Arg; 5] {
+fn sources() -> [Arg; 6] {
     let file = |name: &'static str| {
         Arg::new(name)
             .long(name)
@@ -169,6 +169,17 @@ fn sources() -> [Arg; 5] {
                  links, and their hosts announce themselves. No traffic is offered, nothing is \
                  measured, no run directory is made. For trying a controller, and for setting up \
                  one that takes long. Ends with Ctrl-C.",
+            ),
+        file("paths")
+            .conflicts_with_all(["serve", "calibrate"])
+            .help("Measure the shortcuts of a controller that this TOML file names")
+            .long_help(
+                "TOML file with shortcuts of a controller: after which of its blocks it answers, and \
+                 the command that starts it so. Each is measured with the same settings; where the \
+                 received rate falls from one to the next is the bottleneck, and where a second \
+                 variant answers more, a change has gained something. The rate to offer is one that \
+                 the shortest path can take. examples/paths/reference.toml does it with the reference \
+                 controller; docs/probe.md has the file's keys.",
             ),
         Arg::new("calibrate")
             .long("calibrate")
@@ -256,6 +267,11 @@ pub(crate) fn serves(matches: &ArgMatches) -> bool {
 /// Whether the built-in null controller is to take the controller's place.
 pub(crate) fn calibrates(matches: &ArgMatches) -> bool {
     matches.get_flag("calibrate")
+}
+
+/// The file with the shortcuts of a controller, if they are to be measured.
+pub(crate) fn paths(matches: &ArgMatches) -> Option<&std::path::Path> {
+    matches.get_one::<PathBuf>("paths").map(PathBuf::as_path)
 }
 
 /// Reads the files that were named, puts the flags over them, and checks everything.

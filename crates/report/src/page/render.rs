@@ -285,6 +285,7 @@ impl Render for Text {
                     Emphasis::Strong => b { (escape(text)) },
                     Emphasis::Faint => { " " span.remark { (escape(text)) } },
                     Emphasis::Code => code { (escape(text)) },
+                    Emphasis::File => a href=(escape(text)) { (escape(text)) },
                     Emphasis::Link => a href={ "#" (escape(text)) } { (escape(text.rsplit('-').next().unwrap_or(text))) },
                 }
             }

@@ -15,6 +15,8 @@ pub(super) enum Emphasis {
     Code,
     /// A link to an identifier in the page.
     Link,
+    /// A link to a file beside the page.
+    File,
 }
 
 /// Whether something is good news.
@@ -45,6 +47,11 @@ impl Text {
     /// A number that leads to the part of the page with the identifier `prefix-number`.
     pub(crate) fn link(prefix: &str, number: usize) -> Self {
         Self(vec![(Emphasis::Link, format!("{prefix}-{number}"))])
+    }
+
+    /// The name of a file beside the page, which leads there.
+    pub fn file(path: impl Into<String>) -> Self {
+        Self(vec![(Emphasis::File, path.into())])
     }
 
     /// The same with more text behind it.

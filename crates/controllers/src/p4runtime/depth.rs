@@ -1,0 +1,61 @@
+//! Shortcuts through the controller, by which a benchmark finds the block that limits it.
+//!
+//! A packet-in passes three blocks: gRPC (HTTP/2, protobuf), decoding by the description of the pipeline (P4Info), and the
+//! application. A controller that answers right after one of them shows what all blocks up to there can take; where the rate
+//! falls from one depth to the next is the bottleneck. This is the method of seed 000, section V (Fig. 8): paths P1, P2 and P3.
+//! The bottleneck that was found there, a description that is read again for every packet, can be switched on here.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// After which block a packet-in is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AnswerAfter {
+    /// After gRPC: the payload goes back, by port 1, with its metadata unread. Path P1.
+    Grpc,
+    /// After decoding: the payload goes back by the port that it came in by. Path P2.
+    Decoding,
+    /// After the application, which decides where it goes and writes rules. Path P3.
+    #[default]
+    Application,
+}
+
+impl AnswerAfter {
+    /// All of them, the shortest path first.
+    pub const ALL: [Self; 3] = [Self::Grpc, Self::Decoding, Self::Application];
+}
+
+impl fmt::Display for AnswerAfter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Grpc => "grpc",
+            Self::Decoding => "decoding",
+            Self::Application => "application",
+        })
+    }
+}
+
+/// There is no block of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no block of the controller; name grpc, decoding or application")]
+pub struct NoBlock(String);
+
+impl FromStr for AnswerAfter {
+    type Err = NoBlock;
+
+    fn from_str(text: &str) -> Result<Self, NoBlock> {
+        let found = Self::ALL.into_iter().find(|after| after.to_string() == text);
+        found.ok_or_else(|| NoBlock(text.to_owned()))
+    }
+}
+
+/// When the description of the pipeline, by which packets are decoded, is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Description {
+    /// Once, when the controller starts.
+    #[default]
+    ReadOnce,
+    /// For every packet: its P4Info is parsed, checked and laid out anew. What ONOS 2.5.0 did, and the patch of seed 000
+    /// (section V) took away.
+    ReadPerPacket,
+}

@@ -1,0 +1,320 @@
+//! `planimeter probe --paths FILE`: the shortcuts of a controller, one after the other.
+
+mod process;
+
+use std::io::Write as _;
+use std::path::Path as FilePath;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime};
+
+use clap::ArgMatches;
+use probe::config::{Config, Protocol, Resolved};
+use probe::metrics::Unit;
+use probe::outcome::{Completion, RunResult};
+use probe::paths::{Judgement, Path, Plan, judge};
+use probe::{HeldPorts, Live, RunContext};
+use report::RunDirectory;
+use report::document::{Cell, Document, Section, Table, Value};
+use statistics::Estimate;
+use tempfile::NamedTempFile;
+
+use super::{INTERRUPTED, Keeper, arguments, layout};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::Progress;
+use process::Running;
+
+pub(super) fn run(matches: &ArgMatches, file: &FilePath) -> Result<ExitCode, Failure> {
+    let wrong =
+        |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let plan = Plan::from_toml(&text).map_err(|error| wrong(&error))?;
+    let resolved = arguments::resolve(matches)?;
+    if arguments::prints_configuration(matches) {
+        print!("{}", resolved.to_toml());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let config = &resolved.config;
+    let mut directory = RunDirectory::create_for(config.output.directory.as_deref(), "paths")
+        .map_err(Failure::input)?;
+    directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
+    std::fs::write(directory.path().join("paths.toml"), &text).map_err(Failure::run)?;
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let measured = measure(&plan, &resolved, &directory, &interrupt)?;
+    let document = document(&plan, &measured, interrupt.load(Ordering::Relaxed));
+    if config.output.json {
+        print!("{}", report::document::json::to_json(&document));
+    } else {
+        print!("{}", report::document::terminal::text(&document, layout()));
+    }
+    directory.write_document(&document).map_err(Failure::run)?;
+    if !config.output.json {
+        println!("Report: {}", directory.path().join("report.html").display());
+    }
+    Ok(match document.partial {
+        None => ExitCode::SUCCESS,
+        Some(_) if interrupt.load(Ordering::Relaxed) => ExitCode::from(INTERRUPTED),
+        Some(_) => ExitCode::from(1),
+    })
+}
+
+/// What was measured, and how.
+pub(crate) struct Measured {
+    /// A result for each path of the plan, as far as the run came.
+    results: Vec<RunResult>,
+    started_at: String,
+    elapsed_s: f64,
+}
+
+/// Measures each path with the same settings, into a directory of its own beneath `directory`.
+pub(crate) fn measure(
+    plan: &Plan,
+    resolved: &Resolved,
+    directory: &RunDirectory,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<Measured, Failure> {
+    let began = Instant::now();
+    let started_at = report::timestamp(SystemTime::now());
+    let mut results = Vec::new();
+    for (number, path) in plan.paths.iter().enumerate() {
+        let own = directory.path().join(folder(number, path));
+        let mut own = RunDirectory::create(Some(&own)).map_err(Failure::run)?;
+        own.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
+        let result = one(path, resolved, &own, interrupt)?;
+        own.write(&result).map_err(Failure::run)?;
+        results.push(result);
+        if interrupt.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(Measured { results, started_at, elapsed_s: began.elapsed().as_secs_f64() })
+}
+
+/// `1-original-P1`; nothing in it can leave the directory.
+fn folder(number: usize, path: &Path) -> String {
+    let name = format!("{}-{}-{}", number + 1, path.variant, path.name);
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    name.chars().map(safe).take(80).collect()
+}
+
+/// Starts or prepares the controller of a path, and measures it.
+fn one(
+    path: &Path,
+    resolved: &Resolved,
+    directory: &RunDirectory,
+    interrupt: &Arc<AtomicBool>,
+) -> Result<RunResult, Failure> {
+    let of_path = |error: String| Failure::Run(format!("path {}: {error}", path.title()));
+    // Held from before the controller hears of them until the run ends.
+    let ports = HeldPorts::take(&resolved.config, path.start.is_some()).map_err(Failure::run)?;
+    let mut config = resolved.config.clone();
+    ports.apply(&mut config);
+    let devices = devices(&config)?;
+    if let Some(command) = &path.prepare {
+        process::finish(&filled(command, &devices)?, interrupt).map_err(of_path)?;
+    }
+    let controller = match &path.start {
+        Some(command) => {
+            let log = directory.path().join("controller.log");
+            Some(Running::start(&filled(command, &devices)?, &log).map_err(of_path)?)
+        }
+        None => None,
+    };
+    let live = Arc::new(Live::default());
+    let mut notes = resolved.notes.clone();
+    notes.push(format!(
+        "Path {}: the controller answers after {}.",
+        path.title(),
+        path.answers_after
+    ));
+    let context = RunContext {
+        command: arguments::recorded(std::env::args()),
+        configuration: resolved.values(),
+        notes,
+        ports: Some(ports),
+        live: live.clone(),
+        interrupt: interrupt.clone(),
+    };
+    let quiet = resolved.config.output.quiet;
+    let mut watcher = Keeper {
+        progress: Progress::start(live, quiet).about(&path.title()),
+        directory,
+        kept: None,
+        quiet,
+    };
+    let result = probe::run(&resolved.config, context, &mut watcher)
+        .map_err(|error| Failure::of_probe(&error))?;
+    if let Some(status) = controller.and_then(Running::ended_by_itself) {
+        let log = directory.path().join("controller.log");
+        return Err(of_path(format!("its controller ended with {status}; see {}", log.display())));
+    }
+    Ok(result)
+}
+
+/// A file with the addresses of the switches that the controller dials.
+fn devices(config: &Config) -> Result<NamedTempFile, Failure> {
+    let mut list = NamedTempFile::new().map_err(Failure::run)?;
+    if config.protocol == Protocol::P4Runtime {
+        let addresses = probe::device_addresses(config);
+        list.write_all(probe::netcfg::list(&addresses).as_bytes()).map_err(Failure::run)?;
+    }
+    Ok(list)
+}
+
+fn filled(command: &str, devices: &NamedTempFile) -> Result<String, Failure> {
+    let program = std::env::current_exe().map_err(Failure::run)?;
+    let quoted =
+        |path: &FilePath| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    Ok(command
+        .replace("{devices}", &quoted(devices.path()))
+        .replace("{planimeter}", &quoted(&program)))
+}
+
+/// The report: rates and CPU by path and variant, and what they mean.
+pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> Document {
+    let mut document = Document {
+        kind: "probe --paths",
+        title: format!("Which block limits {}", plan.title),
+        findings: Vec::new(),
+        notes: notes(&measured.results),
+        partial: partial(plan, &measured.results, interrupted),
+        sections: Vec::new(),
+        command: arguments::recorded(std::env::args()),
+        started_at: measured.started_at.clone(),
+        elapsed_s: measured.elapsed_s,
+        host: probe::host::facts(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let received = metric(plan, &measured.results, "received_rate");
+    document.findings = judge(plan, &received)
+        .iter()
+        .map(|judgement| sentence(plan, &received, judgement))
+        .collect();
+    if document.findings.is_empty() && document.partial.is_none() {
+        document.findings.push(
+            "No path answers less than the one before it, as far as these repetitions can show: no block limits the \
+             controller at this rate. Offer more, or repeat more often."
+                .to_owned(),
+        );
+    }
+    document.sections.push(Section {
+        id: "paths".to_owned(),
+        title: "Packet rate and processor use by path".to_owned(),
+        text: vec![format!(
+            "{} packet-ins/s were offered on each path.",
+            offered(&measured.results)
+        )],
+        tables: vec![
+            table(plan, &received, "Received rate", Unit::PerSecond),
+            table(
+                plan,
+                &metric(plan, &measured.results, "controller.cpu"),
+                "Controller's processor use",
+                Unit::CpuPercent,
+            ),
+        ],
+        links: plan
+            .paths
+            .iter()
+            .take(measured.results.len())
+            .enumerate()
+            .map(|(number, path)| (path.title(), format!("{}/report.html", folder(number, path))))
+            .collect(),
+        ..Section::default()
+    });
+    document
+}
+
+/// A metric of each path.
+fn metric(plan: &Plan, results: &[RunResult], name: &str) -> Vec<Option<Estimate>> {
+    let of = |result: &RunResult| result.points.first()?.summary.get(name).copied();
+    (0..plan.paths.len()).map(|path| results.get(path).and_then(of)).collect()
+}
+
+/// A row per variant, a column per path.
+fn table(plan: &Plan, found: &[Option<Estimate>], what: &str, unit: Unit) -> Table {
+    let after = |name: &&str| {
+        let path = plan.paths.iter().find(|path| path.name == *name);
+        path.map_or_else(String::new, |path| format!("{name}: after {}", path.answers_after))
+    };
+    let names = plan.names();
+    let columns: Vec<String> = names.iter().map(after).collect();
+    let mut table = Table::new(
+        format!("{what}, mean over repetitions with 95 % confidence interval"),
+        std::iter::once("variant").chain(columns.iter().map(String::as_str)),
+    );
+    for variant in plan.variants() {
+        let cell = |name: &&str| {
+            let is = |path: &Path| path.variant == variant && path.name == *name;
+            let place = plan.paths.iter().position(is);
+            let value = place.and_then(|place| found.get(place).copied().flatten());
+            Cell::optional(value.map(|value| Value::estimate(&value, unit)))
+        };
+        let name = if variant.is_empty() { "controller" } else { variant };
+        table.rows.push(std::iter::once(Cell::text(name)).chain(names.iter().map(cell)).collect());
+    }
+    table
+}
+
+fn sentence(plan: &Plan, received: &[Option<Estimate>], judgement: &Judgement) -> String {
+    let rate = |path: usize| {
+        let found = received.get(path).copied().flatten();
+        found.map_or_else(String::new, |found| Value::estimate(&found, Unit::PerSecond).words())
+    };
+    match judgement {
+        Judgement::Falls { path, share } => format!(
+            "{}: the rate falls by {:.0} %, to {}, once packets pass {}: a bottleneck.",
+            plan.paths[*path].title(),
+            share * 100.0,
+            rate(*path),
+            plan.paths[*path].answers_after,
+        ),
+        Judgement::Gains { path, base, share } => format!(
+            "{}: {} in place of {}, {:+.0} %.",
+            plan.paths[*path].title(),
+            rate(*path),
+            rate(*base),
+            share * 100.0,
+        ),
+    }
+}
+
+fn offered(results: &[RunResult]) -> String {
+    let rate = results.iter().find_map(|result| result.points.first()?.offered_rate);
+    rate.map_or_else(|| "No fixed rate of".to_owned(), |rate| format!("{rate}"))
+}
+
+/// Why the figures are not all that was asked for.
+fn partial(plan: &Plan, results: &[RunResult], interrupted: bool) -> Option<String> {
+    if interrupted || results.len() < plan.paths.len() {
+        return Some(format!("interrupted in path {} of {}", results.len(), plan.paths.len()));
+    }
+    plan.paths.iter().zip(results).find_map(|(path, result)| match &result.completion {
+        Completion::Complete => None,
+        Completion::Partial { reason } | Completion::Failed { reason } => {
+            Some(format!("path {}: {reason}", path.title()))
+        }
+    })
+}
+
+/// Notes of the runs, each once, and where the probe itself was the limit.
+fn notes(results: &[RunResult]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    let probe_limited = results.iter().flat_map(|result| &result.points).any(|point| {
+        point.trials.iter().any(|trial| trial.verdict.saturated == probe::outcome::Saturated::Probe)
+    });
+    if probe_limited {
+        notes.push(
+            "In some trials the probe was the limit, not the controller: its paths may take more than is shown. Offer less."
+                .to_owned(),
+        );
+    }
+    for note in results.iter().flat_map(|result| &result.notes) {
+        if !note.starts_with("Path ") {
+            notes.push(note.clone());
+        }
+    }
+    notes
+}

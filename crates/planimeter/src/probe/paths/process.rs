@@ -1,0 +1,73 @@
+//! Commands of the user's that bring a controller to one of its paths.
+
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How long a controller may take to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often a process is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A command that runs while a path is measured; it and what it started end when this is dropped.
+pub(super) struct Running(Child);
+
+impl Running {
+    /// Starts it; what it prints goes to `log`.
+    pub(super) fn start(command: &str, log: &Path) -> Result<Self, String> {
+        let log = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let errors = log.try_clone().map_err(|error| error.to_string())?;
+        let started = shell(command).stdin(Stdio::null()).stdout(log).stderr(errors).spawn();
+        started.map(Self).map_err(|error| format!("`{command}` could not be started: {error}"))
+    }
+
+    /// How it ended, if it did not wait for us to end it.
+    pub(super) fn ended_by_itself(mut self) -> Option<ExitStatus> {
+        self.0.try_wait().ok().flatten()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let group = Pid::from_child(&self.0);
+        let _ = kill_process_group(group, Signal::TERM);
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE && matches!(self.0.try_wait(), Ok(None)) {
+            std::thread::sleep(LOOK);
+        }
+        // What it started may have outlived it.
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs a command to its end; an interrupt ends it.
+pub(super) fn finish(command: &str, interrupt: &AtomicBool) -> Result<(), String> {
+    let mut child = shell(command)
+        .spawn()
+        .map_err(|error| format!("`{command}` could not be started: {error}"))?;
+    loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(format!("`{command}` ended with {status}")),
+            None if interrupt.load(Ordering::Relaxed) => {
+                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+                let _ = child.wait();
+                return Ok(());
+            }
+            None => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+/// In a process group of its own, so that what it starts can be ended with it.
+fn shell(command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).process_group(0);
+    shell
+}
