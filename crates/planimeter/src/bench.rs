@@ -137,9 +137,13 @@ fn program(matches: &ArgMatches) -> Result<(String, Program), Failure> {
     if let Some(path) = matches.get_one::<PathBuf>("program") {
         return Ok((path.display().to_string(), program::load(path, matches)?));
     }
+    paper(&program::preprocessor(matches))
+}
+
+/// The program of the paper's evaluation.
+pub(crate) fn paper(options: &p4lang::preprocess::Options) -> Result<(String, Program), Failure> {
     let (name, text) = PAPER;
-    let options = program::preprocessor(matches);
-    let compiled = with_large_stack(|| compile_text(name, text, &options, &MemoryFiles::default()))
+    let compiled = with_large_stack(|| compile_text(name, text, options, &MemoryFiles::default()))
         .map_err(Failure::run)?;
     eprint!("{}", compiled.messages(program::style()));
     let program = compiled.program;
@@ -179,6 +183,22 @@ fn packets(path: &Path) -> Result<Vec<Vec<u8>>, Failure> {
         packets.push(frame.data.to_vec());
     }
     Ok(packets)
+}
+
+/// Measures a program with traffic that is made from it; what the moving line says.
+pub(crate) fn made(
+    program: &Program,
+    wanted: Wanted,
+    settings: &Settings,
+    interrupt: &AtomicBool,
+    quiet: bool,
+) -> Result<throughput::Point, TrafficError> {
+    let traffic = Traffic::Made(wanted);
+    let mut bar = Bar::new(quiet, interrupt);
+    bar.what = traffic.name();
+    let point = point(program, traffic, settings, &mut bar);
+    bar.bar.finish_and_clear();
+    point
 }
 
 fn point(

@@ -1,174 +1,167 @@
-//! `planimeter demo`: the main job on embedded parts, ending in a report.
-//!
-//! The reference controllers run as processes of their own, as any other controller would, so that
-//! their use of the host is measured apart from the probe's.
+//! `planimeter demo`: all three questions on embedded parts, ending in one report.
 
-use std::path::PathBuf;
+mod controller;
+mod device;
+mod network;
+mod program;
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime};
 
-use clap::{Arg, ArgMatches, Command, value_parser};
-use probe::config::{Origin, Resolved, Settings};
-use probe::outcome::{Completion, RunResult};
-use probe::{HeldPorts, Live, RunContext};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use report::RunDirectory;
+use report::document::{Document, Section, terminal};
 
-use crate::embedded::Controller;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::probe::{Keeper, show};
-use crate::progress::Progress;
+use crate::probe::layout;
 
-const ABOUT: &str = "Show what Planimeter does, on embedded parts, in about a minute";
+const ABOUT: &str = "Answer all three questions on embedded parts, in about a minute";
 
 const LONG_ABOUT: &str = "\
-Show what Planimeter does, on embedded parts, in about a minute.
+Answer all three questions on embedded parts, in about a minute.
 
-How much can this SDN controller take? Eight emulated switches offer growing rates of packet-ins to \
-the reference controller (reactive forwarding), first over OpenFlow 1.3, then over P4Runtime, and \
-each answer is tied to its packet-in. This is the comparison of seed 000 on controllers that \
-everybody has. It ends with a table and a report that opens in a browser.
+How much can this SDN controller take? Emulated switches offer growing rates of packet-ins to the reference controller, over \
+OpenFlow 1.3 and over P4Runtime. How fast is this P4 program, when packets themselves write its table, and which table design \
+should it use? A program runs on the interpreter and as machine code, and its table by each design. What delay can be \
+guaranteed? The functions of a P4 pipeline are measured, a model is made of them and verified, and a small network of that \
+pipeline and that controller gets its delay bounds.
 
-Everything runs on this host's loopback addresses.";
+It ends in one report, with the report of each part beside it, and says for each part which command does the same on your \
+controller, program or device. Everything runs in memory and on loopback addresses; nothing needs root.";
 
-/// Switches in each part.
-const SWITCHES: u32 = 8;
-/// Packet-ins per second and switch.
-const RATES: &str = "250,1k,4k";
+/// As shells say that a program was ended by SIGINT.
+const INTERRUPTED: u8 = 130;
 
 pub(crate) fn command() -> Command {
-    Command::new("demo").about(ABOUT).long_about(LONG_ABOUT).arg(
+    Command::new("demo").about(ABOUT).long_about(LONG_ABOUT).args([
         Arg::new("output")
             .short('o')
             .long("output")
             .value_name("DIRECTORY")
             .value_parser(value_parser!(PathBuf))
             .help("Run directory; by default a new one under runs/"),
-    )
+        Arg::new("quick")
+            .long("quick")
+            .action(ArgAction::SetTrue)
+            .help("Some seconds only: to see that it runs, figures mean little then"),
+        Arg::new("quiet")
+            .long("quiet")
+            .short('q')
+            .action(ArgAction::SetTrue)
+            .help("Show no progress"),
+    ])
+}
+
+/// What all parts share.
+struct Stage<'a> {
+    /// The run directory; each part makes its own beneath.
+    directory: &'a Path,
+    interrupt: &'a Arc<AtomicBool>,
+    quick: bool,
+    quiet: bool,
+}
+
+impl Stage<'_> {
+    fn interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+}
+
+/// What a part leaves in the report.
+struct Part {
+    section: Section,
+    /// What it found, in a sentence or two.
+    findings: Vec<String>,
+    /// What a reader must know.
+    notes: Vec<String>,
+}
+
+/// What measures a part.
+type Measure<'a> = Box<dyn FnOnce(&mut Known) -> Result<Part, Failure> + 'a>;
+
+/// What later parts need of earlier ones.
+#[derive(Default)]
+struct Known {
+    /// The slow path.
+    controller: Option<::device::export::Server>,
+    /// The pipeline.
+    model: Option<::device::Model>,
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let mut directory =
-        RunDirectory::create(matches.get_one::<PathBuf>("output").map(PathBuf::as_path))
-            .map_err(Failure::input)?;
+    let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
+    let directory = RunDirectory::create_for(given, "demo").map_err(Failure::input)?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
-    let live = Arc::new(Live::default());
-    let mut watcher = Keeper {
-        progress: Progress::start(live.clone(), false),
-        directory: &directory,
-        kept: None,
-        quiet: false,
+    let stage = Stage {
+        directory: directory.path(),
+        interrupt: &interrupt,
+        quick: matches.get_flag("quick"),
+        quiet: matches.get_flag("quiet"),
     };
-    let mut whole: Option<(RunResult, Resolved)> = None;
-    for part in [Part::OpenFlow, Part::P4Runtime] {
-        let ports = part.ports()?;
-        let controller = part.controller(&ports)?;
-        let resolved = part.settings(Some(&controller))?;
-        let context = RunContext {
-            command: std::env::args().collect(),
-            configuration: resolved.values(),
-            notes: Vec::new(),
-            ports: Some(ports),
-            live: live.clone(),
-            interrupt: interrupt.clone(),
-        };
-        let result = probe::run(&resolved.config, context, &mut watcher)
-            .map_err(|error| Failure::of_probe(&error))?;
-        whole = Some(match whole {
-            None => (result, resolved),
-            Some((first, resolved)) => (join(first, result), resolved),
-        });
-        if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
+    let began = Instant::now();
+    let mut document = Document {
+        kind: "demo",
+        title: "A controller, a P4 program, a pipeline and a network".to_owned(),
+        findings: Vec::new(),
+        notes: vec![
+            "Controller, switches and program are Planimeter's own and share this machine: the figures show the method, and \
+             are no figures of your controller or device."
+                .to_owned(),
+        ],
+        partial: None,
+        sections: Vec::new(),
+        command: std::env::args().collect(),
+        started_at: report::timestamp(SystemTime::now()),
+        elapsed_s: 0.0,
+        host: ::probe::host::facts(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let mut known = Known::default();
+    let parts: [(&str, Measure<'_>); 4] = [
+        (
+            "a controller, over OpenFlow and P4Runtime",
+            Box::new(|known| controller::part(&stage, known)),
+        ),
+        ("a P4 program, and designs of its table", Box::new(|_| program::part(&stage))),
+        ("the functions of a P4 pipeline", Box::new(|known| device::part(&stage, known))),
+        ("delay bounds of a network of both", Box::new(|known| network::part(&stage, known))),
+    ];
+    for (number, (what, measure)) in parts.into_iter().enumerate() {
+        if !stage.quiet {
+            eprintln!("{} of 4: {what}", number + 1);
+        }
+        let outcome = measure(&mut known);
+        document.elapsed_s = began.elapsed().as_secs_f64();
+        match outcome {
+            Ok(part) => {
+                document.findings.extend(part.findings);
+                document.notes.extend(part.notes);
+                document.sections.push(part.section);
+            }
+            Err(failure) if stage.interrupted() => {
+                document.partial = Some(format!("interrupted while measuring {what} ({failure})"));
+            }
+            Err(failure) => {
+                document.partial = Some(format!("{what}: {failure}"));
+                break;
+            }
+        }
+        if stage.interrupted() {
+            document.partial.get_or_insert_with(|| format!("interrupted while measuring {what}"));
             break;
         }
     }
-    drop(watcher);
-    let Some((result, resolved)) = whole else {
-        return Err(Failure::Run("nothing was measured".into()));
-    };
-    directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
-    show(&result, &directory, &resolved)?;
-    let complete = result.completion == Completion::Complete;
-    Ok(ExitCode::from(u8::from(!complete)))
-}
-
-/// One result with the points of both.
-fn join(mut first: RunResult, second: RunResult) -> RunResult {
-    first.points.extend(second.points);
-    first.elapsed_s += second.elapsed_s;
-    if first.completion == Completion::Complete {
-        first.completion = second.completion;
-    }
-    first.controller.address = format!(
-        "{} (OpenFlow), {} (P4Runtime)",
-        first.controller.address, second.controller.address
-    );
-    first.notes.push(
-        "The controller is Planimeter's own reference controller, with reactive forwarding; the \
-         configuration shown is that of the OpenFlow part."
-            .into(),
-    );
-    first.notes.extend(second.notes);
-    first
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    OpenFlow,
-    P4Runtime,
-}
-
-impl Part {
-    /// The ports of the switches, before anybody dials them.
-    fn ports(self) -> Result<HeldPorts, Failure> {
-        HeldPorts::take(&self.settings(None)?.config, true).map_err(Failure::run)
-    }
-
-    /// Starts the reference controller of this part.
-    fn controller(self, ports: &HeldPorts) -> Result<Controller, Failure> {
-        match self {
-            Self::OpenFlow => Controller::openflow("reactive", &[]),
-            Self::P4Runtime => {
-                let mut config = self.settings(None)?.config;
-                ports.apply(&mut config);
-                Controller::p4runtime("reactive", &probe::device_addresses(&config), &[])
-            }
-        }
-    }
-
-    /// What is measured, against a controller once it runs.
-    fn settings(self, controller: Option<&Controller>) -> Result<Resolved, Failure> {
-        let mut settings = Settings::new();
-        let address = format!("127.0.0.1:{}", controller.map_or(0, Controller::port).max(1));
-        let process =
-            controller.map_or("none".to_owned(), |known| format!("pid:{}", known.process_id()));
-        let switches = SWITCHES.to_string();
-        let common = [
-            ("switches.count", switches.as_str()),
-            ("plan.kind", "sweep"),
-            ("plan.rates", RATES),
-            ("plan.repetitions", "3"),
-            ("timing.warmup", "500ms"),
-            ("timing.measure", "2s"),
-            ("timing.drain", "1s"),
-            ("timing.settle", "300ms"),
-            ("controller.process", &process),
-        ];
-        let own: &[(&str, &str)] = match self {
-            Self::OpenFlow => &[
-                ("protocol", "openflow13"),
-                ("controller.address", &address),
-                ("traffic.arrivals", "exponential"),
-            ],
-            Self::P4Runtime => &[
-                ("protocol", "p4runtime"),
-                // All switches are behind one port, told apart by their device ids.
-                ("p4runtime.devices-per-port", &switches),
-            ],
-        };
-        for (key, value) in common.iter().chain(own) {
-            settings.set(key, value, Origin::Flag);
-        }
-        settings.resolve().map_err(Failure::run)
-    }
+    document.notes.dedup();
+    print!("{}", terminal::text(&document, layout()));
+    directory.write_document(&document).map_err(Failure::run)?;
+    println!("\nReport: {}", directory.path().join("report.html").display());
+    Ok(match document.partial {
+        None => ExitCode::SUCCESS,
+        Some(_) if stage.interrupted() => ExitCode::from(INTERRUPTED),
+        Some(_) => ExitCode::from(1),
+    })
 }

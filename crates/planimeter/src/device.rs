@@ -1,8 +1,8 @@
 //! `planimeter device`: models of devices, from measurements to predictions that were held against the device.
 
-mod export;
+pub(crate) mod export;
 mod import;
-mod measure;
+pub(crate) mod measure;
 mod model;
 mod predict;
 mod verify;

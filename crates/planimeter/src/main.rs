@@ -16,6 +16,7 @@ mod manual;
 mod probe;
 mod program;
 mod progress;
+mod reference;
 mod report;
 mod stf;
 mod switch;

@@ -1,7 +1,7 @@
 //! `planimeter tables`: which table design should a program use? Measured, or predicted from a model.
 
 mod arguments;
-mod measure;
+pub(crate) mod measure;
 mod predict;
 mod race;
 

@@ -110,7 +110,7 @@ fn of_controller(path: &Path, matches: &ArgMatches) -> Result<Server, Failure> {
 
 /// The highest rate offered of which every packet-in was answered, rounded down to packets per second, and the slowest
 /// answer at it.
-fn loss_free(result: &RunResult) -> Option<(u64, u64)> {
+pub(crate) fn loss_free(result: &RunResult) -> Option<(u64, u64)> {
     let limit =
         result.search.as_ref().and_then(|search| search.loss_free_rate).unwrap_or(f64::INFINITY);
     let answered = result.points.iter().filter_map(|point| {

@@ -119,7 +119,7 @@ fn new_directory(matches: &ArgMatches, plan: &str) -> Result<PathBuf, Failure> {
     Ok(directory.path().to_owned())
 }
 
-fn failure(error: MeasureError) -> Failure {
+pub(crate) fn failure(error: MeasureError) -> Failure {
     match error {
         MeasureError::OtherPlan { .. }
         | MeasureError::Read(_)
@@ -164,13 +164,13 @@ fn say(measured: &Measured, directory: &Path) {
 }
 
 /// Draws how far the campaign is, and ends it on Ctrl-C.
-struct Bar {
-    bar: ProgressBar,
+pub(crate) struct Bar {
+    pub(crate) bar: ProgressBar,
     interrupted: Arc<AtomicBool>,
 }
 
 impl Bar {
-    fn new(quiet: bool, interrupted: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(quiet: bool, interrupted: Arc<AtomicBool>) -> Self {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
         let template = "{bar:30} {pos}/{len} {eta} left: {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {

@@ -237,7 +237,12 @@ fn name(case: &Case) -> String {
 }
 
 /// Measures, with a line that moves.
-fn findings(plan: &Plan, settings: &Settings, interrupt: &AtomicBool, quiet: bool) -> Findings {
+pub(crate) fn findings(
+    plan: &Plan,
+    settings: &Settings,
+    interrupt: &AtomicBool,
+    quiet: bool,
+) -> Findings {
     let total = (plan.cases.len() * settings.repetitions) as u64;
     let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(total) };
     if let Ok(style) = ProgressStyle::with_template("{bar:20} {pos}/{len} {eta} {wide_msg}") {

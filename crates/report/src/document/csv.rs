@@ -6,15 +6,11 @@ use crate::put::put;
 /// Names of files and what is in them: `fig-4-table-1.csv`.
 pub fn files(document: &Document) -> impl Iterator<Item = (String, String)> {
     document.sections.iter().flat_map(|section| {
-        let charts =
-            section.charts.iter().enumerate().map(|(place, one)| {
-                (format!("{}-chart-{}.csv", section.id, place + 1), chart(one))
-            });
-        let tables =
-            section.tables.iter().enumerate().map(|(place, one)| {
-                (format!("{}-table-{}.csv", section.id, place + 1), table(one))
-            });
-        charts.chain(tables)
+        section
+            .tables
+            .iter()
+            .enumerate()
+            .map(|(place, one)| (format!("{}-table-{}.csv", section.id, place + 1), table(one)))
     })
 }
 

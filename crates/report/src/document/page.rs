@@ -24,7 +24,9 @@ pub fn page(document: &Document) -> Page {
         let lines = document.findings.iter().map(|line| Text::from(printable(line)));
         page.lead(Block::Card(Tone::Good, lines.collect()));
     }
-    page.lead(Block::Notes(document.notes.iter().map(|note| Note::plain(printable(note))).collect()));
+    page.lead(Block::Notes(
+        document.notes.iter().map(|note| Note::plain(printable(note))).collect(),
+    ));
     page.lead(Block::Command(command_line(&document.command)));
     for one in &document.sections {
         page.section(one.id.clone(), printable(&one.title), blocks(one));

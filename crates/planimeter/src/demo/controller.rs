@@ -1,0 +1,160 @@
+//! How much can this SDN controller take?
+
+use ::probe::metrics::Unit;
+use ::probe::outcome::{Point, RunResult, Saturated};
+use device::export::Server;
+use report::document::{Axis, Cell, Chart, Scale, Section, Table};
+
+use super::{Known, Part, Stage};
+use crate::device::export::loss_free;
+use crate::failure::Failure;
+use crate::reference::{self, Job, Protocol, series, value};
+
+/// Switches.
+const SWITCHES: u32 = 8;
+/// With what length packet-ins count in bounds.
+pub(super) const PACKET_BYTES: u32 = 64;
+
+pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure> {
+    let mut results: Vec<(Protocol, RunResult)> = Vec::new();
+    for protocol in Protocol::BOTH {
+        let folder = format!("controller-{}", protocol.name().to_lowercase());
+        let (rates, measure, repetitions) = match stage.quick {
+            true => ("100,200", "200ms", "2"),
+            false => ("250,1k,4k", "1s", "3"),
+        };
+        let job = Job {
+            protocol,
+            switches: SWITCHES,
+            settings: &[
+                ("plan.kind", "sweep"),
+                ("plan.rates", rates),
+                ("plan.repetitions", repetitions),
+                ("traffic.arrivals", "exponential"),
+                ("timing.settle", "200ms"),
+                ("timing.warmup", "300ms"),
+                ("timing.measure", measure),
+                ("timing.drain", "1s"),
+            ],
+            directory: &stage.directory.join(&folder),
+            about: protocol.name(),
+            quiet: stage.quiet,
+        };
+        let result = reference::measure(&job, stage.interrupt)?;
+        if protocol == Protocol::P4Runtime
+            && let Some((rate, slowest)) = loss_free(&result)
+        {
+            let what = "The reference controller over P4Runtime, probed by this demo.";
+            known.controller =
+                Some(Server::of_controller("controller", rate, slowest, PACKET_BYTES, what));
+        }
+        results.push((protocol, result));
+        if stage.interrupted() {
+            break;
+        }
+    }
+    Ok(Part {
+        findings: results
+            .iter()
+            .filter_map(|(protocol, result)| finding(*protocol, result))
+            .collect(),
+        notes: notes(&results),
+        section: section(&results),
+    })
+}
+
+/// The highest rate of which everything was answered.
+fn finding(protocol: Protocol, result: &RunResult) -> Option<String> {
+    let whole = |point: &&Point| point.summary.get("loss").is_some_and(|loss| loss.max == 0.0);
+    let offered = |point: &Point| point.offered_rate.unwrap_or_default();
+    let points = result.points.iter().filter(whole);
+    let best = points.max_by(|a, b| offered(a).total_cmp(&offered(b)))?;
+    let (median, p99) = (value(best, "rtt.p50")?, value(best, "rtt.p99")?);
+    let limit =
+        match best.trials.iter().any(|trial| trial.verdict.saturated == Saturated::Controller) {
+            true => "which is its limit",
+            false => "and was not at its limit",
+        };
+    Some(format!(
+        "{}: the controller answered all of {} packet-ins/s from {SWITCHES} switches, {limit}; median {}, 99 % within {}.",
+        protocol.name(),
+        offered(best),
+        median.words(),
+        p99.words(),
+    ))
+}
+
+fn notes(results: &[(Protocol, RunResult)]) -> Vec<String> {
+    let trials = || {
+        let points = results.iter().flat_map(|(_, result)| &result.points);
+        points.flat_map(|point| &point.trials)
+    };
+    let late = trials().filter(|trial| trial.verdict.saturated == Saturated::Probe).count();
+    match late {
+        0 => Vec::new(),
+        late => vec![format!(
+            "In {late} of {} trials the probe itself fell behind, on a busy machine: their response times are too long.",
+            trials().count()
+        )],
+    }
+}
+
+fn section(results: &[(Protocol, RunResult)]) -> Section {
+    let mut table = Table::new(
+        "Means over repetitions with 95 % confidence intervals; times from the moment when a packet-in was due",
+        ["offered", "answered", "lost", "median", "p99", "CPU"],
+    );
+    for (protocol, result) in results {
+        for point in &result.points {
+            let offered = point.offered_rate.unwrap_or_default();
+            let mut row = vec![Cell::text(format!("{}, {offered}/s", protocol.name()))];
+            for metric in ["received_rate", "loss", "rtt.p50", "rtt.p99", "controller.cpu"] {
+                row.push(Cell::optional(value(point, metric)));
+            }
+            table.rows.push(row);
+        }
+    }
+    let chart = |title: &str, label: &str, unit, scale, metric: &str| Chart {
+        title: title.to_owned(),
+        remark: String::new(),
+        x: Axis::new("packet-ins offered, all switches", Unit::PerSecond, Scale::Linear),
+        y: Axis::new(label, unit, scale),
+        series: results
+            .iter()
+            .map(|(protocol, result)| {
+                series(protocol.name(), &result.points, |point| point.offered_rate, metric)
+            })
+            .collect(),
+    };
+    Section {
+        id: "controller".to_owned(),
+        title: "How much can this SDN controller take?".to_owned(),
+        text: vec![format!(
+            "{SWITCHES} emulated switches send packet-ins to the reference controller (reactive forwarding), at times that are \
+             fixed beforehand; each answer is tied to its packet-in."
+        )],
+        tables: vec![table],
+        charts: vec![
+            chart("Packet-ins answered", "answered", Unit::PerSecond, Scale::Linear, "received_rate"),
+            chart("Response time, p99", "response time from due", Unit::Seconds, Scale::Logarithmic, "rtt.p99"),
+        ],
+        commands: vec![
+            (
+                "Your OpenFlow controller:".to_owned(),
+                "planimeter probe -c 127.0.0.1:6653 -n 8 --plan search --search-low 100 --search-high 100k".to_owned(),
+            ),
+            (
+                "Your P4Runtime controller, which dials the switches of the list:".to_owned(),
+                "planimeter probe -p p4runtime -n 8 --plan search --search-low 100 --search-high 10k --list-file switches.txt"
+                    .to_owned(),
+            ),
+        ],
+        links: results
+            .iter()
+            .map(|(protocol, _)| {
+                let folder = format!("controller-{}", protocol.name().to_lowercase());
+                (format!("All of {}", protocol.name()), format!("{folder}/report.html"))
+            })
+            .collect(),
+    }
+}

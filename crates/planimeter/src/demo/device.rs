@@ -1,0 +1,152 @@
+//! What does a pipeline take for a packet, and for a program that nobody has measured yet?
+
+use std::time::SystemTime;
+
+use ::probe::metrics::Unit;
+use device::campaign::Picoseconds;
+use device::measure::{Job, Plan, measure};
+use device::verify::{Verification, verify};
+use device::{Campaign, Level, Model, Settings};
+use report::RunDirectory;
+use report::document::{Cell, Section, Table, Value};
+use report::models::Run;
+
+use super::{Known, Part, Stage};
+use crate::device::measure::{Bar, failure};
+use crate::failure::Failure;
+
+/// Table I of the paper in memory: 6 matches x 7 actions, 64 B, one rule.
+fn plan(quick: bool) -> String {
+    let (repetitions, packets, warm_up) = if quick { (3, 100, 50) } else { (10, 1000, 500) };
+    format!(
+        "[device]\nkind = \"memory\"\npath = \"compiled\"\n\n[settings]\npacket-bytes = [64]\nrules = [1]\n\n[campaign]\n\
+         repetitions = {repetitions}\npackets = {packets}\nwarm-up = {warm_up}\nseed = 1\n"
+    )
+}
+
+pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure> {
+    let text = plan(stage.quick);
+    let plan = Plan::from_toml(&text).map_err(Failure::run)?;
+    let folder = stage.directory.join("device");
+    let mut directory = RunDirectory::create(Some(&folder)).map_err(Failure::run)?;
+    directory.write_configuration(&text).map_err(Failure::run)?;
+    let program = std::env::current_exe().map_err(Failure::run)?;
+    let job = Job { plan: &plan, directory: &folder, resume: false, program: &program };
+    let mut watch = Bar::new(stage.quiet, stage.interrupt.clone());
+    let outcome = measure(&job, &mut watch);
+    watch.bar.finish_and_clear();
+    outcome.map_err(failure)?;
+    if stage.interrupted() {
+        return Err(Failure::run("a model needs all of its cells"));
+    }
+    let campaign = Campaign::read(&folder).map_err(Failure::run)?;
+    let (model, verifications) = verify(&campaign, &Settings::default()).map_err(Failure::run)?;
+    let verified =
+        RunDirectory::create(Some(&stage.directory.join("device-verify"))).map_err(Failure::run)?;
+    let command: Vec<String> = std::env::args().collect();
+    let run = Run {
+        model: &model,
+        verifications: &verifications,
+        thresholds: &[],
+        command: &command,
+        started_at: &report::timestamp(SystemTime::now()),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    verified.write_models(&run).map_err(Failure::run)?;
+    let verification = verifications.first().ok_or_else(|| Failure::run("nothing was verified"))?;
+    let part = Part {
+        findings: findings(verification),
+        notes: notes(verification),
+        section: section(&model, verification),
+    };
+    known.model = Some(model);
+    Ok(part)
+}
+
+/// A delay in seconds.
+pub(super) fn seconds(delay: Picoseconds) -> Value {
+    Value::new(delay.0 as f64 / 1e12, Unit::Seconds)
+}
+
+fn findings(verification: &Verification) -> Vec<String> {
+    let unseen = verification.cells.iter().filter(|cell| !cell.training).count();
+    let seen = verification.cells.len() - unseen;
+    let level = verification.levels.iter().find(|level| level.level == Level::Median);
+    let sentence = level.map(|level| {
+        format!(
+            "From {seen} measured functions the median delay of {unseen} combinations was predicted to {} on average, {} at \
+             worst.",
+            Value::new(level.mean_absolute, Unit::Fraction).words(),
+            Value::new(level.worst_absolute, Unit::Fraction).words(),
+        )
+    });
+    sentence.into_iter().collect()
+}
+
+fn notes(verification: &Verification) -> Vec<String> {
+    let level = verification.levels.iter().find(|level| level.level == Level::Maximum);
+    let noisy = level.and_then(|level| level.noise).is_some_and(|noise| !noise.says_something);
+    let text = "The largest delays differ more from repetition to repetition than from function to function: they are the \
+                machine's, not the pipeline's, and bounds that use them are as large.";
+    noisy.then(|| text.to_owned()).into_iter().collect()
+}
+
+fn section(model: &Model, verification: &Verification) -> Section {
+    let levels = [Level::Median, Level::Mean, Level::Maximum];
+    let mut costs = Table::new(
+        "What functions cost beyond the baseline (match on the port, output)",
+        ["function", "median", "mean", "largest seen"],
+    );
+    let under = model.settings.iter().find(|under| under.setting == verification.setting);
+    if let Some(under) = under {
+        let at = |level: Level| {
+            let found = under.f0.profile.levels.iter().find(|estimate| estimate.level == level);
+            Cell::optional(found.map(|estimate| seconds(estimate.value)))
+        };
+        costs.rows.push(std::iter::once(Cell::text("baseline")).chain(levels.map(at)).collect());
+        for function in &under.functions {
+            let deltas = under.deltas(function);
+            let at = |level: Level| {
+                let found = deltas.iter().find(|delta| delta.level == level);
+                Cell::optional(found.map(|delta| seconds(delta.value)))
+            };
+            let name = format!("+ {}", function.function.name);
+            costs.rows.push(std::iter::once(Cell::text(name)).chain(levels.map(at)).collect());
+        }
+    }
+    let mut errors = Table::new(
+        "Predictions against cells that the model was not made of: absolute relative errors",
+        ["level", "mean error", "worst error", "too short by"],
+    );
+    for level in &verification.levels {
+        let share = |value: f64| Cell::from(Value::new(value, Unit::Fraction));
+        errors.rows.push(vec![
+            Cell::text(level.level.to_string()),
+            share(level.mean_absolute),
+            share(level.worst_absolute),
+            share(level.worst_under),
+        ]);
+    }
+    Section {
+        id: "device".to_owned(),
+        title: "What does a pipeline take for a packet?".to_owned(),
+        text: vec![
+            "Six matches and seven actions of a P4 pipeline run in memory as machine code, timed by the cycle counter: first each \
+             alone, which makes a model, then all combinations, which verify it."
+                .to_owned(),
+        ],
+        tables: vec![costs, errors],
+        charts: Vec::new(),
+        commands: vec![
+            (
+                "A switch that is started for it (as root); a plan of your own for your device:".to_owned(),
+                "planimeter device measure examples/device/open-vswitch.toml -o runs/open-vswitch".to_owned(),
+            ),
+            (
+                "Its model, held against what was measured:".to_owned(),
+                "planimeter device verify runs/open-vswitch -t 'worst-error(median) < 3 %'".to_owned(),
+            ),
+        ],
+        links: vec![("All of the model".to_owned(), "device-verify/report.html".to_owned())],
+    }
+}

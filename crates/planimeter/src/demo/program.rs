@@ -1,0 +1,285 @@
+//! How fast is this P4 program, when packets themselves write its table, and which table design should it use?
+
+use std::time::{Duration, Instant, SystemTime};
+
+use ::probe::metrics::Unit;
+use ::tables::measure::{Findings, Measured, Plan, Selection, Sharing};
+use ::tables::{EntryLock, Storage, Synchronisation, UpdateMethod, Wait, machine};
+use ::throughput::run::Settings;
+use ::throughput::traffic::{TrafficError, Wanted};
+use pipeline::Path;
+use report::document::{Axis, Cell, Chart, Origin, Scale, Section, Series, Table, Value};
+use report::{RunDirectory, designs, throughput};
+use statistics::Estimate;
+
+use super::{Part, Stage};
+use crate::failure::Failure;
+use crate::{bench, tables};
+
+/// Where random choices start.
+const SEED: u64 = 1;
+
+pub(super) fn part(stage: &Stage<'_>) -> Result<Part, Failure> {
+    let points = program(stage)?;
+    let findings = match stage.interrupted() {
+        false => Some(table_designs(stage)?),
+        true => None,
+    };
+    let mut found: Vec<String> = program_finding(&points).into_iter().collect();
+    found.extend(findings.iter().flat_map(design_findings));
+    Ok(Part { section: section(&points, findings.as_ref()), findings: found, notes: Vec::new() })
+}
+
+/// The program of the paper on both paths, against the number of entries.
+fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
+    let folder = stage.directory.join("program");
+    let directory = RunDirectory::create(Some(&folder)).map_err(Failure::run)?;
+    let (name, program) = bench::paper(&p4lang::preprocess::Options::default())?;
+    let (sizes, time): (&[usize], u64) = match stage.quick {
+        true => (&[1 << 6, 1 << 8], 2),
+        false => (&[1 << 8, 1 << 12, 1 << 16], 100),
+    };
+    let settings = Settings {
+        paths: vec![Path::Interpreter, Path::Compiled],
+        cores: vec![1],
+        repetitions: if stage.quick { 2 } else { 5 },
+        time: Duration::from_millis(time),
+        load: 0.5,
+        seed: SEED,
+    };
+    let started_at = report::timestamp(SystemTime::now());
+    let began = Instant::now();
+    let mut points = Vec::new();
+    for &flows in sizes {
+        let wanted = Wanted { flows, packet_size: 84, seed: SEED };
+        match bench::made(&program, wanted, &settings, stage.interrupt, stage.quiet) {
+            Ok(point) => points.push(point),
+            Err(TrafficError::Interrupted) => break,
+            Err(error) => return Err(Failure::run(error)),
+        }
+    }
+    if points.is_empty() {
+        return Err(Failure::run("interrupted before a program was measured"));
+    }
+    if let Some(fault) =
+        points.iter().flat_map(|point| &point.findings.cases).find_map(throughput::fault)
+    {
+        return Err(Failure::run(fault));
+    }
+    let command: Vec<String> = std::env::args().collect();
+    let run = throughput::Run {
+        program: &name,
+        points: &points,
+        settings: &settings,
+        command: &command,
+        started_at: &started_at,
+        elapsed_s: began.elapsed().as_secs_f64(),
+        host: &::probe::host::facts(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    directory.write_throughput(&run).map_err(Failure::run)?;
+    Ok(points)
+}
+
+/// Designs that packets may write, and the ways to write them.
+fn table_designs(stage: &Stage<'_>) -> Result<Findings, Failure> {
+    let folder = stage.directory.join("tables");
+    let directory = RunDirectory::create(Some(&folder)).map_err(Failure::run)?;
+    let cores = machine::cores().map_err(Failure::run)?;
+    let entries = if stage.quick { 1 << 8 } else { 1 << 16 };
+    let storages = Selection {
+        storages: Storage::ALL.to_vec(),
+        sharings: vec![Sharing::Optimistic, Sharing::Sharded],
+        locks: vec![EntryLock::None],
+        updates: vec![UpdateMethod::Pointer],
+        operations: vec![::tables::measure::Operation::Update],
+        sizes: vec![entries],
+        key_bits: vec![32],
+        parameter_bytes: vec![4],
+        cores: vec![1],
+        asks: ::tables::Requirements::default(),
+    };
+    let methods = Selection {
+        storages: vec![Storage::Static],
+        sharings: vec![Sharing::DoubleBuffer(Wait::PAPER), Sharing::Optimistic],
+        updates: vec![UpdateMethod::Pointer, UpdateMethod::Change, UpdateMethod::Digest],
+        ..storages.clone()
+    };
+    let plan = Plan::new(&[storages, methods]).map_err(Failure::run)?;
+    let time = Duration::from_millis(if stage.quick { 2 } else { 20 });
+    let settings = ::tables::measure::Settings {
+        time,
+        warm_up: time / 2,
+        repetitions: if stage.quick { 2 } else { 5 },
+        batch: 32,
+        fill: 1.0,
+        seed: SEED,
+        cores,
+        announce: false,
+    };
+    let started_at = report::timestamp(SystemTime::now());
+    let began = Instant::now();
+    let findings = tables::measure::findings(&plan, &settings, stage.interrupt, stage.quiet);
+    let command: Vec<String> = std::env::args().collect();
+    let run = designs::Run {
+        findings: &findings,
+        command: &command,
+        started_at: &started_at,
+        elapsed_s: began.elapsed().as_secs_f64(),
+        host: &::probe::host::facts(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    directory.write_designs(&run).map_err(Failure::run)?;
+    let broken = findings.broken_promises().next().map(|one| one.case.design.to_string());
+    match broken {
+        Some(design) => Err(Failure::run(format!(
+            "{design} lost updates that it promises to keep: a defect of Planimeter, please report it"
+        ))),
+        None => Ok(findings),
+    }
+}
+
+fn path_name(path: Path) -> &'static str {
+    match path {
+        Path::Interpreter => "interpreter",
+        Path::Compiled => "machine code",
+    }
+}
+
+fn program_finding(points: &[throughput::Point]) -> Option<String> {
+    let point = points.last()?;
+    let rate = |path: Path| {
+        let case = point.findings.cases.iter().find(|case| case.path == path)?;
+        throughput::rate(case)
+    };
+    let (interpreter, compiled) = (rate(Path::Interpreter)?, rate(Path::Compiled)?);
+    Some(format!(
+        "A program whose packets write its table of {} entries runs at {} as machine code on one core, {:.0} times as fast as \
+         interpreted.",
+        point.flows,
+        Value::estimate(&compiled, Unit::PerSecond).words(),
+        compiled.mean / interpreter.mean,
+    ))
+}
+
+/// Updates a second, by the clock that fits the design.
+fn rate(one: &Measured) -> Option<Estimate> {
+    Estimate::of(&one.rates())
+}
+
+fn design_findings(findings: &Findings) -> Vec<String> {
+    let pointer = |one: &&Measured| one.case.design.update == UpdateMethod::Pointer;
+    let mean = |one: &Measured| rate(one).map_or(0.0, |rate| rate.mean);
+    let fastest = findings
+        .measured
+        .iter()
+        .filter(pointer)
+        .max_by(|a, b| mean(a).total_cmp(&mean(b)))
+        .and_then(|one| {
+            let rate = rate(one)?;
+            Some(format!(
+                "Of its designs {} took most updates from packets: {}.",
+                one.case.design,
+                Value::estimate(&rate, Unit::PerSecond).words()
+            ))
+        });
+    let median = |update: UpdateMethod, buffered: bool| {
+        let wanted = |one: &&Measured| {
+            let design = one.case.design;
+            design.storage == Storage::Static
+                && design.update == update
+                && matches!(design.synchronisation, Synchronisation::DoubleBuffer { .. })
+                    == buffered
+        };
+        findings.measured.iter().find(wanted)?.single.tail_at(0.5)
+    };
+    let methods = median(UpdateMethod::Pointer, false).zip(median(UpdateMethod::Change, true));
+    let methods = methods.map(|(pointer, change)| {
+        format!(
+            "An update in place takes {} (median), by two replicas and a wait of 200 us {}.",
+            nanoseconds(pointer).words(),
+            nanoseconds(change).words()
+        )
+    });
+    fastest.into_iter().chain(methods).collect()
+}
+
+fn nanoseconds(time: u32) -> Value {
+    Value::new(f64::from(time) / 1e9, Unit::Seconds)
+}
+
+fn section(points: &[throughput::Point], findings: Option<&Findings>) -> Section {
+    let mut program = Table::new(
+        "The program: rate of one core, mean with 95 % confidence interval, and latency at half of it",
+        ["path, entries", "rate", "p50", "p99", "checked"],
+    );
+    let mut lines = Vec::new();
+    for path in [Path::Interpreter, Path::Compiled] {
+        let mut line = Vec::new();
+        for point in points {
+            for case in point.findings.cases.iter().filter(|case| case.path == path) {
+                let rate =
+                    throughput::rate(case).map(|rate| Value::estimate(&rate, Unit::PerSecond));
+                let percentile = |share: f64| {
+                    let latency = case.latency.as_ref()?.histogram.value_at_quantile(share);
+                    Some(Value::new(latency as f64 / 1e9, Unit::Seconds))
+                };
+                let counts = case.counts;
+                let checked = counts.checked as f64 / counts.processed.max(1) as f64;
+                program.rows.push(vec![
+                    Cell::text(format!("{}, {}", path_name(path), point.flows)),
+                    Cell::optional(rate),
+                    Cell::optional(percentile(0.5)),
+                    Cell::optional(percentile(0.99)),
+                    Value::new(checked, Unit::Fraction).into(),
+                ]);
+                line.extend(rate.map(|rate| (point.flows as f64, rate)));
+            }
+        }
+        let name = path_name(path).to_owned();
+        lines.push(Series { name, origin: Origin::Measured, points: line });
+    }
+    let mut table = Table::new(
+        "Designs of a table that packets write: updates by one core, and how long a single one takes",
+        ["storage/synchronisation/lock/update", "updates", "p50", "p99"],
+    );
+    for one in findings.into_iter().flat_map(|findings| &findings.measured) {
+        table.rows.push(vec![
+            Cell::text(format!("{}, {}", one.case.design, one.case.layout.size())),
+            Cell::optional(rate(one).map(|rate| Value::estimate(&rate, Unit::PerSecond))),
+            Cell::optional(one.single.tail_at(0.5).map(nanoseconds)),
+            Cell::optional(one.single.tail_at(0.99).map(nanoseconds)),
+        ]);
+    }
+    Section {
+        id: "program".to_owned(),
+        title: "How fast is this P4 program, and which table design should it use?".to_owned(),
+        text: vec![
+            "Each packet of programs/entry_update.p4 names an entry and its new value; the old value goes back. Packets lie in \
+             memory, and what leaves is held against the reference interpreter."
+                .to_owned(),
+        ],
+        tables: vec![program, table],
+        charts: vec![Chart {
+            title: "Throughput against entries".to_owned(),
+            remark: String::new(),
+            x: Axis::new("entries", Unit::Count, Scale::PowersOfTwo),
+            y: Axis::new("packets per second, one core", Unit::PerSecond, Scale::Logarithmic),
+            series: lines,
+        }],
+        commands: vec![
+            (
+                "Your P4 program, with traffic made from it:".to_owned(),
+                "planimeter bench programs/router.p4 --entries 2^8,2^12,2^16".to_owned(),
+            ),
+            (
+                "A design for each of its tables:".to_owned(),
+                "planimeter tables --predict programs/router.p4".to_owned(),
+            ),
+        ],
+        links: vec![
+            ("All of the program".to_owned(), "program/report.html".to_owned()),
+            ("All of the designs".to_owned(), "tables/report.html".to_owned()),
+        ],
+    }
+}

@@ -1,0 +1,136 @@
+//! The reference controllers, measured by the probe on this host.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use probe::config::{Origin, Resolved, Settings};
+use probe::metrics::{Metric, Unit};
+use probe::outcome::{Point, RunResult};
+use probe::{HeldPorts, Live, RunContext};
+use report::RunDirectory;
+use report::document::{Series, Value};
+
+use crate::embedded::Controller;
+use crate::failure::Failure;
+use crate::probe::Keeper;
+use crate::progress::Progress;
+
+/// Over which protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    OpenFlow,
+    P4Runtime,
+}
+
+impl Protocol {
+    pub(crate) const BOTH: [Self; 2] = [Self::OpenFlow, Self::P4Runtime];
+
+    /// As people write it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::OpenFlow => "OpenFlow",
+            Self::P4Runtime => "P4Runtime",
+        }
+    }
+}
+
+/// A measurement.
+pub(crate) struct Job<'a> {
+    pub(crate) protocol: Protocol,
+    /// Emulated switches.
+    pub(crate) switches: u32,
+    /// Settings of the probe beside the protocol, the number of switches and where the controller is.
+    pub(crate) settings: &'a [(&'a str, &'a str)],
+    /// The run directory to be made.
+    pub(crate) directory: &'a Path,
+    /// What the moving line says.
+    pub(crate) about: &'a str,
+    pub(crate) quiet: bool,
+}
+
+/// Starts the controller with reactive forwarding, measures it, and leaves a run directory. The controller is a process of
+/// its own and ends with the measurement.
+pub(crate) fn measure(job: &Job<'_>, interrupt: &Arc<AtomicBool>) -> Result<RunResult, Failure> {
+    let mut config = job.resolve(None)?.config;
+    let ports = HeldPorts::take(&config, true).map_err(Failure::run)?;
+    ports.apply(&mut config);
+    let controller = match job.protocol {
+        Protocol::OpenFlow => Controller::openflow("reactive", &[])?,
+        Protocol::P4Runtime => {
+            Controller::p4runtime("reactive", &probe::device_addresses(&config), &[])?
+        }
+    };
+    let resolved = job.resolve(Some(&controller))?;
+    let mut directory = RunDirectory::create(Some(job.directory)).map_err(Failure::run)?;
+    directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
+    let live = Arc::new(Live::default());
+    let context = RunContext {
+        command: std::env::args().collect(),
+        configuration: resolved.values(),
+        notes: vec![
+            "The controller is Planimeter's own reference controller, with reactive forwarding."
+                .to_owned(),
+        ],
+        ports: Some(ports),
+        live: live.clone(),
+        interrupt: interrupt.clone(),
+    };
+    let mut watcher = Keeper {
+        progress: Progress::start(live, job.quiet).about(job.about),
+        directory: &directory,
+        kept: None,
+        quiet: job.quiet,
+    };
+    let result = probe::run(&resolved.config, context, &mut watcher)
+        .map_err(|error| Failure::of_probe(&error))?;
+    drop(watcher);
+    directory.write(&result).map_err(Failure::run)?;
+    Ok(result)
+}
+
+impl Job<'_> {
+    /// What is measured, against a controller once it runs.
+    fn resolve(&self, controller: Option<&Controller>) -> Result<Resolved, Failure> {
+        let address = format!("127.0.0.1:{}", controller.map_or(0, Controller::port).max(1));
+        let process =
+            controller.map_or("none".to_owned(), |known| format!("pid:{}", known.process_id()));
+        let switches = self.switches.to_string();
+        let own = match self.protocol {
+            Protocol::OpenFlow => {
+                [("protocol", "openflow13"), ("controller.address", address.as_str())]
+            }
+            // All switches are behind one port, told apart by their device ids.
+            Protocol::P4Runtime => {
+                [("protocol", "p4runtime"), ("p4runtime.devices-per-port", switches.as_str())]
+            }
+        };
+        let common = [("switches.count", switches.as_str()), ("controller.process", &process)];
+        let mut settings = Settings::new();
+        for (key, value) in own.iter().chain(&common).chain(self.settings) {
+            settings.set(key, value, Origin::Flag);
+        }
+        settings.resolve().map_err(Failure::run)
+    }
+}
+
+/// A metric of a point, where it was measured.
+pub(crate) fn value(point: &Point, metric: &str) -> Option<Value> {
+    let unit = Metric::by_name(metric).map_or(Unit::Count, |metric| metric.unit);
+    point.summary.get(metric).map(|estimate| Value::estimate(estimate, unit))
+}
+
+/// A metric of points against something.
+pub(crate) fn series<'p>(
+    name: impl Into<String>,
+    points: impl IntoIterator<Item = &'p Point>,
+    x: impl Fn(&Point) -> Option<f64>,
+    metric: &str,
+) -> Series {
+    let points = points.into_iter().filter_map(|point| Some((x(point)?, value(point, metric)?)));
+    Series {
+        name: name.into(),
+        origin: report::document::Origin::Measured,
+        points: points.collect(),
+    }
+}
