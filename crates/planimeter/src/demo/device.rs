@@ -26,7 +26,10 @@ fn plan(quick: bool) -> String {
 
 pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure> {
     let text = plan(stage.quick);
-    let plan = Plan::from_toml(&text).map_err(Failure::run)?;
+    let plan = Plan::from_toml(&text, &mut |name| {
+        Err(format!("the demo's plan names no program, not {name}"))
+    })
+    .map_err(Failure::run)?;
     let folder = stage.directory.join("device");
     let mut directory = RunDirectory::create(Some(&folder)).map_err(Failure::run)?;
     directory.write_configuration(&text).map_err(Failure::run)?;
