@@ -1,7 +1,7 @@
 //! Packets per second of a program as machine code and on the interpreter, and how long it takes to load, in one run on
 //! one core.
 //!
-//!     cargo bench -p pipeline --bench compiled [-- --repetitions N] [--packets N] [--entries N]
+//!     cargo bench -p pipeline --bench compiled [-- --repetitions N] [--packets N] [--entries N] [--only PROGRAM]
 //!
 //! `parse` extracts Ethernet and IPv4, counts the time to live down and leaves, without tables; `l2` looks the
 //! destination up exactly; `l3` looks the address up by longest prefix and the next hop exactly. Packets have 84 bytes
@@ -85,13 +85,19 @@ struct Arguments {
     repetitions: usize,
     packets: usize,
     entries: u32,
+    /// The program that is run; all of them without it.
+    only: Option<String>,
 }
 
 impl Arguments {
     fn parse() -> Result<Self, String> {
-        let mut found = Self { repetitions: 7, packets: 1 << 18, entries: 1 << 10 };
+        let mut found = Self { repetitions: 7, packets: 1 << 18, entries: 1 << 10, only: None };
         let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
         while let Some(word) = words.next() {
+            if word == "--only" {
+                found.only = Some(words.next().ok_or("--only takes the name of a program")?);
+                continue;
+            }
             let number = words.next().and_then(|number| number.parse::<usize>().ok());
             let number = number.ok_or_else(|| format!("{word} takes a number"))?;
             match word.as_str() {
@@ -102,6 +108,10 @@ impl Arguments {
             }
         }
         Ok(found)
+    }
+
+    fn runs(&self, program: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only == program)
     }
 }
 
@@ -303,6 +313,9 @@ fn main() -> Result<(), String> {
     println!("{LENGTH} B packets, {entries} entries, {} repetitions", arguments.repetitions);
     println!("program  path         packets/s in millions: least, median, most");
     for (name, ingress) in [("parse", PARSE), ("l2", L2), ("l3", L3)] {
+        if !arguments.runs(name) {
+            continue;
+        }
         let program = compile(ingress);
         let mut switch = Switch::new(program).map_err(|error| error.to_string())?;
         fill(&mut switch, name, entries);
@@ -349,7 +362,7 @@ fn main() -> Result<(), String> {
             code.frame_size(),
         );
     }
-    for entries in [1 << 16, 1 << 20] {
+    for entries in [1 << 16, 1 << 20].into_iter().filter(|_| arguments.runs("update")) {
         update(&arguments, entries)?;
     }
     Ok(())

@@ -15,6 +15,7 @@
 
 #![allow(unsafe_code)]
 
+mod burst;
 mod context;
 mod engine;
 mod exchange;
@@ -23,6 +24,7 @@ mod generate;
 #[cfg(test)]
 mod guarded;
 mod host;
+mod plan;
 mod step;
 mod straight;
 mod tables;
@@ -33,6 +35,10 @@ use crate::bound::{Bound, Callee};
 use crate::error::CompileError;
 use crate::switch::Core;
 use ir::bits::Bits;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Numbers that programs were given; the first has 1.
+static PROGRAMS: AtomicU64 = AtomicU64::new(1);
 
 /// A program as machine code. It may be shared by workers.
 #[derive(Debug)]
@@ -43,12 +49,15 @@ pub struct Compiled {
     runs_alone: bool,
     /// If packets go straight through, and without the interpreter.
     straight: Option<straight::Straight>,
+    /// Tells programs apart.
+    number: u64,
 }
 
 /// What machine code uses again and again.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     frame: Vec<u64>,
+    frames: burst::Frames,
     /// The frame as ingress left it, for copies.
     saved: Vec<u64>,
     /// For packets that come one by one.
@@ -65,20 +74,30 @@ impl Compiled {
     /// What the compiled path does not have yet, and where the source uses it.
     pub fn new(core: &Core) -> Result<Self, CompileError> {
         let bound = Bound::new(&core.layout)?;
-        let machine = generate::Machine::new(&bound)?;
+        let straight = straight::Straight::new(&core.layout, &bound);
+        let machine = generate::Machine::new(&bound, straight.as_ref())?;
         let runs_alone = bound.blocks.iter().any(|block| match block.callee {
             Callee::Control(id) => core.layout.runs_alone(id),
             Callee::Parser(id) => core.layout.runs_alone_parser(id),
             Callee::Action(_) | Callee::Function(_) => false,
         });
-        let straight = straight::Straight::new(&core.layout, &bound);
-        Ok(Self { bound, machine, runs_alone, straight })
+        let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { bound, machine, runs_alone, straight, number })
     }
 
     /// Steps that code leaves to the interpreter: where in the source, and what code lacks for it. They give the same
     /// and take longer.
     pub fn interpreted(&self) -> impl Iterator<Item = (&str, &str)> {
         self.bound.steps.iter().map(|step| (step.place.as_str(), step.what.as_str()))
+    }
+
+    /// Why packets do not go in bursts, each stage of which is one function; nothing if they do.
+    #[must_use]
+    pub fn one_by_one(&self) -> Option<&'static str> {
+        match &self.straight {
+            Some(straight) => straight.plan.as_ref().err().copied(),
+            None => Some("packets may have to leave the straight way"),
+        }
     }
 
     /// Bytes of machine code.

@@ -49,6 +49,8 @@ pub(super) struct Context {
     /// Bytes by which headers that became valid or invalid change the packet.
     pub(super) length_change: i64,
     pub(super) truncate: u64,
+    /// Of the packet as it was received, in bytes, for counters.
+    pub(super) received_length: u64,
     /// One for each table that code has natively.
     pub(super) tables: *mut TableAccess,
     host: *mut c_void,
@@ -71,6 +73,7 @@ impl Context {
             fault: 0,
             length_change: 0,
             truncate: u64::MAX,
+            received_length: 0,
             tables: std::ptr::null_mut(),
             host: std::ptr::null_mut(),
         }
@@ -113,6 +116,8 @@ pub(super) unsafe extern "C" fn apply(
     let (frame, key) = unsafe {
         (std::slice::from_raw_parts_mut(frame, bytes), std::slice::from_raw_parts(key, length))
     };
+    // SAFETY: as in `apply` for the host; nothing else uses the context during the call.
+    host.received_length = unsafe { (*context).received_length };
     host.apply(frame, table, key)
 }
 
@@ -161,7 +166,10 @@ pub(super) unsafe extern "C" fn write_register(
 /// Counts the packet in an array of counters.
 pub(super) unsafe extern "C" fn count(context: *mut Context, counter: u64, index: u64) {
     // SAFETY: as in `apply`.
-    unsafe { host(context) }.count(counter, index);
+    let host = unsafe { host(context) };
+    // SAFETY: as in `apply`.
+    host.received_length = unsafe { (*context).received_length };
+    host.count(counter, index);
 }
 
 /// Lets the interpreter do a step; gives a [`flow`].

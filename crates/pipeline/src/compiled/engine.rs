@@ -78,7 +78,7 @@ impl Compiled {
         if let Some(straight) = &self.straight {
             return self.process_straight(straight, core, scratch, (port, packet), now, outputs);
         }
-        let Memory { mut frame, saved, batch, key, data, mut joined } =
+        let Memory { mut frame, frames, saved, batch, key, data, mut joined } =
             std::mem::take(&mut scratch.compiled);
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
@@ -96,7 +96,7 @@ impl Compiled {
             })
         };
         let Run { frame, host: Host { key, data, machine, .. }, .. } = run;
-        machine.scratch.compiled = Memory { frame, saved, batch, key, data, joined };
+        machine.scratch.compiled = Memory { frame, frames, saved, batch, key, data, joined };
         outcome
     }
 }
@@ -184,7 +184,7 @@ impl Run<'_> {
         self.copy_in(&block.parameters, arguments);
         self.host.machine.clear_checksums();
         self.host.machine.set_in_parser(is_parser);
-        self.host.received_length = self.host.machine.received_length;
+        self.context.received_length = self.host.machine.received_length;
         let emitted = &mut self.host.machine.scratch.emitted;
         emitted.reserve(code.bound.emitted as usize);
         self.context.emitted = emitted.as_mut_ptr();

@@ -4,13 +4,18 @@
 //! loaded where they are used and stored where they are written: Cranelift forwards stores to loads within a block.
 //! Code pages are written first and made executable after, never both.
 
+mod burst;
 mod expression;
 mod memory;
 mod parser;
+mod places;
 mod statement;
 mod table;
 
+use self::places::Places;
+use super::burst::{Stage, Stages};
 use super::context::{self, Code, Context, flow};
+use super::straight::Straight;
 use crate::bound::{Body, Bound, Callee};
 use crate::error::CompileError;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -40,6 +45,7 @@ mod context_offset {
     pub(super) const FAULT: usize = offset_of!(Context, fault);
     pub(super) const LENGTH_CHANGE: usize = offset_of!(Context, length_change);
     pub(super) const TRUNCATE: usize = offset_of!(Context, truncate);
+    pub(super) const RECEIVED_LENGTH: usize = offset_of!(Context, received_length);
     pub(super) const TABLES: usize = offset_of!(Context, tables);
 }
 
@@ -79,8 +85,8 @@ pub(super) struct Machine {
     module: Option<JITModule>,
     /// Of the package's blocks.
     blocks: Vec<Code>,
-    /// Asks the cache for the entries of a packet that was parsed.
-    prefetch: Code,
+    /// Of packets that go in bursts.
+    pub(super) stages: Option<Stages>,
     /// Bytes of code.
     pub(super) size: usize,
 }
@@ -110,7 +116,7 @@ fn failed(error: impl fmt::Display) -> CompileError {
 }
 
 impl Machine {
-    pub(super) fn new(bound: &Bound) -> Result<Self, CompileError> {
+    pub(super) fn new(bound: &Bound, straight: Option<&Straight>) -> Result<Self, CompileError> {
         let mut flags = settings::builder();
         for (name, value) in
             [("use_colocated_libcalls", "false"), ("is_pic", "false"), ("opt_level", "speed")]
@@ -138,14 +144,24 @@ impl Machine {
             size += context.compiled_code().map_or(0, |code| code.code_buffer().len());
             module.clear_context(&mut context);
         }
-        let prefetch =
-            module.declare_function("prefetch", Linkage::Local, &names.block).map_err(failed)?;
-        context.func.signature = names.block.clone();
-        context.func.name = UserFuncName::user(0, prefetch.as_u32());
-        let builder = FunctionBuilder::new(&mut context.func, &mut builders);
-        Function::new(builder, &mut module, &names, bound).prefetches();
-        module.define_function(prefetch, &mut context).map_err(failed)?;
-        module.clear_context(&mut context);
+        let planned = straight.and_then(|straight| Some((straight, straight.plan.as_ref().ok()?)));
+        let mut stages = Vec::new();
+        for name in ["parse", "pass"] {
+            let Some((straight, plan)) = planned else { break };
+            let id = module.declare_function(name, Linkage::Local, &names.block).map_err(failed)?;
+            context.func.signature = names.block.clone();
+            context.func.name = UserFuncName::user(0, id.as_u32());
+            let builder = FunctionBuilder::new(&mut context.func, &mut builders);
+            let function = Function::new(builder, &mut module, &names, bound);
+            match name {
+                "parse" => function.parse_stage(straight, plan),
+                _ => function.pass_stage(straight, plan),
+            }
+            module.define_function(id, &mut context).map_err(failed)?;
+            size += context.compiled_code().map_or(0, |code| code.code_buffer().len());
+            module.clear_context(&mut context);
+            stages.push(id);
+        }
         module.finalize_definitions().map_err(failed)?;
         let code = |id: FuncId| {
             let pointer = module.get_finalized_function(id);
@@ -157,8 +173,17 @@ impl Machine {
             let id = names.bodies.get(&block.callee).copied();
             id.map(code).ok_or_else(|| failed("a block without code"))
         });
-        let (blocks, prefetch) = (blocks.collect::<Result<_, _>>()?, code(prefetch));
-        Ok(Self { blocks, prefetch, module: Some(module), size })
+        let blocks = blocks.collect::<Result<_, _>>()?;
+        let stage = |id: FuncId| {
+            let pointer = module.get_finalized_function(id);
+            // SAFETY: as above for the signature of `Stage`, which is a pointer and a number to a number.
+            unsafe { std::mem::transmute::<*const u8, Stage>(pointer) }
+        };
+        let stages = match stages.as_slice() {
+            [parse, pass] => Some(Stages { parse: stage(*parse), pass: stage(*pass) }),
+            _ => None,
+        };
+        Ok(Self { blocks, stages, module: Some(module), size })
     }
 
     /// Runs a block of the package by its position there.
@@ -170,17 +195,6 @@ impl Machine {
         let Some(code) = self.blocks.get(block) else { return flow::NEXT };
         // SAFETY: by this function's contract; the pages live as long as `self`.
         unsafe { code(frame, context) }
-    }
-}
-
-impl Machine {
-    /// Asks the cache for the entries that a packet which was parsed will want.
-    ///
-    /// # Safety
-    /// As [`Self::run`], and the accesses of the context are those of all native tables, in the gate.
-    pub(super) unsafe fn prefetch(&self, frame: *mut u8, context: &mut Context) {
-        // SAFETY: by this function's contract; the pages live as long as `self`.
-        unsafe { (self.prefetch)(frame, context) };
     }
 }
 
@@ -229,6 +243,8 @@ struct Function<'f, 'm> {
     loops: Vec<(clif::Block, clif::Block)>,
     /// Where `return` goes in a state of a parser.
     state_end: Option<clif::Block>,
+    /// If values are variables.
+    places: Option<Places<'m>>,
 }
 
 impl<'f, 'm> Function<'f, 'm> {
@@ -250,7 +266,8 @@ impl<'f, 'm> Function<'f, 'm> {
         };
         let config = module.target_config();
         let loops = Vec::new();
-        Self { builder, module, names, bound, config, frame, context, loops, state_end: None }
+        let (state_end, places) = (None, None);
+        Self { builder, module, names, bound, config, frame, context, loops, state_end, places }
     }
 
     fn body(mut self, body: &Body) {
@@ -266,24 +283,27 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.finalize();
     }
 
-    fn prefetches(mut self) {
-        self.prefetch();
-        self.builder.seal_all_blocks();
-        self.builder.finalize();
-    }
-
-    /// Ends the function.
+    /// Ends the function, or what is written out in it.
     fn leave(&mut self, how: i64) {
+        if self.jump_to_end(how) {
+            return;
+        }
         let how = self.builder.ins().iconst(types::I64, how);
         self.builder.ins().return_(&[how]);
     }
 
     fn context_field(&mut self, offset: usize) -> Value {
+        if let Some(variable) = self.context_variable(offset) {
+            return self.builder.use_var(variable);
+        }
         let flags = MemFlags::new().with_notrap();
         self.builder.ins().load(types::I64, flags, self.context, offset as i32)
     }
 
     fn set_context_field(&mut self, offset: usize, value: Value) {
+        if let Some(variable) = self.context_variable(offset) {
+            return self.builder.def_var(variable, value);
+        }
         let flags = MemFlags::new().with_notrap();
         self.builder.ins().store(flags, value, self.context, offset as i32);
     }

@@ -1,17 +1,16 @@
 //! The straight way of a v1model packet: for programs that code runs without the interpreter, and that neither clone nor
 //! resubmit nor recirculate nor send digests (all of which are the interpreter's steps).
 //!
-//! Packets come in batches and leave in one buffer that is used again. A batch enters the gate of the tables once. Where
-//! parsers touch nothing but their packet, some packets are parsed ahead, each in a frame of its own, and the cache is
-//! asked for the entries that their headers name. From there on they are processed one after the other, each to the
-//! deparser, so that what one leaves in an entry the next one finds, whichever tables they use and however often. One
-//! frame holds a packet's headers and metadata all the way; for a group the frame as ingress left it is copied back for
-//! each member. Blocks without statements are left
-//! out, and with an empty egress all that the architecture would only tell that.
+//! Packets come in batches, which enter the gate of the tables once, and leave in memory that is used again. Most
+//! programs have a plan, and packets go in bursts (`burst`). For others packets are processed one after the other here,
+//! a block of code at a time over one frame; so are the copies for a group, for each of which the frame as ingress left it
+//! is copied back. Blocks without statements are left out, and with an empty egress all that the architecture would only
+//! tell that.
 
 use super::context::{Context, flow};
 use super::engine::{MAXIMUM_STEPS, fault};
 use super::host::{Host, read, write};
+use super::plan::{Plan, Refusal};
 use super::tables::{Joined, TableAccess};
 use super::{Compiled, Memory};
 use crate::architecture::decision::Fate;
@@ -30,38 +29,45 @@ use std::time::Duration;
 /// `instance_type` of a packet that was replicated.
 const REPLICATED: u64 = 5;
 
-/// Packets that are parsed ahead: enough that what the first asked of the memory is there when its turn comes.
-const AHEAD: usize = 16;
-
 /// Positions in the package.
-const PARSER: usize = 0;
-const VERIFY: usize = 1;
-const INGRESS: usize = 2;
-const EGRESS: usize = 3;
-const UPDATE: usize = 4;
-const DEPARSER: usize = 5;
+pub(super) const PARSER: usize = 0;
+pub(super) const VERIFY: usize = 1;
+pub(super) const INGRESS: usize = 2;
+pub(super) const EGRESS: usize = 3;
+pub(super) const UPDATE: usize = 4;
+pub(super) const DEPARSER: usize = 5;
 
-/// What packets of a batch became: those that leave one behind the other in one buffer, which is used again.
+/// What packets of a batch became: those that leave, in memory which is used again.
 #[derive(Debug, Default)]
 pub struct Batch {
+    /// Packets one behind the other.
     bytes: Vec<u8>,
-    sent: Vec<Sent>,
+    /// Packets that code put where they leave from. What it does not write keeps what it had before.
+    pub(super) room: Vec<u8>,
+    pub(super) sent: Vec<Sent>,
     errors: Vec<(usize, RunError)>,
 }
 
+/// A packet that leaves. Code writes such records.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
-    packet: usize,
-    port: u32,
-    start: usize,
-    end: usize,
+#[repr(C)]
+pub(super) struct Sent {
+    pub(super) packet: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// The high half, which is zero in what code writes, says that the packet is in [`Batch::bytes`].
+    pub(super) port: u64,
 }
+
+const IN_BYTES: u64 = 1 << 32;
 
 impl Batch {
     /// Packets that leave, in order: the position in the batch of the packet that each comes from, its port, its bytes.
     pub fn sent(&self) -> impl ExactSizeIterator<Item = (usize, u32, &[u8])> {
         self.sent.iter().map(|sent| {
-            (sent.packet, sent.port, self.bytes.get(sent.start..sent.end).unwrap_or(&[]))
+            let memory = if sent.port & IN_BYTES == 0 { &self.room } else { &self.bytes };
+            let bytes = memory.get(sent.start..sent.end).unwrap_or(&[]);
+            (sent.packet, sent.port as u32, bytes)
         })
     }
 
@@ -89,7 +95,8 @@ impl Batch {
                 let start = self.bytes.len();
                 self.bytes.extend_from_slice(&output.packet);
                 let end = self.bytes.len();
-                self.sent.push(Sent { packet: position, port: output.port, start, end });
+                let port = u64::from(output.port) | IN_BYTES;
+                self.sent.push(Sent { packet: position, port, start, end });
             }
         }
     }
@@ -107,9 +114,12 @@ impl Batch {
         self.errors.clear();
     }
 
-    fn truncate(&mut self, sent: usize, bytes: usize) {
-        self.sent.truncate(sent);
-        self.bytes.truncate(bytes);
+    /// Makes room for as many bytes and packets.
+    pub(super) fn make_room(&mut self, bytes: usize, packets: usize) {
+        if self.room.len() < bytes {
+            self.room.resize(bytes, 0);
+        }
+        self.sent.reserve(packets);
     }
 }
 
@@ -117,12 +127,13 @@ impl Batch {
 #[derive(Debug)]
 pub(super) struct Straight {
     /// By the number of the field.
-    standard: Vec<Option<Field>>,
+    pub(super) standard: Vec<Option<Field>>,
+    pub(super) blocks: [Callee; 6],
     /// Blocks with statements.
-    runs: [bool; 6],
-    /// Packets that are parsed before the first of them goes on.
-    ahead: usize,
-    drop_port: u64,
+    pub(super) runs: [bool; 6],
+    /// How packets go in bursts, or why they do not.
+    pub(super) plan: Result<Plan, Refusal>,
+    pub(super) drop_port: u64,
 }
 
 impl Straight {
@@ -151,17 +162,24 @@ impl Straight {
         let known = bound.parameter_type(type_id)?;
         let in_frame =
             |field: Field| Field { address: field.address.plus(standard.offset), ..field };
-        let standard = known.fields().iter().map(|field| field.map(in_frame)).collect();
+        let standard: Vec<Option<Field>> =
+            known.fields().iter().map(|field| field.map(in_frame)).collect();
         let is_empty = |callee: Callee| {
             let body = bound.bodies.iter().find(|(known, _)| *known == callee);
             matches!(body, Some((_, Body::Block(block))) if block.is_empty())
         };
+        let mut blocks = [parser.callee; 6];
         let mut runs = [true; 6];
-        for (runs, block) in runs.iter_mut().zip(&bound.blocks) {
-            *runs = !is_empty(block.callee);
+        for ((runs, callee), block) in runs.iter_mut().zip(&mut blocks).zip(&bound.blocks) {
+            (*callee, *runs) = (block.callee, !is_empty(block.callee));
         }
-        let ahead = if parsers_are_pure(layout) && !bound.natives.is_empty() { AHEAD } else { 1 };
-        Some(Self { standard, runs, ahead, drop_port: layout.drop_port.into() })
+        let group = standard.get(Of::McastGrp as usize).copied().flatten();
+        let plan = if parsers_are_pure(layout) {
+            Plan::new(bound, group.map(|field| field.address.offset))
+        } else {
+            Err("a parser calls something")
+        };
+        Some(Self { standard, blocks, runs, plan, drop_port: layout.drop_port.into() })
     }
 }
 
@@ -185,22 +203,21 @@ fn parsers_are_pure(layout: &Layout) -> bool {
 }
 
 /// A batch on its way.
-struct Run<'r, 'b> {
-    code: &'r Compiled,
+pub(super) struct Run<'r, 'b> {
+    pub(super) code: &'r Compiled,
     straight: &'r Straight,
     /// One frame behind the other.
-    frames: &'b mut [u64],
+    pub(super) frames: &'b mut [u64],
     /// Words of a frame.
     words: usize,
     /// Which of them the packet is in.
-    at: usize,
+    pub(super) at: usize,
     saved: &'b mut Vec<u64>,
-    /// One for each frame.
-    contexts: [Context; AHEAD],
-    host: Host<'r>,
-    batch: &'b mut Batch,
+    pub(super) context: Context,
+    pub(super) host: Host<'r>,
+    pub(super) batch: &'b mut Batch,
     /// Position in the batch.
-    packet: usize,
+    pub(super) packet: usize,
 }
 
 /// What egress is told about a packet.
@@ -281,10 +298,17 @@ impl Compiled {
         now: Duration,
         batch: &mut Batch,
     ) -> Result<(), RunError> {
-        let Memory { mut frame, mut saved, key, data, mut joined, batch: spare } =
+        let Memory { mut frame, mut frames, mut saved, key, data, mut joined, batch: spare } =
             std::mem::take(&mut scratch.compiled);
-        let words = (self.bound.frame as usize).div_ceil(8);
-        frame.resize(words * straight.ahead, 0);
+        let bursts = straight.plan.as_ref().ok().zip(self.machine.stages);
+        let (words, frame_words): (usize, &mut [u64]) = match &bursts {
+            Some((plan, _)) => (plan.frame as usize / 8, frames.of(self, plan, packets.len())),
+            None => {
+                let words = (self.bound.frame as usize).div_ceil(8);
+                frame.resize(words, 0);
+                (words, &mut frame)
+            }
+        };
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
         let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
@@ -292,59 +316,52 @@ impl Compiled {
         let mut run = Run {
             code: self,
             straight,
-            frames: &mut frame,
+            frames: frame_words,
             words,
             at: 0,
             saved: &mut saved,
-            contexts: std::array::from_fn(|_| Context::new(MAXIMUM_STEPS)),
+            context: Context::new(MAXIMUM_STEPS),
             host,
             batch,
             packet: 0,
         };
+        let mut all = |tables: &mut [TableAccess]| match bursts {
+            Some(bursts) => run.bursts(bursts, tables, packets),
+            None => run.packets(tables, packets),
+        };
         let outcome = if self.bound.natives.is_empty() {
-            run.packets(&mut [], packets);
+            all(&mut []);
             Ok(())
         } else {
-            Joined::of(&mut joined, &self.bound, &core.state).map(|joined| {
-                joined.inside(&core.state, |tables| run.packets(tables, packets));
-            })
+            Joined::of(&mut joined, &self.bound, &core.state)
+                .map(|joined| joined.inside(&core.state, all))
         };
         let Host { key, data, machine, .. } = run.host;
-        machine.scratch.compiled = Memory { frame, saved, key, data, joined, batch: spare };
+        machine.scratch.compiled = Memory { frame, frames, saved, key, data, joined, batch: spare };
         outcome
     }
 }
 
 impl Run<'_, '_> {
+    /// One packet after the other, each from the parser to the deparser.
     fn packets(&mut self, tables: &mut [TableAccess], packets: &[(u32, &[u8])]) {
         let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
-        let mut parsed: [Result<u64, RunError>; AHEAD] = std::array::from_fn(|_| Ok(0));
-        let ahead = self.straight.ahead;
-        for (round, packets) in packets.chunks(ahead).enumerate() {
-            for ((at, packet), parsed) in packets.iter().enumerate().zip(&mut parsed) {
-                self.at = at;
-                *parsed = self.parse(tables, *packet);
-                if ahead > 1 && parsed.is_ok() {
-                    self.prefetch();
-                }
-            }
-            for ((at, packet), parsed) in packets.iter().enumerate().zip(&mut parsed) {
-                self.at = at;
-                self.packet = round * ahead + at;
-                let (sent, bytes) = (self.batch.sent.len(), self.batch.bytes.len());
-                self.contexts[at].set_tables(tables);
-                self.host.received_length = packet.1.len() as u64;
-                let parsed = std::mem::replace(parsed, Ok(0));
-                let outcome = parsed.and_then(|error| self.pass(packet.1, error, queues));
-                if let Err(error) = outcome {
-                    // What it wrote of an entry is not left there.
-                    self.host.found = None;
-                    tables.iter_mut().for_each(|table| table.access.abandon());
-                    self.batch.truncate(sent, bytes);
-                    self.batch.errors.push((self.packet, error));
-                }
+        for (position, packet) in packets.iter().enumerate() {
+            self.packet = position;
+            let before = self.batch.sent.len();
+            let outcome = self.parse(tables, *packet);
+            if let Err(error) = outcome.and_then(|error| self.pass(packet.1, error, queues)) {
+                self.failed(tables, before, error);
             }
         }
+    }
+
+    /// Nothing leaves of the packet, and what it wrote of an entry is not left there. So many left before it.
+    pub(super) fn failed(&mut self, tables: &mut [TableAccess], sent: usize, error: RunError) {
+        self.host.found = None;
+        tables.iter_mut().for_each(|table| table.access.abandon());
+        self.batch.sent.truncate(sent);
+        self.batch.errors.push((self.packet, error));
     }
 
     /// Takes a packet into the frame; gives the parser's error.
@@ -355,21 +372,15 @@ impl Run<'_, '_> {
     ) -> Result<u64, RunError> {
         self.frame().fill(0);
         let length = packet.len() as u64;
-        self.contexts[self.at] = Context::new(MAXIMUM_STEPS);
-        self.contexts[self.at].set_tables(tables);
-        self.host.received_length = length;
+        self.context = Context::new(MAXIMUM_STEPS);
+        self.context.set_tables(tables);
+        self.context.received_length = length;
         let now = self.host.now.as_micros() as u64;
         self.set(Of::IngressPort, u64::from(port));
         self.set(Of::PacketLength, length);
         self.set(Of::IngressGlobalTimestamp, now);
         self.load_packet(packet);
         self.block(PARSER)
-    }
-
-    fn prefetch(&mut self) {
-        let frame = self.frame().as_mut_ptr().cast();
-        // SAFETY: as in `block`; the accesses were given for the batch, in the gate.
-        unsafe { self.code.machine.prefetch(frame, &mut self.contexts[self.at]) };
     }
 
     /// From what the parser left to the output.
@@ -380,13 +391,12 @@ impl Run<'_, '_> {
         self.set(Of::ChecksumError, 0);
         self.block(INGRESS)?;
 
-        let start = usize::try_from(self.contexts[self.at].cursor).unwrap_or(usize::MAX);
+        let start = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
         let length = packet.len() as u64;
         let passing = Passing {
             payload: packet.get(start..).unwrap_or(&[]),
-            length: length
-                .saturating_add_signed(std::mem::take(&mut self.contexts[self.at].length_change)),
-            truncated: std::mem::replace(&mut self.contexts[self.at].truncate, u64::MAX),
+            length: length.saturating_add_signed(std::mem::take(&mut self.context.length_change)),
+            truncated: std::mem::replace(&mut self.context.truncate, u64::MAX),
             now,
         };
         match self.decided() {
@@ -398,18 +408,34 @@ impl Run<'_, '_> {
                     self.egress(port, passing, 0)?;
                 }
             }
-            Fate::Multicast { group } => {
-                self.set(Of::InstanceType, REPLICATED);
-                if self.get(Of::Priority) < queues {
-                    let replicas = self.host.state.replicas(group);
-                    // BMv2 keeps the length with the packet, and a replica is a new packet without it.
-                    let passing = Passing { truncated: u64::MAX, ..passing };
-                    self.replicate(&replicas, passing)?;
-                }
-            }
+            Fate::Multicast { group } => self.for_group(group, passing, queues)?,
             Fate::Drop | Fate::Resubmit | Fate::Recirculate => {}
         }
         Ok(())
+    }
+
+    /// What a packet of the given length and payload becomes for the group that ingress left in the frame.
+    pub(super) fn multicast(
+        &mut self,
+        length: u64,
+        length_change: i64,
+        payload: &[u8],
+    ) -> Result<(), RunError> {
+        let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
+        let now = self.host.now.as_micros() as u64;
+        let length = length.saturating_add_signed(length_change);
+        let group = self.get(Of::McastGrp) as u32;
+        self.for_group(group, Passing { payload, length, truncated: u64::MAX, now }, queues)
+    }
+
+    fn for_group(&mut self, group: u32, passing: Passing<'_>, queues: u64) -> Result<(), RunError> {
+        self.set(Of::InstanceType, REPLICATED);
+        if self.get(Of::Priority) >= queues {
+            return Ok(());
+        }
+        let replicas = self.host.state.replicas(group);
+        // BMv2 keeps the length with the packet, and a replica is a new packet without it.
+        self.replicate(&replicas, Passing { truncated: u64::MAX, ..passing })
     }
 
     /// The frame of the packet.
@@ -440,9 +466,9 @@ impl Run<'_, '_> {
     }
 
     fn load_packet(&mut self, packet: &[u8]) {
-        self.contexts[self.at].packet = packet.as_ptr();
-        self.contexts[self.at].length = packet.len() as u64;
-        self.contexts[self.at].cursor = 0;
+        self.context.packet = packet.as_ptr();
+        self.context.length = packet.len() as u64;
+        self.context.cursor = 0;
     }
 
     /// Runs a block; gives the parser's error.
@@ -450,21 +476,21 @@ impl Run<'_, '_> {
         if !self.straight.runs.get(block).copied().unwrap_or(false) {
             return Ok(0);
         }
-        self.contexts[self.at].set_host(&mut self.host);
+        self.context.set_host(&mut self.host);
         let frame = self.frame().as_mut_ptr().cast();
         // SAFETY: the frame was made as long as the bound form says, of words; `load_packet` set the packet, which the
         // caller of `Compiled::process_batch` lends for the call; `deparse` makes the room for output, and no other
         // block emits (the bound form refuses that); the host is this run's, and used by nobody but call-outs until the
         // code returns; the accesses were given for the batch, in the gate.
-        let how = unsafe { self.code.machine.run(block, frame, &mut self.contexts[self.at]) };
-        if self.contexts[self.at].steps < 0 {
+        let how = unsafe { self.code.machine.run(block, frame, &mut self.context) };
+        if self.context.steps < 0 {
             return Err(RunError::StepLimit(MAXIMUM_STEPS.unsigned_abs()));
         }
         match how {
             flow::NEXT | flow::EXIT => Ok(0),
-            flow::REJECT if block == PARSER => Ok(self.contexts[self.at].error),
+            flow::REJECT if block == PARSER => Ok(self.context.error),
             flow::REJECT => Err(RunError::Malformed("parser error in a control")),
-            _ => Err(fault(self.code, &self.contexts[self.at], &mut self.host)),
+            _ => Err(fault(self.code, &self.context, &mut self.host)),
         }
     }
 
@@ -516,9 +542,9 @@ impl Run<'_, '_> {
             self.set(Of::EgressPort, u64::from(port));
             self.set(Of::EgressSpec, 0);
             self.set(Of::PacketLength, passing.length);
-            self.contexts[self.at].truncate = u64::MAX;
+            self.context.truncate = u64::MAX;
             self.block(EGRESS)?;
-            most = most.min(self.contexts[self.at].truncate);
+            most = most.min(self.context.truncate);
             if self.get(Of::EgressSpec) == self.straight.drop_port {
                 return Ok(());
             }
@@ -531,16 +557,17 @@ impl Run<'_, '_> {
         let room = self.code.bound.emitted as usize;
         let start = self.batch.bytes.len();
         self.batch.bytes.reserve(room + payload.len());
-        self.contexts[self.at].emitted = self.batch.bytes.spare_capacity_mut().as_mut_ptr().cast();
-        self.contexts[self.at].emitted_length = 0;
+        self.context.emitted = self.batch.bytes.spare_capacity_mut().as_mut_ptr().cast();
+        self.context.emitted_length = 0;
         self.block(DEPARSER)?;
-        let emitted = usize::try_from(self.contexts[self.at].emitted_length).unwrap_or(0).min(room);
+        let emitted = usize::try_from(self.context.emitted_length).unwrap_or(0).min(room);
         let bytes = &mut self.batch.bytes;
         // SAFETY: code wrote the bytes up to `emitted_length`, which is at most the room that was reserved.
         unsafe { bytes.set_len(start + emitted) };
         bytes.extend_from_slice(payload);
         bytes.truncate(start.saturating_add(usize::try_from(most).unwrap_or(usize::MAX)));
         let end = bytes.len();
+        let port = u64::from(port) | IN_BYTES;
         self.batch.sent.push(Sent { packet: self.packet, port, start, end });
         Ok(())
     }

@@ -33,7 +33,7 @@ fn name(path: &Path) -> String {
     path.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
-/// Progress shows here: each program, and what code leaves to the interpreter in it.
+/// Progress shows here: each program, what code leaves to the interpreter in it, and why it does not go in bursts.
 #[test]
 fn what_code_leaves_to_the_interpreter_is_said_with_its_place() {
     let mut lines = Vec::new();
@@ -46,6 +46,7 @@ fn what_code_leaves_to_the_interpreter_is_said_with_its_place() {
             let place = place.rsplit_once(&name).map_or(place, |(_, place)| place);
             lines.push(format!("  {place}: {what}"));
         }
+        lines.extend(code.one_by_one().map(|why| format!("  one by one: {why}")));
     }
     insta::assert_snapshot!(lines.join("\n"));
 }

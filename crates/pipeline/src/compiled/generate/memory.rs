@@ -81,7 +81,10 @@ impl Function<'_, '_> {
     }
 
     pub(super) fn load_field(&mut self, field: Field) -> Value {
-        let at = self.pointer(field.address);
+        if let Some(variable) = self.variable_of(field) {
+            return self.builder.use_var(variable);
+        }
+        let at = self.bits_at(field.address);
         self.load_scalar(at, field.scalar)
     }
 
@@ -98,7 +101,10 @@ impl Function<'_, '_> {
     }
 
     pub(super) fn store_field(&mut self, field: Field, value: Value) {
-        let at = self.pointer(field.address);
+        if let Some(variable) = self.variable_of(field) {
+            return self.builder.def_var(variable, value);
+        }
+        let at = self.bits_at(field.address);
         self.store_scalar(at, field.scalar, value);
     }
 
@@ -122,13 +128,12 @@ impl Function<'_, '_> {
 
     /// `field[low + width - 1 : low] = value`.
     pub(super) fn store_slice(&mut self, field: Field, low: u32, width: u32, value: Value) {
-        let at = self.pointer(field.address);
-        let before = self.load_scalar(at, field.scalar);
+        let before = self.load_field(field);
         let hole = !(mask(width) << low);
         let around = self.builder.ins().band_imm(before, hole.cast_signed());
         let placed = self.builder.ins().ishl_imm(value, i64::from(low));
         let both = self.builder.ins().bor(around, placed);
-        self.store_scalar(at, field.scalar, both);
+        self.store_field(field, both);
     }
 
     /// The low bits of a value of which so many may be set.
@@ -192,16 +197,6 @@ impl Function<'_, '_> {
             };
         }
         self.builder.ins().ushr_imm(all, i64::from(bytes * 8 - width))
-    }
-
-    pub(super) fn is_valid(&mut self, header: Address) -> Value {
-        let at = self.pointer(header);
-        self.load(at, 1)
-    }
-
-    pub(super) fn set_valid(&mut self, at: Pointer, valid: bool) {
-        let flag = self.builder.ins().iconst(types::I64, i64::from(valid));
-        self.store(at, 1, flag);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Statements.
 
-use super::memory::{Pointer, data};
+use super::memory::Pointer;
 use super::{CallOut, Function, context_offset, flow};
+use crate::bound::gather::Piece;
 use crate::bound::shape::{DATA, Shape};
 use crate::bound::{Address, Block, Callee, Expression, Statement};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -71,20 +72,22 @@ impl Function<'_, '_> {
                 self.store_slice(*field, *low, *width, value);
             }
             Statement::Assign { to, from, shape } => {
-                let (to, from) = (self.pointer(*to), self.pointer(*from));
-                self.assign(to, from, shape);
+                self.assign(*to, *from, shape);
             }
             Statement::Move { to, from, bytes } => {
-                let from = self.pointer(*from);
-                let to = self.pointer(Address::fixed(*to));
-                self.copy(to, from, *bytes);
+                if !self.move_variables(*to, Some(from.offset), *bytes) {
+                    let from = self.pointer(*from);
+                    let to = self.pointer(Address::fixed(*to));
+                    self.copy(to, from, *bytes);
+                }
             }
             Statement::Build { header, fields } => {
                 let values: Vec<_> =
                     fields.iter().map(|(_, value)| self.expression(value)).collect();
                 if let Some(header) = header {
-                    let at = self.pointer(*header);
-                    self.set_valid(at, true);
+                    let header = self.header(*header);
+                    let valid = self.number(1);
+                    self.set_flag(header, valid);
                 }
                 for ((field, _), value) in fields.iter().zip(values) {
                     self.store_field(*field, value);
@@ -112,8 +115,10 @@ impl Function<'_, '_> {
                 self.charge(*steps);
             }
             Statement::Clear { at, bytes } => {
-                let at = self.pointer(*at);
-                self.clear(at, *bytes);
+                if !self.move_variables(at.offset, None, *bytes) {
+                    let at = self.pointer(*at);
+                    self.clear(at, *bytes);
+                }
             }
             Statement::SetValidity { header, bytes, bits, valid } => {
                 self.set_validity(*header, (*bytes, *bits), *valid);
@@ -161,12 +166,11 @@ impl Function<'_, '_> {
         match statement {
             Statement::Extract { header, bytes, next } => {
                 // The place comes first: a full stack rejects before a short packet does.
-                let to = header.map(|header| self.pointer(header));
+                let to = header.map(|header| (header, self.header(header)));
                 let cursor = self.context_field(context_offset::CURSOR);
                 let (from, end) = self.packet_at(cursor, *bytes, too_short);
-                if let Some(to) = to {
-                    self.copy(data(to), from, *bytes);
-                    self.set_valid(to, true);
+                if let Some((header, to)) = to {
+                    self.take_header(header, to, from, *bytes);
                 }
                 self.set_context_field(context_offset::CURSOR, end);
                 if let Some(next) = next {
@@ -179,9 +183,10 @@ impl Function<'_, '_> {
             Statement::LookaheadHeader { header, bytes } => {
                 let cursor = self.context_field(context_offset::CURSOR);
                 let (from, _) = self.packet_at(cursor, *bytes, too_short);
-                let to = self.pointer(*header);
-                self.copy(data(to), from, *bytes);
-                self.set_valid(to, true);
+                let to = self.header(*header);
+                self.copy(to.data, from, *bytes);
+                let valid = self.number(1);
+                self.set_flag(to, valid);
             }
             Statement::Lookahead { field } => {
                 let cursor = self.context_field(context_offset::CURSOR);
@@ -235,13 +240,13 @@ impl Function<'_, '_> {
 
     /// Room for what is emitted is there: the bound form says how much that can be.
     fn emit(&mut self, header: Address, bytes: u32) {
-        let from = self.pointer(header);
-        let valid = self.load(from, 1);
+        let from = self.header(header);
+        let valid = self.flag(from);
         self.when(valid, |function| {
             let length = function.context_field(context_offset::EMITTED_LENGTH);
             let emitted = function.context_field(context_offset::EMITTED);
             let base = function.builder.ins().iadd(emitted, length);
-            function.copy(Pointer { base, offset: 0 }, data(from), bytes);
+            function.copy(Pointer { base, offset: 0 }, from.data, bytes);
             let length = function.builder.ins().iadd_imm(length, i64::from(bytes));
             function.set_context_field(context_offset::EMITTED_LENGTH, length);
         });
@@ -258,14 +263,15 @@ impl Function<'_, '_> {
     }
 
     fn set_validity(&mut self, header: Address, (bytes, bits): (u32, u32), valid: bool) {
-        let at = self.pointer(header);
-        let before = self.load(at, 1);
+        let at = self.header(header);
+        let before = self.flag(at);
         let changes = if valid { self.builder.ins().bxor_imm(before, 1) } else { before };
         self.when(changes, |function| {
             if valid {
-                function.clear(data(at), bytes);
+                function.clear(at.data, bytes);
             }
-            function.set_valid(at, valid);
+            let flag = function.number(u64::from(valid));
+            function.set_flag(at, flag);
             let change = function.context_field(context_offset::LENGTH_CHANGE);
             let by = i64::from(bits / 8);
             let by = if valid { by } else { -by };
@@ -275,10 +281,16 @@ impl Function<'_, '_> {
     }
 
     /// As the language assigns: a header that becomes invalid keeps its fields.
-    fn assign(&mut self, to: Pointer, from: Pointer, shape: &Shape) {
+    fn assign(&mut self, to: Address, from: Address, shape: &Shape) {
         match shape {
             Shape::Scalar(_) | Shape::Wide { .. } | Shape::Varbit { .. } => {
-                self.copy(to, from, shape.size());
+                if let (Some(to), Some(from)) = (self.slot(to.offset), self.slot(from.offset)) {
+                    let value = self.builder.use_var(from);
+                    self.builder.def_var(to, value);
+                } else {
+                    let (to, from) = (self.pointer(to), self.pointer(from));
+                    self.copy(to, from, shape.size());
+                }
             }
             Shape::Header(header) => self.assign_header(to, from, header.bytes()),
             Shape::Loose(_, size) => self.assign_header(to, from, *size),
@@ -288,7 +300,7 @@ impl Function<'_, '_> {
                 }
             }
             Shape::Stack { element, size } => {
-                self.copy(to, from, 4);
+                self.assign_next(to, from);
                 for index in 0..*size {
                     let offset = DATA + index * element.size();
                     let header = Shape::Header(element.clone());
@@ -296,7 +308,7 @@ impl Function<'_, '_> {
                 }
             }
             Shape::Row { element, size } => {
-                self.copy(to, from, 4);
+                self.assign_next(to, from);
                 for index in 0..*size {
                     let offset = DATA + index * element.size();
                     self.assign(to.plus(offset), from.plus(offset), element);
@@ -306,6 +318,12 @@ impl Function<'_, '_> {
         }
     }
 
+    /// The next index of a stack.
+    fn assign_next(&mut self, to: Address, from: Address) {
+        let (to, from) = (self.pointer(to), self.pointer(from));
+        self.copy(to, from, 4);
+    }
+
     fn hash(
         &mut self,
         gather: u32,
@@ -313,16 +331,36 @@ impl Function<'_, '_> {
     ) -> cranelift_codegen::ir::Value {
         let number = self.number(u64::from(gather));
         let arguments = [self.frame, self.context, number, found];
+        self.spill_pieces(gather);
         match self.call_out(CallOut::Hash, &arguments) {
             Some(hash) => hash,
             None => self.number(0),
         }
     }
 
-    fn assign_header(&mut self, to: Pointer, from: Pointer, bytes: u32) {
-        let valid = self.load(from, 1);
-        self.store(to, 1, valid);
-        self.when(valid, |function| function.copy(data(to), data(from), bytes));
+    /// The host finds what it hashes in the frame.
+    fn spill_pieces(&mut self, gather: u32) {
+        let bound = self.bound;
+        let pieces = bound.gathers.get(gather as usize).map_or(&[][..], |gather| &gather.pieces);
+        if self.places.is_none() {
+            return;
+        }
+        for piece in pieces {
+            match *piece {
+                Piece::Bits { flag, bit, width, .. } => {
+                    self.spill_header(flag, (bit + width).div_ceil(8));
+                }
+                Piece::Number { offset, bytes, .. } => self.spill(offset, bytes),
+                Piece::Constant { .. } => {}
+            }
+        }
+    }
+
+    fn assign_header(&mut self, to: Address, from: Address, bytes: u32) {
+        let (to, from) = (self.header(to), self.header(from));
+        let valid = self.flag(from);
+        self.set_flag(to, valid);
+        self.when(valid, |function| function.copy(to.data, from.data, bytes));
     }
 
     fn branch(&mut self, condition: &Expression, then: &Block, otherwise: &Block) -> bool {
@@ -415,6 +453,13 @@ impl Function<'_, '_> {
     }
 
     fn call(&mut self, callee: Callee, after: &Block, result: &Block) {
+        if self.places.is_some() {
+            self.call_written_out(callee, &mut |function| {
+                function.block(after);
+            });
+            self.block(result);
+            return;
+        }
         let how = self.call_block(callee);
         let is_fault = self.builder.ins().icmp_imm(IntCC::Equal, how, flow::FAULT);
         let goes_on = self.builder.ins().bxor_imm(is_fault, 1);

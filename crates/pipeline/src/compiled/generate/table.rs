@@ -6,13 +6,14 @@
 
 use super::memory::Pointer;
 use super::{CallOut, Function, context_offset, flow};
-use crate::bound::{Callee, Field, Table, TableAction};
+use crate::bound::shape::Storage;
+use crate::bound::{Callee, Field, Offset, Table, TableAction};
 use crate::compiled::context::{HIT, NO_ACTION};
 use crate::compiled::tables::{BY_CALL_OUT, TableAccess};
 use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types,
+    AbiParam, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types,
 };
 use cranelift_frontend::Switch;
 use std::mem::offset_of;
@@ -54,13 +55,19 @@ impl Function<'_, '_> {
                 (self.masked(found, 32), is_hit, None)
             }
         };
+        let mut store_results = |function: &mut Self| {
+            if let Some(field) = hit {
+                function.store_field(field, is_hit);
+            }
+            if let Some(field) = action_run {
+                function.store_field(field, position);
+            }
+        };
+        if self.places.is_some() {
+            return self.action_written_out(id, table, position, entry, &mut store_results);
+        }
         let how = self.action(id, table, position, entry);
-        if let Some(field) = hit {
-            self.store_field(field, is_hit);
-        }
-        if let Some(field) = action_run {
-            self.store_field(field, position);
-        }
+        store_results(self);
         self.return_unless_next(how);
     }
 
@@ -136,18 +143,11 @@ impl Function<'_, '_> {
         (position, is_hit, Some(Entry { layout, access, values, is_hit }))
     }
 
-    /// Asks the cache for the entries that a parsed packet will want, as far as its headers say. A key that is computed
-    /// later asks for another line, which does no harm.
-    pub(super) fn prefetch(&mut self) {
-        for table in &self.bound.tables {
-            let Some((number, layout)) = &table.native else { continue };
-            if table.before_keys.is_empty() {
-                let (access, low, high) = self.access_and_key(*number, table, layout);
-                let prefetch = self.load(Pointer { base: access, offset: PREFETCH as i32 }, 8);
-                self.call_pointer(prefetch, &[access, low, high], 0);
-            }
-        }
-        self.leave(flow::NEXT);
+    /// Asks the cache for the entry of a table that a packet will want.
+    pub(super) fn prefetch(&mut self, number: u32, table: &Table, layout: &EntryLayout) {
+        let (access, low, high) = self.access_and_key(number, table, layout);
+        let prefetch = self.load(Pointer { base: access, offset: PREFETCH as i32 }, 8);
+        self.call_pointer(prefetch, &[access, low, high], 0);
     }
 
     fn access_and_key(
@@ -225,32 +225,18 @@ impl Function<'_, '_> {
     ) -> Value {
         let join = self.builder.create_block();
         let how = self.builder.append_block_param(join, types::I64);
-        let mut switch = Switch::new();
-        let mut blocks = Vec::new();
-        for index in 0..table.actions.len() {
-            let block = self.builder.create_block();
-            switch.set_entry(index as u128, block);
-            blocks.push(block);
-        }
-        let none = self.builder.create_block();
-        switch.emit(&mut self.builder, position, none);
-        debug_assert!(NO_ACTION > table.actions.len() as u64);
+        let (blocks, none) = self.choose(table, position);
         for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
             self.builder.switch_to_block(block);
-            if let Some(entry) = &entry {
-                self.values_of(entry, index, action);
-            }
+            self.values_of(entry, index, action);
             self.block(&action.before);
             let ended = self.call_block(Callee::Action(action.action));
             let is_fault = self.builder.ins().icmp_imm(IntCC::Equal, ended, flow::FAULT);
             let goes_on = self.builder.ins().bxor_imm(is_fault, 1);
             self.unless(goes_on, |function| function.leave(flow::FAULT));
             self.block(&action.after);
-            if !action.references.is_empty() && table.general.is_none() {
-                match &entry {
-                    Some(entry) => self.leave_entry(id, entry, index, action),
-                    None => self.leave_by_call_out(id),
-                }
+            if table.general.is_none() {
+                self.leave_references(id, entry, index, action);
             }
             self.builder.ins().jump(join, &[ended.into()]);
         }
@@ -261,8 +247,68 @@ impl Function<'_, '_> {
         how
     }
 
-    /// Puts an entry's values where the action has its parameters.
-    fn values_of(&mut self, entry: &Entry<'_>, index: usize, action: &TableAction) {
+    /// Goes to a block for the action at a position of the table's actions; gives those, and one for none.
+    fn choose(&mut self, table: &Table, position: Value) -> (Vec<Block>, Block) {
+        let mut switch = Switch::new();
+        let mut blocks = Vec::new();
+        for index in 0..table.actions.len() {
+            let block = self.builder.create_block();
+            switch.set_entry(index as u128, block);
+            blocks.push(block);
+        }
+        let none = self.builder.create_block();
+        switch.emit(&mut self.builder, position, none);
+        debug_assert!(NO_ACTION > table.actions.len() as u64);
+        (blocks, none)
+    }
+
+    /// As [`Self::action`] with the actions written out here; `store_results` comes after each that goes on, or exits.
+    fn action_written_out(
+        &mut self,
+        id: u32,
+        table: &Table,
+        position: Value,
+        entry: Option<Entry<'_>>,
+        store_results: &mut dyn FnMut(&mut Self),
+    ) {
+        let join = self.builder.create_block();
+        let mut exit = None;
+        let (blocks, none) = self.choose(table, position);
+        for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
+            self.builder.switch_to_block(block);
+            self.values_of(entry, index, action);
+            self.block(&action.before);
+            let end = self.written_out(Callee::Action(action.action));
+            self.block(&action.after);
+            self.leave_references(id, entry, index, action);
+            self.builder.ins().jump(join, &[]);
+            if let Some(block) = end.exit {
+                let exit = *exit.get_or_insert_with(|| self.builder.create_block());
+                self.builder.switch_to_block(block);
+                self.block(&action.after);
+                self.leave_references(id, entry, index, action);
+                self.builder.ins().jump(exit, &[]);
+            }
+        }
+        self.builder.switch_to_block(none);
+        self.builder.ins().jump(join, &[]);
+        if let Some(exit) = exit {
+            self.builder.switch_to_block(exit);
+            store_results(self);
+            self.leave(flow::EXIT);
+        }
+        self.builder.switch_to_block(join);
+        store_results(self);
+    }
+
+    /// Puts an entry's values where the action has its parameters; a call-out puts them into the frame.
+    fn values_of(&mut self, entry: Option<Entry<'_>>, index: usize, action: &TableAction) {
+        let Some(entry) = entry else {
+            for (offset, bytes) in in_frame(action.data.iter()) {
+                self.fetch(offset, bytes);
+            }
+            return;
+        };
         let Some(packed) = entry.layout.actions.get(index) else { return };
         for (field, packed) in action.data.iter().zip(&packed.parameters) {
             let at = Pointer { base: entry.values, offset: packed.offset as i32 };
@@ -271,7 +317,21 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Leaves what the action made of its references.
+    /// Leaves what the action made of its references, if it has some.
+    fn leave_references(
+        &mut self,
+        id: u32,
+        entry: Option<Entry<'_>>,
+        index: usize,
+        action: &TableAction,
+    ) {
+        match &entry {
+            _ if action.references.is_empty() => {}
+            Some(entry) => self.leave_entry(id, entry, index, action),
+            None => self.leave_by_call_out(id, action),
+        }
+    }
+
     fn leave_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize, action: &TableAction) {
         let Some(packed) = entry.layout.actions.get(index) else { return };
         for reference in &action.references {
@@ -295,14 +355,27 @@ impl Function<'_, '_> {
         self.builder.ins().jump(end, &[]);
         self.builder.switch_to_block(of_default);
         self.builder.set_cold_block(of_default);
-        self.leave_by_call_out(id);
+        self.leave_by_call_out(id, action);
         self.builder.ins().jump(end, &[]);
         self.builder.switch_to_block(end);
     }
 
-    fn leave_by_call_out(&mut self, id: u32) {
+    fn leave_by_call_out(&mut self, id: u32, action: &TableAction) {
+        let references = action.references.iter().filter_map(|at| action.data.get(*at));
+        for (offset, bytes) in in_frame(references) {
+            self.spill(offset, bytes);
+        }
         let number = self.number(u64::from(id));
         let arguments = [self.frame, self.context, number];
         self.call_out(CallOut::Leave, &arguments);
     }
+}
+
+/// Where call-outs find fields that are no part of a header.
+fn in_frame<'f>(fields: impl Iterator<Item = &'f Field>) -> Vec<(Offset, u32)> {
+    let place = |field: &Field| match field.scalar.storage {
+        Storage::Native { bytes } => Some((field.address.offset, bytes)),
+        Storage::Packed { .. } => None,
+    };
+    fields.filter_map(place).collect()
 }

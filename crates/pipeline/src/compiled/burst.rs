@@ -1,0 +1,208 @@
+//! Packets of v1model in bursts, each stage one function that loops over them: see [`super::plan`].
+//!
+//! A burst is parsed, each packet in a frame of its own, and the cache is asked for the entries that headers name; then
+//! packets come to their end one after the other, so that what one leaves in an entry the next one finds. Packets leave
+//! from memory that the batch keeps, where the parser put them with room in front for headers that the program adds.
+
+use super::Compiled;
+use super::context::Context;
+use super::engine::fault;
+use super::plan::Plan;
+use super::straight::{Run, Sent};
+use super::tables::TableAccess;
+use crate::error::RunError;
+use std::sync::atomic::Ordering;
+
+/// Packets of a burst: enough that what the first asked of the memory is there when its turn comes.
+pub(super) const BURST: usize = 32;
+
+/// The bit of what the second stage gives that says that the packet goes to a group.
+pub(super) const MULTICAST: u64 = 1 << 32;
+
+/// Bytes behind a packet that a word which begins in it may reach.
+const SLACK: usize = 8;
+
+/// Packets lie at multiples of so many bytes from each other.
+const CHUNK: usize = 16;
+
+/// A packet that came in, as code finds it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Packet {
+    pub(super) input: *const u8,
+    pub(super) length: u64,
+    pub(super) port: u64,
+    /// Where it is copied to.
+    pub(super) output: *mut u8,
+}
+
+impl Packet {
+    const NONE: Self =
+        Self { input: std::ptr::null(), length: 0, port: 0, output: std::ptr::null_mut() };
+}
+
+/// What code works on.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Burst {
+    pub(super) packets: *const Packet,
+    pub(super) count: u64,
+    /// As many frames, each as long as the plan says.
+    pub(super) frames: *mut u8,
+    pub(super) context: *mut Context,
+    /// Microseconds.
+    pub(super) now: u64,
+    /// Of a port, for priorities.
+    pub(super) queues: u64,
+    /// Room for as many bytes as a deparser emits.
+    pub(super) emitted: *mut u8,
+    /// The memory that packets leave from.
+    pub(super) bytes: *mut u8,
+    /// Where the next packet that leaves is written down.
+    pub(super) sent: *mut Sent,
+    /// Position in the batch of the burst's first packet.
+    pub(super) first: u64,
+}
+
+/// A stage: of a burst, from the packet on with this number; gives the number of the packet that it came to.
+pub(super) type Stage = unsafe extern "C" fn(*mut Burst, u64) -> u64;
+
+/// The code of both stages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stages {
+    pub(super) parse: Stage,
+    pub(super) pass: Stage,
+}
+
+/// Frames of a burst; what no packet writes is zero there.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    /// The program that used them last.
+    of: u64,
+    words: Vec<u64>,
+}
+
+impl Frames {
+    /// Frames for as many packets of a program.
+    pub(super) fn of(&mut self, code: &Compiled, plan: &Plan, packets: usize) -> &mut [u64] {
+        if self.of != code.number {
+            self.words.clear();
+            self.of = code.number;
+        }
+        let words = plan.frame as usize / 8 * packets.min(BURST);
+        if self.words.len() < words {
+            self.words.resize(words, 0);
+        }
+        &mut self.words
+    }
+}
+
+impl Run<'_, '_> {
+    /// All packets, in bursts.
+    pub(super) fn bursts(
+        &mut self,
+        (plan, stages): (&Plan, Stages),
+        tables: &mut [TableAccess],
+        packets: &[(u32, &[u8])],
+    ) {
+        let emitted = (self.code.bound.emitted as usize + SLACK).next_multiple_of(CHUNK);
+        let slot = |length: usize| emitted + (length + SLACK).next_multiple_of(CHUNK);
+        let slots: usize = packets.iter().map(|(_, packet)| slot(packet.len())).sum();
+        self.batch.make_room(emitted + slots, packets.len());
+        self.context.set_tables(tables);
+        let now = self.host.now.as_micros() as u64;
+        let queues = u64::from(self.host.state.priority_queues.load(Ordering::Relaxed));
+        let mut taken = emitted;
+        for (round, packets) in packets.chunks(BURST).enumerate() {
+            let bytes = self.batch.room.as_mut_ptr();
+            let mut records = [const { Packet::NONE }; BURST];
+            for (record, (port, packet)) in records.iter_mut().zip(packets) {
+                // Headers that the packet gets go in front of it.
+                let output = bytes.wrapping_add(taken + emitted);
+                taken += slot(packet.len());
+                let (input, length) = (packet.as_ptr(), packet.len() as u64);
+                *record = Packet { input, length, port: u64::from(*port), output };
+            }
+            let mut burst = Burst {
+                packets: records.as_ptr(),
+                count: packets.len() as u64,
+                frames: self.frames.as_mut_ptr().cast(),
+                context: &raw mut self.context,
+                now,
+                queues,
+                emitted: bytes,
+                bytes,
+                sent: std::ptr::null_mut(),
+                first: (round * BURST) as u64,
+            };
+            self.context.set_host(&mut self.host);
+            // SAFETY: as many records as the burst has packets name these packets, which are lent for the call, and
+            // where each is copied to, in memory with room for all of them, `emitted` bytes in front of each and
+            // `SLACK` behind it; there is a frame as the plan has it for each; parsers call nothing out; the accesses
+            // were given for the batch, in the gate.
+            unsafe { (stages.parse)(&raw mut burst, 0) };
+            self.passed(plan, stages, &mut burst, (tables, packets));
+        }
+    }
+
+    /// Brings the parsed packets of a burst to their end.
+    fn passed(
+        &mut self,
+        plan: &Plan,
+        stages: Stages,
+        burst: &mut Burst,
+        (tables, packets): (&mut [TableAccess], &[(u32, &[u8])]),
+    ) {
+        let mut from = 0;
+        while from < packets.len() {
+            self.context.set_host(&mut self.host);
+            let sent = &mut self.batch.sent;
+            let before = sent.len();
+            burst.sent = sent.spare_capacity_mut().as_mut_ptr().cast();
+            let begin = burst.sent;
+            // SAFETY: as in `bursts`; the host is this run's, and used by nobody but call-outs until the code returns;
+            // there is room to write down as many packets as are left.
+            let came_to = unsafe { (stages.pass)(burst, from as u64) };
+            // SAFETY: code wrote records from `begin` on and left the pointer behind the last.
+            unsafe {
+                let count = usize::try_from(burst.sent.offset_from(begin)).unwrap_or(0);
+                sent.set_len(before + count);
+            }
+            let at = (came_to & (MULTICAST - 1)) as usize;
+            if at >= packets.len() {
+                return;
+            }
+            self.at = at;
+            self.packet = burst.first as usize + at;
+            let outcome = if came_to & MULTICAST == 0 {
+                Err(fault(self.code, &self.context, &mut self.host))
+            } else {
+                self.replicated(plan, packets[at].1)
+            };
+            if let Err(error) = outcome {
+                self.failed(tables, before_packet(&self.batch.sent, self.packet), error);
+            }
+            self.batch.sent.reserve(packets.len() - at);
+            from = at + 1;
+        }
+    }
+
+    /// A packet that goes to a group, as code left it.
+    fn replicated(&mut self, plan: &Plan, packet: &[u8]) -> Result<(), RunError> {
+        let cursor = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
+        let length_change = std::mem::take(&mut self.context.length_change);
+        let payload = packet.get(cursor..).unwrap_or(&[]);
+        let outcome = self.multicast(packet.len() as u64, length_change, payload);
+        let words = plan.frame as usize / 8;
+        // No header of the next packet may find what this one left.
+        if let Some(frame) = self.frames.get_mut(self.at * words..(self.at + 1) * words) {
+            frame.fill(0);
+        }
+        outcome
+    }
+}
+
+/// How many packets were written down before those that came of this one.
+fn before_packet(sent: &[Sent], packet: usize) -> usize {
+    sent.iter().take_while(|sent| sent.packet < packet).count()
+}

@@ -1,0 +1,565 @@
+//! The two stages of a burst of v1model packets, each a loop over them: the parser, which asks the cache for the entries
+//! that headers name, and all behind it, up to the packet that leaves.
+//!
+//! The parser copies each packet to where it leaves from. A deparser that emits the headers as they were extracted finds
+//! its output there already; only others put it together anew, in front of the payload.
+
+use super::memory::Pointer;
+use super::{Function, context_offset};
+use crate::bound::shape::DATA;
+use crate::bound::{
+    Address, Block as Statements, Body, Callee, Expression, Field, Offset, Statement,
+};
+use crate::compiled::burst::{Burst, MULTICAST, Packet};
+use crate::compiled::plan::Plan;
+use crate::compiled::straight::{
+    DEPARSER, EGRESS, INGRESS, PARSER, Sent, Straight, UPDATE, VERIFY,
+};
+use crate::layout::MetadataField as Of;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlags, Type, Value, types};
+use cranelift_frontend::Variable;
+use std::mem::offset_of;
+
+/// Packets up to this length are copied without a call.
+const SHORT: i64 = 256;
+/// Bytes that are copied at once.
+const CHUNK: i64 = 16;
+
+/// The loop over the packets of a burst, and the packet at hand.
+#[derive(Clone, Copy)]
+struct Loop<'s> {
+    straight: &'s Straight,
+    burst: Value,
+    index: Variable,
+    head: Block,
+    /// Goes on with the next packet.
+    next: Block,
+    /// All packets are done.
+    end: Block,
+    fault: Block,
+    packet: Value,
+}
+
+impl<'m> Function<'_, 'm> {
+    /// Parses all packets of a burst.
+    pub(super) fn parse_stage(mut self, straight: &Straight, plan: &'m Plan) {
+        let looped = self.begin_loop(straight, plan);
+        let input = self.word(looped.packet, offset_of!(Packet, input));
+        let output = self.word(looped.packet, offset_of!(Packet, output));
+        let length = self.word(looped.packet, offset_of!(Packet, length));
+        self.copy_packet(input, output, length);
+        // What was just written can be read again in other pieces only when it has come to the cache.
+        let packet = if plan.parser_writes_headers { output } else { input };
+        self.begin_packet(packet, length);
+        for (flag, header) in &plan.headers {
+            if header.written {
+                let at = self.storage(*flag);
+                self.clear(at, header.bytes.next_multiple_of(8));
+            }
+        }
+        self.begin_values(plan);
+        self.received(looped, length);
+        let error = self.parse(looped);
+        self.save(plan, error, (input, output));
+        self.prefetch_tables(straight, plan);
+        self.builder.ins().jump(looped.next, &[]);
+        self.end_loop(looped);
+    }
+
+    /// Brings parsed packets of a burst to their end, from the one on whose number it is given. It ends before a packet
+    /// that it cannot bring there.
+    pub(super) fn pass_stage(mut self, straight: &Straight, plan: &'m Plan) {
+        let looped = self.begin_loop(straight, plan);
+        let length = self.word(looped.packet, offset_of!(Packet, length));
+        let output = self.word(looped.packet, offset_of!(Packet, output));
+        self.begin_packet(output, length);
+        self.set_word(self.context, context_offset::RECEIVED_LENGTH, length);
+        self.begin_values(plan);
+        self.received(looped, length);
+        let error = self.restore(plan);
+        self.set(straight, Of::ParserError, error);
+        self.run_block(looped, VERIFY);
+        let zero = self.number(0);
+        self.set(straight, Of::ChecksumError, zero);
+        self.run_block(looped, INGRESS);
+        let port = self.decide(looped, plan);
+        self.egress(looped, plan, (port, length));
+        self.run_block(looped, UPDATE);
+        self.deparse(looped, plan, port, (output, length));
+        self.builder.ins().jump(looped.next, &[]);
+        self.end_loop(looped);
+    }
+
+    /// The loop up to where the packet at hand has its frame. The function is given the burst and a number.
+    fn begin_loop<'s>(&mut self, straight: &'s Straight, plan: &'m Plan) -> Loop<'s> {
+        let (burst, first) = (self.frame, self.context);
+        let mut block = || self.builder.create_block();
+        let (head, body, next, end, fault) = (block(), block(), block(), block(), block());
+        self.builder.set_cold_block(fault);
+        let index = self.builder.declare_var(types::I64);
+        self.builder.def_var(index, first);
+        self.context = self.word(burst, offset_of!(Burst, context));
+        self.builder.ins().jump(head, &[]);
+        self.builder.switch_to_block(head);
+        let count = self.word(burst, offset_of!(Burst, count));
+        let at = self.builder.use_var(index);
+        let is_left = self.builder.ins().icmp(IntCC::UnsignedLessThan, at, count);
+        self.builder.ins().brif(is_left, body, &[], end, &[]);
+        self.builder.switch_to_block(body);
+        let of_packet = |function: &mut Self, field, size: i64| {
+            let all = function.word(burst, field);
+            let distance = function.builder.ins().imul_imm(at, size);
+            function.builder.ins().iadd(all, distance)
+        };
+        self.frame = of_packet(self, offset_of!(Burst, frames), i64::from(plan.frame));
+        let packet = of_packet(self, offset_of!(Burst, packets), size_of::<Packet>() as i64);
+        self.use_plan(plan, fault);
+        Loop { straight, burst, index, head, next, end, fault, packet }
+    }
+
+    fn end_loop(mut self, looped: Loop<'_>) {
+        self.builder.switch_to_block(looped.next);
+        let at = self.builder.use_var(looped.index);
+        let after = self.builder.ins().iadd_imm(at, 1);
+        self.builder.def_var(looped.index, after);
+        self.builder.ins().jump(looped.head, &[]);
+        for block in [looped.end, looped.fault] {
+            self.builder.switch_to_block(block);
+            let at = self.builder.use_var(looped.index);
+            self.builder.ins().return_(&[at]);
+        }
+        self.builder.seal_all_blocks();
+        self.builder.finalize();
+    }
+
+    fn begin_packet(&mut self, packet: Value, length: Value) {
+        use context_offset as field;
+        let (zero, all) = (self.number(0), self.number(u64::MAX));
+        for (field, value) in [
+            (field::PACKET, packet),
+            (field::LENGTH, length),
+            (field::CURSOR, zero),
+            (field::EMITTED, zero),
+            (field::EMITTED_LENGTH, zero),
+            (field::ERROR, zero),
+            (field::LENGTH_CHANGE, zero),
+            (field::TRUNCATE, all),
+        ] {
+            self.set_context_field(field, value);
+        }
+    }
+
+    /// Numbers are zero and headers in the frame.
+    fn begin_values(&mut self, plan: &Plan) {
+        let zero = self.number(0);
+        for variable in
+            plan.slots.keys().filter_map(|offset| self.slot(*offset)).collect::<Vec<_>>()
+        {
+            self.builder.def_var(variable, zero);
+        }
+        for flag in plan.headers.keys() {
+            let at = self.storage(*flag);
+            self.point(*flag, at);
+        }
+    }
+
+    /// Where a header lies that is not in the packet.
+    fn storage(&self, flag: Offset) -> Pointer {
+        Pointer { base: self.frame, offset: (flag + DATA) as i32 }
+    }
+
+    fn point(&mut self, flag: Offset, at: Pointer) {
+        if let Some(pointer) = self.header_pointer(flag) {
+            let at = self.builder.ins().iadd_imm(at.base, i64::from(at.offset));
+            self.builder.def_var(pointer, at);
+        }
+    }
+
+    /// What the architecture says of a packet that came in.
+    fn received(&mut self, looped: Loop<'_>, length: Value) {
+        let port = self.word(looped.packet, offset_of!(Packet, port));
+        let now = self.word(looped.burst, offset_of!(Burst, now));
+        self.set(looped.straight, Of::IngressPort, port);
+        self.set(looped.straight, Of::PacketLength, length);
+        self.set(looped.straight, Of::IngressGlobalTimestamp, now);
+    }
+
+    /// The error of the parser.
+    fn parse(&mut self, looped: Loop<'_>) -> Value {
+        let join = self.builder.create_block();
+        let error = self.builder.append_block_param(join, types::I64);
+        let end = self.written_out(looped.straight.blocks[PARSER]);
+        let none = self.number(0);
+        self.builder.ins().jump(join, &[none.into()]);
+        if let Some(exit) = end.exit {
+            self.builder.switch_to_block(exit);
+            let none = self.number(0);
+            self.builder.ins().jump(join, &[none.into()]);
+        }
+        if let Some(reject) = end.reject {
+            self.builder.switch_to_block(reject);
+            let error = self.context_field(context_offset::ERROR);
+            self.builder.ins().jump(join, &[error.into()]);
+        }
+        self.builder.switch_to_block(join);
+        error
+    }
+
+    /// Leaves what the next stage needs in the frame.
+    fn save(&mut self, plan: &Plan, error: Value, (input, output): (Value, Value)) {
+        for offset in &plan.saved {
+            if let Some(bytes) = plan.slots.get(offset) {
+                self.spill(*offset, *bytes);
+            }
+        }
+        for (flag, header) in plan.headers.iter().filter(|(_, header)| header.extracted) {
+            let Some(pointer) = self.header_pointer(*flag) else { continue };
+            let mut at = self.builder.use_var(pointer);
+            if !plan.parser_writes_headers {
+                let storage = self.storage(*flag);
+                let storage = self.builder.ins().iadd_imm(storage.base, i64::from(storage.offset));
+                let inside = self.builder.ins().isub(at, input);
+                let copy = self.builder.ins().iadd(output, inside);
+                let is_stored = self.builder.ins().icmp(IntCC::Equal, at, storage);
+                at = self.builder.ins().select(is_stored, storage, copy);
+            }
+            self.set_word(self.frame, header.pointer as usize, at);
+        }
+        let cursor = self.context_field(context_offset::CURSOR);
+        self.set_word(self.frame, plan.cursor as usize, cursor);
+        self.set_word(self.frame, plan.error as usize, error);
+        let change = self.context_field(context_offset::LENGTH_CHANGE);
+        self.set_word(self.frame, plan.length_change as usize, change);
+    }
+
+    /// Takes what [`Self::save`] left; gives the error of the parser.
+    fn restore(&mut self, plan: &Plan) -> Value {
+        for offset in &plan.saved {
+            if let Some(bytes) = plan.slots.get(offset) {
+                self.fetch(*offset, *bytes);
+            }
+        }
+        for (flag, header) in plan.headers.iter().filter(|(_, header)| header.extracted) {
+            if let Some(pointer) = self.header_pointer(*flag) {
+                let at = self.word(self.frame, header.pointer as usize);
+                self.builder.def_var(pointer, at);
+            }
+        }
+        let cursor = self.word(self.frame, plan.cursor as usize);
+        self.set_context_field(context_offset::CURSOR, cursor);
+        let change = self.word(self.frame, plan.length_change as usize);
+        self.set_context_field(context_offset::LENGTH_CHANGE, change);
+        self.word(self.frame, plan.error as usize)
+    }
+
+    /// Asks the cache for entries whose keys the parser knows.
+    fn prefetch_tables(&mut self, straight: &Straight, plan: &Plan) {
+        let bound = self.bound;
+        for table in &bound.tables {
+            let Some((number, layout)) = &table.native else { continue };
+            let mut keys = table.keys.iter();
+            if table.before_keys.is_empty() && keys.all(|key| is_parsed(&key.value, straight, plan))
+            {
+                self.prefetch(*number, table, layout);
+            }
+        }
+    }
+
+    /// Runs a block of the package, unless it is empty.
+    fn run_block(&mut self, looped: Loop<'_>, position: usize) {
+        if !looped.straight.runs[position] {
+            return;
+        }
+        let end = self.written_out(looped.straight.blocks[position]);
+        let goes_on = self.builder.create_block();
+        self.builder.ins().jump(goes_on, &[]);
+        for (block, to) in [(end.exit, goes_on), (end.reject, looped.fault)] {
+            if let Some(block) = block {
+                self.builder.switch_to_block(block);
+                self.builder.ins().jump(to, &[]);
+            }
+        }
+        self.builder.switch_to_block(goes_on);
+    }
+
+    /// Where a packet goes behind ingress: control goes on for one port, which is given.
+    fn decide(&mut self, looped: Loop<'_>, plan: &Plan) -> Value {
+        let straight = looped.straight;
+        if plan.replicates {
+            let group = self.get(straight, Of::McastGrp);
+            let (many, one) = (self.builder.create_block(), self.builder.create_block());
+            self.builder.set_cold_block(many);
+            self.builder.ins().brif(group, many, &[], one, &[]);
+            self.builder.switch_to_block(many);
+            self.hand_over(looped, plan);
+            self.builder.switch_to_block(one);
+        }
+        let port = self.get(straight, Of::EgressSpec);
+        self.next_if_dropped(looped, port);
+        let (now, zero) = (self.word(looped.burst, offset_of!(Burst, now)), self.number(0));
+        self.set(straight, Of::InstanceType, zero);
+        let priority = self.get(straight, Of::Priority);
+        let queues = self.word(looped.burst, offset_of!(Burst, queues));
+        let fits = self.builder.ins().icmp(IntCC::UnsignedLessThan, priority, queues);
+        let goes_on = self.builder.create_block();
+        self.builder.ins().brif(fits, goes_on, &[], looped.next, &[]);
+        self.builder.switch_to_block(goes_on);
+        self.set(straight, Of::EnqTimestamp, now);
+        self.set(straight, Of::EnqQdepth, zero);
+        port
+    }
+
+    fn next_if_dropped(&mut self, looped: Loop<'_>, port: Value) {
+        let drops = self.builder.ins().icmp_imm(
+            IntCC::Equal,
+            port,
+            looped.straight.drop_port.cast_signed(),
+        );
+        let goes_on = self.builder.create_block();
+        self.builder.ins().brif(drops, looped.next, &[], goes_on, &[]);
+        self.builder.switch_to_block(goes_on);
+    }
+
+    /// Leaves all values in frame and context, for a packet of a group, and ends the function.
+    fn hand_over(&mut self, looped: Loop<'_>, plan: &Plan) {
+        for (offset, bytes) in &plan.slots {
+            self.spill(*offset, *bytes);
+        }
+        for (flag, header) in &plan.headers {
+            self.spill_header(*flag, header.bytes);
+        }
+        use context_offset as field;
+        for field in [field::CURSOR, field::LENGTH_CHANGE, field::TRUNCATE] {
+            let value = self.context_field(field);
+            self.set_word(self.context, field, value);
+        }
+        let at = self.builder.use_var(looped.index);
+        let at = self.builder.ins().bor_imm(at, MULTICAST.cast_signed());
+        self.builder.ins().return_(&[at]);
+    }
+
+    /// Egress for one port; control goes on unless that drops the packet.
+    fn egress(&mut self, looped: Loop<'_>, plan: &Plan, (port, length): (Value, Value)) {
+        let straight = looped.straight;
+        let locals = self.bound.locals;
+        let zero = self.number(0);
+        for (offset, _) in plan.slots_in(locals, u32::MAX - locals) {
+            if let Some(variable) = self.slot(offset) {
+                self.builder.def_var(variable, zero);
+            }
+        }
+        for (flag, header) in plan.headers_in(locals, u32::MAX - locals) {
+            let at = self.storage(flag);
+            if header.written {
+                self.clear(at, header.bytes.next_multiple_of(8));
+            }
+            self.point(flag, at);
+        }
+        if !straight.runs[EGRESS] {
+            return;
+        }
+        let now = self.word(looped.burst, offset_of!(Burst, now));
+        let change = self.context_field(context_offset::LENGTH_CHANGE);
+        let length = self.builder.ins().iadd(length, change);
+        for (field, value) in [
+            (Of::EgressGlobalTimestamp, now),
+            (Of::DeqTimedelta, zero),
+            (Of::DeqQdepth, zero),
+            (Of::EgressPort, port),
+            (Of::EgressSpec, zero),
+            (Of::PacketLength, length),
+        ] {
+            self.set(straight, field, value);
+        }
+        self.run_block(looped, EGRESS);
+        let port = self.get(straight, Of::EgressSpec);
+        self.next_if_dropped(looped, port);
+    }
+
+    /// Emits the headers of a packet and sends it.
+    fn deparse(
+        &mut self,
+        looped: Loop<'_>,
+        plan: &Plan,
+        port: Value,
+        (output, length): (Value, Value),
+    ) {
+        let cursor = self.context_field(context_offset::CURSOR);
+        let payload = self.builder.ins().iadd(output, cursor);
+        let join = self.builder.create_block();
+        let start = self.builder.append_block_param(join, types::I64);
+        if let Some(emits) = self.only_emits(looped.straight.blocks[DEPARSER]) {
+            let differs = self.differs(&emits, output, payload);
+            let anew = self.builder.create_block();
+            self.builder.ins().brif(differs, anew, &[], join, &[output.into()]);
+            self.builder.switch_to_block(anew);
+        }
+        let room = self.word(looped.burst, offset_of!(Burst, emitted));
+        let zero = self.number(0);
+        self.set_context_field(context_offset::EMITTED, room);
+        self.set_context_field(context_offset::EMITTED_LENGTH, zero);
+        self.run_block(looped, DEPARSER);
+        let emitted = self.context_field(context_offset::EMITTED_LENGTH);
+        let front = self.builder.ins().isub(payload, emitted);
+        let config = self.config;
+        self.builder.call_memcpy(config, front, room, emitted);
+        self.builder.ins().jump(join, &[front.into()]);
+        self.builder.switch_to_block(join);
+
+        let end = self.builder.ins().iadd(output, length);
+        let mut bytes = self.builder.ins().isub(end, start);
+        if plan.truncates {
+            let most = self.context_field(context_offset::TRUNCATE);
+            bytes = self.builder.ins().umin(bytes, most);
+        }
+        let all = self.word(looped.burst, offset_of!(Burst, bytes));
+        let start = self.builder.ins().isub(start, all);
+        let end = self.builder.ins().iadd(start, bytes);
+        let first = self.word(looped.burst, offset_of!(Burst, first));
+        let at = self.builder.use_var(looped.index);
+        let packet = self.builder.ins().iadd(first, at);
+        let sent = self.word(looped.burst, offset_of!(Burst, sent));
+        for (field, value) in [
+            (offset_of!(Sent, packet), packet),
+            (offset_of!(Sent, start), start),
+            (offset_of!(Sent, end), end),
+            (offset_of!(Sent, port), port),
+        ] {
+            self.set_word(sent, field, value);
+        }
+        let next = self.builder.ins().iadd_imm(sent, size_of::<Sent>() as i64);
+        self.set_word(looped.burst, offset_of!(Burst, sent), next);
+    }
+
+    /// The headers that a deparser emits, if it does nothing else.
+    fn only_emits(&self, deparser: Callee) -> Option<Vec<(Address, u32)>> {
+        let bound = self.bound;
+        let (_, body) = bound.bodies.iter().find(|(known, _)| *known == deparser)?;
+        let Body::Block(block) = body else { return None };
+        let block: &Statements = block;
+        let emits = block.iter().map(|statement| match statement {
+            Statement::Emit { header, bytes } => Some((*header, *bytes)),
+            _ => None,
+        });
+        emits.collect()
+    }
+
+    /// Not zero if what is emitted does not lie in the packet already, one behind the other up to the payload.
+    fn differs(&mut self, emits: &[(Address, u32)], output: Value, payload: Value) -> Value {
+        let zero = self.number(0);
+        let (mut differs, mut expected) = (zero, output);
+        for (header, bytes) in emits {
+            let valid = self.is_valid(*header);
+            let at = self.header(*header).data;
+            let distance = self.builder.ins().bxor(at.base, expected);
+            let distance = self.builder.ins().select(valid, distance, zero);
+            differs = self.builder.ins().bor(differs, distance);
+            let behind = self.builder.ins().iadd_imm(expected, i64::from(*bytes));
+            expected = self.builder.ins().select(valid, behind, expected);
+        }
+        let rest = self.builder.ins().bxor(expected, payload);
+        self.builder.ins().bor(differs, rest)
+    }
+
+    fn standard(&self, straight: &Straight, field: Of) -> Option<(Field, Variable)> {
+        let field = straight.standard.get(field as usize).copied().flatten()?;
+        self.slot(field.address.offset).map(|variable| (field, variable))
+    }
+
+    /// A field of the standard metadata, if the program touches it.
+    fn set(&mut self, straight: &Straight, field: Of, value: Value) {
+        if let Some((field, variable)) = self.standard(straight, field) {
+            let value = self.masked(value, field.scalar.width);
+            self.builder.def_var(variable, value);
+        }
+    }
+
+    /// As [`Self::set`]; zero if the program does not touch it.
+    fn get(&mut self, straight: &Straight, field: Of) -> Value {
+        match self.standard(straight, field) {
+            Some((_, variable)) => self.builder.use_var(variable),
+            None => self.number(0),
+        }
+    }
+
+    fn word(&mut self, base: Value, offset: usize) -> Value {
+        self.load(Pointer { base, offset: offset as i32 }, 8)
+    }
+
+    fn set_word(&mut self, base: Value, offset: usize, value: Value) {
+        self.store(Pointer { base, offset: offset as i32 }, 8, value);
+    }
+
+    /// Copies a packet; both places are apart.
+    fn copy_packet(&mut self, from: Value, to: Value, length: Value) {
+        let (long, short) = (self.builder.create_block(), self.builder.create_block());
+        let (body, last, end) =
+            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
+        let above = self.builder.ins().iadd_imm(length, -CHUNK);
+        let most = SHORT - CHUNK;
+        let is_short = self.builder.ins().icmp_imm(IntCC::UnsignedLessThanOrEqual, above, most);
+        self.builder.ins().brif(is_short, short, &[], long, &[]);
+
+        self.builder.switch_to_block(long);
+        let config = self.config;
+        self.builder.call_memcpy(config, to, from, length);
+        self.builder.ins().jump(end, &[]);
+
+        // Whole chunks from the beginning, then one that ends where the packet does.
+        self.builder.switch_to_block(short);
+        let at = self.builder.declare_var(types::I64);
+        let zero = self.number(0);
+        self.builder.def_var(at, zero);
+        let has_more = self.builder.ins().icmp_imm(IntCC::NotEqual, above, 0);
+        self.builder.ins().brif(has_more, body, &[], last, &[]);
+        self.builder.switch_to_block(body);
+        let here = self.builder.use_var(at);
+        self.copy_chunk(from, to, here);
+        let there = self.builder.ins().iadd_imm(here, CHUNK);
+        self.builder.def_var(at, there);
+        let goes_on = self.builder.ins().icmp(IntCC::UnsignedLessThan, there, above);
+        self.builder.ins().brif(goes_on, body, &[], last, &[]);
+        self.builder.switch_to_block(last);
+        self.copy_chunk(from, to, above);
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(end);
+    }
+
+    fn copy_chunk(&mut self, from: Value, to: Value, at: Value) {
+        const CHUNK: Type = types::I8X16;
+        let flags = MemFlags::new().with_notrap();
+        let (from, to) = (self.builder.ins().iadd(from, at), self.builder.ins().iadd(to, at));
+        let chunk = self.builder.ins().load(CHUNK, flags, from, 0);
+        self.builder.ins().store(flags, chunk, to, 0);
+    }
+}
+
+/// Whether the value is known behind the parser.
+fn is_parsed(value: &Expression, straight: &Straight, plan: &Plan) -> bool {
+    let is_known = |offset: Offset| {
+        let received = [Of::IngressPort, Of::PacketLength, Of::IngressGlobalTimestamp];
+        let mut received = received.iter().filter_map(|field| straight.standard[*field as usize]);
+        plan.saved.contains(&offset)
+            || plan.headers.contains_key(&offset.wrapping_sub(DATA))
+            || received.any(|field| field.address.offset == offset)
+    };
+    match value {
+        Expression::Constant(_) | Expression::PacketLength => true,
+        Expression::Load(field) => is_known(field.address.offset),
+        Expression::LoadIfValid { value, .. } => is_parsed(value, straight, plan),
+        Expression::IsValid(_) => true,
+        Expression::Not(operand)
+        | Expression::Negate { operand, .. }
+        | Expression::Complement { operand, .. }
+        | Expression::Slice { operand, .. }
+        | Expression::Resize { operand, .. } => is_parsed(operand, straight, plan),
+        Expression::Binary { left, right, .. } | Expression::Concatenate { left, right, .. } => {
+            is_parsed(left, straight, plan) && is_parsed(right, straight, plan)
+        }
+        Expression::Conditional { condition, then, otherwise } => {
+            [condition, then, otherwise].iter().all(|value| is_parsed(value, straight, plan))
+        }
+        Expression::LastIndex(_) => false,
+    }
+}

@@ -1,0 +1,278 @@
+//! Where values are: in the frame, or in variables of the function as a plan has it.
+//!
+//! With [`Places`] what is called is written out where it is called, and ends by jumps.
+
+use super::memory::{Pointer, data};
+use super::{Function, context_offset, flow};
+use crate::bound::shape::{DATA, Storage};
+use crate::bound::{Address, Body, Callee, Field, Offset};
+use crate::compiled::plan::Plan;
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_frontend::Variable;
+use std::collections::BTreeMap;
+
+/// Variables of a function; see the module.
+pub(super) struct Places<'p> {
+    pub(super) plan: &'p Plan,
+    /// Numbers by offset.
+    slots: BTreeMap<Offset, Variable>,
+    /// Where the bits of each header are, by the offset of its flag.
+    pointers: BTreeMap<Offset, Variable>,
+    /// What would be in the context.
+    fields: Vec<(usize, Variable)>,
+    /// Of what is written out, the innermost last.
+    ends: Vec<End>,
+    /// Where a packet goes that cannot be processed.
+    fault: Block,
+}
+
+/// Fields of the context that are variables.
+const FIELDS: [usize; 8] = [
+    context_offset::PACKET,
+    context_offset::LENGTH,
+    context_offset::CURSOR,
+    context_offset::EMITTED,
+    context_offset::EMITTED_LENGTH,
+    context_offset::ERROR,
+    context_offset::LENGTH_CHANGE,
+    context_offset::TRUNCATE,
+];
+
+/// Where control goes from the body of something that is called.
+#[derive(Clone, Copy)]
+pub(super) struct End {
+    pub(super) next: Block,
+    /// If it has such an end.
+    pub(super) exit: Option<Block>,
+    pub(super) reject: Option<Block>,
+}
+
+/// A header as code finds it.
+#[derive(Clone, Copy)]
+pub(super) struct HeaderPlace {
+    flag: Flag,
+    pub(super) data: Pointer,
+}
+
+#[derive(Clone, Copy)]
+enum Flag {
+    Memory(Pointer),
+    Variable(Variable),
+}
+
+impl<'m> Function<'_, 'm> {
+    /// Makes a variable of each number and header of a plan; the function's frame is that of the packet at hand.
+    pub(super) fn use_plan(&mut self, plan: &'m Plan, fault: Block) {
+        let mut variables = || self.builder.declare_var(types::I64);
+        let slots = plan.slots.keys().map(|offset| (*offset, variables())).collect();
+        let pointers = plan.headers.keys().map(|offset| (*offset, variables())).collect();
+        let fields = FIELDS.iter().map(|field| (*field, variables())).collect();
+        self.places = Some(Places { plan, slots, pointers, fields, ends: Vec::new(), fault });
+    }
+
+    pub(super) fn plan(&self) -> Option<&'m Plan> {
+        self.places.as_ref().map(|places| places.plan)
+    }
+
+    pub(super) fn slot(&self, offset: Offset) -> Option<Variable> {
+        self.places.as_ref().and_then(|places| places.slots.get(&offset).copied())
+    }
+
+    pub(super) fn header_pointer(&self, flag: Offset) -> Option<Variable> {
+        self.places.as_ref().and_then(|places| places.pointers.get(&flag).copied())
+    }
+
+    pub(super) fn context_variable(&self, field: usize) -> Option<Variable> {
+        let places = self.places.as_ref()?;
+        places.fields.iter().find(|(known, _)| *known == field).map(|(_, variable)| *variable)
+    }
+
+    /// The variable that a number is in.
+    pub(super) fn variable_of(&self, field: Field) -> Option<Variable> {
+        match field.scalar.storage {
+            Storage::Native { .. } => self.slot(field.address.offset),
+            Storage::Packed { .. } => None,
+        }
+    }
+
+    /// Where the address of a header's first bit leads; see [`Field`].
+    pub(super) fn bits_at(&mut self, address: Address) -> Pointer {
+        match self.header_pointer(address.offset.wrapping_sub(DATA)) {
+            Some(pointer) => Pointer { base: self.builder.use_var(pointer), offset: 0 },
+            None => self.pointer(address),
+        }
+    }
+
+    pub(super) fn header(&mut self, address: Address) -> HeaderPlace {
+        match (self.slot(address.offset), self.header_pointer(address.offset)) {
+            (Some(flag), Some(pointer)) => {
+                let data = Pointer { base: self.builder.use_var(pointer), offset: 0 };
+                HeaderPlace { flag: Flag::Variable(flag), data }
+            }
+            _ => self.header_in_frame(address),
+        }
+    }
+
+    fn header_in_frame(&mut self, address: Address) -> HeaderPlace {
+        let at = self.pointer(address);
+        HeaderPlace { flag: Flag::Memory(at), data: data(at) }
+    }
+
+    pub(super) fn flag(&mut self, header: HeaderPlace) -> Value {
+        match header.flag {
+            Flag::Memory(at) => self.load(at, 1),
+            Flag::Variable(variable) => self.builder.use_var(variable),
+        }
+    }
+
+    pub(super) fn set_flag(&mut self, header: HeaderPlace, flag: Value) {
+        match header.flag {
+            Flag::Memory(at) => self.store(at, 1, flag),
+            Flag::Variable(variable) => self.builder.def_var(variable, flag),
+        }
+    }
+
+    pub(super) fn is_valid(&mut self, header: Address) -> Value {
+        match self.slot(header.offset) {
+            Some(flag) => self.builder.use_var(flag),
+            None => {
+                let at = self.pointer(header);
+                self.load(at, 1)
+            }
+        }
+    }
+
+    /// Takes a header from the packet; where it has a variable for that, it stays there.
+    pub(super) fn take_header(
+        &mut self,
+        header: Address,
+        to: HeaderPlace,
+        from: Pointer,
+        bytes: u32,
+    ) {
+        match self.header_pointer(header.offset) {
+            Some(pointer) => {
+                let at = self.builder.ins().iadd_imm(from.base, i64::from(from.offset));
+                self.builder.def_var(pointer, at);
+            }
+            None => self.copy(to.data, from, bytes),
+        }
+        let valid = self.number(1);
+        self.set_flag(to, valid);
+    }
+
+    /// All of a range of the frame, or zeros, goes to another one. `false` if the values are in the frame.
+    pub(super) fn move_variables(&mut self, to: Offset, from: Option<Offset>, bytes: u32) -> bool {
+        let Some(plan) = self.plan() else { return false };
+        let start = from.unwrap_or(to);
+        let slots = plan.slots_in(start, bytes);
+        let values: Vec<Value> = slots
+            .iter()
+            .map(|(offset, _)| match (from, self.slot(*offset)) {
+                (Some(_), Some(variable)) => self.builder.use_var(variable),
+                _ => self.number(0),
+            })
+            .collect();
+        for ((offset, _), value) in slots.iter().zip(values) {
+            if let Some(variable) = self.slot(offset - start + to) {
+                self.builder.def_var(variable, value);
+            }
+        }
+        for (offset, header) in plan.headers_in(start, bytes) {
+            let target = self.header(Address::fixed(offset - start + to)).data;
+            if from.is_some() {
+                let source = self.header(Address::fixed(offset)).data;
+                self.copy(target, source, header.bytes);
+            } else {
+                self.clear(target, header.bytes);
+            }
+        }
+        true
+    }
+
+    /// Writes out the body of what is called; control goes on where it ends as usual. How else it ends is for the caller.
+    pub(super) fn written_out(&mut self, callee: Callee) -> End {
+        let next = self.builder.create_block();
+        if let Some(places) = &mut self.places {
+            places.ends.push(End { next, exit: None, reject: None });
+        }
+        let loops = std::mem::take(&mut self.loops);
+        let state_end = self.state_end.take();
+        let bound = self.bound;
+        match bound.bodies.iter().find(|(known, _)| *known == callee) {
+            Some((_, Body::Block(block))) => {
+                if !self.block(block) {
+                    self.builder.ins().jump(next, &[]);
+                }
+            }
+            Some((_, Body::Parser(parser))) => self.parser(parser),
+            None => {
+                self.builder.ins().jump(next, &[]);
+            }
+        }
+        (self.loops, self.state_end) = (loops, state_end);
+        self.builder.switch_to_block(next);
+        let end = self.places.as_mut().and_then(|places| places.ends.pop());
+        end.unwrap_or(End { next, exit: None, reject: None })
+    }
+
+    /// Goes to where the body that is written out ends this way. `false` if this is no such body.
+    pub(super) fn jump_to_end(&mut self, how: i64) -> bool {
+        let Some(places) = &mut self.places else { return false };
+        let fault = places.fault;
+        let to = match (how, places.ends.last_mut()) {
+            (flow::NEXT, Some(end)) => end.next,
+            (flow::EXIT, Some(end)) => *end.exit.get_or_insert_with(|| self.builder.create_block()),
+            (flow::REJECT, Some(end)) => {
+                *end.reject.get_or_insert_with(|| self.builder.create_block())
+            }
+            _ => fault,
+        };
+        self.builder.ins().jump(to, &[]);
+        true
+    }
+
+    /// Calls what is written out here; `behind` comes after it, however it ended.
+    pub(super) fn call_written_out(&mut self, callee: Callee, behind: &mut dyn FnMut(&mut Self)) {
+        let end = self.written_out(callee);
+        behind(self);
+        let goes_on = self.builder.create_block();
+        self.builder.ins().jump(goes_on, &[]);
+        for (block, how) in [(end.exit, flow::EXIT), (end.reject, flow::REJECT)] {
+            if let Some(block) = block {
+                self.builder.switch_to_block(block);
+                behind(self);
+                self.leave(how);
+            }
+        }
+        self.builder.switch_to_block(goes_on);
+    }
+
+    /// Puts a number that is a variable where it would be in the frame.
+    pub(super) fn spill(&mut self, offset: Offset, bytes: u32) {
+        if let Some(variable) = self.slot(offset) {
+            let value = self.builder.use_var(variable);
+            self.store(Pointer { base: self.frame, offset: offset as i32 }, bytes, value);
+        }
+    }
+
+    /// Takes a number from the frame to where it is.
+    pub(super) fn fetch(&mut self, offset: Offset, bytes: u32) {
+        if let Some(variable) = self.slot(offset) {
+            let value = self.load(Pointer { base: self.frame, offset: offset as i32 }, bytes);
+            self.builder.def_var(variable, value);
+        }
+    }
+
+    /// As [`Self::spill`] for a header and so many of its bytes.
+    pub(super) fn spill_header(&mut self, flag: Offset, bytes: u32) {
+        self.spill(flag, 1);
+        if self.header_pointer(flag).is_none() {
+            return;
+        }
+        let from = self.header(Address::fixed(flag)).data;
+        let to = Pointer { base: self.frame, offset: (flag + DATA) as i32 };
+        // If it lies there, this changes nothing.
+        self.copy(to, from, bytes);
+    }
+}

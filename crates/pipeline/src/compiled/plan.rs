@@ -1,0 +1,497 @@
+//! Which programs run as one function for each stage of a burst, and where a packet's values are there.
+//!
+//! In such a function (`generate::burst`) calls are written out, numbers and validity flags are variables of the
+//! function, and a header that was extracted stays where it is in the packet: code has a pointer to it. Only a header
+//! that the program makes by itself lies in the frame. For this every number must be reached by its own fixed offset,
+//! so stacks, whose elements are chosen while a packet is parsed, are left to the blocks of code over the frame.
+
+use crate::bound::gather::Piece;
+use crate::bound::shape::{DATA, Shape, Storage};
+use crate::bound::{
+    Address, Body, Bound, Callee, Expression, Field, Offset, Set, Statement, Table,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most statements of a stage, all calls written out: more take longer to compile than they gain.
+const MAXIMUM_STATEMENTS: usize = 4096;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// Bytes of each number that is a variable, by its offset in the frame; validity flags are among them.
+    pub(super) slots: BTreeMap<Offset, u32>,
+    /// By the offset of the flag.
+    pub(super) headers: BTreeMap<Offset, PlannedHeader>,
+    /// Slots that the parser leaves to the blocks behind it.
+    pub(super) saved: BTreeSet<Offset>,
+    /// Packets may go to a group.
+    pub(super) replicates: bool,
+    /// Packets may be cut off.
+    pub(super) truncates: bool,
+    /// The parser does more to headers than extract them.
+    pub(super) parser_writes_headers: bool,
+    /// Bytes of the frame, with what the stages hand on behind the places of variables: pointers to headers, then
+    /// cursor, error and change of length.
+    pub(super) frame: u32,
+    pub(super) cursor: Offset,
+    pub(super) error: Offset,
+    pub(super) length_change: Offset,
+}
+
+/// A header of a plan.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PlannedHeader {
+    /// As many as anybody touches behind [`DATA`].
+    pub(super) bytes: u32,
+    /// The parser does.
+    pub(super) extracted: bool,
+    /// It may come to lie in the frame.
+    pub(super) written: bool,
+    /// Where in the frame the pointer goes from stage to stage.
+    pub(super) pointer: Offset,
+}
+
+/// Why a program has no plan.
+pub(super) type Refusal = &'static str;
+
+type Outcome = Result<(), Refusal>;
+
+impl Plan {
+    /// The plan for a program with the six blocks of v1model, whose parser is the first, and the offset of the group
+    /// that a packet goes to.
+    pub(super) fn new(bound: &Bound, group: Option<Offset>) -> Result<Self, Refusal> {
+        if bound.counts {
+            return Err("statements are counted");
+        }
+        let mut walk = Walk {
+            bound,
+            plan: Self::default(),
+            in_parser: true,
+            left: MAXIMUM_STATEMENTS,
+            parsed: BTreeSet::new(),
+            later: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            moves: Vec::new(),
+        };
+        for block in &bound.blocks {
+            walk.callee(block.callee)?;
+            walk.in_parser = false;
+        }
+        walk.spread();
+        walk.plan.replicates = group.is_some_and(|group| walk.changed.contains(&group));
+        walk.finish()
+    }
+
+    /// Slots in a range of the frame.
+    pub(super) fn slots_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, u32)> {
+        let range = self.slots.range(start..start.saturating_add(bytes));
+        range.map(|(offset, bytes)| (*offset, *bytes)).collect()
+    }
+
+    /// Headers in a range of the frame.
+    pub(super) fn headers_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, PlannedHeader)> {
+        let range = self.headers.range(start..start.saturating_add(bytes));
+        range.map(|(offset, header)| (*offset, *header)).collect()
+    }
+}
+
+/// All of one range of the frame goes to another one.
+struct Moved {
+    to: Offset,
+    from: Offset,
+    bytes: u32,
+    in_parser: bool,
+}
+
+struct Walk<'b> {
+    bound: &'b Bound,
+    plan: Plan,
+    in_parser: bool,
+    left: usize,
+    /// Slots that the parser writes.
+    parsed: BTreeSet<Offset>,
+    /// Slots that a later block touches.
+    later: BTreeSet<Offset>,
+    /// Slots that become something else than zero.
+    changed: BTreeSet<Offset>,
+    moves: Vec<Moved>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Read,
+    Write,
+}
+
+impl Walk<'_> {
+    fn callee(&mut self, callee: Callee) -> Outcome {
+        let bound = self.bound;
+        let body = bound.bodies.iter().find(|(known, _)| *known == callee);
+        match body {
+            Some((_, Body::Block(block))) => self.block(block),
+            Some((_, Body::Parser(parser))) => {
+                self.block(&parser.prologue)?;
+                for state in &parser.states {
+                    self.block(&state.body)?;
+                    for subject in &state.subjects {
+                        self.expression(&subject.value)?;
+                    }
+                    for set in state.cases.iter().flat_map(|case| &case.sets) {
+                        match set {
+                            Set::Any => {}
+                            Set::Exact(value) => self.expression(value)?,
+                            Set::Mask { value: one, mask: other }
+                            | Set::Range { low: one, high: other } => {
+                                self.expression(one)?;
+                                self.expression(other)?;
+                            }
+                        }
+                    }
+                }
+                Ok(())
+            }
+            None => Err("a block is not there"),
+        }
+    }
+
+    fn block(&mut self, block: &[Statement]) -> Outcome {
+        block.iter().try_for_each(|statement| self.statement(statement))
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Outcome {
+        self.left = self.left.checked_sub(1).ok_or("the program is long")?;
+        match statement {
+            Statement::Store { field, value } => {
+                self.expression(value)?;
+                let before = self.changed.contains(&field.address.offset);
+                self.field(*field, Use::Write)?;
+                if *value == Expression::Constant(0) && !before {
+                    self.changed.remove(&field.address.offset);
+                }
+                Ok(())
+            }
+            Statement::StoreSlice { field, value, .. } => {
+                self.expression(value)?;
+                self.field(*field, Use::Read)?;
+                self.field(*field, Use::Write)
+            }
+            Statement::Assign { to, from, shape } => {
+                self.assigned(fixed(*to)?, fixed(*from)?, shape)
+            }
+            Statement::Move { to, from, bytes } => {
+                let (to, from, bytes) = (*to, fixed(*from)?, *bytes);
+                self.moves.push(Moved { to, from, bytes, in_parser: self.in_parser });
+                Ok(())
+            }
+            Statement::Clear { at, bytes } => {
+                // As if it came from a place that is always zero.
+                let (to, bytes) = (fixed(*at)?, *bytes);
+                self.moves.push(Moved { to, from: to, bytes, in_parser: self.in_parser });
+                Ok(())
+            }
+            Statement::Build { header, fields } => {
+                for (_, value) in fields {
+                    self.expression(value)?;
+                }
+                if let Some(header) = header {
+                    self.header(fixed(*header)?, 0, Use::Write);
+                }
+                fields.iter().try_for_each(|(field, _)| self.field(*field, Use::Write))
+            }
+            Statement::If { condition, then, otherwise } => {
+                self.expression(condition)?;
+                self.block(then)?;
+                self.block(otherwise)
+            }
+            Statement::Switch { subject, cases, default } => {
+                self.expression(subject)?;
+                cases.iter().try_for_each(|(_, block)| self.block(block))?;
+                self.block(default)
+            }
+            Statement::Call { callee, after, result } => {
+                self.callee(*callee)?;
+                self.block(after)?;
+                self.block(result)
+            }
+            Statement::Apply { table, hit, action_run } => {
+                let bound = self.bound;
+                let known = bound.tables.get(*table as usize).ok_or("a table is not there")?;
+                self.table(known)?;
+                for field in [hit, action_run].into_iter().flatten() {
+                    self.field(*field, Use::Write)?;
+                }
+                Ok(())
+            }
+            Statement::Extract { header, bytes, next: None } => {
+                if let Some(header) = header {
+                    let header = fixed(*header)?;
+                    self.header(header, *bytes, Use::Read);
+                    self.wrote(header);
+                    if let Some(known) = self.plan.headers.get_mut(&header) {
+                        known.extracted = true;
+                    }
+                }
+                Ok(())
+            }
+            Statement::Extract { .. } => Err("a stack is parsed"),
+            Statement::LookaheadHeader { header, bytes } => {
+                self.header(fixed(*header)?, *bytes, Use::Write);
+                Ok(())
+            }
+            Statement::Emit { header, bytes } => {
+                self.header(fixed(*header)?, *bytes, Use::Read);
+                Ok(())
+            }
+            Statement::SetValidity { header, bytes, .. } => {
+                self.header(fixed(*header)?, *bytes, Use::Write);
+                Ok(())
+            }
+            Statement::Lookahead { field } => self.field(*field, Use::Write),
+            Statement::Truncate(length) => {
+                self.plan.truncates = true;
+                self.expression(length)
+            }
+            Statement::Advance(bits) => self.expression(bits),
+            Statement::Verify { condition, error } => {
+                self.expression(condition)?;
+                self.expression(error)
+            }
+            Statement::Assert { condition, .. } => self.expression(condition),
+            Statement::ReadRegister { index, to, .. } => {
+                self.expression(index)?;
+                self.field(*to, Use::Read)?;
+                self.field(*to, Use::Write)
+            }
+            Statement::WriteRegister { index, value, .. } => {
+                self.expression(index)?;
+                self.expression(value)
+            }
+            Statement::Count { index, .. } => self.expression(index),
+            Statement::Checksum { gather, field, .. } => {
+                self.gather(*gather)?;
+                self.field(*field, Use::Read)?;
+                self.field(*field, Use::Write)
+            }
+            Statement::Hash { gather, base, most, to } => {
+                self.gather(*gather)?;
+                self.expression(base)?;
+                self.expression(most)?;
+                self.field(*to, Use::Write)
+            }
+            Statement::Return | Statement::Exit => Ok(()),
+            Statement::Loop { .. }
+            | Statement::Break
+            | Statement::Continue
+            | Statement::Charge(_) => Err("there is a loop"),
+            Statement::Interpret { .. } => Err("a step is the interpreter's"),
+        }
+    }
+
+    fn table(&mut self, table: &Table) -> Outcome {
+        if table.general.is_some() {
+            return Err("the interpreter looks a table up");
+        }
+        self.block(&table.before_keys)?;
+        table.keys.iter().try_for_each(|key| self.expression(&key.value))?;
+        for action in &table.actions {
+            self.block(&action.before)?;
+            for field in &action.data {
+                self.field(*field, Use::Write)?;
+            }
+            self.callee(Callee::Action(action.action))?;
+            self.block(&action.after)?;
+        }
+        Ok(())
+    }
+
+    fn gather(&mut self, gather: u32) -> Outcome {
+        let bound = self.bound;
+        let gather = bound.gathers.get(gather as usize).ok_or("a hash is not there")?;
+        for piece in &gather.pieces {
+            match *piece {
+                Piece::Bits { flag, offset, bit, width } => {
+                    if offset != flag + DATA {
+                        return Err("a hash of a header that is not bit behind bit");
+                    }
+                    // It is put into the frame to be hashed.
+                    self.header(flag, (bit + width).div_ceil(8), Use::Write);
+                }
+                Piece::Number { offset, bytes, .. } => self.slot(offset, bytes)?,
+                Piece::Constant { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn expression(&mut self, expression: &Expression) -> Outcome {
+        match expression {
+            Expression::Constant(_) | Expression::PacketLength => Ok(()),
+            Expression::Load(field) => self.field(*field, Use::Read),
+            Expression::LoadIfValid { header, value } => {
+                self.header(fixed(*header)?, 0, Use::Read);
+                self.expression(value)
+            }
+            Expression::Not(operand)
+            | Expression::Negate { operand, .. }
+            | Expression::Complement { operand, .. }
+            | Expression::Slice { operand, .. }
+            | Expression::Resize { operand, .. } => self.expression(operand),
+            Expression::Binary { left, right, .. }
+            | Expression::Concatenate { left, right, .. } => {
+                self.expression(left)?;
+                self.expression(right)
+            }
+            Expression::Conditional { condition, then, otherwise } => {
+                self.expression(condition)?;
+                self.expression(then)?;
+                self.expression(otherwise)
+            }
+            Expression::IsValid(header) => {
+                self.header(fixed(*header)?, 0, Use::Read);
+                Ok(())
+            }
+            Expression::LastIndex(_) => Err("a stack is used"),
+        }
+    }
+
+    fn assigned(&mut self, to: Offset, from: Offset, shape: &Shape) -> Outcome {
+        match shape {
+            Shape::Scalar(scalar) => match scalar.storage {
+                Storage::Native { bytes } => {
+                    self.slot(from, bytes)?;
+                    self.slot(to, bytes)?;
+                    self.wrote(to);
+                    Ok(())
+                }
+                Storage::Packed { .. } => Err("a field is copied as it is"),
+            },
+            Shape::Header(header) => {
+                self.header(from, header.bytes(), Use::Read);
+                self.header(to, header.bytes(), Use::Write);
+                Ok(())
+            }
+            Shape::Struct(parts, _) => parts
+                .iter()
+                .try_for_each(|(offset, part)| self.assigned(to + offset, from + offset, part)),
+            _ => Err("a value with other parts than numbers and headers is copied"),
+        }
+    }
+
+    fn field(&mut self, field: Field, how: Use) -> Outcome {
+        let offset = fixed(field.address)?;
+        match field.scalar.storage {
+            Storage::Native { bytes } => {
+                self.slot(offset, bytes)?;
+                if how == Use::Write {
+                    self.wrote(offset);
+                }
+            }
+            Storage::Packed { bit } => {
+                let header = offset.checked_sub(DATA).ok_or("a field without a header")?;
+                let inside = bit % 8 + field.scalar.width;
+                let bytes = bit / 8 + inside.div_ceil(8).next_power_of_two();
+                self.header(header, bytes, how);
+            }
+        }
+        Ok(())
+    }
+
+    fn slot(&mut self, offset: Offset, bytes: u32) -> Outcome {
+        if *self.plan.slots.entry(offset).or_insert(bytes) != bytes {
+            return Err("a number is used with two sizes");
+        }
+        if !self.in_parser {
+            self.later.insert(offset);
+        }
+        Ok(())
+    }
+
+    fn wrote(&mut self, slot: Offset) {
+        self.changed.insert(slot);
+        if self.in_parser {
+            self.parsed.insert(slot);
+        }
+    }
+
+    fn header(&mut self, flag: Offset, bytes: u32, how: Use) {
+        self.plan.slots.insert(flag, 1);
+        let known = self.plan.headers.entry(flag).or_default();
+        known.bytes = known.bytes.max(bytes);
+        known.written |= how == Use::Write;
+        if self.in_parser {
+            self.plan.parser_writes_headers |= how == Use::Write;
+            if how == Use::Write {
+                self.parsed.insert(flag);
+            }
+        } else {
+            self.later.insert(flag);
+        }
+    }
+
+    /// What is moved has its parts on both sides.
+    fn spread(&mut self) {
+        let moves = std::mem::take(&mut self.moves);
+        loop {
+            let before = (self.plan.slots.len(), self.plan.headers.clone().into_values());
+            let before =
+                (before.0, before.1.map(|header| u64::from(header.bytes) + 1).sum::<u64>());
+            for Moved { to, from, bytes, in_parser } in &moves {
+                self.in_parser = *in_parser;
+                for (here, there) in [(*from, *to), (*to, *from)] {
+                    for (offset, bytes) in self.plan.slots_in(here, *bytes) {
+                        self.plan.slots.insert(offset - here + there, bytes);
+                    }
+                    for (offset, header) in self.plan.headers_in(here, *bytes) {
+                        self.header(offset - here + there, header.bytes, Use::Read);
+                    }
+                }
+                for (offset, _) in self.plan.slots_in(*to, *bytes) {
+                    self.wrote(offset);
+                }
+                for (offset, header) in self.plan.headers_in(*to, *bytes) {
+                    self.header(offset, header.bytes, Use::Write);
+                }
+                if !in_parser {
+                    for at in [*from, *to] {
+                        let touched = self.plan.slots_in(at, *bytes);
+                        self.later.extend(touched.into_iter().map(|(offset, _)| offset));
+                    }
+                }
+            }
+            let sizes = self.plan.headers.values().map(|header| u64::from(header.bytes) + 1);
+            if (self.plan.slots.len(), sizes.sum::<u64>()) == before {
+                return;
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Plan, Refusal> {
+        let Self { bound, mut plan, parsed, later, .. } = self;
+        let mut end = 0;
+        for (offset, bytes) in &plan.slots {
+            if *offset < end {
+                return Err("numbers overlap");
+            }
+            end = offset + bytes;
+        }
+        plan.saved = parsed.intersection(&later).copied().collect();
+        let mut next = bound.frame.next_multiple_of(8);
+        let mut place = || {
+            next += 8;
+            next - 8
+        };
+        for header in plan.headers.values_mut() {
+            header.pointer = place();
+        }
+        (plan.cursor, plan.error, plan.length_change) = (place(), place(), place());
+        plan.frame = next;
+        Ok(plan)
+    }
+}
+
+fn fixed(address: Address) -> Result<Offset, Refusal> {
+    match address.element {
+        None => Ok(address.offset),
+        Some(_) => Err("an element of a stack is used"),
+    }
+}
