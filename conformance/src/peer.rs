@@ -95,7 +95,8 @@ fn bounded(program: &Path) -> Command {
     command
 }
 
-fn peers() -> PathBuf {
+/// The folder that holds one for each peer.
+pub fn peers() -> PathBuf {
     match env::var_os("PLANIMETER_PEERS") {
         Some(directory) => PathBuf::from(directory),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join(".peers"),

@@ -86,3 +86,43 @@ fn check(root: &Path, command: &str) -> Result<(), String> {
         false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
     }
 }
+
+/// The book has every page, and links of pages lead somewhere.
+#[test]
+fn the_book_is_whole() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = root.join("docs");
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).expect("a summary");
+    let folders = ["", "tutorial", "reference"];
+    let book: Vec<PathBuf> =
+        folders.iter().flat_map(|name| files(&docs.join(name), "md")).collect();
+    let mut failures = Vec::new();
+    for page in &book {
+        let name = page.strip_prefix(&docs).expect("a page of the book").display().to_string();
+        if name != "SUMMARY.md" && !summary.contains(&format!("({name})")) {
+            failures.push(format!("docs/SUMMARY.md lacks {name}"));
+        }
+    }
+    let mut checked = 0;
+    for page in book.into_iter().chain(pages(&root)) {
+        let text = fs::read_to_string(&page).expect("a page");
+        let folder = page.parent().expect("a folder");
+        for link in links(&text) {
+            checked += 1;
+            if !folder.join(&link).exists() {
+                failures.push(format!("{}: {link} is not there", page.display()));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(checked >= 80, "the pages have moved: {checked} links were found");
+}
+
+/// Files that a page links to, without the places in them.
+fn links(text: &str) -> Vec<String> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    targets
+        .map(|(target, _)| target.split('#').next().unwrap_or_default().replace('\n', ""))
+        .filter(|target| !target.is_empty() && !target.contains("://") && !target.contains(' '))
+        .collect()
+}
