@@ -71,6 +71,8 @@ pub struct PathPrediction {
     pub functions: Vec<FunctionName>,
     /// Parts that no function covers.
     pub unmeasured: Parts,
+    /// Parts that functions stand for and the path has not: what they cost is counted all the same.
+    pub beyond: Parts,
     /// Delays of what is covered: of the whole path if nothing is unmeasured.
     pub composition: Composition,
 }
@@ -96,9 +98,15 @@ impl Model {
         let mut predictions = paths
             .iter()
             .map(|path| {
-                let (functions, unmeasured) = self.cover(under, &path.parts);
+                let (functions, unmeasured, beyond) = self.cover(under, &path.parts);
                 let composition = self.compose(under, &functions)?;
-                Ok(PathPrediction { path: path.clone(), functions, unmeasured, composition })
+                Ok(PathPrediction {
+                    path: path.clone(),
+                    functions,
+                    unmeasured,
+                    beyond,
+                    composition,
+                })
             })
             .collect::<Result<Vec<_>, ComposeError>>()?;
         let slowest = |prediction: &PathPrediction| {
@@ -110,8 +118,9 @@ impl Model {
         Ok(predictions)
     }
 
-    /// Covers parts with functions, and says what is left.
-    fn cover(&self, under: &SettingModel, parts: &Parts) -> (Vec<FunctionName>, Parts) {
+    /// Covers parts with functions: those of which the path has all parts first, the largest of them before others; then
+    /// those that stand for more, the fewest parts beyond the path's. Says what is left, and what is too much.
+    fn cover(&self, under: &SettingModel, parts: &Parts) -> (Vec<FunctionName>, Parts, Parts) {
         let mut left = parts.clone();
         for part in self.baseline.iter().flat_map(|function| &function.consists_of) {
             take(&mut left, &BTreeMap::from([(part.clone(), 1)]));
@@ -131,13 +140,34 @@ impl Model {
             .collect();
         candidates.sort_by_key(|(parts, _)| std::cmp::Reverse(parts.values().sum::<u32>()));
         let mut functions = Vec::new();
-        for (parts, name) in candidates {
-            while take(&mut left, &parts) {
-                functions.push(name.clone());
+        for (parts, name) in &candidates {
+            while take(&mut left, parts) {
+                functions.push((*name).clone());
             }
         }
-        (functions, left)
+        let mut beyond = Parts::new();
+        while let Some((more, name, parts)) = candidates
+            .iter()
+            .filter(|(parts, _)| parts.keys().any(|part| left.contains_key(part)))
+            .map(|(parts, name)| (missing(&left, parts), *name, parts))
+            .min_by_key(|(more, _, _)| more.values().sum::<u32>())
+        {
+            let mut have = parts.clone();
+            take(&mut have, &more);
+            take(&mut left, &have);
+            more.into_iter().for_each(|(part, count)| *beyond.entry(part).or_default() += count);
+            functions.push(name.clone());
+        }
+        (functions, left, beyond)
     }
+}
+
+/// What of `parts` is not there.
+fn missing(left: &Parts, parts: &Parts) -> Parts {
+    let lacks = parts.iter().map(|(part, count)| {
+        (part.clone(), count.saturating_sub(left.get(part).copied().unwrap_or(0)))
+    });
+    lacks.filter(|(_, count)| *count > 0).collect()
 }
 
 /// Takes parts away if all of them are there.

@@ -191,8 +191,9 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
         let interval =
             drift.interval.map_or_else(String::new, |half| format!(" ± {} %", percent(half)));
         let text = format!(
-            "Blocks of the second half took {} %{interval} longer than those of the first",
-            percent(drift.change)
+            "Blocks of the second half took {} %{interval} {} than those of the first",
+            percent(drift.change.abs()),
+            if drift.change < 0.0 { "less" } else { "more" }
         );
         match drift.shown {
             true => remarks.push((

@@ -169,7 +169,7 @@ impl Part {
             Self::Header(bits) => vec![format!("extract {bits}"), format!("emit {bits}")],
             Self::Select(bits) => vec![format!("select {bits}")],
             Self::Lookahead(bits) => vec![format!("lookahead {bits}"), format!("select {bits}")],
-            Self::Verify => vec!["verify".to_owned(), "compute compare 16".to_owned()],
+            Self::Verify => vec!["verify".to_owned()],
             Self::Table(_) => vec![self.to_string()],
             Self::Assign(bits) => vec![format!("assign {bits}")],
             Self::Compute(operator, bits) => {

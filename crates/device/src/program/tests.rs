@@ -101,6 +101,7 @@ fn what_a_model_does_not_know_is_listed_and_not_guessed() {
     let names: Vec<&str> = worst.functions.iter().map(|name| name.as_str()).collect();
     assert_eq!(names, ["masked-nw-dst", "set-dl-src"]);
     assert_eq!(worst.unmeasured, parts(&[("assign 8", 1), ("compute subtract 8", 1)]));
+    assert_eq!(worst.beyond, parts(&[]));
     let maximum = worst
         .composition
         .levels
@@ -124,4 +125,29 @@ fn parsers_that_loop_and_our_own_programs_end() {
         let paths = paths(&compiled.program.expect("a program")).expect("paths");
         assert!(!paths.is_empty() && paths.iter().all(|path| path.ways > 0), "{program}");
     }
+}
+
+#[test]
+fn a_part_that_was_measured_with_others_only_is_counted_with_them() {
+    let text =
+        std::fs::read_to_string("../../examples/device/zodiac-fx.json").expect("the example");
+    let mut model: Model = serde_json::from_str(&text).expect("a model");
+    for function in &mut model.settings[0].functions {
+        let consists: &[&str] = match function.function.name.as_str() {
+            "set-dl-src" => &["assign 48", "branch"],
+            "set-nw-tos" => &["assign 48", "select 16", "push"],
+            _ => &[],
+        };
+        function.function.consists_of = consists.iter().map(|part| (*part).to_owned()).collect();
+    }
+    let paths = [Path {
+        decisions: Vec::new(),
+        parts: parts(&[("assign 48", 2), ("branch", 1), ("pop", 1)]),
+        ways: 1,
+    }];
+    let predictions = model.predict_paths(&model.settings[0], &paths).expect("predictions");
+    let names: Vec<&str> = predictions[0].functions.iter().map(|name| name.as_str()).collect();
+    assert_eq!(names, ["set-dl-src", "set-dl-src"]);
+    assert_eq!(predictions[0].beyond, parts(&[("branch", 1)]));
+    assert_eq!(predictions[0].unmeasured, parts(&[("pop", 1)]));
 }

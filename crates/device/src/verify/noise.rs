@@ -9,11 +9,12 @@ use crate::level::Level;
 /// How far apart repetitions and functions are at a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// Standard deviation of the level between the blocks of one cell, in the median cell.
+    /// By how much the level of a cell is uncertain, in the median cell: the standard deviation between its blocks, over
+    /// the root of their number. An extreme is that of one block: the standard deviation itself.
     pub between_blocks: Picoseconds,
     /// Standard deviation of the level between the training cells.
     pub between_functions: Picoseconds,
-    /// Whether the blocks of a cell differ less than the cells do: otherwise the level says nothing about functions.
+    /// Whether that is less than the cells differ by: otherwise the level says nothing about functions.
     pub says_something: bool,
 }
 
@@ -40,7 +41,11 @@ impl Noise {
                 }
             });
             let levels: Vec<f64> = levels.collect();
-            standard_deviation(&levels).filter(|_| levels.len() > 2)
+            let deviation = standard_deviation(&levels).filter(|_| levels.len() > 2)?;
+            Some(match level {
+                Level::Minimum | Level::Maximum => deviation,
+                _ => deviation / (levels.len() as f64).sqrt(),
+            })
         });
         let between_blocks = Ordered::of_numbers(deviations.collect()).at(0.5)?;
         Some(Self {

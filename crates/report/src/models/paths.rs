@@ -78,6 +78,20 @@ pub fn paths_table(
             out.push_str(&layout.paragraph("            ", &text, Paint::Warn));
         }
     }
+    let mut beyond: BTreeMap<&str, usize> = BTreeMap::new();
+    for part in paths.iter().flat_map(|path| path.beyond.keys()) {
+        *beyond.entry(part).or_default() += 1;
+    }
+    if !beyond.is_empty() {
+        let each = beyond
+            .iter()
+            .map(|(part, count)| format!("{part} in {}", plural(*count as u64, "path", "paths")));
+        let text = format!(
+            "Counted, although the path has it not, since it was measured together with what the path has: {}.",
+            each.collect::<Vec<_>>().join(", ")
+        );
+        out.push_str(&layout.paragraph("", &text, Paint::Plain));
+    }
     let mut unmeasured: BTreeMap<&str, usize> = BTreeMap::new();
     for part in paths.iter().flat_map(|path| path.unmeasured.keys()) {
         *unmeasured.entry(part).or_default() += 1;

@@ -51,10 +51,9 @@ impl Program {
             Part::Lookahead(bits) => {
                 self.state(&format!("b.lookahead<bit<{bits}>>()"))?;
             }
-            Part::Verify => write!(
-                self.extracts,
-                " verify(h.ethernet.type == {SHIM_TYPE:#06x}, error.NoMatch);"
-            )?,
+            Part::Verify => {
+                write!(self.extracts, " verify(h.ethernet.isValid(), error.NoMatch);")?;
+            }
             Part::Table(keys) => {
                 self.table(keys, number, rules)?;
             }
