@@ -16,10 +16,11 @@ use p4lang::compile_text;
 use p4lang::preprocess::MemoryFiles;
 use packetio::pcap::CaptureReader;
 use report::{RunDirectory, throughput};
+use statistics::{Condition, Unit};
 
 use crate::failure::Failure;
 use crate::probe::layout;
-use crate::threshold::{Metric, Threshold};
+use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 pub(crate) use arguments::command;
 
@@ -28,17 +29,17 @@ const PAPER: (&str, &str) = ("entry_update.p4", include_str!("../../../programs/
 
 /// What conditions may be about.
 const METRICS: [Metric; 6] = [
-    Metric::number("rate"),
-    Metric::time("cost"),
-    Metric::time("p50"),
-    Metric::time("p99"),
-    Metric::time("p99.9"),
-    Metric::number("wrong"),
+    ("rate", Unit::PerSecond),
+    ("cost", Unit::Seconds),
+    ("p50", Unit::Seconds),
+    ("p99", Unit::Seconds),
+    ("p99.9", Unit::Seconds),
+    ("wrong", Unit::Count),
 ];
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let settings = arguments::settings(matches)?;
-    let thresholds = Threshold::all(matches, &METRICS)?;
+    let thresholds = threshold::all(matches, &METRICS)?;
     let (name, program) = program(matches)?;
     let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
     let directory = RunDirectory::create_for(given, "bench").map_err(Failure::input)?;
@@ -90,7 +91,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// 1 if a threshold broke, an output was wrong, or nothing was measured.
-fn verdict(points: &[throughput::Point], thresholds: &[Threshold]) -> ExitCode {
+fn verdict(points: &[throughput::Point], thresholds: &[Condition]) -> ExitCode {
     let mut failed = false;
     let mut say = |text: &str| {
         failed = true;
@@ -107,9 +108,9 @@ fn verdict(points: &[throughput::Point], thresholds: &[Threshold]) -> ExitCode {
             }
             let name = format!("{:?}, {} entries, {} cores", case.path, point.flows, case.cores);
             for threshold in thresholds {
-                if let Some(broken) = threshold.broken(&name, value(threshold.metric(), case)) {
-                    say(&broken);
-                }
+                let value = value(threshold.metric(), case);
+                let broken = threshold::broken(threshold, &METRICS, &name, value);
+                broken.iter().for_each(|text| say(text));
             }
         }
     }
@@ -120,11 +121,11 @@ fn verdict(points: &[throughput::Point], thresholds: &[Threshold]) -> ExitCode {
 fn value(metric: &str, case: &Case) -> Option<f64> {
     let rate = throughput::rate(case)?.mean;
     let latency = |share: f64| {
-        case.latency.as_ref().map(|latency| latency.histogram.value_at_quantile(share) as f64)
+        case.latency.as_ref().map(|latency| latency.histogram.value_at_quantile(share) as f64 / 1e9)
     };
     match metric {
         "rate" => Some(rate),
-        "cost" => Some(case.cores as f64 / rate * 1e9),
+        "cost" => Some(case.cores as f64 / rate),
         "p50" => latency(0.5),
         "p99" => latency(0.99),
         "p99.9" => latency(0.999),

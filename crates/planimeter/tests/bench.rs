@@ -73,7 +73,7 @@ fn wrong_input_is_one_line_that_says_what_to_do() {
         (&["--entries", "0"][..], "--entries 0"),
         (&["--cores", "4000"], "--cores 4000"),
         (&["--path", "fast"], "interpreter, compiled or all"),
-        (&["--threshold", "speed > 3"], "is no metric"),
+        (&["--threshold", "speed > 3"], "there is no metric \"speed\""),
         (&["nowhere.p4"], "nowhere.p4"),
         (&["--traffic", "nowhere.pcap"], "nowhere.pcap"),
         (&["--traffic", &readme], "README.md"),

@@ -29,7 +29,7 @@ fn wrong_input_is_one_line_that_says_what_to_do() {
         (&["--fill", "150"], "--fill 150"),
         (&["--batch", "513"], "1 to 512"),
         (&["--time", "1ns"], "--time"),
-        (&["--threshold", "speed > 3"], "is no metric"),
+        (&["--threshold", "speed > 3"], "there is no metric \"speed\""),
         (&["--storage", "fast"], "original, dynamic, static, inline or all"),
     ] {
         // What is given last wins, or is added; either way the fault is in it.

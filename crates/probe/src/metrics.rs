@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::outcome::{Completion, Latency, Point, Trial, Usage};
 
+pub use statistics::Unit;
+
 /// One figure of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
@@ -18,40 +20,6 @@ pub struct Metric {
     /// What it is, in one line.
     pub summary: &'static str,
     read: fn(&Trial) -> Option<f64>,
-}
-
-/// What the values of a metric count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Unit {
-    /// Seconds.
-    Seconds,
-    /// Events per second.
-    PerSecond,
-    /// A number of things.
-    Count,
-    /// A share from 0 to 1.
-    Fraction,
-    /// Percent of one core, so that four busy cores are 400.
-    CpuPercent,
-    /// Bytes.
-    Bytes,
-    /// An index without a unit.
-    Index,
-}
-
-impl Unit {
-    /// The unit in words, as for a table of metrics.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Seconds => "seconds",
-            Self::PerSecond => "per second",
-            Self::Count => "count",
-            Self::Fraction => "fraction",
-            Self::CpuPercent => "percent of one core",
-            Self::Bytes => "bytes",
-            Self::Index => "index",
-        }
-    }
 }
 
 macro_rules! latency_metrics {

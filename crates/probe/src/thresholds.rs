@@ -6,47 +6,19 @@
 use std::fmt;
 use std::str::FromStr;
 
-use thiserror::Error;
+use statistics::{Comparison, Condition};
 
-use crate::metrics::{Metric, Unit};
+use crate::metrics::Metric;
 use crate::outcome::{Point, ThresholdOutcome};
+
+/// A condition that makes no sense.
+pub use statistics::ConditionError as ThresholdError;
 
 /// A condition on a metric.
 #[derive(Clone, Debug)]
 pub struct Threshold {
-    text: String,
+    condition: Condition,
     metric: &'static Metric,
-    comparison: Comparison,
-    value: f64,
-}
-
-/// How a metric is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
-    /// `==`, equal up to the rounding of decimal fractions.
-    Equal,
-    /// `!=`
-    NotEqual,
-}
-
-/// A condition that makes no sense.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("\"{text}\", column {column}: {reason}")]
-pub struct ThresholdError {
-    /// The condition as written.
-    pub text: String,
-    /// Where it went wrong, in characters from 1.
-    pub column: usize,
-    /// What is wrong and what was expected.
-    pub reason: String,
 }
 
 impl Threshold {
@@ -55,28 +27,9 @@ impl Threshold {
         self.metric
     }
 
-    /// How it is compared.
-    pub fn comparison(&self) -> Comparison {
-        self.comparison
-    }
-
-    /// What it is compared with, in the base unit of the metric.
-    pub fn value(&self) -> f64 {
-        self.value
-    }
-
     /// Whether a value, in the base unit of the metric, keeps the condition.
     pub fn holds(&self, value: f64) -> bool {
-        // 0.1 % and 0.001 are the same number to the user, though not always to a float.
-        let equal = (value - self.value).abs() <= 1e-12 * value.abs().max(self.value.abs());
-        match self.comparison {
-            Comparison::Less => value < self.value && !equal,
-            Comparison::LessOrEqual => value < self.value || equal,
-            Comparison::Greater => value > self.value && !equal,
-            Comparison::GreaterOrEqual => value > self.value || equal,
-            Comparison::Equal => equal,
-            Comparison::NotEqual => !equal,
-        }
+        self.condition.holds(value, None)
     }
 
     /// Judges a point by the mean over its trials. The condition is broken if the mean breaks it,
@@ -90,12 +43,12 @@ impl Threshold {
         let complete = values.len() == point.trials.len();
         let absent = Absent::of(self.metric, point);
         let bounds = matches!(
-            self.comparison,
+            self.condition.comparison(),
             Comparison::Less | Comparison::LessOrEqual | Comparison::Equal
         );
         let speaks = !bounds || absent.as_ref().is_none_or(|absent| !absent.decides);
         ThresholdOutcome {
-            condition: self.text.clone(),
+            condition: self.condition.to_string(),
             point: point.label(),
             value,
             held: complete && speaks && value.is_some_and(|value| self.holds(value)),
@@ -146,7 +99,7 @@ pub fn evaluate(thresholds: &[Threshold], point: &Point) -> Vec<ThresholdOutcome
 
 impl fmt::Display for Threshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        self.condition.fmt(f)
     }
 }
 
@@ -154,153 +107,15 @@ impl FromStr for Threshold {
     type Err = ThresholdError;
 
     fn from_str(text: &str) -> Result<Self, ThresholdError> {
-        let text = text.trim();
-        let mut scanner = Scanner { text, at: 0 };
-        let metric = scanner.metric()?;
-        let comparison = scanner.comparison()?;
-        let number_at = scanner.skip_space();
-        let number = scanner.number()?;
-        let unit_at = scanner.skip_space();
-        let unit = scanner.rest();
-        let scale = scale(metric, unit, number).map_err(|reason| {
-            scanner.error(if unit.is_empty() { number_at } else { unit_at }, reason)
-        })?;
-        let value = number * scale;
-        if !value.is_finite() {
-            return Err(scanner.error(number_at, "the number is too large".to_owned()));
-        }
-        Ok(Self { text: text.to_owned(), metric, comparison, value })
-    }
-}
-
-/// What a unit multiplies a number by. `number` is given because zero needs no unit.
-fn scale(metric: &Metric, unit: &str, number: f64) -> Result<f64, String> {
-    let (units, example): (&[(&str, f64)], &str) = match metric.unit {
-        Unit::Seconds if unit.is_empty() && number == 0.0 => return Ok(1.0),
-        Unit::Seconds => {
-            (&[("ns", 1e-9), ("us", 1e-6), ("\u{b5}s", 1e-6), ("ms", 1e-3), ("s", 1.0)], "5ms")
-        }
-        Unit::PerSecond => (
-            &[
-                ("", 1.0),
-                ("k", 1e3),
-                ("M", 1e6),
-                ("G", 1e9),
-                ("/s", 1.0),
-                ("k/s", 1e3),
-                ("M/s", 1e6),
-            ],
-            "100k",
-        ),
-        Unit::Count => (&[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)], "10"),
-        Unit::Fraction => (&[("", 1.0), ("%", 1e-2)], "0.1%"),
-        Unit::CpuPercent => (&[("", 1.0), ("%", 1.0)], "250%"),
-        Unit::Bytes => (
-            &[
-                ("", 1.0),
-                ("B", 1.0),
-                ("k", 1e3),
-                ("kB", 1e3),
-                ("M", 1e6),
-                ("MB", 1e6),
-                ("G", 1e9),
-                ("GB", 1e9),
-                ("KiB", 1024.0),
-                ("MiB", 1_048_576.0),
-                ("GiB", 1_073_741_824.0),
-            ],
-            "512MiB",
-        ),
-        Unit::Index => (&[("", 1.0)], "0.9"),
-    };
-    if let Some((_, scale)) = units.iter().find(|(name, _)| *name == unit) {
-        return Ok(*scale);
-    }
-    let known: Vec<&str> =
-        units.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()).collect();
-    let complaint = if unit.is_empty() {
-        format!("{} needs a unit", metric.name)
-    } else {
-        format!("\"{unit}\" is no unit of {} ({})", metric.name, metric.unit.text())
-    };
-    let remedy = if known.is_empty() {
-        "write a plain number".to_owned()
-    } else {
-        format!("write one of {}", known.join(", "))
-    };
-    Err(format!("{complaint}; {remedy}, for example {example}"))
-}
-
-struct Scanner<'a> {
-    text: &'a str,
-    /// Byte offset of what comes next; always at the start of a character.
-    at: usize,
-}
-
-impl<'a> Scanner<'a> {
-    fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or("")
-    }
-
-    fn error(&self, at: usize, reason: String) -> ThresholdError {
-        let column = self.text.get(..at).map_or(0, |before| before.chars().count()) + 1;
-        ThresholdError { text: self.text.to_owned(), column, reason }
-    }
-
-    fn skip_space(&mut self) -> usize {
-        self.at = self.text.len() - self.rest().trim_start().len();
-        self.at
-    }
-
-    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
-        let rest = self.rest();
-        let end = rest.find(|c| !wanted(c)).unwrap_or(rest.len());
-        self.at += end;
-        rest.get(..end).unwrap_or("")
-    }
-
-    fn metric(&mut self) -> Result<&'static Metric, ThresholdError> {
-        let at = self.at;
-        let name = self.take_while(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-'));
-        Metric::by_name(name).ok_or_else(|| {
-            let known: Vec<&str> = Metric::all().map(|metric| metric.name).collect();
-            let complaint = if name.is_empty() {
-                "expected a metric".to_owned()
-            } else {
-                format!("there is no metric \"{name}\"")
-            };
-            self.error(at, format!("{complaint}; known metrics are {}", known.join(", ")))
-        })
-    }
-
-    fn comparison(&mut self) -> Result<Comparison, ThresholdError> {
-        let at = self.skip_space();
-        match self.take_while(|c| matches!(c, '<' | '>' | '=' | '!')) {
-            "<" => Ok(Comparison::Less),
-            "<=" => Ok(Comparison::LessOrEqual),
-            ">" => Ok(Comparison::Greater),
-            ">=" => Ok(Comparison::GreaterOrEqual),
-            "==" => Ok(Comparison::Equal),
-            "!=" => Ok(Comparison::NotEqual),
-            _ => Err(self.error(at, "expected one of <, <=, >, >=, ==, !=".to_owned())),
-        }
-    }
-
-    fn number(&mut self) -> Result<f64, ThresholdError> {
-        let at = self.at;
-        let mut number = self.take_while(|c| c.is_ascii_digit() || c == '.');
-        // An exponent, unless the letter begins something else.
-        if let Some(rest) = self.rest().strip_prefix(['e', 'E']) {
-            let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
-            let count = digits.bytes().take_while(u8::is_ascii_digit).count();
-            if count > 0 {
-                self.at += 1 + (rest.len() - digits.len()) + count;
-                number = self.text.get(at..self.at).unwrap_or(number);
-            }
-        }
-        number.parse().map_err(|_| {
-            self.error(at, "expected a number that is not negative, such as 5 or 0.1".to_owned())
-        })
+        let metrics: Vec<_> = Metric::all().map(|metric| (metric.name, metric.unit)).collect();
+        let condition = Condition::parse(text, metrics.into_iter(), false)?;
+        let unknown = || ThresholdError {
+            text: text.to_owned(),
+            column: 1,
+            reason: format!("there is no metric \"{}\"", condition.metric()),
+        };
+        let metric = Metric::by_name(condition.metric()).ok_or_else(unknown)?;
+        Ok(Self { condition, metric })
     }
 }
 
@@ -308,12 +123,22 @@ impl<'a> Scanner<'a> {
 mod tests {
     use proptest::prelude::*;
 
+    use statistics::Limit;
+
     use super::*;
+    use crate::metrics::Unit;
     use crate::metrics::tests::{point_of, trial};
     use crate::outcome::{Completion, Counts, Latency};
 
     fn parse(text: &str) -> Threshold {
         text.parse().expect("a condition")
+    }
+
+    fn value_of(threshold: &Threshold) -> f64 {
+        match threshold.condition.limit() {
+            Limit::Value(value) => value,
+            Limit::Change(_) => panic!("{threshold} is a change"),
+        }
     }
 
     fn refusal(text: &str) -> String {
@@ -340,8 +165,8 @@ mod tests {
         ] {
             let threshold = parse(text);
             assert_eq!(threshold.metric().name, metric);
-            assert_eq!(threshold.comparison(), comparison);
-            assert!((threshold.value() - value).abs() <= 1e-12 * value, "{text}");
+            assert_eq!(threshold.condition.comparison(), comparison);
+            assert!((value_of(&threshold) - value).abs() <= 1e-12 * value, "{text}");
             assert_eq!(threshold.to_string(), text.trim());
         }
     }
@@ -515,10 +340,9 @@ mod tests {
             let text = format!("{}{space}{sign}{space}{number}{space}{unit}", metric.name);
             let threshold: Threshold = text.parse().expect("a condition");
             prop_assert_eq!(threshold.metric().name, metric.name);
-            prop_assert_eq!(threshold.value(), number * scale);
+            prop_assert_eq!(value_of(&threshold), number * scale);
             let again: Threshold = threshold.to_string().parse().expect("a condition");
-            prop_assert_eq!(again.value(), threshold.value());
-            prop_assert_eq!(again.comparison(), threshold.comparison());
+            prop_assert_eq!(again.condition, threshold.condition);
         }
 
         #[test]

@@ -36,6 +36,12 @@ pub use compare::compare;
 pub use directory::RunDirectory;
 pub use terminal::{Layout, table};
 
+/// A value with its unit and three significant digits, as all forms write it: `4.98 k/s`, `873 µs`.
+#[must_use]
+pub fn quantity(value: f64, unit: plot::Unit) -> String {
+    format::figure(value, unit)
+}
+
 /// A time of day as RFC 3339, to the second.
 #[must_use]
 pub fn timestamp(time: std::time::SystemTime) -> String {

@@ -8,6 +8,7 @@
 //! * **Proportions** ([`proportion`]) have the interval of Clopper and Pearson, which is never narrower than it says, not
 //!   even where nothing was lost.
 //! * **Spreads** ([`Spread`]) are for a few trials of a benchmark: the median, the lowest and the highest.
+//! * **Conditions** ([`Condition`]) decide whether a figure is good enough: alone, or against a base.
 //!
 //! Every interval assumes that the samples are independent and of one distribution. Successive packets often are not;
 //! who states an interval over them chooses what a sample is.
@@ -17,16 +18,20 @@
 //! samples, or stop before they are there.
 
 mod beta;
+mod condition;
 mod confidence;
 mod fairness;
 mod mean;
 mod order;
 mod proportion;
 mod spread;
+mod unit;
 
+pub use condition::{Comparison, Condition, ConditionError, Limit};
 pub use confidence::{Confidence, Interval};
 pub use fairness::jain_index;
 pub use mean::{Difference, Estimate, mean, standard_deviation, student_t};
 pub use order::{Ordered, Ranks};
 pub use proportion::proportion;
 pub use spread::Spread;
+pub use unit::Unit;

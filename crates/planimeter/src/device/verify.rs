@@ -9,6 +9,7 @@ use device::Level;
 use device::verify::{Verification, VerifiedLevel, verify};
 use report::RunDirectory;
 use report::models::{Run, Threshold, to_json, verification_table};
+use statistics::{Condition, Unit};
 
 use super::{campaign, derivation, run_argument, settings};
 use crate::failure::Failure;
@@ -18,8 +19,8 @@ const EXAMPLES: &str = "\
 Thresholds:
   METRIC(LEVEL) COMPARISON NUMBER, where METRIC is mean-error or worst-error (absolute, equation 8), too-short (the \
 most by which a prediction is below), violations (upper end of the interval of the share of packets beyond the bound), \
-skill or refuted (cells); LEVEL is minimum, median, mean, maximum or a percentile such as p99.9, and COMPARISON is < \
-or >. A percentage has its sign. A level or figure that is not there fails.
+skill or refuted (cells); LEVEL is minimum, median, mean, maximum or a percentile such as p99.9, and COMPARISON is <, \
+<=, >, >=, == or !=. A percentage has its sign. A level or figure that is not there fails.
 
 Example:
     planimeter device verify runs/20261122T090000Z-device -t 'mean-error(median) < 1 %' -t 'worst-error(median) < 3 %'";
@@ -52,13 +53,13 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let given = matches.get_many::<String>("threshold").into_iter().flatten();
-    let conditions = given
-        .map(|text| Condition::parse(text).map_err(Failure::input))
-        .collect::<Result<Vec<_>, _>>()?;
+    let settings = settings(matches)?;
+    let conditions =
+        given.map(|text| parse(text).map_err(Failure::input)).collect::<Result<Vec<_>, _>>()?;
     let campaign = campaign(matches)?;
-    let (model, verifications) = verify(&campaign, &settings(matches)?).map_err(Failure::input)?;
-    let judge = |condition: &Condition| condition.judge(&verifications);
-    let thresholds: Vec<Threshold> = conditions.iter().map(judge).collect();
+    let (model, verifications) = verify(&campaign, &settings).map_err(Failure::input)?;
+    let thresholds: Vec<Threshold> =
+        conditions.iter().map(|condition| judge(condition, &verifications)).collect();
     let output = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
     let directory = RunDirectory::create_for(output, "device-verify").map_err(Failure::input)?;
     let command: Vec<String> = std::env::args().collect();
@@ -80,15 +81,15 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(thresholds.iter().any(|threshold| !threshold.held))))
 }
 
-/// `worst-error(median) < 3 %`.
-#[derive(Debug, Clone, PartialEq)]
-struct Condition {
-    text: String,
-    metric: Metric,
-    level: Level,
-    below: bool,
-    limit: f64,
-}
+/// A figure that conditions may name, and what its values count.
+const METRICS: [(&str, Metric, Unit); 6] = [
+    ("mean-error", Metric::MeanError, Unit::Fraction),
+    ("worst-error", Metric::WorstError, Unit::Fraction),
+    ("too-short", Metric::TooShort, Unit::Fraction),
+    ("violations", Metric::Violations, Unit::Fraction),
+    ("skill", Metric::Skill, Unit::Index),
+    ("refuted", Metric::Refuted, Unit::Count),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Metric {
@@ -100,53 +101,37 @@ enum Metric {
     Refuted,
 }
 
-impl Condition {
-    fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |what: &str| {
-            format!(
-                "--threshold '{text}': {what}; write it as 'worst-error(median) < 3 %', see --help for the metrics"
-            )
-        };
-        let (metric, rest) =
-            text.split_once('(').ok_or_else(|| wrong("there is no level in brackets"))?;
-        let (level, rest) =
-            rest.split_once(')').ok_or_else(|| wrong("the bracket is not closed"))?;
-        let metric = match metric.trim() {
-            "mean-error" => Metric::MeanError,
-            "worst-error" => Metric::WorstError,
-            "too-short" => Metric::TooShort,
-            "violations" => Metric::Violations,
-            "skill" => Metric::Skill,
-            "refuted" => Metric::Refuted,
-            other => return Err(wrong(&format!("'{other}' is no metric"))),
-        };
-        let level = level.trim().parse().map_err(|error| wrong(&format!("{error}")))?;
-        let rest = rest.trim();
-        let (below, limit) = match (rest.strip_prefix('<'), rest.strip_prefix('>')) {
-            (Some(limit), _) => (true, limit.trim()),
-            (_, Some(limit)) => (false, limit.trim()),
-            _ => return Err(wrong("the comparison is neither < nor >")),
-        };
-        let (digits, unit) =
-            limit.strip_suffix('%').map_or((limit, 1.0), |digits| (digits.trim(), 100.0));
-        let limit: f64 = digits.parse().map_err(|_| wrong(&format!("'{limit}' is no number")))?;
-        Ok(Self { text: text.to_owned(), metric, level, below, limit: limit / unit })
-    }
+/// Reads a condition such as `worst-error(median) < 3 %`.
+fn parse(text: &str) -> Result<Condition, String> {
+    let bracket = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+    let given: Option<String> =
+        bracket.map(|(level, _)| level.chars().filter(|c| !c.is_whitespace()).collect());
+    // Any percentile may be named; otherwise these serve to say what is known.
+    let level = given.filter(|level| level.parse::<Level>().is_ok());
+    let level = level.unwrap_or_else(|| Level::Median.to_string());
+    let names = METRICS.map(|(name, _, unit)| (format!("{name}({level})"), unit));
+    let names = names.iter().map(|(name, unit)| (name.as_str(), *unit));
+    Condition::parse(text, names, false).map_err(|error| format!("--threshold {error}"))
+}
 
-    /// It holds if it does under every setting.
-    fn judge(&self, verifications: &[Verification]) -> Threshold {
-        let levels = verifications.iter().map(|verification| {
-            let level = verification.levels.iter().find(|level| level.level == self.level)?;
-            self.metric.of(level).filter(|value| value.is_finite())
-        });
-        let values: Option<Vec<f64>> = levels.collect();
-        let worst = values.and_then(|values| {
-            let by_size = |a: &f64, b: &f64| a.total_cmp(b);
-            let values = values.into_iter();
-            if self.below { values.max_by(by_size) } else { values.min_by(by_size) }
-        });
-        let holds = |value: f64| if self.below { value < self.limit } else { value > self.limit };
-        Threshold { condition: self.text.clone(), value: worst, held: worst.is_some_and(holds) }
+/// It holds if it does under every setting.
+fn judge(condition: &Condition, verifications: &[Verification]) -> Threshold {
+    let value = |verification: &Verification| {
+        let (_, metric, level) = METRICS.iter().find_map(|(name, metric, _)| {
+            let level =
+                condition.metric().strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?;
+            Some((name, metric, level.parse::<Level>().ok()?))
+        })?;
+        let level = verification.levels.iter().find(|own| own.level == level)?;
+        metric.of(level).filter(|value| value.is_finite())
+    };
+    let values: Option<Vec<f64>> = verifications.iter().map(value).collect();
+    let values = values.unwrap_or_default();
+    let missed = values.iter().find(|value| !condition.holds(**value, None));
+    Threshold {
+        condition: condition.to_string(),
+        value: missed.or(values.first()).copied(),
+        held: !values.is_empty() && missed.is_none(),
     }
 }
 
@@ -168,18 +153,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_are_read() {
-        let worst = Condition::parse("worst-error(median) < 3 %").expect("a condition");
-        assert_eq!(
-            (worst.metric, worst.level, worst.below),
-            (Metric::WorstError, Level::Median, true)
-        );
-        assert!((worst.limit - 0.03).abs() < 1e-12);
-        let skill = Condition::parse("skill( p99.9 )>0.9").expect("a condition");
-        assert_eq!(
-            (skill.level.to_string().as_str(), skill.below, skill.limit),
-            ("p99.9", false, 0.9)
-        );
+    fn conditions_name_a_figure_and_a_level() {
+        let worst = parse("worst-error(median) < 3 %").expect("a condition");
+        assert_eq!(worst.metric(), "worst-error(median)");
+        let skill = parse("skill( p99.9 )>0.9").expect("a condition");
+        assert_eq!(skill.metric(), "skill(p99.9)");
         for wrong in [
             "",
             "median < 3",
@@ -188,13 +166,14 @@ mod tests {
             "skill(mean) = 1",
             "skill(mean) > x",
         ] {
-            assert!(Condition::parse(wrong).is_err(), "{wrong}");
+            assert!(parse(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn what_is_not_there_does_not_hold() {
-        let condition = Condition::parse("skill(median) > 0").expect("a condition");
-        assert!(!condition.judge(&[]).held);
+        let condition = parse("skill(median) > 0").expect("a condition");
+        let outcome = judge(&condition, &[]);
+        assert!(!outcome.held && outcome.value.is_none());
     }
 }

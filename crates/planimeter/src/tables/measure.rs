@@ -14,21 +14,23 @@ use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressStyle};
 use report::{RunDirectory, designs};
 
+use statistics::{Condition, Unit};
+
 use super::arguments::{self, all_sharings};
 use super::predict;
 use crate::failure::Failure;
 use crate::probe::layout;
-use crate::threshold::{Metric, Threshold};
+use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 
 /// What conditions may be about.
 const METRICS: [Metric; 6] = [
-    Metric::number("rate"),
-    Metric::time("cost"),
-    Metric::time("p50"),
-    Metric::time("p99"),
-    Metric::time("p99.9"),
-    Metric::number("lost"),
+    ("rate", Unit::PerSecond),
+    ("cost", Unit::Seconds),
+    ("p50", Unit::Seconds),
+    ("p99", Unit::Seconds),
+    ("p99.9", Unit::Seconds),
+    ("lost", Unit::Count),
 ];
 
 /// How long memory is chased at each level.
@@ -36,7 +38,7 @@ const CHASE: Duration = Duration::from_millis(150);
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let settings = settings(matches)?;
-    let thresholds = Threshold::all(matches, &METRICS)?;
+    let thresholds = threshold::all(matches, &METRICS)?;
     let plan = plan(matches, &settings)?;
     if matches.get_flag("list") {
         list(&plan);
@@ -74,7 +76,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// 1 if a threshold broke, a promise broke, or nothing was measured.
-fn verdict(findings: &Findings, thresholds: &[Threshold]) -> Result<ExitCode, Failure> {
+fn verdict(findings: &Findings, thresholds: &[Condition]) -> Result<ExitCode, Failure> {
     if findings.measured.is_empty() {
         let reason = match findings.not_offered.last() {
             Some(not) if !findings.interrupted => {
@@ -89,7 +91,8 @@ fn verdict(findings: &Findings, thresholds: &[Threshold]) -> Result<ExitCode, Fa
     for threshold in thresholds {
         for one in &findings.measured {
             let case = format!("{}, {} entries", one.case.design, one.case.layout.size());
-            if let Some(broken) = threshold.broken(&case, value(threshold.metric(), one)) {
+            let value = value(threshold.metric(), one);
+            if let Some(broken) = threshold::broken(threshold, &METRICS, &case, value) {
                 failed = true;
                 eprintln!("planimeter: {broken}");
             }
@@ -100,12 +103,13 @@ fn verdict(findings: &Findings, thresholds: &[Threshold]) -> Result<ExitCode, Fa
 
 /// The value of a metric; times are in nanoseconds.
 fn value(metric: &str, one: &Measured) -> Option<f64> {
+    let seconds = |nanoseconds: Option<u32>| Some(f64::from(nanoseconds?) / 1e9);
     match metric {
         "rate" => statistics::mean(&one.rates()),
-        "cost" => statistics::mean(&one.costs()),
-        "p50" => one.single.tail_at(0.5).map(f64::from),
-        "p99" => one.single.tail_at(0.99).map(f64::from),
-        "p99.9" => one.single.tail_at(0.999).map(f64::from),
+        "cost" => statistics::mean(&one.costs()).map(|nanoseconds| nanoseconds / 1e9),
+        "p50" => seconds(one.single.tail_at(0.5)),
+        "p99" => seconds(one.single.tail_at(0.99)),
+        "p99.9" => seconds(one.single.tail_at(0.999)),
         _ => one.lost.map(|lost| lost as f64),
     }
 }

@@ -1,0 +1,320 @@
+//! Conditions on figures, such as `rtt.p99 < 5ms`, or `rtt.p50 < +10%` of a base.
+//!
+//! A condition is a metric, a comparison and a number with a unit. Which units fit depends on the metric, so that
+//! `rtt.p99 < 5` is refused instead of meaning five seconds. A number with a sign is a change against a base, in percent
+//! of it.
+
+use std::fmt;
+
+use crate::Unit;
+
+/// A condition on a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    text: String,
+    metric: String,
+    comparison: Comparison,
+    limit: Limit,
+}
+
+/// What a value is compared with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// A value, in the base unit of the metric.
+    Value(f64),
+    /// A change against a base, as a share of it: 0.1 is ten percent more.
+    Change(f64),
+}
+
+/// How a metric is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `==`, equal up to the rounding of decimal fractions.
+    Equal,
+    /// `!=`
+    NotEqual,
+}
+
+impl Comparison {
+    /// Whether it holds between a value and a limit.
+    pub fn holds(self, value: f64, limit: f64) -> bool {
+        // 0.1 % and 0.001 are the same number to the user, though not always to a float.
+        let equal = (value - limit).abs() <= 1e-12 * value.abs().max(limit.abs());
+        match self {
+            Self::Less => value < limit && !equal,
+            Self::LessOrEqual => value < limit || equal,
+            Self::Greater => value > limit && !equal,
+            Self::GreaterOrEqual => value > limit || equal,
+            Self::Equal => equal,
+            Self::NotEqual => !equal,
+        }
+    }
+}
+
+/// A condition that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConditionError {
+    /// The condition as written.
+    pub text: String,
+    /// Where it went wrong, in characters from 1.
+    pub column: usize,
+    /// What is wrong and what was expected.
+    pub reason: String,
+}
+
+impl fmt::Display for ConditionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\", column {}: {}", self.text, self.column, self.reason)
+    }
+}
+
+impl std::error::Error for ConditionError {}
+
+impl Condition {
+    /// Reads a condition on one of the metrics, whose names may have a part in brackets. `changes` says whether there
+    /// is a base that limits may refer to.
+    ///
+    /// # Errors
+    /// See [`ConditionError`].
+    pub fn parse<'a>(
+        text: &str,
+        metrics: impl Iterator<Item = (&'a str, Unit)> + Clone,
+        changes: bool,
+    ) -> Result<Self, ConditionError> {
+        let text = text.trim();
+        let mut scanner = Scanner { text, at: 0 };
+        let (metric, unit) = scanner.metric(metrics)?;
+        let comparison = scanner.comparison()?;
+        let number_at = scanner.skip_space();
+        let sign = match scanner.rest().chars().next() {
+            Some('+') if changes => Some(1.0),
+            Some('-') if changes => Some(-1.0),
+            _ => None,
+        };
+        scanner.at += usize::from(sign.is_some());
+        let number = scanner.number()?;
+        let unit_at = scanner.skip_space();
+        let spelling = scanner.rest();
+        let limit = match sign {
+            Some(_) if spelling != "%" => {
+                let reason = "a change against the base is in percent, such as +10%".to_owned();
+                return Err(scanner.error(number_at, reason));
+            }
+            Some(sign) => Limit::Change(sign * number / 100.0),
+            None => Limit::Value(
+                number
+                    * scale(&metric, unit, spelling, number).map_err(|reason| {
+                        scanner.error(if spelling.is_empty() { number_at } else { unit_at }, reason)
+                    })?,
+            ),
+        };
+        let (Limit::Value(value) | Limit::Change(value)) = limit;
+        if !value.is_finite() {
+            return Err(scanner.error(number_at, "the number is too large".to_owned()));
+        }
+        Ok(Self { text: text.to_owned(), metric, comparison, limit })
+    }
+
+    /// The name of the metric, without space.
+    pub fn metric(&self) -> &str {
+        &self.metric
+    }
+
+    /// How it is compared.
+    pub fn comparison(&self) -> Comparison {
+        self.comparison
+    }
+
+    /// What it is compared with.
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Whether a value, in the base unit of the metric, keeps the condition; a change needs a base, of which it can be a
+    /// share.
+    pub fn holds(&self, value: f64, base: Option<f64>) -> bool {
+        match self.limit {
+            Limit::Value(limit) => self.comparison.holds(value, limit),
+            Limit::Change(share) => {
+                base.is_some_and(|base| self.comparison.holds(value, base + share * base.abs()))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What a unit multiplies a number by. `number` is given because zero needs no unit.
+fn scale(metric: &str, unit: Unit, spelling: &str, number: f64) -> Result<f64, String> {
+    if unit == Unit::Seconds && spelling.is_empty() && number == 0.0 {
+        return Ok(1.0);
+    }
+    let (spellings, example) = unit.spellings();
+    if let Some((_, scale)) = spellings.iter().find(|(name, _)| *name == spelling) {
+        return Ok(*scale);
+    }
+    let known: Vec<&str> =
+        spellings.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()).collect();
+    let complaint = if spelling.is_empty() {
+        format!("{metric} needs a unit")
+    } else {
+        format!("\"{spelling}\" is no unit of {metric} ({})", unit.text())
+    };
+    let remedy = if known.is_empty() {
+        "write a plain number".to_owned()
+    } else {
+        format!("write one of {}", known.join(", "))
+    };
+    Err(format!("{complaint}; {remedy}, for example {example}"))
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    /// Byte offset of what comes next; always at the start of a character.
+    at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    fn error(&self, at: usize, reason: String) -> ConditionError {
+        let column = self.text.get(..at).map_or(0, |before| before.chars().count()) + 1;
+        ConditionError { text: self.text.to_owned(), column, reason }
+    }
+
+    fn skip_space(&mut self) -> usize {
+        self.at = self.text.len() - self.rest().trim_start().len();
+        self.at
+    }
+
+    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !wanted(c)).unwrap_or(rest.len());
+        self.at += end;
+        rest.get(..end).unwrap_or("")
+    }
+
+    fn metric<'m>(
+        &mut self,
+        metrics: impl Iterator<Item = (&'m str, Unit)> + Clone,
+    ) -> Result<(String, Unit), ConditionError> {
+        let at = self.at;
+        let mut name =
+            self.take_while(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-')).to_owned();
+        if self.rest().starts_with('(') {
+            let bracket = self.take_while(|c| !matches!(c, '<' | '>' | '=' | '!')).trim_end();
+            name.extend(bracket.chars().filter(|c| !c.is_whitespace()));
+        }
+        if let Some((_, unit)) = metrics.clone().find(|(known, _)| *known == name) {
+            return Ok((name, unit));
+        }
+        let known: Vec<&str> = metrics.map(|(name, _)| name).collect();
+        let complaint = if name.is_empty() {
+            "expected a metric".to_owned()
+        } else {
+            format!("there is no metric \"{name}\"")
+        };
+        Err(self.error(at, format!("{complaint}; known metrics are {}", known.join(", "))))
+    }
+
+    fn comparison(&mut self) -> Result<Comparison, ConditionError> {
+        let at = self.skip_space();
+        match self.take_while(|c| matches!(c, '<' | '>' | '=' | '!')) {
+            "<" => Ok(Comparison::Less),
+            "<=" => Ok(Comparison::LessOrEqual),
+            ">" => Ok(Comparison::Greater),
+            ">=" => Ok(Comparison::GreaterOrEqual),
+            "==" => Ok(Comparison::Equal),
+            "!=" => Ok(Comparison::NotEqual),
+            _ => Err(self.error(at, "expected one of <, <=, >, >=, ==, !=".to_owned())),
+        }
+    }
+
+    fn number(&mut self) -> Result<f64, ConditionError> {
+        let at = self.at;
+        let mut number = self.take_while(|c| c.is_ascii_digit() || c == '.');
+        // An exponent, unless the letter begins something else.
+        if let Some(rest) = self.rest().strip_prefix(['e', 'E']) {
+            let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+            let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+            if count > 0 {
+                self.at += 1 + (rest.len() - digits.len()) + count;
+                number = self.text.get(at..self.at).unwrap_or(number);
+            }
+        }
+        number.parse().map_err(|_| {
+            self.error(at, "expected a number that is not negative, such as 5 or 0.1".to_owned())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METRICS: [(&str, Unit); 4] = [
+        ("rate", Unit::PerSecond),
+        ("rtt.p50", Unit::Seconds),
+        ("loss", Unit::Fraction),
+        ("worst-error(median)", Unit::Fraction),
+    ];
+
+    fn parse(text: &str) -> Result<Condition, ConditionError> {
+        Condition::parse(text, METRICS.into_iter(), true)
+    }
+
+    #[test]
+    fn a_sign_makes_it_a_change_against_the_base() {
+        let slower = parse("rtt.p50 < +10%").expect("a condition");
+        assert_eq!((slower.metric(), slower.limit()), ("rtt.p50", Limit::Change(0.1)));
+        assert!(slower.holds(1.09e-3, Some(1e-3)) && !slower.holds(1.11e-3, Some(1e-3)));
+        assert!(!slower.holds(1e-3, None), "without a base nothing holds");
+        let faster = parse("rate >= -5 %").expect("a condition");
+        assert!(faster.holds(95.0, Some(100.0)) && !faster.holds(94.9, Some(100.0)));
+        // A base of zero leaves no room for a share of it.
+        let loss = parse("loss <= +10%").expect("a condition");
+        assert!(loss.holds(0.0, Some(0.0)) && !loss.holds(1e-6, Some(0.0)));
+        // Of a negative base ten percent more is above it.
+        assert!(slower.holds(-0.95, Some(-1.0)) && !slower.holds(-0.85, Some(-1.0)));
+    }
+
+    #[test]
+    fn a_change_has_percent_and_a_base() {
+        let error = parse("rtt.p50 < +5ms").expect_err("no percent");
+        assert_eq!(
+            error.to_string(),
+            "\"rtt.p50 < +5ms\", column 11: a change against the base is in percent, such as +10%"
+        );
+        let error = Condition::parse("rtt.p50 < +10%", METRICS.into_iter(), false);
+        assert!(error.expect_err("no base").reason.contains("expected a number"));
+    }
+
+    #[test]
+    fn names_may_have_brackets_and_space_in_them() {
+        for text in ["worst-error(median) < 3 %", "worst-error( median )<3%"] {
+            let condition = parse(text).expect(text);
+            assert_eq!(condition.metric(), "worst-error(median)");
+            assert_eq!(condition.limit(), Limit::Value(0.03));
+        }
+        for wrong in ["worst-error(mode) < 3 %", "worst-error(median < 3 %", "worst-error() < 1%"] {
+            assert!(
+                parse(wrong).expect_err(wrong).reason.contains("there is no metric"),
+                "{wrong}"
+            );
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What figures count.
+
+/// What the values of a metric count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Events per second.
+    PerSecond,
+    /// A number of things.
+    Count,
+    /// A share from 0 to 1.
+    Fraction,
+    /// Percent of one core, so that four busy cores are 400.
+    CpuPercent,
+    /// Bytes.
+    Bytes,
+    /// An index without a unit.
+    Index,
+}
+
+impl Unit {
+    /// The unit in words, as for a table of metrics.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Seconds => "seconds",
+            Self::PerSecond => "per second",
+            Self::Count => "count",
+            Self::Fraction => "fraction",
+            Self::CpuPercent => "percent of one core",
+            Self::Bytes => "bytes",
+            Self::Index => "index",
+        }
+    }
+
+    /// How people write it: each spelling with how many of this unit it is, and an example.
+    pub(crate) const fn spellings(self) -> (&'static [(&'static str, f64)], &'static str) {
+        match self {
+            Self::Seconds => {
+                (&[("ns", 1e-9), ("us", 1e-6), ("\u{b5}s", 1e-6), ("ms", 1e-3), ("s", 1.0)], "5ms")
+            }
+            Self::PerSecond => (
+                &[
+                    ("", 1.0),
+                    ("k", 1e3),
+                    ("M", 1e6),
+                    ("G", 1e9),
+                    ("/s", 1.0),
+                    ("k/s", 1e3),
+                    ("M/s", 1e6),
+                ],
+                "100k",
+            ),
+            Self::Count => (&[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)], "10"),
+            Self::Fraction => (&[("", 1.0), ("%", 1e-2)], "0.1%"),
+            Self::CpuPercent => (&[("", 1.0), ("%", 1.0)], "250%"),
+            Self::Bytes => (
+                &[
+                    ("", 1.0),
+                    ("B", 1.0),
+                    ("k", 1e3),
+                    ("kB", 1e3),
+                    ("M", 1e6),
+                    ("MB", 1e6),
+                    ("G", 1e9),
+                    ("GB", 1e9),
+                    ("KiB", 1024.0),
+                    ("MiB", 1_048_576.0),
+                    ("GiB", 1_073_741_824.0),
+                ],
+                "512MiB",
+            ),
+            Self::Index => (&[("", 1.0)], "0.9"),
+        }
+    }
+}
