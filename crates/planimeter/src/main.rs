@@ -5,6 +5,7 @@
 
 mod bench;
 mod bound;
+mod compare;
 mod compile;
 mod controller;
 mod demo;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Some(("controller", arguments)) => controller::run(arguments),
         Some(("bench", arguments)) => bench::run(arguments),
         Some(("bound", arguments)) => bound::run(arguments),
+        Some(("compare", arguments)) => compare::run(arguments),
         Some(("compile", arguments)) => compile::run(arguments),
         Some(("device", arguments)) => device::run(arguments),
         Some(("manual", arguments)) => manual::run(arguments),
@@ -109,6 +111,7 @@ fn command() -> Command {
         .subcommand(controller::command())
         .subcommand(bench::command())
         .subcommand(bound::command())
+        .subcommand(compare::command())
         .subcommand(compile::command())
         .subcommand(device::command())
         .subcommand(stf::command())

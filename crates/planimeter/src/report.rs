@@ -95,7 +95,7 @@ fn read(path: &Path) -> Result<RunResult, Failure> {
 }
 
 /// The directory of a run.
-fn name_of(path: &Path) -> String {
+pub(crate) fn name_of(path: &Path) -> String {
     let directory = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let absolute = directory.canonicalize();
     let directory = absolute.as_deref().unwrap_or(directory);

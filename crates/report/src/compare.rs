@@ -1,22 +1,29 @@
 //! Two or more results side by side.
 //!
-//! The first result is the base; each other is held against it, metric by metric, at the points
-//! that both have. A difference is given with its 95 % confidence interval after Welch (B. L.
-//! Welch, "The generalization of Student's problem when several different population variances are
-//! involved", Biometrika 34, 1947), which does not ask that both vary equally. Only an interval
-//! that leaves out zero is called a difference, and one trial on either side has no interval.
+//! The first result is the base; each other is held against it, metric by metric, at the places that both have. A
+//! difference of means over repetitions has its 95 % confidence interval after Welch (see [`statistics::Difference`]); one
+//! of figures that come with intervals has that of Zou and Donner (Construction of confidence limits about effect measures:
+//! a general approach, Statistics in Medicine 27, 2008, equation 7), of the confidence of those; one of computed figures is
+//! exact. Only an interval that leaves out zero is called a difference, and where either side has none, there is none.
 
-use probe::metrics::{Metric, Unit};
-use probe::outcome::{Point, RunResult, Saturated};
-use statistics::{Difference, Estimate};
+mod gate;
+mod json;
+mod page;
+mod text;
 
-use crate::describe;
-use crate::estimates::metric;
-use crate::format::{duration, estimate, figure, printable};
-use crate::terminal::{Cell, Column, Grid, Layout, Paint};
-use crate::verdict;
+use probe::outcome::RunResult;
+use statistics::Difference;
 
-/// One of the results to compare.
+use crate::describe::distinct;
+use crate::results::{Kind, Quantity, Recorded, Spread};
+use crate::terminal::Layout;
+
+pub use gate::{Outcome, judge};
+pub use json::{SCHEMA, to_csv, to_json};
+pub use page::page;
+pub use text::{outcomes, table};
+
+/// A benchmark of a controller, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
     /// How the result is called in the table, such as its run directory.
@@ -25,235 +32,261 @@ pub struct Candidate<'a> {
     pub result: &'a RunResult,
 }
 
-/// What is compared, and whether more of it is better.
-const METRICS: [(&str, Option<bool>); 9] = [
-    ("received_rate", Some(true)),
-    ("loss", Some(false)),
-    ("rtt.mean", Some(false)),
-    ("rtt.p50", Some(false)),
-    ("rtt.p99", Some(false)),
-    ("rules_rate", None),
-    ("fairness", Some(true)),
-    ("controller.cpu", Some(false)),
-    ("controller.rss", Some(false)),
-];
+/// Results held against the first of them.
+#[derive(Clone, Debug)]
+pub struct Comparison<'a> {
+    /// What the others are held against.
+    pub base: &'a Recorded,
+    /// The others, each with its rows.
+    pub others: Vec<Against<'a>>,
+}
 
-/// The results side by side, the first being the base that the others are held against. Ends with
-/// a newline.
+/// A result held against the base.
+#[derive(Clone, Debug)]
+pub struct Against<'a> {
+    /// The result.
+    pub other: &'a Recorded,
+    /// Figures that both have, in the order of the base.
+    pub rows: Vec<Row<'a>>,
+    /// Places that only one of both has.
+    pub alone: usize,
+    /// What makes it doubtful, each thing once.
+    pub doubts: Vec<String>,
+}
+
+/// A figure of both sides.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// Of the base.
+    pub base: &'a Quantity,
+    /// Of the other.
+    pub other: &'a Quantity,
+    /// Other less base.
+    pub change: Change,
+}
+
+/// How far a figure lies above that of the base.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Other less base.
+    pub value: f64,
+    /// Its interval, where both sides have one.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// What must agree for results to be comparable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// What was asked for.
+    Configuration,
+    /// Where it was measured.
+    Machine,
+}
+
+/// Results that cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// Their figures have nothing in common.
+    #[error("{other} is a {}, {base} a {}; compare results of one verb", .other_kind.words(), .base_kind.words())]
+    Kinds {
+        /// The base.
+        base: String,
+        /// Its kind.
+        base_kind: Kind,
+        /// The other.
+        other: String,
+        /// Its kind.
+        other_kind: Kind,
+    },
+    /// They were measured otherwise than the base.
+    #[error("{} compare all the same with --despite {}", .differences.join("; "), .what.word())]
+    Differ {
+        /// What differs.
+        what: Agreement,
+        /// In sentences.
+        differences: Vec<String>,
+    },
+    /// There is no place that both have.
+    #[error(
+        "{other} and {base} have no place in common: {base} has {at_base}, {other} has {at_other}"
+    )]
+    Nothing {
+        /// The base.
+        base: String,
+        /// The other.
+        other: String,
+        /// The first place of the base.
+        at_base: String,
+        /// The first place of the other.
+        at_other: String,
+    },
+}
+
+impl Agreement {
+    /// As the command line has it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Configuration => "configuration",
+            Self::Machine => "machine",
+        }
+    }
+}
+
+impl<'a> Comparison<'a> {
+    /// Holds all results but the first against the first. What differs although it should not is refused, unless told
+    /// to be compared `despite` it; then it is said.
+    ///
+    /// # Errors
+    /// See [`CompareError`].
+    pub fn new(
+        results: &'a [Recorded],
+        despite: &[Agreement],
+    ) -> Result<Option<Self>, CompareError> {
+        let Some((base, others)) = results.split_first() else { return Ok(None) };
+        let others = others.iter().map(|other| against(base, other, despite));
+        Ok(Some(Self { base, others: others.collect::<Result<_, _>>()? }))
+    }
+}
+
+fn against<'a>(
+    base: &'a Recorded,
+    other: &'a Recorded,
+    despite: &[Agreement],
+) -> Result<Against<'a>, CompareError> {
+    if base.kind != other.kind {
+        return Err(CompareError::Kinds {
+            base: base.name.clone(),
+            base_kind: base.kind,
+            other: other.name.clone(),
+            other_kind: other.kind,
+        });
+    }
+    let mut doubts = Vec::new();
+    for (what, differences) in [
+        (Agreement::Machine, machines(base, other)),
+        (Agreement::Configuration, settings(base, other)),
+    ] {
+        match despite.contains(&what) {
+            false if !differences.is_empty() => {
+                return Err(CompareError::Differ { what, differences });
+            }
+            _ => doubts.extend(differences),
+        }
+    }
+    for side in [base, other] {
+        let partial = side.partial.iter().map(|reason| format!("{} is {reason}", side.name));
+        doubts.extend(partial);
+    }
+    let rows = rows(base, other);
+    if rows.is_empty() {
+        let first = |of: &Recorded| {
+            of.figures.first().map_or_else(|| "none".to_owned(), |figure| figure.place.clone())
+        };
+        return Err(CompareError::Nothing {
+            base: base.name.clone(),
+            other: other.name.clone(),
+            at_base: first(base),
+            at_other: first(other),
+        });
+    }
+    for row in &rows {
+        for (side, figure) in [(base, row.base), (other, row.other)] {
+            let doubt = figure.doubt.iter();
+            let sentences = doubt.map(|doubt| format!("{}, {}: {doubt}", side.name, figure.place));
+            doubts.extend(sentences.collect::<Vec<_>>());
+        }
+    }
+    let places = |of: &Recorded| {
+        distinct(of.figures.iter().map(|f| (f.subject.clone(), f.place.clone()))).len()
+    };
+    let both = distinct(rows.iter().map(|row| (&row.base.subject, &row.base.place))).len();
+    let alone = places(base) + places(other) - 2 * both;
+    Ok(Against { other, rows, alone, doubts: distinct(doubts.into_iter()) })
+}
+
+/// In which respects the machines differ.
+fn machines(base: &Recorded, other: &Recorded) -> Vec<String> {
+    let (Some(a), Some(b)) = (&base.machine, &other.machine) else { return Vec::new() };
+    if (&a.processor, a.cores) == (&b.processor, b.cores) {
+        return Vec::new();
+    }
+    vec![format!(
+        "{} was measured on {} ({}, {} cores), {} on {} ({}, {} cores)",
+        base.name, a.hostname, a.processor, a.cores, other.name, b.hostname, b.processor, b.cores
+    )]
+}
+
+/// Settings that differ.
+fn settings(base: &Recorded, other: &Recorded) -> Vec<String> {
+    let keys = distinct(base.settings.keys().chain(other.settings.keys()));
+    let value = |of: &Recorded, key: &String| {
+        of.settings
+            .get(key)
+            .map_or_else(|| "nothing".to_owned(), |value| crate::format::printable(value))
+    };
+    keys.into_iter()
+        .filter(|key| base.settings.get(*key) != other.settings.get(*key))
+        .map(|key| {
+            let (a, b) = (value(base, key), value(other, key));
+            format!("{key} is {a} in {} and {b} in {}", base.name, other.name)
+        })
+        .collect()
+}
+
+/// Figures that both have. Where each has one subject only, such as one protocol, that is what is compared.
+fn rows<'a>(base: &'a Recorded, other: &'a Recorded) -> Vec<Row<'a>> {
+    let subjects = |of: &Recorded| distinct(of.figures.iter().map(|f| f.subject.clone())).len();
+    let told_apart = subjects(base) > 1 || subjects(other) > 1;
+    let alike = |a: &Quantity, b: &Quantity| {
+        a.metric == b.metric && a.place == b.place && (!told_apart || a.subject == b.subject)
+    };
+    let row = |figure: &'a Quantity| {
+        let partner = other.figures.iter().find(|candidate| alike(figure, candidate))?;
+        Some(Row { base: figure, other: partner, change: Change::of(figure, partner) })
+    };
+    base.figures.iter().filter_map(row).collect()
+}
+
+impl Change {
+    /// Of a figure and that of the base.
+    #[must_use]
+    pub fn of(base: &Quantity, other: &Quantity) -> Self {
+        let value = other.value - base.value;
+        let interval = match (base.spread, other.spread) {
+            (Spread::Repetitions(base), Spread::Repetitions(other)) => {
+                let half = Difference::of(&base, &other).ci95;
+                half.map(|half| (value - half, value + half))
+            }
+            _ => base.interval().zip(other.interval()).map(|((l1, u1), (l2, u2))| {
+                let low = value - (other.value - l2).hypot(u1 - base.value);
+                let high = value + (u2 - other.value).hypot(base.value - l1);
+                (low, high)
+            }),
+        };
+        Self { value, interval }
+    }
+
+    /// Whether there is a difference: the interval leaves out zero.
+    #[must_use]
+    pub fn is_shown(self) -> bool {
+        self.value != 0.0 && self.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+    }
+}
+
+/// Benchmarks of controllers side by side as text, whatever they differ in. Ends with a newline.
 #[must_use]
 pub fn compare(candidates: &[Candidate<'_>], layout: Layout) -> String {
-    let Some((base, others)) = candidates.split_first() else {
-        return "nothing to compare\n".to_owned();
-    };
-    let mut out = String::new();
-    for (number, candidate) in candidates.iter().enumerate() {
-        let lead = if number == 0 { "base  ".to_owned() } else { format!("{number:<6}") };
-        let result = candidate.result;
-        let text = format!(
-            "{}: {}; controller {}; {}; {}, took {}",
-            printable(candidate.name),
-            describe::run(result),
-            printable(&result.controller.address),
-            describe::effort(result),
-            printable(&result.started_at),
-            duration(result.elapsed_s),
-        );
-        out.push_str(&layout.paragraph(&lead, &text, Paint::Plain));
-        if let Some((state, reason)) = describe::incomplete(&result.completion) {
-            out.push_str(&layout.paragraph("      ", &format!("{state}: {reason}"), Paint::Bad));
-        }
-    }
-    for (number, other) in others.iter().enumerate() {
-        let name = printable(other.name);
-        let heading = format!("{}: {name} against {}", number + 1, printable(base.name));
-        out.push_str(&layout.heading(&heading));
-        out.push_str(&against(base.result, other.result, layout));
-    }
-    out.push('\n');
-    let method = "Differences are of the means, other less base, in percent of the base, with 95 % \
-                  confidence intervals after Welch over the trials. CPU in percent of one core; \
-                  times are round-trip times from due.";
-    out.push_str(&layout.paragraph("", method, Paint::Faint));
-    out
-}
-
-/// One result against the base.
-fn against(base: &RunResult, other: &RunResult, layout: Layout) -> String {
-    let pairs = pairs(base, other);
-    if pairs.is_empty() {
-        let text = "no point in common: protocol, mode, switches and rate or window must agree";
-        return layout.paragraph("  ", text, Paint::Bad);
-    }
-    let mut out = String::new();
-    for (before, after) in &pairs {
-        out.push_str(&warnings(before, after, layout));
-    }
-    if let [(before, after)] = pairs.as_slice() {
-        let mut grid = grid("");
-        for (name, better) in METRICS {
-            compare_metric(&mut grid, name, name, better, before, after);
-        }
-        out.push_str(&grid.render(layout));
-    } else {
-        for (name, better) in METRICS {
-            let mut grid = grid(name);
-            for (before, after) in &pairs {
-                compare_metric(&mut grid, &describe::point(before), name, better, before, after);
-            }
-            if !grid.is_empty() {
-                out.push('\n');
-                out.push_str(&grid.render(layout));
-            }
-        }
-    }
-    let alone = base.points.len() + other.points.len() - 2 * pairs.len();
-    if alone > 0 {
-        let text = format!("{alone} points that only one of both has are left out");
-        out.push_str(&layout.paragraph("  ", &text, Paint::Plain));
-    }
-    out
-}
-
-fn grid(title: &str) -> Grid {
-    Grid::new(vec![
-        Column::left(title).indent(2),
-        Column::right("base"),
-        Column::right("other"),
-        Column::right("difference"),
-        Column::left(""),
-    ])
-}
-
-/// Points of both that were measured alike. Two single points are held against each other even if
-/// they were not, for instance one protocol against the other.
-fn pairs<'a>(base: &'a RunResult, other: &'a RunResult) -> Vec<(&'a Point, &'a Point)> {
-    if let ([before], [after]) = (base.points.as_slice(), other.points.as_slice()) {
-        return vec![(before, after)];
-    }
-    let alike = |a: &Point, b: &Point| {
-        let key = |p: &Point| (p.switches, p.rate_per_switch, p.window);
-        a.protocol == b.protocol && a.mode == b.mode && key(a) == key(b)
-    };
-    let partner = |before: &'a Point| other.points.iter().find(|after| alike(before, after));
-    base.points.iter().filter_map(|before| Some((before, partner(before)?))).collect()
-}
-
-/// What makes a comparison of two points doubtful.
-fn warnings(before: &Point, after: &Point, layout: Layout) -> String {
-    let mut out = String::new();
-    let (first, second) = (describe::point(before), describe::point(after));
-    if first != second {
-        let text = format!("the points differ: {first} against {second}");
-        out.push_str(&layout.paragraph("  ", &text, Paint::Warn));
-    }
-    for (point, name) in [(before, "base"), (after, "other")] {
-        if verdict::of_point(point).side == Saturated::Probe {
-            let place = describe::point(point);
-            let text = format!(
-                "the probe was the limit ({name}, {place}): no statement about the controller"
-            );
-            out.push_str(&layout.paragraph("  ", &text, Paint::Bad));
-        }
-    }
-    out
-}
-
-fn compare_metric(
-    grid: &mut Grid,
-    label: &str,
-    name: &str,
-    better: Option<bool>,
-    before: &Point,
-    after: &Point,
-) {
-    let (before, after) = (metric(before, name), metric(after, name));
-    let unit = Metric::by_name(name).map_or(Unit::Index, |metric| metric.unit);
-    // Of what neither side has anything, there is nothing to tell.
-    if before.into_iter().chain(after).all(|estimate| estimate.max == 0.0) {
-        return;
-    }
-    let text = |value: Option<&Estimate>| {
-        Cell::new(value.map_or_else(|| "–".to_owned(), |value| estimate(value, unit)))
-    };
-    let mut row = vec![Cell::new(label), text(before), text(after)];
-    if let (Some(before), Some(after)) = (before, after) {
-        let difference = Difference::of(before, after);
-        row.push(Cell::new(percent(difference, before.mean, unit)));
-        let (word, paint) = conclusion(difference, better);
-        row.push(Cell::painted(word, paint));
-    }
-    grid.row(row);
-}
-
-/// A difference in percent of the base.
-fn percent(difference: Difference, base: f64, unit: Unit) -> String {
-    let Difference { mean, ci95 } = difference;
-    if base == 0.0 {
-        // There is no percentage of nothing.
-        let sign = if mean > 0.0 { "+" } else { "" };
-        return format!("{sign}{}", figure(mean, unit));
-    }
-    // Less than can be seen is shown as nothing, without a sign.
-    let share = mean / base.abs() * 100.0;
-    let share = if share.abs() < 0.05 { 0.0 } else { share };
-    let half = ci95.map(|half| half / base.abs() * 100.0);
-    let digits = if share.abs().max(half.unwrap_or(0.0)) >= 100.0 { 0 } else { 1 };
-    match half {
-        Some(half) if share == 0.0 => format!("0 ± {half:.digits$} %"),
-        Some(half) => format!("{share:+.digits$} ± {half:.digits$} %"),
-        None => format!("{share:+.digits$} %"),
+    let results: Vec<Recorded> =
+        candidates.iter().map(|one| Recorded::of_run(one.name, one.result)).collect();
+    let all = [Agreement::Configuration, Agreement::Machine];
+    match Comparison::new(&results, &all) {
+        Ok(None) => "nothing to compare\n".to_owned(),
+        Ok(Some(comparison)) => table(&comparison, layout),
+        Err(error) => layout.paragraph("", &error.to_string(), crate::terminal::Paint::Bad),
     }
 }
 
-/// Whether there is one, in a word.
-fn conclusion(difference: Difference, more_is_better: Option<bool>) -> (&'static str, Paint) {
-    if difference.ci95.is_none() {
-        return ("one trial", Paint::Faint);
-    }
-    if !difference.is_shown() {
-        return ("no difference shown", Paint::Faint);
-    }
-    let more = difference.mean > 0.0;
-    let paint = match more_is_better {
-        None => Paint::Plain,
-        Some(better) if better == more => Paint::Good,
-        Some(_) => Paint::Bad,
-    };
-    (if more { "higher" } else { "lower" }, paint)
-}
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(values: &[f64]) -> Estimate {
-        Estimate::of(values).expect("values")
-    }
-
-    #[test]
-    fn a_difference_is_in_percent_of_the_base() {
-        let before = of(&[8.0, 9.0, 10.0, 11.0, 12.0]);
-        let after = of(&[16.0, 18.0, 20.0, 22.0, 24.0]);
-        let difference = Difference::of(&before, &after);
-        // Half an interval of t(5.88) = 2.459 times the square root of 2.5.
-        assert_eq!(percent(difference, 10.0, Unit::Seconds), "+100 ± 39 %");
-        assert_eq!(conclusion(difference, Some(true)).0, "higher");
-    }
-
-    #[test]
-    fn what_cannot_be_told_is_not_told() {
-        let noisy = Difference::of(&of(&[1.0, 9.0]), &of(&[2.0, 11.0]));
-        assert_eq!(conclusion(noisy, Some(true)).0, "no difference shown");
-        let single = Difference::of(&of(&[1.0]), &of(&[2.0, 2.1]));
-        assert_eq!((single.ci95, conclusion(single, None).0), (None, "one trial"));
-        let same = Difference::of(&of(&[3.0, 3.0]), &of(&[3.0, 3.0]));
-        assert_eq!(conclusion(same, None).0, "no difference shown");
-        let exact = Difference::of(&of(&[3.0, 3.0]), &of(&[4.0, 4.0]));
-        assert_eq!(conclusion(exact, Some(false)), ("higher", Paint::Bad));
-    }
-
-    #[test]
-    fn there_is_no_percentage_of_nothing() {
-        let difference = Difference::of(&of(&[0.0, 0.0]), &of(&[0.02, 0.02]));
-        assert_eq!(percent(difference, 0.0, Unit::Fraction), "+2.00 %");
-    }
-}
+mod tests;

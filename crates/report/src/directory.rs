@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 use hdrhistogram::Histogram;
 use probe::outcome::{Point, RunResult};
 
-use crate::compare::Candidate;
+use crate::compare::{self, Candidate, Comparison, Outcome};
 use crate::document::{self, Document};
 use crate::histogram_files::{write_distribution, write_interval_log};
 use crate::page::Page;
@@ -323,6 +323,22 @@ impl RunDirectory {
         let json = bounds::to_json(run.bounds);
         let csv = bounds::to_csv(run.bounds);
         self.write_page(&bounds::page(run), &[("result.json", &json), ("bounds.csv", &csv)])
+    }
+
+    /// Writes a comparison: `result.json`, `report.html`, `differences.csv`.
+    ///
+    /// # Errors
+    /// See [`WriteError`]. What could be written stays.
+    pub fn write_comparison(
+        &self,
+        comparison: &Comparison<'_>,
+        outcomes: &[Outcome],
+        command: &[String],
+    ) -> Result<Vec<PathBuf>, WriteError> {
+        let json = compare::to_json(comparison, outcomes);
+        let csv = compare::to_csv(comparison);
+        let page = compare::page(comparison, outcomes, command);
+        self.write_page(&page, &[("result.json", &json), ("differences.csv", &csv)])
     }
 
     /// Writes `result.json` only: quick enough to be called after every trial of a long sweep, so

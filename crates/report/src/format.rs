@@ -125,6 +125,22 @@ pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     join(&format!("{mean} ± {ci}"), suffix)
 }
 
+/// A figure with its interval, which need not lie evenly around it: `1.471 ± 0.010 k/s`, `20.1 s (18.2 s to 27.0 s)`.
+pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit) -> String {
+    let Some((low, high)) = interval else { return figure(value, unit) };
+    let even = ((high - value) - (value - low)).abs() <= 1e-6 * (high - low).abs();
+    if even && (value, low, high) != (0.0, 0.0, 0.0) && value.is_finite() {
+        let (mean, half, suffix) = mean_and_interval(value, (high - low) / 2.0, unit);
+        return join(&format!("{mean} ± {half}"), suffix);
+    }
+    match low == high {
+        true => figure(value, unit),
+        false => {
+            format!("{} ({} to {})", figure(value, unit), figure(low, unit), figure(high, unit))
+        }
+    }
+}
+
 /// Mean and half interval as numbers of one unit, with the same digits behind the point.
 pub(crate) fn mean_and_interval(mean: f64, ci: f64, unit: Unit) -> (String, String, &'static str) {
     let scale = scaling(unit, if mean == 0.0 { ci } else { mean });

@@ -3,7 +3,7 @@
 //! Input is a [`probe::outcome::RunResult`]; nothing here measures or decides anything. Each form
 //! has a module: [`terminal`] for the table at the end of a run, [`html`] for `report.html`,
 //! [`json`] for `result.json`, and [`RunDirectory`], which writes all of them beside the raw
-//! histograms and the CSV files. [`compare()`] sets results side by side. Bounds of networks have
+//! histograms and the CSV files. [`mod@compare`] sets results of any kind side by side, as [`results`] reads them. Bounds of networks have
 //! forms of their own, in [`bounds`], comparisons of table designs in [`designs`], models of devices in [`models`], how fast
 //! programs run in [`throughput`]. Reports that put several measurements together are a [`document`].
 //!
@@ -28,6 +28,7 @@ mod notes;
 pub mod page;
 pub mod plot;
 mod put;
+pub mod results;
 pub mod terminal;
 pub mod throughput;
 mod verdict;

@@ -35,9 +35,15 @@ fn sweeps_are_compared_point_by_point() {
     let candidates =
         [Candidate { name: "whole", result: &whole }, Candidate { name: "part", result: &part }];
     let text = compare(&candidates, LAYOUT);
-    assert!(text.contains("12 points that only one of both has are left out"), "{text}");
-    assert!(text.contains("no difference shown") && !text.contains("higher"), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.contains("12 places that only one of both has are left out"), "{text}");
+    assert!(text.contains("not shown") && !text.contains("higher"), "{text}");
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    let narrow = compare(&candidates, Layout { width: 80, colour: false });
+    for line in narrow.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
 }
 
 #[test]
@@ -46,6 +52,6 @@ fn what_is_not_comparable_is_said() {
     other.points.truncate(2);
     let candidates =
         [Candidate { name: "a", result: &whole }, Candidate { name: "b", result: &other }];
-    assert!(compare(&candidates, LAYOUT).contains("no point in common"));
+    assert!(compare(&candidates, LAYOUT).contains("no place in common"));
     assert_eq!(compare(&[], LAYOUT), "nothing to compare\n");
 }

@@ -1,0 +1,159 @@
+//! `planimeter compare`: results of any kind side by side, and a gate against a baseline.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use report::RunDirectory;
+use report::compare::{Agreement, Comparison, judge, outcomes, table, to_json};
+use report::results::{Recorded, read};
+use statistics::{Condition, Unit};
+
+use crate::failure::Failure;
+use crate::probe::layout;
+use crate::report::name_of;
+
+const LONG_ABOUT: &str = "\
+Hold results against each other: of probe, tables, bench, device verify or bound.
+
+The first result, or the one named with --baseline, is the base. Every figure that another has at the \
+same place (point, case, cell, flow) stands beside it with the difference and its confidence interval. \
+Results of another configuration or another machine are refused with what differs, unless --despite says \
+to compare them all the same; what is compared may differ: controller, protocol, table design where each \
+result has one, device, network.";
+
+const EXAMPLES: &str = "\
+Conditions:
+  METRIC COMPARISON LIMIT at every place that both have. A limit with a sign is a change against the base in percent: \
+'rtt.p50 < +10%' fails if the median round-trip time grew by ten percent or more, 'rate > -5%' if the rate fell by five. A \
+limit without one is a value: 'rtt.p99 < 5ms'. A metric that is not there fails. The figure itself is judged; where its \
+interval reaches across the limit, that is said. Exit status 1 if a condition fails.
+
+Examples:
+  A controller before and after a change:
+    planimeter compare runs/before runs/after
+
+  A gate for continuous integration:
+    planimeter compare runs/today --baseline runs/release -t 'rtt.p50 < +10%' -t 'received_rate > -5%'
+
+  On another machine than the baseline's:
+    planimeter compare runs/laptop --baseline runs/server --despite machine";
+
+/// The verb with its flags.
+pub(crate) fn command() -> Command {
+    Command::new("compare")
+        .about("Hold results of any verb against each other, with confidence; a gate for CI")
+        .long_about(LONG_ABOUT)
+        .after_long_help(EXAMPLES)
+        .max_term_width(100)
+        .args([
+            Arg::new("runs")
+                .value_name("RUN")
+                .help("Run directory, or a result.json")
+                .required(true)
+                .num_args(1..)
+                .value_parser(value_parser!(PathBuf)),
+            Arg::new("baseline")
+                .long("baseline")
+                .short('b')
+                .value_name("RUN")
+                .help("What the others are held against [the first RUN]")
+                .value_parser(value_parser!(PathBuf)),
+            Arg::new("threshold")
+                .long("threshold")
+                .short('t')
+                .value_name("CONDITION")
+                .action(ArgAction::Append)
+                .help("A condition that must hold, such as 'rtt.p50 < +10%'"),
+            Arg::new("despite")
+                .long("despite")
+                .value_name("WHAT")
+                .action(ArgAction::Append)
+                .value_parser(["configuration", "machine"])
+                .help("Compare although this differs"),
+            Arg::new("output")
+                .long("output")
+                .short('o')
+                .value_name("DIRECTORY")
+                .help("Where report.html, figures, result.json and differences.csv go [runs/<time>-compare]")
+                .value_parser(value_parser!(PathBuf)),
+            Arg::new("json")
+                .long("json")
+                .action(ArgAction::SetTrue)
+                .help("Print result.json in place of the tables"),
+        ])
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let baseline = matches.get_one::<PathBuf>("baseline");
+    let runs = matches.get_many::<PathBuf>("runs").unwrap_or_default();
+    let paths: Vec<&PathBuf> = baseline.into_iter().chain(runs).collect();
+    let [_, _, ..] = paths.as_slice() else {
+        return Err(Failure::input(
+            "one result alone has nothing to be held against; name another, or a --baseline",
+        ));
+    };
+    let results = paths
+        .iter()
+        .zip(names(&paths))
+        .map(|(path, name)| open(path, &name))
+        .collect::<Result<Vec<_>, _>>()?;
+    let conditions = conditions(matches, &results)?;
+    let despite: Vec<Agreement> = matches
+        .get_many::<String>("despite")
+        .unwrap_or_default()
+        .map(|word| match word.as_str() {
+            "machine" => Agreement::Machine,
+            _ => Agreement::Configuration,
+        })
+        .collect();
+    let Some(comparison) = Comparison::new(&results, &despite).map_err(Failure::input)? else {
+        return Err(Failure::input("there is nothing to compare"));
+    };
+    let judged = judge(&comparison, &conditions);
+    let output = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
+    let directory = RunDirectory::create_for(output, "compare").map_err(Failure::input)?;
+    let command: Vec<String> = std::env::args().collect();
+    directory.write_comparison(&comparison, &judged, &command).map_err(Failure::run)?;
+    if matches.get_flag("json") {
+        print!("{}", to_json(&comparison, &judged));
+    } else {
+        print!("{}", table(&comparison, layout()));
+        print!("{}", outcomes(&judged, layout()));
+        println!("\nReport: {}", directory.path().join("report.html").display());
+    }
+    Ok(ExitCode::from(u8::from(judged.iter().any(|outcome| !outcome.held))))
+}
+
+/// Names of directories; where two are called alike, their whole paths.
+fn names(paths: &[&PathBuf]) -> Vec<String> {
+    let short: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
+    let twice = |name: &String| short.iter().filter(|other| *other == name).count() > 1;
+    let named = short.iter().zip(paths);
+    named
+        .map(|(name, path)| if twice(name) { path.display().to_string() } else { name.clone() })
+        .collect()
+}
+
+/// The result at a path: a file, or the directory that it is in.
+fn open(path: &Path, name: &str) -> Result<Recorded, Failure> {
+    let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
+    let text = std::fs::read_to_string(&file)
+        .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
+    read(name, &text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+}
+
+/// Conditions on the metrics that the results have.
+fn conditions(matches: &ArgMatches, results: &[Recorded]) -> Result<Vec<Condition>, Failure> {
+    let mut metrics: Vec<(&str, Unit)> = Vec::new();
+    for figure in results.iter().flat_map(|result| &result.figures) {
+        if !metrics.iter().any(|(name, _)| *name == figure.metric) {
+            metrics.push((&figure.metric, figure.unit));
+        }
+    }
+    let given = matches.get_many::<String>("threshold").unwrap_or_default();
+    let parse = |text: &String| Condition::parse(text, metrics.iter().copied(), true);
+    given
+        .map(|text| parse(text).map_err(|error| Failure::input(format!("--threshold {error}"))))
+        .collect()
+}

@@ -1,0 +1,105 @@
+//! `planimeter compare` as a program: results of bounds, which need no time, side by side and as a gate.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn planimeter(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_planimeter"))
+        .args(arguments)
+        .env("COLUMNS", "80")
+        .current_dir(folder)
+        .output()
+        .expect("planimeter runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Bounds of a network of the examples, and of the same with a burst that is twice as large.
+fn runs() -> (tempfile::TempDir, PathBuf) {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let example =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/networks/two-hops.toml");
+    let network = fs::read_to_string(example).expect("an example");
+    let slower = network.replacen("burst = ", "burst = 2", 1);
+    assert_ne!(network, slower, "the example has a burst");
+    for (name, text) in [("before", network), ("after", slower)] {
+        let file = root.path().join(name).with_extension("toml");
+        fs::write(&file, text).expect("written");
+        let file = file.display().to_string();
+        let output =
+            planimeter(&["bound", &file, "--output", name, "--no-simulation"], root.path());
+        assert!(output.status.success(), "{}", text_of(&output));
+    }
+    let path = root.path().to_owned();
+    (root, path)
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+#[test]
+fn a_gate_passes_or_fails_and_leaves_a_report() {
+    let (_root, folder) = runs();
+    let gate = |condition: &str, output: &str| {
+        let arguments = ["compare", "after", "--baseline", "before", "-t", condition, "-o", output];
+        planimeter(&arguments, &folder)
+    };
+    let missed = gate("delay <= +1%", "missed");
+    let said = text_of(&missed);
+    assert_eq!(missed.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("FAIL") && said.contains("higher") && said.contains("after against before"),
+        "{said}"
+    );
+    for line in said.lines() {
+        assert!(line.chars().count() <= 80 || line.starts_with("Report: "), "{line}");
+    }
+    let kept = gate("delay < +10000%", "kept");
+    assert_eq!(kept.status.code(), Some(0), "{}", text_of(&kept));
+    for file in ["report.html", "result.json", "differences.csv"] {
+        assert!(folder.join("missed").join(file).is_file(), "{file}");
+    }
+    let json = fs::read_to_string(folder.join("missed/result.json")).expect("there");
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let schema = serde_json::from_str(report::compare::SCHEMA).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    assert!(validator.is_valid(&value), "{json}");
+    assert_eq!(value["conditions"][0]["held"], false);
+}
+
+#[test]
+fn what_cannot_be_compared_is_status_2_with_the_reason() {
+    let (_root, folder) = runs();
+    let file = |name: &str| folder.join(name).join("result.json");
+    let changed = fs::read_to_string(file("after"))
+        .expect("there")
+        .replace("\"capped-bursts\": false", "\"capped-bursts\": true");
+    fs::create_dir(folder.join("capped")).expect("made");
+    fs::write(file("capped"), changed).expect("written");
+    fs::write(folder.join("nothing.json"), "{}").expect("written");
+    for (arguments, reason) in [
+        (vec!["before", "capped"], "capped-bursts is false in before and true in capped"),
+        (vec!["before", "nothing.json"], "its schema is"),
+        (vec!["before"], "one result alone"),
+        (vec!["before", "absent"], "cannot read absent"),
+        (vec!["before", "after", "-t", "delay < +10"], "in percent"),
+        (
+            vec!["before", "after", "-t", "speed < +10%"],
+            "there is no metric \"speed\"; known metrics are delay, backlog",
+        ),
+    ] {
+        let output = planimeter(&[vec!["compare"], arguments].concat(), &folder);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(reason) && said.lines().count() == 1, "{reason}: {said}");
+    }
+    let despite =
+        ["compare", "before", "capped", "--despite", "configuration", "-o", "all-the-same"];
+    let output = planimeter(&despite, &folder);
+    assert!(output.status.success(), "{}", text_of(&output));
+    assert!(text(&output.stdout).contains("capped-bursts is false in before"));
+}

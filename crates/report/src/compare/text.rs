@@ -1,0 +1,168 @@
+//! A comparison in the terminal.
+
+use super::{Against, Change, Comparison, Outcome, Row};
+use crate::describe::distinct;
+use crate::format::{figure, printable, with_interval};
+use crate::page::Tone;
+use crate::results::Quantity;
+use crate::terminal::{Cell, Column, Grid, Layout, Paint};
+
+/// The results side by side. Ends with a newline.
+#[must_use]
+pub fn table(comparison: &Comparison<'_>, layout: Layout) -> String {
+    let mut out = String::new();
+    let results = std::iter::once(comparison.base).chain(comparison.others.iter().map(|o| o.other));
+    for (number, result) in results.enumerate() {
+        let lead = if number == 0 { "base  ".to_owned() } else { format!("{number:<6}") };
+        let about = [result.name.as_str(), ": ", &result.about].concat();
+        let started = if result.started_at.is_empty() { "" } else { "; " };
+        let text = format!("{about}{started}{}", result.started_at);
+        out.push_str(&layout.paragraph(&lead, &text, Paint::Plain));
+    }
+    for (number, against) in comparison.others.iter().enumerate() {
+        let (name, base) = (&against.other.name, &comparison.base.name);
+        out.push_str(&layout.heading(&format!("{}: {name} against {base}", number + 1)));
+        out.push_str(&one(against, layout));
+    }
+    out.push('\n');
+    out.push_str(&layout.paragraph("", METHOD, Paint::Faint));
+    out
+}
+
+/// What stands below every table.
+pub(super) const METHOD: &str = "Differences are other less base, in percent of the base; one whose interval holds zero is not shown. Of means over repetitions with 95 % confidence intervals \
+     after Welch; of figures with intervals of their own after Zou and Donner, with the confidence of those. Times of a \
+     controller are round-trip times from due; CPU in percent of one core.";
+
+fn one(against: &Against<'_>, layout: Layout) -> String {
+    let mut out = String::new();
+    for doubt in &against.doubts {
+        out.push_str(&layout.paragraph("  ", doubt, Paint::Warn));
+    }
+    let shown: Vec<&Row<'_>> = against.rows.iter().filter(|row| is_shown(row)).collect();
+    let subjects = distinct(shown.iter().map(|row| row.base.subject.as_str()));
+    // What all have in common need not stand in each row.
+    let place = |row: &Row<'_>| match subjects.as_slice() {
+        [_] => row.base.place.clone(),
+        _ => place(row),
+    };
+    let places = distinct(shown.iter().map(|row| place(row)));
+    if places.len() <= 1 {
+        out.push_str(&grid("", shown.iter().map(|row| (row.base.metric.clone(), **row)), layout));
+    } else {
+        for metric in distinct(shown.iter().map(|row| row.base.metric.as_str())) {
+            let own = shown.iter().filter(|row| row.base.metric == metric);
+            let rows = own.map(|row| (place(row), **row));
+            out.push('\n');
+            out.push_str(&grid(metric, rows, layout));
+        }
+    }
+    if against.alone > 0 {
+        let text = format!("{} places that only one of both has are left out", against.alone);
+        out.push_str(&layout.paragraph("  ", &text, Paint::Plain));
+    }
+    out
+}
+
+/// Whether a row is shown without being asked: of what neither side has anything, there is nothing to tell.
+pub(super) fn is_shown(row: &Row<'_>) -> bool {
+    row.base.headline && (row.base.value != 0.0 || row.other.value != 0.0)
+}
+
+/// Where a row is from; with the subjects where they tell places apart.
+pub(super) fn place(row: &Row<'_>) -> String {
+    let (base, other) = (&row.base.subject, &row.other.subject);
+    match base == other && !base.is_empty() {
+        true => format!("{base}, {}", row.base.place),
+        false => row.base.place.clone(),
+    }
+}
+
+fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: Layout) -> String {
+    let mut grid = Grid::new(vec![
+        Column::left(title).indent(2),
+        Column::right("base"),
+        Column::right("other"),
+        Column::right("difference"),
+        // The interval says the same.
+        Column::left("").rank(1),
+    ]);
+    for (label, row) in rows {
+        let (word, tone) = conclusion(&row);
+        grid.row(vec![
+            Cell::new(label),
+            Cell::new(stated(row.base)),
+            Cell::new(stated(row.other)),
+            Cell::new(percent(row.change, row.base)),
+            Cell::painted(word, if row.change.is_shown() { tone.into() } else { Paint::Faint }),
+        ]);
+    }
+    if grid.is_empty() { String::new() } else { grid.render(layout) }
+}
+
+/// A figure with its interval.
+pub(super) fn stated(of: &Quantity) -> String {
+    match of.spread {
+        crate::results::Spread::Exact => figure(of.value, of.unit),
+        _ => with_interval(of.value, of.interval(), of.unit),
+    }
+}
+
+/// A difference in percent of the base.
+pub(super) fn percent(change: Change, base: &Quantity) -> String {
+    if base.value == 0.0 {
+        // There is no percentage of nothing.
+        let sign = if change.value > 0.0 { "+" } else { "" };
+        return format!("{sign}{}", figure(change.value, base.unit));
+    }
+    let of_base = |value: f64| value / base.value.abs() * 100.0;
+    // Less than can be seen is shown as nothing, without a sign.
+    let share = of_base(change.value);
+    let share = if share.abs() < 0.05 { 0.0 } else { share };
+    let ends = change.interval.map(|(low, high)| (of_base(low), of_base(high)));
+    let ends = ends.filter(|(low, high)| high - low > 1e-9);
+    let widest = ends.map_or(0.0, |(low, high)| (share - low).max(high - share));
+    let digits = if share.abs().max(widest) >= 100.0 { 0 } else { 1 };
+    let middle = if share == 0.0 { "0".to_owned() } else { format!("{share:+.digits$}") };
+    match ends {
+        None => format!("{middle} %"),
+        Some((low, high)) if ((high - share) - (share - low)).abs() < 0.05 * (high - low) => {
+            format!("{middle} ± {:.digits$} %", (high - low) / 2.0)
+        }
+        Some((low, high)) => format!("{middle} % ({low:+.digits$} to {high:+.digits$})"),
+    }
+}
+
+/// Whether there is one, in a word.
+pub(super) fn conclusion(row: &Row<'_>) -> (&'static str, Tone) {
+    let same = row.change.value == 0.0;
+    match row.change.interval {
+        None => return (if same { "the same" } else { "no interval" }, Tone::Plain),
+        Some((low, high)) if same && low == high => return ("the same", Tone::Plain),
+        Some(_) if !row.change.is_shown() => return ("not shown", Tone::Plain),
+        Some(_) => {}
+    }
+    let more = row.change.value > 0.0;
+    let tone = match row.base.more_is_better {
+        None => Tone::Plain,
+        Some(better) if better == more => Tone::Good,
+        Some(_) => Tone::Bad,
+    };
+    (if more { "higher" } else { "lower" }, tone)
+}
+
+/// What became of conditions, a line each. Ends with a newline if there are any.
+#[must_use]
+pub fn outcomes(outcomes: &[Outcome], layout: Layout) -> String {
+    let mut out = String::new();
+    if !outcomes.is_empty() {
+        out.push_str(&layout.heading("Conditions"));
+    }
+    for outcome in outcomes {
+        let (word, paint) =
+            if outcome.held { ("pass  ", Paint::Good) } else { ("FAIL  ", Paint::Bad) };
+        let text = format!("{}: {}", outcome.condition, printable(&outcome.found()));
+        out.push_str(&layout.paragraph(&format!("  {word}"), &text, paint));
+    }
+    out
+}

@@ -1,0 +1,316 @@
+//! `result.json` of any verb.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use statistics::{Estimate, Unit};
+
+use super::{Kind, Machine, Quantity, Recorded, Spread};
+use crate::format::printable;
+use crate::json;
+use crate::plot::power_of_two;
+
+/// Why a `result.json` cannot be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It is no JSON.
+    #[error("no JSON: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// A result of a probe that this version does not read.
+    #[error(transparent)]
+    Run(#[from] json::ReadError),
+    /// It is no result, or one of another version.
+    #[error(
+        "its schema is {schema:?}, which this Planimeter does not compare; it compares results of probe, tables, bench, \
+         device verify and bound"
+    )]
+    OtherSchema {
+        /// What it says.
+        schema: String,
+    },
+}
+
+/// Reads a result of any kind and gives it a name.
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn read(name: &str, text: &str) -> Result<Recorded, ReadError> {
+    let value: Value = serde_json::from_str(text)?;
+    let schema = words(&value["schema"]);
+    let result = match schema.as_str() {
+        probe::outcome::SCHEMA => return Ok(Recorded::of_run(name, &json::from_json(text)?)),
+        "planimeter-tables-result.v1" => tables(&value),
+        "planimeter-bench-result.v1" => program(&value),
+        "planimeter-device-result.v1" => device(&value),
+        "planimeter-bounds-result.v1" => bounds(&value),
+        _ => return Err(ReadError::OtherSchema { schema }),
+    };
+    Ok(Recorded { name: printable(name), ..result })
+}
+
+fn words(value: &Value) -> String {
+    value.as_str().map(printable).unwrap_or_default()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn numbers(values: &[Value], of: impl Fn(&Value) -> Option<f64>) -> Vec<f64> {
+    values.iter().filter_map(of).collect()
+}
+
+/// What all but probes have in common.
+fn recorded(value: &Value, kind: Kind, about: String, settings: &[&str]) -> Recorded {
+    let host = &value["host"];
+    let processor = words(&host["cpu_model"]);
+    let partial = value["completion"] == "partial";
+    Recorded {
+        name: String::new(),
+        kind,
+        about,
+        started_at: words(&value["started_at"]),
+        partial: partial.then(|| "PARTIAL: it was interrupted".to_owned()),
+        machine: (!processor.is_empty()).then(|| Machine {
+            hostname: words(&host["hostname"]),
+            processor,
+            cores: host["cpus"].as_u64().unwrap_or(0),
+        }),
+        settings: settings
+            .iter()
+            .map(|key| ((*key).to_owned(), value["settings"][key].to_string()))
+            .collect(),
+        figures: Vec::new(),
+    }
+}
+
+/// A place of which figures are read.
+struct Place {
+    subject: String,
+    place: String,
+    across: Option<(&'static str, f64)>,
+}
+
+impl Place {
+    fn quantity(&self, metric: &str, unit: Unit, value: f64, spread: Spread) -> Quantity {
+        Quantity {
+            subject: self.subject.clone(),
+            place: self.place.clone(),
+            across: self.across,
+            metric: metric.to_owned(),
+            unit,
+            value,
+            spread,
+            more_is_better: match metric {
+                "rate" => Some(true),
+                _ if metric.starts_with("skill") => Some(true),
+                "memory" => None,
+                _ => Some(false),
+            },
+            headline: true,
+            doubt: None,
+        }
+    }
+
+    fn repeated(&self, metric: &str, unit: Unit, values: &[f64]) -> Option<Quantity> {
+        let estimate = Estimate::of(values)?;
+        Some(self.quantity(metric, unit, estimate.mean, Spread::Repetitions(estimate)))
+    }
+
+    /// Percentiles of samples: repetitions are not told apart.
+    fn nanoseconds(&self, metric: &str, value: &Value) -> Option<Quantity> {
+        let seconds = value.as_f64()? / 1e9;
+        Some(self.quantity(metric, Unit::Seconds, seconds, Spread::Unknown))
+    }
+}
+
+fn entries(value: &Value) -> (String, Option<(&'static str, f64)>) {
+    let count = value.as_f64().unwrap_or(0.0);
+    let text = power_of_two(count).unwrap_or_else(|| count.to_string());
+    (format!("{text} entries"), Some(("entries", count)))
+}
+
+fn cores(value: &Value) -> String {
+    crate::format::plural(value.as_u64().unwrap_or(0), "core", "cores")
+}
+
+fn tables(value: &Value) -> Recorded {
+    let settings = ["time_s", "warm_up_s", "batch", "fill", "prefetch_next"];
+    let cases = list(&value["cases"]);
+    let about =
+        format!("{} of table designs", crate::format::plural(cases.len() as u64, "case", "cases"));
+    let mut recorded = recorded(value, Kind::Tables, about, &settings);
+    for case in cases {
+        let locked = if case["entry_lock"] == true { ", lock" } else { "" };
+        let wait = case["wait_us"].as_f64().map_or_else(String::new, |us| format!(" {us}us"));
+        let (size, across) = entries(&case["size"]);
+        let place = Place {
+            subject: format!(
+                "{}/{}{wait}{locked}",
+                words(&case["storage"]),
+                words(&case["synchronisation"])
+            ),
+            place: format!(
+                "{}, {size}, {} bits to {} B, {}",
+                words(&case["method"]),
+                case["key_bits"],
+                case["parameter_bytes"],
+                cores(&case["cores"])
+            ),
+            across,
+        };
+        let by_wall = case["clock"] == "wall";
+        let name = if by_wall { "rate_by_wall" } else { "rate_by_processor" };
+        let rates = numbers(list(&case["turns"]), |turn| turn[name].as_f64());
+        let count = case["cores"].as_f64().unwrap_or(1.0);
+        let costs: Vec<f64> = rates.iter().map(|rate| count / rate).collect();
+        let single = &case["single_ns"];
+        recorded.figures.extend(
+            [
+                place.repeated("rate", Unit::PerSecond, &rates),
+                place.repeated("cost", Unit::Seconds, &costs),
+                place.nanoseconds("p50", &single["p50"]),
+                place.nanoseconds("p99", &single["p99"]),
+                place.nanoseconds("p99.9", &single["p999"]),
+            ]
+            .into_iter()
+            .flatten(),
+        );
+    }
+    recorded
+}
+
+fn program(value: &Value) -> Recorded {
+    let program = words(&value["program"]);
+    let mut recorded =
+        recorded(value, Kind::Program, format!("program {program}"), &["time_s", "load"]);
+    recorded.settings.insert("program".to_owned(), program);
+    for point in list(&value["points"]) {
+        let (size, across) = entries(&point["flows"]);
+        for case in list(&point["cases"]) {
+            let count = case["cores"].as_f64().unwrap_or(1.0);
+            let place = Place {
+                subject: words(&case["path"]),
+                place: format!("{size}, {}", cores(&case["cores"])),
+                across,
+            };
+            let rates = numbers(list(&case["rates"]), Value::as_f64);
+            let costs: Vec<f64> = rates.iter().map(|rate| count / rate).collect();
+            let latency = &case["latency"];
+            recorded.figures.extend(
+                [
+                    place.repeated("rate", Unit::PerSecond, &rates),
+                    place.repeated("cost", Unit::Seconds, &costs),
+                    place.nanoseconds("p50", &latency["p50_ns"]),
+                    place.nanoseconds("p99", &latency["p99_ns"]),
+                    place.nanoseconds("p99.9", &latency["p999_ns"]),
+                ]
+                .into_iter()
+                .flatten(),
+            );
+        }
+    }
+    recorded
+}
+
+fn device(value: &Value) -> Recorded {
+    let about = format!("device {}, driver {}", words(&value["device"]), words(&value["driver"]));
+    let mut recorded = recorded(value, Kind::Device, about, &[]);
+    recorded.settings =
+        BTreeMap::from([("confidence".to_owned(), value["confidence"].to_string())]);
+    for setting in list(&value["settings"]) {
+        let under = format!("{} B, {} rules", setting["packet_bytes"], setting["rules"]);
+        let place = |place: String| Place { subject: String::new(), place, across: None };
+        let whole = place(under.clone());
+        for level in list(&setting["levels"]) {
+            let name = words(&level["level"]);
+            for (metric, key, unit) in [
+                ("mean-error", "mean_absolute_error", Unit::Fraction),
+                ("worst-error", "worst_absolute_error", Unit::Fraction),
+                ("too-short", "worst_under_prediction", Unit::Fraction),
+                ("skill", "skill", Unit::Index),
+            ] {
+                let found = level[key].as_f64().map(|value| {
+                    whole.quantity(&format!("{metric}({name})"), unit, value, Spread::Unknown)
+                });
+                recorded.figures.extend(found);
+            }
+        }
+        for cell in list(&setting["cells"]) {
+            let names: Vec<String> = list(&cell["functions"]).iter().map(words).collect();
+            let names = if names.is_empty() { "baseline".to_owned() } else { names.join(" + ") };
+            let at = place(format!("{names}, {under}"));
+            for level in list(&cell["errors"]) {
+                let seconds = |key: &str| level[key].as_f64().map(|ps| ps / 1e12);
+                let Some(value) = seconds("measured_ps") else { continue };
+                let interval = seconds("measured_low_ps").zip(seconds("measured_high_ps"));
+                let spread =
+                    interval.map_or(Spread::Unknown, |(low, high)| Spread::Interval { low, high });
+                let metric = format!("delay({})", words(&level["level"]));
+                recorded.figures.push(at.quantity(&metric, Unit::Seconds, value, spread));
+            }
+        }
+    }
+    recorded
+}
+
+fn bounds(value: &Value) -> Recorded {
+    let network = words(&value["network"]);
+    let name = if network.is_empty() { "a network without a name".to_owned() } else { network };
+    let mut recorded = recorded(value, Kind::Bounds, name, &[]);
+    for key in ["multiplexing", "flow-of-interest", "arrival-bounds", "capped-bursts"] {
+        recorded.settings.insert(key.to_owned(), value[key].to_string());
+    }
+    for flow in list(&value["flows"]) {
+        for bound in list(&flow["bounds"]) {
+            let place = Place {
+                subject: words(&bound["analysis"]),
+                place: format!("flow {}", words(&flow["name"])),
+                across: None,
+            };
+            for (metric, unit) in [("delay", Unit::Seconds), ("backlog", Unit::Count)] {
+                // An infinite bound is no figure.
+                let found = bound[metric]["value"].as_f64();
+                let found = found.map(|value| place.quantity(metric, unit, value, Spread::Exact));
+                recorded.figures.extend(found);
+            }
+        }
+    }
+    recorded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_result_is_named() {
+        let error = |text: &str| read("x", text).expect_err(text).to_string();
+        assert!(error("{").starts_with("no JSON: "));
+        assert!(error("{}").starts_with("its schema is \"\", which"));
+        assert!(error(r#"{"schema": "planimeter-tables-result.v9"}"#).contains("result.v9"));
+        assert!(error(r#"[1]"#).contains("its schema is"));
+    }
+
+    #[test]
+    fn figures_of_repetitions_have_their_interval_and_single_ones_have_none() {
+        let text = r#"{"schema": "planimeter-bench-result.v1", "program": "p.p4", "completion": "complete",
+            "settings": {"time_s": 1.0, "load": 0.5, "seed": 1},
+            "host": {"hostname": "h", "cpu_model": "c", "cpus": 2},
+            "points": [{"flows": 16, "cases": [{"path": "compiled", "cores": 2, "rates": [1e6, 3e6],
+                "latency": {"p50_ns": 1500, "p99_ns": 2000, "p999_ns": 9000}}]}]}"#;
+        let result = read("run", text).expect("a result");
+        assert_eq!(
+            (result.kind, result.machine.as_ref().map(|m| m.cores)),
+            (Kind::Program, Some(2))
+        );
+        let of = |metric: &str| {
+            result.figures.iter().find(|figure| figure.metric == metric).expect("there")
+        };
+        assert_eq!((of("rate").value, of("rate").repetitions()), (2e6, Some(2)));
+        assert_eq!((of("p50").value, of("p50").interval()), (1.5e-6, None));
+        assert_eq!(of("cost").place, "2⁴ entries, 2 cores");
+        assert!(of("rate").interval().expect("an interval").0 < 0.0, "two repetitions say little");
+    }
+}

@@ -1,0 +1,95 @@
+//! A benchmark of a controller as figures.
+
+use probe::metrics::Metric;
+use probe::outcome::{Point, RunResult, Saturated};
+use statistics::Unit;
+
+use super::{Kind, Machine, Quantity, Recorded, Spread};
+use crate::format::{plural, printable};
+use crate::{describe, verdict};
+
+/// What is shown, and whether more of it is better.
+const SHOWN: [(&str, Option<bool>); 9] = [
+    ("received_rate", Some(true)),
+    ("loss", Some(false)),
+    ("rtt.mean", Some(false)),
+    ("rtt.p50", Some(false)),
+    ("rtt.p99", Some(false)),
+    ("rules_rate", None),
+    ("fairness", Some(true)),
+    ("controller.cpu", Some(false)),
+    ("controller.rss", Some(false)),
+];
+
+/// Settings that decide over figures. What is left out is what is compared (the controller, the protocol), what chooses
+/// points, which are matched one by one, and what changes no figure.
+const DECIDING: [&str; 4] = ["isolate", "switches.", "timing.", "traffic."];
+
+impl Recorded {
+    /// The figures of a benchmark of a controller.
+    #[must_use]
+    pub fn of_run(name: &str, result: &RunResult) -> Self {
+        let decides = |key: &str| DECIDING.iter().any(|prefix| key.starts_with(prefix));
+        let host = &result.host;
+        Self {
+            name: printable(name),
+            kind: Kind::Controller,
+            about: format!(
+                "{}; controller {}; {}",
+                describe::run(result),
+                printable(&result.controller.address),
+                describe::effort(result)
+            ),
+            started_at: printable(&result.started_at),
+            partial: describe::incomplete(&result.completion)
+                .map(|(state, reason)| format!("{state}: {reason}")),
+            machine: (!host.cpu_model.is_empty()).then(|| Machine {
+                hostname: printable(&host.hostname),
+                processor: printable(&host.cpu_model),
+                cores: u64::from(host.cpus),
+            }),
+            settings: result
+                .configuration
+                .iter()
+                .filter(|(key, _)| decides(key))
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+            figures: result.points.iter().flat_map(figures).collect(),
+        }
+    }
+}
+
+fn figures(point: &Point) -> Vec<Quantity> {
+    let doubt = (verdict::of_point(point).side == Saturated::Probe)
+        .then(|| "the probe was the limit: no statement about the controller".to_owned());
+    let switches = plural(u64::from(point.switches), "switch", "switches");
+    let quantity = |metric: &Metric| {
+        let estimate = *point.summary.get(metric.name)?;
+        let shown = SHOWN.iter().find(|(name, _)| *name == metric.name);
+        Some(Quantity {
+            subject: format!(
+                "{}, {}",
+                describe::protocol(&point.protocol),
+                describe::mode(&point.mode)
+            ),
+            place: format!("{switches}, {}", describe::load(point)),
+            across: point.offered_rate.map(|rate| ("packet-ins offered, all switches", rate)),
+            metric: metric.name.to_owned(),
+            unit: metric.unit,
+            value: estimate.mean,
+            spread: Spread::Repetitions(estimate),
+            more_is_better: shown.and_then(|(_, better)| *better).or(otherwise(metric)),
+            headline: shown.is_some(),
+            doubt: doubt.clone(),
+        })
+    };
+    // What is shown comes first, in its order.
+    let shown = SHOWN.iter().filter_map(|(name, _)| Metric::by_name(name));
+    let others = Metric::all().filter(|metric| SHOWN.iter().all(|(name, _)| *name != metric.name));
+    shown.chain(others).filter_map(quantity).collect()
+}
+
+/// Of times less is better.
+fn otherwise(metric: &Metric) -> Option<bool> {
+    (metric.unit == Unit::Seconds).then_some(false)
+}
