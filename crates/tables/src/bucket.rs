@@ -24,4 +24,4 @@ mod table;
 pub use access::{Access, Place, Sharing};
 pub(crate) use table::{Buckets, Effect, Found, Full, buckets_for};
 
-pub(crate) use line::{max_actions, slots};
+pub(crate) use line::{Fields, action_bits, max_actions, slots, values_offset};

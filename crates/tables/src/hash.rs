@@ -6,7 +6,8 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-const MULTIPLIER: u64 = 0xa076_1d64_78bd_642f;
+/// An odd number whose bits look random.
+pub(crate) const MULTIPLIER: u64 = 0xa076_1d64_78bd_642f;
 
 /// The seed that tables start with.
 pub(crate) const DEFAULT_SEED: u64 = 0x2d35_8dcc_aa6c_78a5;

@@ -56,6 +56,7 @@ mod meter;
 mod model;
 mod packing;
 mod prefix_trie;
+mod probe;
 mod quiescence;
 #[allow(unsafe_code, reason = "mapped memory, prefetch")]
 mod region;
@@ -83,6 +84,7 @@ pub use match_key::{FieldMatch, MatchError, MatchField, MatchKind};
 pub use match_table::{MatchTable, MatchTableError, MatchWorker};
 pub use meter::{Colour, DirectMeters, Meter, MeterConfig};
 pub use model::{Fill, Model};
+pub use probe::Probe;
 pub use region::Pages;
 pub use selector::{
     ActionSelector, GroupId, Limits, Member, MemberId, SelectorError, SelectorReader,

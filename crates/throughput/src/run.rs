@@ -1,9 +1,10 @@
 //! Turns under the clock.
 //!
 //! A turn is some thousand packets of random flows that lie in memory as a card leaves them. While the clock stands still
-//! they are put there; while it runs, each is processed and what leaves is copied to where a card would take it from;
-//! then the clock stands again and what left is checked. So neither the making nor the checking of packets is in the
-//! figure, and both input and output are warm in the cache, as a card that writes there leaves them.
+//! they are put there; while it runs, each is processed, and what leaves stays where its burst put it, apart from the
+//! input, where a card would take it from; then the clock stands again and what left is checked. So neither the making
+//! nor the checking of packets is in the figure, and both input and output are warm in the cache, as a card that writes
+//! there leaves them.
 //!
 //! Repetitions of all cases take turns, so that what changes on the machine meanwhile meets all of them alike. Rates are
 //! per second of the processor time of the threads that process packets.
@@ -24,8 +25,6 @@ use tables::machine::{cores, pin_to, thread_time};
 const TURN: usize = 4096;
 /// Packets that are processed at once, as a driver takes a burst.
 const BURST: usize = 32;
-/// Bytes by which a packet may grow on its way.
-const GROWTH: usize = 256;
 
 /// What is to be measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -287,14 +286,10 @@ struct Lane<'w> {
     worker: usize,
     workers: usize,
     input: Ring,
-    output: Ring,
     /// Of the packets in the input.
     flows: Vec<usize>,
-    /// Of the packets in the output.
-    ports: Vec<u32>,
-    /// Where the output of each packet ends.
-    ends: Vec<usize>,
-    batch: Batch,
+    /// What each burst became.
+    output: Vec<Batch>,
     spent: Duration,
     counts: Counts,
 }
@@ -318,11 +313,8 @@ impl<'w> Lane<'w> {
             worker,
             workers,
             input: Ring::new(TURN, longest),
-            output: Ring::new(2 * TURN, longest + GROWTH),
             flows: vec![0; TURN],
-            ports: vec![0; 2 * TURN],
-            ends: vec![0; TURN],
-            batch: Batch::default(),
+            output: std::iter::repeat_with(Batch::default).take(TURN / BURST).collect(),
             spent: Duration::ZERO,
             counts: Counts::default(),
         }
@@ -334,10 +326,9 @@ impl<'w> Lane<'w> {
         while !stop.load(Ordering::Relaxed) {
             self.fill();
             let started = thread_time();
-            let errors = self.process();
+            self.process();
             self.spent += thread_time().saturating_sub(started);
             self.counts.processed += TURN as u64;
-            self.counts.errors += errors;
             self.check(expected);
             self.processor.take_digests();
             // The first that is done ends the repetition for all, so that none runs alone.
@@ -365,46 +356,31 @@ impl<'w> Lane<'w> {
         }
     }
 
-    /// Processes all of the input; gives how many packets failed.
-    fn process(&mut self) -> u64 {
+    /// Processes all of the input.
+    fn process(&mut self) {
         let port = self.workload.port();
-        let mut left = 0;
-        let mut errors = 0;
-        for first in (0..TURN).step_by(BURST) {
+        for (first, output) in (0..TURN).step_by(BURST).zip(&mut self.output) {
             let packets: [_; BURST] =
                 std::array::from_fn(|position| (port, self.input.get(first + position)));
-            self.processor.process_batch(self.core, &packets, NOW, &mut self.batch);
-            errors += self.batch.errors().len() as u64;
-            self.ends[first..first + BURST].fill(left);
-            for (position, port, bytes) in self.batch.sent() {
-                // More than there is room for is counted, not kept.
-                if self.output.put(left, bytes) {
-                    self.ports[left] = port;
-                }
-                left += 1;
-                self.ends[first + position] = left;
-            }
-            // A packet of which nothing left ends where the one before it does.
-            for position in first..first + BURST {
-                let before = position.checked_sub(1).map_or(0, |before| self.ends[before]);
-                self.ends[position] = self.ends[position].max(before);
-            }
+            self.processor.process_batch(self.core, &packets, NOW, output);
         }
-        errors
     }
 
     fn check(&mut self, expected: &Expected) {
-        let mut begin = 0;
-        for (flow, end) in self.flows.iter().zip(&self.ends) {
-            self.counts.left += (end - begin) as u64;
-            if *end <= self.ports.len() {
-                let outputs = (begin..*end).map(|slot| (self.ports[slot], self.output.get(slot)));
-                if let Some(holds) = expected.holds(*flow, outputs) {
+        for (flows, output) in self.flows.chunks(BURST).zip(&self.output) {
+            self.counts.errors += output.errors().len() as u64;
+            self.counts.left += output.sent().len() as u64;
+            let mut sent = output.sent().peekable();
+            for (position, flow) in flows.iter().enumerate() {
+                let mut of_packet = Vec::new();
+                while let Some((_, port, bytes)) = sent.next_if(|(from, _, _)| *from == position) {
+                    of_packet.push((port, bytes));
+                }
+                if let Some(holds) = expected.holds(*flow, of_packet.into_iter()) {
                     self.counts.checked += 1;
                     self.counts.wrong += u64::from(!holds);
                 }
             }
-            begin = *end;
         }
     }
 
@@ -436,10 +412,8 @@ impl<'w> Lane<'w> {
                 number += 1;
             }
             let packets = &packets[..taken];
-            self.processor.process_batch(self.core, packets, NOW, &mut self.batch);
-            for (slot, (_, _, bytes)) in self.batch.sent().enumerate() {
-                self.output.put(slot, bytes);
-            }
+            let output = &mut self.output[first as usize / BURST % (TURN / BURST)];
+            self.processor.process_batch(self.core, packets, NOW, output);
             let done = now();
             for packet in first..number {
                 histogram.saturating_record(done.saturating_sub(due(packet)).max(1));
@@ -461,7 +435,7 @@ fn copying(workload: &Workload, settings: &Settings, repetition: usize) -> f64 {
     let longest = workload.packets().iter().map(Vec::len).max().unwrap_or(0);
     let mut random = ChaCha8Rng::seed_from_u64(settings.seed.wrapping_add(repetition as u64));
     let mut input = Ring::new(TURN, longest);
-    let mut output = Ring::new(2 * TURN, longest + GROWTH);
+    let mut output = Ring::new(TURN, longest);
     let (mut spent, mut copied) = (Duration::ZERO, 0u64);
     let begin = Instant::now();
     while begin.elapsed() < settings.time / 4 {

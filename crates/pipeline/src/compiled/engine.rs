@@ -78,25 +78,28 @@ impl Compiled {
         if let Some(straight) = &self.straight {
             return self.process_straight(straight, core, scratch, (port, packet), now, outputs);
         }
-        let Memory { mut frame, frames, saved, batch, key, data, mut joined } =
-            std::mem::take(&mut scratch.compiled);
+        let mut memory = scratch.compiled.take().unwrap_or_default();
+        let mut frame = std::mem::take(&mut memory.frame);
+        let Memory { key, data, joined, .. } = &mut *memory;
+        let kept = (std::mem::take(key), std::mem::take(data));
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
         let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
-        let host = Host::new(&self.bound, core, machine, now, (key, data));
+        let host = Host::new(&self.bound, core, machine, now, kept);
         let context = Context::new(MAXIMUM_STEPS);
         let mut run = Run { code: self, core, frame, context, host };
         let outcome = if self.bound.natives.is_empty() {
             core.driver.process(&mut run, port, packet, outputs)
         } else {
-            Joined::of(&mut joined, &self.bound, &core.state)?.inside(&core.state, |tables| {
+            Joined::of(joined, &self.bound, &core.state)?.inside(&core.state, |tables| {
                 run.context.set_tables(tables);
                 core.driver.process(&mut run, port, packet, outputs)
             })
         };
         let Run { frame, host: Host { key, data, machine, .. }, .. } = run;
-        machine.scratch.compiled = Memory { frame, frames, saved, batch, key, data, joined };
+        (memory.frame, memory.key, memory.data) = (frame, key, data);
+        machine.scratch.compiled = Some(memory);
         outcome
     }
 }

@@ -9,6 +9,7 @@ mod expression;
 mod memory;
 mod parser;
 mod places;
+mod probe;
 mod statement;
 mod table;
 

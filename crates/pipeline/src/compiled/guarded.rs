@@ -154,6 +154,49 @@ fn code_stays_in_packet_frame_and_output() {
     assert!(ran > 1000, "only {ran} blocks ran to their end");
 }
 
+/// Headers that are added, taken away and changed.
+const BURSTS: &str = "#include <core.p4>
+#include <v1model.p4>
+header A { bit<8> kind; bit<3> few; bit<45> many; } header T { bit<24> tag; }
+struct H { T tag; A a; A b; } struct M { }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+    state start { p.extract(h.a); transition select(h.a.kind[0:0]) { 1: b; default: accept; } }
+    state b { p.extract(h.b); transition accept; } }
+control V(inout H h, inout M m) { apply {} }
+control I(inout H h, inout M m, inout standard_metadata_t s) { apply {
+    h.a.many = h.b.many + 1; h.b.few = h.a.few;
+    if (h.a.kind[1:1] == 1) { h.tag.setValid(); h.tag.tag = 0xabcdef; }
+    if (h.a.kind[2:2] == 1) { h.b.setInvalid(); }
+    if (h.a.kind[3:3] == 1) { h.b = h.a; } } }
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }
+control C(inout H h, inout M m) { apply {} }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;";
+
+#[test]
+fn bursts_read_nothing_beyond_their_packets() {
+    let compiled =
+        p4lang::compile_text("bursts.p4", BURSTS, &Options::default(), &MemoryFiles::default());
+    let switch = Switch::new(compiled.program.expect("a program")).expect("a switch");
+    let code = Compiled::new(&switch).expect("code");
+    assert_eq!(code.one_by_one(), None);
+    let mut worker = crate::switch::Processor::with_seed(1);
+    let mut batch = super::Batch::default();
+    for length in (0..140).chain([255, 256, 257, 300, 1500]) {
+        for edge in [Edge::Begin, Edge::End] {
+            let mut inputs: Vec<Guarded> = (0..16).map(|_| Guarded::new(length, edge)).collect();
+            for (kind, input) in inputs.iter_mut().enumerate() {
+                input.bytes().fill(0xa5);
+                input.bytes().first_mut().into_iter().for_each(|byte| *byte = kind as u8);
+            }
+            let packets: Vec<(u32, &[u8])> =
+                inputs.iter_mut().map(|input| (0, &*input.bytes())).collect();
+            code.process_batch(&switch, &mut worker, &packets, Duration::ZERO, &mut batch);
+            assert_eq!(batch.sent().len(), packets.len());
+        }
+    }
+}
+
 /// The guard itself, in a process of its own: what reads beyond its memory does not live.
 #[test]
 fn who_reads_beyond_guarded_memory_is_stopped() {

@@ -274,7 +274,8 @@ impl Compiled {
         now: Duration,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let mut batch = std::mem::take(&mut scratch.compiled.batch);
+        let kept = &mut scratch.compiled.get_or_insert_default().batch;
+        let mut batch = std::mem::take(kept);
         batch.clear();
         let outcome = self.straight(straight, core, scratch, &[packet], now, &mut batch);
         outputs.extend(batch.sent().map(|(_, port, bytes)| Output {
@@ -283,7 +284,7 @@ impl Compiled {
             generation: 0,
         }));
         let failed = batch.errors.pop();
-        scratch.compiled.batch = batch;
+        scratch.compiled.get_or_insert_default().batch = batch;
         outcome?;
         failed.map_or(Ok(()), |(_, error)| Err(error))
     }
@@ -298,28 +299,29 @@ impl Compiled {
         now: Duration,
         batch: &mut Batch,
     ) -> Result<(), RunError> {
-        let Memory { mut frame, mut frames, mut saved, key, data, mut joined, batch: spare } =
-            std::mem::take(&mut scratch.compiled);
+        let mut memory = scratch.compiled.take().unwrap_or_default();
+        let Memory { frame, frames, saved, key, data, joined, .. } = &mut *memory;
+        let kept = (std::mem::take(key), std::mem::take(data));
         let bursts = straight.plan.as_ref().ok().zip(self.machine.stages);
         let (words, frame_words): (usize, &mut [u64]) = match &bursts {
             Some((plan, _)) => (plan.frame as usize / 8, frames.of(self, plan, packets.len())),
             None => {
                 let words = (self.bound.frame as usize).div_ceil(8);
                 frame.resize(words, 0);
-                (words, &mut frame)
+                (words, frame)
             }
         };
         // Taken before the gate: whoever closes that may be waited for here.
         let _alone = self.runs_alone.then(|| core.state.alone());
         let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
-        let host = Host::new(&self.bound, core, machine, now, (key, data));
+        let host = Host::new(&self.bound, core, machine, now, kept);
         let mut run = Run {
             code: self,
             straight,
             frames: frame_words,
             words,
             at: 0,
-            saved: &mut saved,
+            saved,
             context: Context::new(MAXIMUM_STEPS),
             host,
             batch,
@@ -333,11 +335,12 @@ impl Compiled {
             all(&mut []);
             Ok(())
         } else {
-            Joined::of(&mut joined, &self.bound, &core.state)
+            Joined::of(joined, &self.bound, &core.state)
                 .map(|joined| joined.inside(&core.state, all))
         };
         let Host { key, data, machine, .. } = run.host;
-        machine.scratch.compiled = Memory { frame, frames, saved, key, data, joined, batch: spare };
+        (memory.key, memory.data) = (key, data);
+        machine.scratch.compiled = Some(memory);
         outcome
     }
 }

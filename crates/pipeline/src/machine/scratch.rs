@@ -26,7 +26,7 @@ pub(crate) struct Scratch {
     pub(crate) digests: Vec<Digest>,
     random: ChaCha8Rng,
     /// Of machine code, where the program has it.
-    pub(crate) compiled: crate::compiled::Memory,
+    pub(crate) compiled: Option<Box<crate::compiled::Memory>>,
 }
 
 impl Scratch {
@@ -40,7 +40,7 @@ impl Scratch {
             checksums: HashMap::new(),
             digests: Vec::new(),
             random: ChaCha8Rng::seed_from_u64(seed),
-            compiled: crate::compiled::Memory::default(),
+            compiled: None,
         }
     }
 

@@ -99,6 +99,12 @@ impl EntryLayout {
         bits.map(|(position, action)| u64::from(action.writes) << position).sum()
     }
 
+    /// How code looks into the buckets of the table.
+    pub(crate) fn probe(&self) -> Option<tables::Probe> {
+        let actions = u16::try_from(self.actions.len()).ok()?;
+        tables::Probe::of(self.key_bits, self.parameter_bytes as usize, actions)
+    }
+
     /// Widths of the keys and how far each lies above the lowest bit.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (u32, u32)> {
         let mut above = self.key_bits;

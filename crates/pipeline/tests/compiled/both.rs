@@ -37,6 +37,11 @@ impl Both {
         Self { interpreted, compiled, code, worker, now: Duration::from_secs(1) }
     }
 
+    /// Why packets do not go in bursts.
+    pub(crate) fn one_by_one(&self) -> Option<&'static str> {
+        self.code.one_by_one()
+    }
+
     /// Does the same to both states.
     pub(crate) fn each(&mut self, change: impl Fn(&mut Switch)) {
         change(&mut self.interpreted);

@@ -2,6 +2,7 @@
 //! each, generated programs; packets of all lengths, on the same entries.
 
 mod both;
+mod bursts;
 mod changed;
 mod constructs;
 mod differential;

@@ -14,13 +14,14 @@ use super::line::{Held, Line};
 use super::table::{Buckets, Effect};
 use crate::hash;
 use crate::quiescence::relax;
+use crate::region::prefetch;
 
 /// Finds an entry by its key, the low word first.
 type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
 /// Ends the use of the entry that was found last, if its action writes.
 type Leave = unsafe extern "C" fn(*mut Access);
-/// Asks the cache for what a key's lookup touches.
-type Prefetch = unsafe extern "C" fn(*const Access, u64, u64);
+/// Asks the cache for a bucket.
+type Prefetch = extern "C" fn(*const u8);
 
 /// What a lookup gives.
 #[derive(Clone, Copy, Debug)]
@@ -38,10 +39,16 @@ pub struct Place {
 pub struct Access {
     /// Finds an entry.
     pub find: Find,
-    /// Asks the cache for an entry.
+    /// Asks the cache for the bucket at an address.
     pub prefetch: Prefetch,
     /// To be called after an action that writes its entry; nothing where the caller is alone.
     pub leave: Option<Leave>,
+    /// The first bucket; see [`Probe`](crate::Probe).
+    pub buckets: *mut u8,
+    /// Bits of a hash that name a bucket.
+    pub mask: u64,
+    /// 1 if nobody else uses the table, so that entries may be found without `find`; or 0.
+    pub is_alone: u64,
     /// Lookups that found an entry.
     pub hits: u64,
     /// Lookups that found none.
@@ -79,10 +86,14 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
             Sharing::Unlocked => (shared::<K, V>, Some(write_back::<K, V>)),
             Sharing::Locked => (held::<K, V>, Some(release::<K, V>)),
         };
+        let (first, mask) = self.first_and_mask();
         Access {
             find,
-            prefetch: fetch::<K, V>,
+            prefetch: fetch,
             leave,
+            buckets: first,
+            mask,
+            is_alone: u64::from(sharing == Sharing::Alone),
             hits: 0,
             misses: 0,
             body: ptr::from_ref(self).cast(),
@@ -232,13 +243,6 @@ unsafe extern "C" fn release<const K: usize, const V: usize>(access: *mut Access
     }
 }
 
-unsafe extern "C" fn fetch<const K: usize, const V: usize>(
-    access: *const Access,
-    low: u64,
-    high: u64,
-) {
-    // SAFETY: as in `alone`; only the pointer is read.
-    let buckets = unsafe { &*(*access).body.cast::<Buckets<K, V>>() };
-    let key = key::<K>(low, high);
-    buckets.prefetch(hash::fixed(&key, hash::DEFAULT_SEED));
+extern "C" fn fetch(bucket: *const u8) {
+    prefetch(bucket);
 }

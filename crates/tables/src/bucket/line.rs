@@ -14,13 +14,13 @@ pub(crate) const fn slots(key: usize, value: usize) -> usize {
 }
 
 /// Where the values begin: behind the keys, at a multiple of their word.
-const fn values_offset(key: usize, value: usize, slots: usize) -> usize {
+pub(crate) const fn values_offset(key: usize, value: usize, slots: usize) -> usize {
     let word = if value == 4 { 4 } else { 8 };
     (HEADER + key * slots).next_multiple_of(word)
 }
 
 /// Bits of the header for the action of one slot.
-const fn action_bits(slots: usize) -> u32 {
+pub(crate) const fn action_bits(slots: usize) -> u32 {
     match slots {
         0 => 0,
         1 => 16,
@@ -37,6 +37,15 @@ const HEADER: usize = 8;
 const OVERFLOW_SHIFT: u32 = 32;
 const ACTIONS_SHIFT: u32 = 36;
 const OVERFLOW_MAX: u64 = 15;
+
+/// Where the header is, for whoever reads it without the methods here.
+pub(crate) struct Fields;
+
+impl Fields {
+    pub(crate) const HEADER: usize = HEADER;
+    pub(crate) const OVERFLOW: u64 = OVERFLOW_MAX << OVERFLOW_SHIFT;
+    pub(crate) const ACTIONS: u32 = ACTIONS_SHIFT;
+}
 
 /// The header word of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -125,6 +125,11 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         prefetch(self.line(self.home(hash)).address());
     }
 
+    /// Where the first bucket is, and the bits of a hash that name one.
+    pub(super) fn first_and_mask(&self) -> (*mut u8, u64) {
+        (self.line(0).address(), self.mask as u64)
+    }
+
     #[inline(always)]
     fn position(&self, bucket: usize, slot: usize) -> u32 {
         (bucket * Self::SLOTS + slot) as u32

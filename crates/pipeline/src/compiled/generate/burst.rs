@@ -17,12 +17,14 @@ use crate::compiled::straight::{
 };
 use crate::layout::MetadataField as Of;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, MemFlags, Type, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlags, Value, types};
 use cranelift_frontend::Variable;
 use std::mem::offset_of;
 
 /// Packets up to this length are copied without a call.
 const SHORT: i64 = 256;
+/// Packets from this length to twice as much are copied without a loop.
+const USUAL: i64 = 64;
 /// Bytes that are copied at once.
 const CHUNK: i64 = 16;
 
@@ -493,12 +495,31 @@ impl<'m> Function<'_, 'm> {
 
     /// Copies a packet; both places are apart.
     fn copy_packet(&mut self, from: Value, to: Value, length: Value) {
-        let (long, short) = (self.builder.create_block(), self.builder.create_block());
-        let (body, last, end) =
-            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
-        let above = self.builder.ins().iadd_imm(length, -CHUNK);
-        let most = SHORT - CHUNK;
-        let is_short = self.builder.ins().icmp_imm(IntCC::UnsignedLessThanOrEqual, above, most);
+        let mut block = || self.builder.create_block();
+        let (usual, other, short, long) = (block(), block(), block(), block());
+        let (body, last, end) = (block(), block(), block());
+        let fits = |function: &mut Self, least: i64, most: i64| {
+            let above = function.builder.ins().iadd_imm(length, -least);
+            function.builder.ins().icmp_imm(IntCC::UnsignedLessThanOrEqual, above, most - least)
+        };
+        let is_usual = fits(self, USUAL, 2 * USUAL);
+        self.builder.ins().brif(is_usual, usual, &[], other, &[]);
+
+        // Half of it from the beginning, half of it up to the end.
+        self.builder.switch_to_block(usual);
+        for at in (0..USUAL).step_by(CHUNK as usize) {
+            self.copy_chunk((from, to), at as i32);
+        }
+        let half = self.builder.ins().iadd_imm(length, -USUAL);
+        let (behind, to_behind) =
+            (self.builder.ins().iadd(from, half), self.builder.ins().iadd(to, half));
+        for at in (0..USUAL).step_by(CHUNK as usize) {
+            self.copy_chunk((behind, to_behind), at as i32);
+        }
+        self.builder.ins().jump(end, &[]);
+
+        self.builder.switch_to_block(other);
+        let is_short = fits(self, CHUNK, SHORT);
         self.builder.ins().brif(is_short, short, &[], long, &[]);
 
         self.builder.switch_to_block(long);
@@ -511,27 +532,27 @@ impl<'m> Function<'_, 'm> {
         let at = self.builder.declare_var(types::I64);
         let zero = self.number(0);
         self.builder.def_var(at, zero);
-        let has_more = self.builder.ins().icmp_imm(IntCC::NotEqual, above, 0);
-        self.builder.ins().brif(has_more, body, &[], last, &[]);
+        let above = self.builder.ins().iadd_imm(length, -CHUNK);
+        self.builder.ins().brif(above, body, &[], last, &[]);
         self.builder.switch_to_block(body);
         let here = self.builder.use_var(at);
-        self.copy_chunk(from, to, here);
+        let part = (self.builder.ins().iadd(from, here), self.builder.ins().iadd(to, here));
+        self.copy_chunk(part, 0);
         let there = self.builder.ins().iadd_imm(here, CHUNK);
         self.builder.def_var(at, there);
         let goes_on = self.builder.ins().icmp(IntCC::UnsignedLessThan, there, above);
         self.builder.ins().brif(goes_on, body, &[], last, &[]);
         self.builder.switch_to_block(last);
-        self.copy_chunk(from, to, above);
+        let part = (self.builder.ins().iadd(from, above), self.builder.ins().iadd(to, above));
+        self.copy_chunk(part, 0);
         self.builder.ins().jump(end, &[]);
         self.builder.switch_to_block(end);
     }
 
-    fn copy_chunk(&mut self, from: Value, to: Value, at: Value) {
-        const CHUNK: Type = types::I8X16;
+    fn copy_chunk(&mut self, (from, to): (Value, Value), at: i32) {
         let flags = MemFlags::new().with_notrap();
-        let (from, to) = (self.builder.ins().iadd(from, at), self.builder.ins().iadd(to, at));
-        let chunk = self.builder.ins().load(CHUNK, flags, from, 0);
-        self.builder.ins().store(flags, chunk, to, 0);
+        let chunk = self.builder.ins().load(types::I8X16, flags, from, at);
+        self.builder.ins().store(flags, chunk, to, at);
     }
 }
 

@@ -5,6 +5,7 @@
 //! values. For all others the lookup is a call-out into the interpreter's tables.
 
 use super::memory::Pointer;
+use super::probe::Lookup;
 use super::{CallOut, Function, context_offset, flow};
 use crate::bound::shape::Storage;
 use crate::bound::{Callee, Field, Offset, Table, TableAction};
@@ -19,11 +20,12 @@ use cranelift_frontend::Switch;
 use std::mem::offset_of;
 use tables::Access;
 
-const FIND: usize = offset_of!(TableAccess, access) + offset_of!(Access, find);
-const PREFETCH: usize = offset_of!(TableAccess, access) + offset_of!(Access, prefetch);
 const LEAVE: usize = offset_of!(TableAccess, access) + offset_of!(Access, leave);
 const DEFAULT_ACTION: usize = offset_of!(TableAccess, default_action);
 const DEFAULT: usize = offset_of!(TableAccess, default);
+
+/// Actions that are compared one by one: a jump by a table waits for what it loads.
+const FEW_ACTIONS: usize = 4;
 
 /// An entry that was found natively.
 #[derive(Clone, Copy)]
@@ -108,13 +110,9 @@ impl Function<'_, '_> {
         table: &Table,
         layout: &'l EntryLayout,
     ) -> (Value, Value, Option<Entry<'l>>) {
-        let (access, low, high) = self.access_and_key(number, table, layout);
-        let find = self.load(Pointer { base: access, offset: FIND as i32 }, 8);
-        let found = self.call_pointer(find, &[access, low, high], 2);
-        let (address, action) = match found.as_slice() {
-            [address, action] => (*address, *action),
-            _ => (low, low),
-        };
+        let lookup = self.lookup(number, table, layout);
+        let access = lookup.access;
+        let (address, action) = self.look_up(layout.probe(), lookup);
         let is_hit = self.builder.ins().icmp_imm(IntCC::NotEqual, address, 0);
         let (miss, fetch) = (self.builder.create_block(), self.builder.create_block());
         let join = self.builder.create_block();
@@ -145,22 +143,18 @@ impl Function<'_, '_> {
 
     /// Asks the cache for the entry of a table that a packet will want.
     pub(super) fn prefetch(&mut self, number: u32, table: &Table, layout: &EntryLayout) {
-        let (access, low, high) = self.access_and_key(number, table, layout);
-        let prefetch = self.load(Pointer { base: access, offset: PREFETCH as i32 }, 8);
-        self.call_pointer(prefetch, &[access, low, high], 0);
+        if let Some(probe) = layout.probe() {
+            let lookup = self.lookup(number, table, layout);
+            self.prefetch_bucket(probe, lookup);
+        }
     }
 
-    fn access_and_key(
-        &mut self,
-        number: u32,
-        table: &Table,
-        layout: &EntryLayout,
-    ) -> (Value, Value, Value) {
+    fn lookup(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> Lookup {
         let accesses = self.context_field(context_offset::TABLES);
         let distance = size_of::<TableAccess>() as i64 * i64::from(number);
         let access = self.builder.ins().iadd_imm(accesses, distance);
         let (low, high) = self.key_number(table, layout);
-        (access, low, high)
+        Lookup { access, low, high }
     }
 
     /// The key as one number of two words.
@@ -185,7 +179,12 @@ impl Function<'_, '_> {
     }
 
     /// Calls a function by its address: words in, words out.
-    fn call_pointer(&mut self, function: Value, arguments: &[Value], results: usize) -> Vec<Value> {
+    pub(super) fn call_pointer(
+        &mut self,
+        function: Value,
+        arguments: &[Value],
+        results: usize,
+    ) -> Vec<Value> {
         use cranelift_module::Module;
         let mut signature = self.module.make_signature();
         signature.params.extend(arguments.iter().map(|_| AbiParam::new(types::I64)));
@@ -249,15 +248,23 @@ impl Function<'_, '_> {
 
     /// Goes to a block for the action at a position of the table's actions; gives those, and one for none.
     fn choose(&mut self, table: &Table, position: Value) -> (Vec<Block>, Block) {
-        let mut switch = Switch::new();
-        let mut blocks = Vec::new();
-        for index in 0..table.actions.len() {
-            let block = self.builder.create_block();
-            switch.set_entry(index as u128, block);
-            blocks.push(block);
-        }
+        let blocks: Vec<Block> =
+            table.actions.iter().map(|_| self.builder.create_block()).collect();
         let none = self.builder.create_block();
-        switch.emit(&mut self.builder, position, none);
+        if blocks.len() > FEW_ACTIONS {
+            let mut switch = Switch::new();
+            let targets = blocks.iter().enumerate();
+            targets.for_each(|(index, block)| switch.set_entry(index as u128, *block));
+            switch.emit(&mut self.builder, position, none);
+        } else {
+            for (index, block) in blocks.iter().enumerate() {
+                let next = self.builder.create_block();
+                let is_it = self.builder.ins().icmp_imm(IntCC::Equal, position, index as i64);
+                self.builder.ins().brif(is_it, *block, &[], next, &[]);
+                self.builder.switch_to_block(next);
+            }
+            self.builder.ins().jump(none, &[]);
+        }
         debug_assert!(NO_ACTION > table.actions.len() as u64);
         (blocks, none)
     }

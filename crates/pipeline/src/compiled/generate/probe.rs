@@ -1,0 +1,172 @@
+//! A lookup in a native table written out: where the worker is alone, code hashes the key and looks into its bucket; a
+//! bucket that is not enough, and every lookup where others use the table too, is a call of the table's own function.
+
+use super::Function;
+use super::memory::Pointer;
+use crate::compiled::tables::TableAccess;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, MemFlags, Value, types};
+use std::mem::offset_of;
+use tables::{Access, Probe};
+
+const fn of_access(offset: usize) -> i32 {
+    (offset_of!(TableAccess, access) + offset) as i32
+}
+
+const FIND: i32 = of_access(offset_of!(Access, find));
+const PREFETCH: i32 = of_access(offset_of!(Access, prefetch));
+const BUCKETS: i32 = of_access(offset_of!(Access, buckets));
+const MASK: i32 = of_access(offset_of!(Access, mask));
+const IS_ALONE: i32 = of_access(offset_of!(Access, is_alone));
+const HITS: i32 = of_access(offset_of!(Access, hits));
+const MISSES: i32 = of_access(offset_of!(Access, misses));
+
+/// Keys of 32 bits in a vector.
+const LANES: usize = 4;
+
+/// The way into a table, and a key of two words.
+#[derive(Clone, Copy)]
+pub(super) struct Lookup {
+    pub(super) access: Value,
+    pub(super) low: Value,
+    pub(super) high: Value,
+}
+
+impl Function<'_, '_> {
+    /// Address of the values and number of the action that a key leads to; an address of zero if there is no entry.
+    pub(super) fn look_up(&mut self, probe: Option<Probe>, lookup: Lookup) -> (Value, Value) {
+        match probe.filter(|_| self.places.is_some()) {
+            Some(probe) => self.probe(probe, lookup),
+            None => self.find_by_call(lookup),
+        }
+    }
+
+    fn find_by_call(&mut self, Lookup { access, low, high }: Lookup) -> (Value, Value) {
+        let find = self.load(Pointer { base: access, offset: FIND }, 8);
+        match self.call_pointer(find, &[access, low, high], 2).as_slice() {
+            [address, action] => (*address, *action),
+            _ => (low, low),
+        }
+    }
+
+    /// Asks the cache for the bucket of a key.
+    pub(super) fn prefetch_bucket(&mut self, probe: Probe, lookup: Lookup) {
+        let bucket = self.bucket(probe, lookup);
+        let prefetch = self.load(Pointer { base: lookup.access, offset: PREFETCH }, 8);
+        self.call_pointer(prefetch, &[bucket], 0);
+    }
+
+    fn probe(&mut self, probe: Probe, lookup: Lookup) -> (Value, Value) {
+        let mut block = || self.builder.create_block();
+        let (alone, call, join) = (block(), block(), block());
+        let (found, hit, absent, miss) = (block(), block(), block(), block());
+        let address = self.builder.append_block_param(join, types::I64);
+        let action = self.builder.append_block_param(join, types::I64);
+        self.builder.set_cold_block(call);
+        let is_alone = self.load(Pointer { base: lookup.access, offset: IS_ALONE }, 8);
+        self.builder.ins().brif(is_alone, alone, &[], call, &[]);
+
+        self.builder.switch_to_block(alone);
+        let bucket = self.bucket(probe, lookup);
+        let header = self.load(Pointer { base: bucket, offset: 0 }, 8);
+        let fits = self.slots_with(probe, bucket, lookup);
+        self.builder.ins().brif(fits, found, &[], absent, &[]);
+
+        // A slot without an entry keeps its last key: then another one may have it.
+        self.builder.switch_to_block(found);
+        let slot = self.builder.ins().ctz(fits);
+        let bits = self.builder.ins().imul_imm(slot, i64::from(probe.action_bits()));
+        let bits = self.builder.ins().iadd_imm(bits, i64::from(Probe::ACTIONS));
+        let stored = self.builder.ins().ushr(header, bits);
+        let stored = self.masked(stored, probe.action_bits());
+        self.builder.ins().brif(stored, hit, &[], call, &[]);
+
+        self.builder.switch_to_block(hit);
+        self.count_lookup(lookup.access, HITS);
+        let (values, size) = probe.values();
+        let distance = self.builder.ins().imul_imm(slot, size as i64);
+        let at = self.builder.ins().iadd(bucket, distance);
+        let at = self.builder.ins().iadd_imm(at, values as i64);
+        let of_hit = self.builder.ins().iadd_imm(stored, -1);
+        self.builder.ins().jump(join, &[at.into(), of_hit.into()]);
+
+        self.builder.switch_to_block(absent);
+        let overflow = self.builder.ins().band_imm(header, Probe::OVERFLOW.cast_signed());
+        self.builder.ins().brif(overflow, call, &[], miss, &[]);
+
+        self.builder.switch_to_block(miss);
+        self.count_lookup(lookup.access, MISSES);
+        let none = self.number(0);
+        self.builder.ins().jump(join, &[none.into(), none.into()]);
+
+        self.builder.switch_to_block(call);
+        let (at, of_call) = self.find_by_call(lookup);
+        self.builder.ins().jump(join, &[at.into(), of_call.into()]);
+
+        self.builder.switch_to_block(join);
+        (address, action)
+    }
+
+    fn count_lookup(&mut self, access: Value, offset: i32) {
+        let counter = Pointer { base: access, offset };
+        let count = self.load(counter, 8);
+        let count = self.builder.ins().iadd_imm(count, 1);
+        self.store(counter, 8, count);
+    }
+
+    /// Address of the bucket of a key.
+    fn bucket(&mut self, probe: Probe, Lookup { access, low, high }: Lookup) -> Value {
+        let mut state = self.number(Probe::SEED);
+        let words = [low, high];
+        let multiplier = self.number(Probe::MULTIPLIER);
+        for word in &words[..probe.key_words().unwrap_or(1)] {
+            let mixed = self.builder.ins().bxor(state, *word);
+            let below = self.builder.ins().imul(mixed, multiplier);
+            let above = self.builder.ins().umulhi(mixed, multiplier);
+            state = self.builder.ins().bxor(below, above);
+        }
+        let mask = self.load(Pointer { base: access, offset: MASK }, 8);
+        let number = self.builder.ins().band(state, mask);
+        let distance = self.builder.ins().imul_imm(number, Probe::BUCKET as i64);
+        let buckets = self.load(Pointer { base: access, offset: BUCKETS }, 8);
+        self.builder.ins().iadd(buckets, distance)
+    }
+
+    /// A bit for each slot that has the key, or had it.
+    fn slots_with(&mut self, probe: Probe, bucket: Value, lookup: Lookup) -> Value {
+        let all = crate::bound::mask(probe.slots() as u32).cast_signed();
+        let mut fits = self.number(0);
+        if let Some(words) = probe.key_words() {
+            for slot in 0..probe.slots() {
+                let at = (Probe::KEYS + slot * words * 8) as i32;
+                let mut differs = self.number(0);
+                for (word, wanted) in [lookup.low, lookup.high].into_iter().take(words).enumerate()
+                {
+                    let here = Pointer { base: bucket, offset: at + 8 * word as i32 };
+                    let found = self.load(here, 8);
+                    let bits = self.builder.ins().bxor(found, wanted);
+                    differs = self.builder.ins().bor(differs, bits);
+                }
+                let is_equal = self.builder.ins().icmp_imm(IntCC::Equal, differs, 0);
+                let is_equal = self.builder.ins().uextend(types::I64, is_equal);
+                let is_equal = self.builder.ins().ishl_imm(is_equal, slot as i64);
+                fits = self.builder.ins().bor(fits, is_equal);
+            }
+            return fits;
+        }
+        let key = self.builder.ins().ireduce(types::I32, lookup.low);
+        let wanted = self.builder.ins().splat(types::I32X4, key);
+        for first in (0..probe.slots()).step_by(LANES) {
+            let flags = MemFlags::new().with_notrap();
+            let at = (Probe::KEYS + first * 4) as i32;
+            // What is no key belongs to the bucket too, and its bits are masked out.
+            let found = self.builder.ins().load(types::I32X4, flags, bucket, at);
+            let is_equal = self.builder.ins().icmp(IntCC::Equal, found, wanted);
+            let bits = self.builder.ins().vhigh_bits(types::I32, is_equal);
+            let bits = self.builder.ins().uextend(types::I64, bits);
+            let bits = self.builder.ins().ishl_imm(bits, first as i64);
+            fits = self.builder.ins().bor(fits, bits);
+        }
+        self.builder.ins().band_imm(fits, all)
+    }
+}

@@ -1,0 +1,150 @@
+//! Packets in bursts: tables that code looks into by itself, headers that come and go, packets for groups in between.
+
+use crate::both::V1model;
+use ir::bits::Bits;
+use pipeline::{EntryAction, FieldMatch, Replica, TableEntry};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::time::Duration;
+
+/// Widths of keys and data such that a bucket holds seven entries, some, or one.
+const TABLES: &str = "
+    action exchange(@__ref bit<32> value) {
+        bit<32> old = value; value = h.k.value; h.k.value = old; }
+    action add(bit<64> step, @__ref bit<64> sum) { sum = sum + step; h.k.value = (bit<32>) sum; }
+    action see(bit<64> one, bit<64> two, bit<64> three, bit<32> four) {
+        h.k.value = (bit<32>) (one + two + three) + four; }
+    action nothing() { h.k.value = h.k.value + 1; }
+    table narrow { key = { h.k.a: exact; } actions = { exchange; nothing; } default_action = nothing(); }
+    table word { key = { h.k.a: exact; h.k.b: exact; } actions = { add; nothing; }
+        default_action = nothing(); }
+    table long { key = { h.k.b: exact; h.k.c: exact; h.k.a: exact; } actions = { see; nothing; }
+        default_action = nothing(); }
+    apply { s.egress_spec = 1; narrow.apply(); word.apply(); long.apply(); }";
+
+const NAMES: [(&str, &[u32], &str, usize); 3] = [
+    ("narrow", &[32], "exchange", 1),
+    ("word", &[32, 32], "add", 2),
+    ("long", &[32, 64, 32], "see", 4),
+];
+
+#[test]
+fn full_buckets_and_deleted_entries_are_as_with_the_interpreter() {
+    let program = V1model {
+        declarations: "header K { bit<32> a; bit<32> b; bit<64> c; bit<32> value; }
+            struct H { K k; } struct M { }",
+        parser: "state start { b.extract(h.k); transition accept; }",
+        ingress: TABLES,
+        ..V1model::default()
+    };
+    let mut both = program.both();
+    assert_eq!(both.one_by_one(), None);
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    let mut there = 0;
+    for round in 0..120 {
+        for _ in 0..12 {
+            let (table, widths, action, count) = NAMES[random.random_range(0..NAMES.len())];
+            // Entries of one number: all fields of a key are it, so that packets meet them.
+            let number: u128 = random.random_range(0..400);
+            let matches: Vec<FieldMatch> = widths
+                .iter()
+                .map(|width| FieldMatch::Exact(Bits::unsigned(*width, number)))
+                .collect();
+            let arguments: Vec<Bits> =
+                (0..count).map(|_| Bits::unsigned(128, random.random_range(0..1000))).collect();
+            let adds = random.random_range(0..3) > 0;
+            let mut outcomes = Vec::new();
+            for switch in [&mut both.interpreted, &mut both.compiled] {
+                let id = switch.table_named(table).expect("a table");
+                let call = switch.action_named(id, action).expect("an action");
+                let action =
+                    EntryAction::Action(switch.action_call(call, &arguments).expect("data"));
+                let entry = TableEntry {
+                    matches: matches.clone(),
+                    priority: 0,
+                    action,
+                    idle_timeout: None,
+                };
+                outcomes.push(if adds {
+                    switch.add_entry(id, entry, Duration::ZERO).is_ok()
+                } else {
+                    switch.delete_entry(id, &matches, 0).is_ok()
+                });
+            }
+            assert_eq!(outcomes[0], outcomes[1], "{table}, {number}");
+            there += usize::from(outcomes[0] && adds);
+        }
+        let packets: Vec<(u32, Vec<u8>)> = (0..40)
+            .map(|_| {
+                let number: u32 = random.random_range(0..400);
+                let mut packet = Vec::new();
+                packet.extend(number.to_be_bytes());
+                packet.extend(number.to_be_bytes());
+                packet.extend(u64::from(number).to_be_bytes());
+                packet.extend(random.random::<u32>().to_be_bytes());
+                packet.extend(vec![7; random.random_range(0..90)]);
+                (0, packet)
+            })
+            .collect();
+        assert_eq!(both.batch(&packets), 40, "round {round}");
+    }
+    assert!(there > 400, "{there} entries");
+}
+
+const HEADERS: &str = "header T { bit<8> kind; bit<16> number; } header U { bit<40> tag; }
+    struct H { U tag; T outer; U mark; T inner; U last; }
+    struct M { T kept; bit<8> kind; }";
+
+const CHANGES: &str = "
+    apply {
+        s.egress_spec = 2;
+        m.kept = h.outer;
+        if (h.outer.kind & 1 == 1) { h.tag.setValid(); h.tag.tag = 0x0102030405; }
+        if (h.outer.kind & 2 == 2) { h.outer.setInvalid(); }
+        if (h.outer.kind & 4 == 4) { h.inner = h.outer; h.inner.number = h.inner.number + 1; }
+        if (h.mark.isValid() && h.mark.tag[3:0] == 1) { h.last = h.mark; h.mark.setInvalid(); }
+        if (h.outer.kind & 8 == 8) { s.mcast_grp = 1; h.outer.number = 0xeeee; }
+        if (h.outer.kind & 16 == 16) { truncate((bit<32>) 12); }
+        if (h.outer.kind & 0xe0 == 0xe0) { mark_to_drop(s); }
+        h.inner.number = h.inner.number + 3;
+        m.kind = m.kept.kind;
+    }";
+
+#[test]
+fn headers_that_come_and_go_between_packets_for_groups() {
+    let program = V1model {
+        declarations: HEADERS,
+        parser: "state start { b.extract(h.outer);
+                transition select(h.outer.kind[7:6]) { 1: mark; 2: inner; default: accept; } }
+            state mark { b.extract(h.mark); transition select(h.mark.tag[7:0]) { 0: accept; default: inner; } }
+            state inner { b.extract(h.inner); transition accept; }",
+        ingress: CHANGES,
+        egress: "apply {
+            if (s.egress_rid == 3) { h.last.setValid(); h.last.tag = (bit<40>) s.packet_length; }
+            if (m.kind == 0x43) { mark_to_drop(s); } }",
+        deparser: "apply { b.emit(h.tag); b.emit(h.outer); b.emit(h.mark); b.emit(h.inner); b.emit(h.last); }",
+        ..V1model::default()
+    };
+    let mut both = program.both();
+    assert_eq!(both.one_by_one(), None);
+    let replicas = [(1, 0), (5, 3), (1, 4)];
+    both.each(|switch| {
+        let replicas: Vec<Replica> = replicas
+            .iter()
+            .map(|(port, instance)| Replica { port: *port, instance: *instance })
+            .collect();
+        switch.set_multicast_group(1, replicas);
+    });
+    let mut random = ChaCha8Rng::seed_from_u64(6);
+    let mut left = 0;
+    for _ in 0..60 {
+        let packets: Vec<(u32, Vec<u8>)> = (0..50)
+            .map(|_| {
+                let length = random.random_range(0..150);
+                (3, (0..length).map(|_| random.random()).collect())
+            })
+            .collect();
+        left += both.batch(&packets);
+    }
+    assert!(left > 2500, "{left} packets left");
+}

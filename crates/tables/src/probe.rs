@@ -1,0 +1,78 @@
+//! What machine code must know to look into the buckets of an [`ExactTable`](crate::ExactTable) by itself: how keys are
+//! hashed, and where the parts of a bucket lie.
+//!
+//! A key is one number of as many words as [`Probe::key_words`] says (one of 32 bits, or of 64 bits each), low word
+//! first. Its hash starts with [`Probe::SEED`]; for each word the state is multiplied, exclusive-ored with that word, by
+//! [`Probe::MULTIPLIER`] to 128 bits, whose halves are exclusive-ored. The bucket is the one that the low bits of the
+//! hash name ([`Access::mask`](crate::Access::mask)). Only a thread that is alone may look so.
+
+use crate::bucket::{self, Fields};
+use crate::hash;
+use crate::layout::Layout;
+use crate::region::LINE;
+use crate::store::Shape;
+
+/// Where the parts of a bucket are, for tables of one shape; see the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    key_bytes: usize,
+    value_bytes: usize,
+    slots: usize,
+    values: usize,
+    action_bits: u32,
+}
+
+impl Probe {
+    /// What the state of a hash begins with.
+    pub const SEED: u64 = hash::DEFAULT_SEED;
+    /// What it is multiplied by.
+    pub const MULTIPLIER: u64 = hash::MULTIPLIER;
+    /// Bytes of a bucket. Its first eight are the header.
+    pub const BUCKET: usize = LINE;
+    /// Bits of the header that are set if entries which belong here lie further on.
+    pub const OVERFLOW: u64 = Fields::OVERFLOW;
+    /// Where the keys begin, in bytes.
+    pub const KEYS: usize = Fields::HEADER;
+    /// Bit of the header where the actions begin, that of the first slot first.
+    pub const ACTIONS: u32 = Fields::ACTIONS;
+
+    /// For tables that [`ExactTable::new`](crate::ExactTable::new) makes of the same numbers; `None` if it makes none.
+    #[must_use]
+    pub fn of(key_bits: u32, parameter_bytes: usize, actions: u16) -> Option<Self> {
+        let layout = Layout::new(key_bits, parameter_bytes, 1).ok()?;
+        let layout = layout.with_actions(actions.max(1)).ok()?;
+        let shape = Shape::of(&layout)?;
+        let slots = bucket::slots(shape.key, shape.value);
+        Some(Self {
+            key_bytes: shape.key,
+            value_bytes: shape.value,
+            slots,
+            values: bucket::values_offset(shape.key, shape.value, slots),
+            action_bits: bucket::action_bits(slots),
+        })
+    }
+
+    /// Words of a key; nothing if it is one of 32 bits.
+    #[must_use]
+    pub fn key_words(&self) -> Option<usize> {
+        (self.key_bytes >= 8).then_some(self.key_bytes / 8)
+    }
+
+    /// Entries of a bucket.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Where the parameters of the first slot are, in bytes, and how far those of the next are from there.
+    #[must_use]
+    pub fn values(&self) -> (usize, usize) {
+        (self.values, self.value_bytes)
+    }
+
+    /// Bits of the header for the action of one slot, which is the number of the action and one, or 0 where no entry is.
+    #[must_use]
+    pub fn action_bits(&self) -> u32 {
+        self.action_bits
+    }
+}
