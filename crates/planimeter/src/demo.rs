@@ -5,10 +5,8 @@ mod device;
 mod network;
 mod program;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -18,6 +16,7 @@ use report::document::{Document, Section, terminal};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::probe::layout;
+use crate::stage::Stage;
 
 const ABOUT: &str = "Answer all three questions on embedded parts, in about a minute";
 
@@ -54,21 +53,6 @@ pub(crate) fn command() -> Command {
             .action(ArgAction::SetTrue)
             .help("Show no progress"),
     ])
-}
-
-/// What all parts share.
-struct Stage<'a> {
-    /// The run directory; each part makes its own beneath.
-    directory: &'a Path,
-    interrupt: &'a Arc<AtomicBool>,
-    quick: bool,
-    quiet: bool,
-}
-
-impl Stage<'_> {
-    fn interrupted(&self) -> bool {
-        self.interrupt.load(Ordering::Relaxed)
-    }
 }
 
 /// What a part leaves in the report.

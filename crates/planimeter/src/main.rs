@@ -19,6 +19,8 @@ mod program;
 mod progress;
 mod reference;
 mod report;
+mod reproduce;
+mod stage;
 mod stf;
 mod switch;
 mod tables;
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     };
     let outcome = match matches.subcommand() {
         Some(("demo", arguments)) => demo::run(arguments),
+        Some(("reproduce", arguments)) => reproduce::run(arguments),
         Some(("probe", arguments)) => probe::run(arguments),
         Some(("report", arguments)) => report::run(arguments),
         Some(("controller", arguments)) => controller::run(arguments),
@@ -106,6 +109,7 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(demo::command())
+        .subcommand(reproduce::command())
         .subcommand(probe::arguments::command())
         .subcommand(report::command())
         .subcommand(controller::command())

@@ -1,20 +1,18 @@
 //! The reference controllers, measured by the probe on this host.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use probe::config::{Origin, Resolved, Settings};
 use probe::metrics::{Metric, Unit};
 use probe::outcome::{Point, RunResult};
 use probe::{HeldPorts, Live, RunContext};
-use report::RunDirectory;
 use report::document::{Series, Value};
 
 use crate::embedded::Controller;
 use crate::failure::Failure;
 use crate::probe::Keeper;
 use crate::progress::Progress;
+use crate::stage::Stage;
 
 /// Over which protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,16 +40,15 @@ pub(crate) struct Job<'a> {
     pub(crate) switches: u32,
     /// Settings of the probe beside the protocol, the number of switches and where the controller is.
     pub(crate) settings: &'a [(&'a str, &'a str)],
-    /// The run directory to be made.
-    pub(crate) directory: &'a Path,
+    /// The run directory to be made beneath the verb's.
+    pub(crate) folder: &'a str,
     /// What the moving line says.
     pub(crate) about: &'a str,
-    pub(crate) quiet: bool,
 }
 
 /// Starts the controller with reactive forwarding, measures it, and leaves a run directory. The controller is a process of
 /// its own and ends with the measurement.
-pub(crate) fn measure(job: &Job<'_>, interrupt: &Arc<AtomicBool>) -> Result<RunResult, Failure> {
+pub(crate) fn measure(job: &Job<'_>, stage: &Stage<'_>) -> Result<RunResult, Failure> {
     let mut config = job.resolve(None)?.config;
     let ports = HeldPorts::take(&config, true).map_err(Failure::run)?;
     ports.apply(&mut config);
@@ -62,7 +59,7 @@ pub(crate) fn measure(job: &Job<'_>, interrupt: &Arc<AtomicBool>) -> Result<RunR
         }
     };
     let resolved = job.resolve(Some(&controller))?;
-    let mut directory = RunDirectory::create(Some(job.directory)).map_err(Failure::run)?;
+    let mut directory = stage.make(job.folder)?;
     directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
     let live = Arc::new(Live::default());
     let context = RunContext {
@@ -74,13 +71,13 @@ pub(crate) fn measure(job: &Job<'_>, interrupt: &Arc<AtomicBool>) -> Result<RunR
         ],
         ports: Some(ports),
         live: live.clone(),
-        interrupt: interrupt.clone(),
+        interrupt: stage.interrupt.clone(),
     };
     let mut watcher = Keeper {
-        progress: Progress::start(live, job.quiet).about(job.about),
+        progress: Progress::start(live, stage.quiet).about(job.about),
         directory: &directory,
         kept: None,
-        quiet: job.quiet,
+        quiet: stage.quiet,
     };
     let result = probe::run(&resolved.config, context, &mut watcher)
         .map_err(|error| Failure::of_probe(&error))?;

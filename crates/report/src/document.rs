@@ -15,7 +15,7 @@ use statistics::Estimate;
 
 pub use page::page;
 
-use crate::format::{figure, mean_and_interval, printable};
+use crate::format::{figure, mean_and_interval, printable, whole};
 
 /// A report.
 #[derive(Clone, Debug)]
@@ -162,6 +162,10 @@ impl Value {
     #[must_use]
     pub fn words(&self) -> String {
         match self.spread {
+            // Counts that are known to the last are told so.
+            Spread::None if self.unit == Unit::Count && is_whole(self.value) => {
+                whole(self.value as u64)
+            }
             Spread::None => figure(self.value, self.unit),
             Spread::About => format!("≈ {}", figure(self.value, self.unit)),
             Spread::Confidence(half) | Spread::Deviation(half) => {
@@ -175,6 +179,10 @@ impl Value {
             }
         }
     }
+}
+
+fn is_whole(value: f64) -> bool {
+    (0.0..1e15).contains(&value) && value.fract() == 0.0
 }
 
 /// A chart of lines.

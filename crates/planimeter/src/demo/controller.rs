@@ -36,11 +36,10 @@ pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure
                 ("timing.measure", measure),
                 ("timing.drain", "1s"),
             ],
-            directory: &stage.directory.join(&folder),
+            folder: &folder,
             about: protocol.name(),
-            quiet: stage.quiet,
         };
-        let result = reference::measure(&job, stage.interrupt)?;
+        let result = reference::measure(&job, stage)?;
         if protocol == Protocol::P4Runtime
             && let Some((rate, slowest)) = loss_free(&result)
         {

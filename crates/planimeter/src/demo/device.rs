@@ -1,18 +1,12 @@
 //! What does a pipeline take for a packet, and for a program that nobody has measured yet?
 
-use std::time::SystemTime;
-
 use ::probe::metrics::Unit;
 use device::campaign::Picoseconds;
-use device::measure::{Job, Plan, measure};
-use device::verify::{Verification, verify};
-use device::{Campaign, Level, Model, Settings};
-use report::RunDirectory;
+use device::verify::Verification;
+use device::{Level, Model};
 use report::document::{Cell, Section, Table, Value};
-use report::models::Run;
 
 use super::{Known, Part, Stage};
-use crate::device::measure::{Bar, failure};
 use crate::failure::Failure;
 
 /// Table I of the paper in memory: 6 matches x 7 actions, 64 B, one rule.
@@ -25,37 +19,7 @@ fn plan(quick: bool) -> String {
 }
 
 pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure> {
-    let text = plan(stage.quick);
-    let plan = Plan::from_toml(&text, &mut |name| {
-        Err(format!("the demo's plan names no program, not {name}"))
-    })
-    .map_err(Failure::run)?;
-    let folder = stage.directory.join("device");
-    let mut directory = RunDirectory::create(Some(&folder)).map_err(Failure::run)?;
-    directory.write_configuration(&text).map_err(Failure::run)?;
-    let program = std::env::current_exe().map_err(Failure::run)?;
-    let job = Job { plan: &plan, directory: &folder, resume: false, program: &program };
-    let mut watch = Bar::new(stage.quiet, stage.interrupt.clone());
-    let outcome = measure(&job, &mut watch);
-    watch.bar.finish_and_clear();
-    outcome.map_err(failure)?;
-    if stage.interrupted() {
-        return Err(Failure::run("a model needs all of its cells"));
-    }
-    let campaign = Campaign::read(&folder).map_err(Failure::run)?;
-    let (model, verifications) = verify(&campaign, &Settings::default()).map_err(Failure::run)?;
-    let verified =
-        RunDirectory::create(Some(&stage.directory.join("device-verify"))).map_err(Failure::run)?;
-    let command: Vec<String> = std::env::args().collect();
-    let run = Run {
-        model: &model,
-        verifications: &verifications,
-        thresholds: &[],
-        command: &command,
-        started_at: &report::timestamp(SystemTime::now()),
-        version: env!("CARGO_PKG_VERSION"),
-    };
-    verified.write_models(&run).map_err(Failure::run)?;
+    let (model, verifications) = stage.device("device", &plan(stage.quick))?;
     let verification = verifications.first().ok_or_else(|| Failure::run("nothing was verified"))?;
     let part = Part {
         findings: findings(verification),

@@ -8,7 +8,6 @@ use ::device::{Level, Model};
 use ::probe::metrics::Unit;
 use calculus::network::{Analyser, Analysis, Assessed, Format, Network, Settings, format};
 use calculus::{Extended, Rational};
-use report::RunDirectory;
 use report::bounds::{Bounds, Run};
 use report::document::{Cell, Section, Table, Value};
 
@@ -30,9 +29,8 @@ pub(super) fn part(stage: &Stage<'_>, known: &Known) -> Result<Part, Failure> {
         )
     })?;
     let text = network(model, controller)?;
-    let folder = stage.directory.join("network");
-    let directory = RunDirectory::create(Some(&folder)).map_err(Failure::run)?;
-    std::fs::write(folder.join("network.toml"), &text).map_err(Failure::run)?;
+    let directory = stage.make("network")?;
+    std::fs::write(directory.path().join("network.toml"), &text).map_err(Failure::run)?;
     let network = format::read(&text, Format::Toml).map_err(Failure::run)?;
     let settings = Settings::default();
     let analyser = Analyser::new(&network, settings.clone());

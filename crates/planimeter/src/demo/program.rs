@@ -4,20 +4,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ::probe::metrics::Unit;
 use ::tables::measure::{Findings, Measured, Plan, Selection, Sharing};
-use ::tables::{EntryLock, Storage, Synchronisation, UpdateMethod, Wait, machine};
+use ::tables::{EntryLock, Storage, Synchronisation, UpdateMethod, Wait};
 use ::throughput::run::Settings;
 use ::throughput::traffic::{TrafficError, Wanted};
 use pipeline::Path;
 use report::document::{Axis, Cell, Chart, Origin, Scale, Section, Series, Table, Value};
-use report::{RunDirectory, designs, throughput};
+use report::throughput;
 use statistics::Estimate;
 
 use super::{Part, Stage};
+use crate::bench;
 use crate::failure::Failure;
-use crate::{bench, tables};
-
-/// Where random choices start.
-const SEED: u64 = 1;
+use crate::stage::SEED;
 
 pub(super) fn part(stage: &Stage<'_>) -> Result<Part, Failure> {
     let points = program(stage)?;
@@ -32,8 +30,7 @@ pub(super) fn part(stage: &Stage<'_>) -> Result<Part, Failure> {
 
 /// The program of the paper on both paths, against the number of entries.
 fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
-    let folder = stage.directory.join("program");
-    let directory = RunDirectory::create(Some(&folder)).map_err(Failure::run)?;
+    let directory = stage.make("program")?;
     let (name, program) = bench::paper(&p4lang::preprocess::Options::default())?;
     let (sizes, time): (&[usize], u64) = match stage.quick {
         true => (&[1 << 6, 1 << 8], 2),
@@ -83,9 +80,6 @@ fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
 
 /// Designs that packets may write, and the ways to write them.
 fn table_designs(stage: &Stage<'_>) -> Result<Findings, Failure> {
-    let folder = stage.directory.join("tables");
-    let directory = RunDirectory::create(Some(&folder)).map_err(Failure::run)?;
-    let cores = machine::cores().map_err(Failure::run)?;
     let entries = if stage.quick { 1 << 8 } else { 1 << 16 };
     let storages = Selection {
         storages: Storage::ALL.to_vec(),
@@ -107,36 +101,7 @@ fn table_designs(stage: &Stage<'_>) -> Result<Findings, Failure> {
     };
     let plan = Plan::new(&[storages, methods]).map_err(Failure::run)?;
     let time = Duration::from_millis(if stage.quick { 2 } else { 20 });
-    let settings = ::tables::measure::Settings {
-        time,
-        warm_up: time / 2,
-        repetitions: if stage.quick { 2 } else { 5 },
-        batch: 32,
-        fill: 1.0,
-        seed: SEED,
-        cores,
-        announce: false,
-    };
-    let started_at = report::timestamp(SystemTime::now());
-    let began = Instant::now();
-    let findings = tables::measure::findings(&plan, &settings, stage.interrupt, stage.quiet);
-    let command: Vec<String> = std::env::args().collect();
-    let run = designs::Run {
-        findings: &findings,
-        command: &command,
-        started_at: &started_at,
-        elapsed_s: began.elapsed().as_secs_f64(),
-        host: &::probe::host::facts(),
-        version: env!("CARGO_PKG_VERSION"),
-    };
-    directory.write_designs(&run).map_err(Failure::run)?;
-    let broken = findings.broken_promises().next().map(|one| one.case.design.to_string());
-    match broken {
-        Some(design) => Err(Failure::run(format!(
-            "{design} lost updates that it promises to keep: a defect of Planimeter, please report it"
-        ))),
-        None => Ok(findings),
-    }
+    stage.tables("tables", &plan, time, if stage.quick { 2 } else { 5 })
 }
 
 fn path_name(path: Path) -> &'static str {

@@ -12,7 +12,7 @@ use std::time::{Instant, SystemTime};
 use clap::ArgMatches;
 use probe::config::{Config, Protocol, Resolved};
 use probe::metrics::Unit;
-use probe::outcome::{Completion, RunResult};
+use probe::outcome::{Completion, Point, RunResult};
 use probe::paths::{Judgement, Path, Plan, judge};
 use probe::{HeldPorts, Live, RunContext};
 use report::RunDirectory;
@@ -66,6 +66,13 @@ pub(crate) struct Measured {
     results: Vec<RunResult>,
     started_at: String,
     elapsed_s: f64,
+}
+
+impl Measured {
+    /// The point of each path that was measured, in the order of the plan.
+    pub(crate) fn points(&self) -> impl Iterator<Item = Option<&Point>> {
+        self.results.iter().map(|result| result.points.first())
+    }
 }
 
 /// Measures each path with the same settings, into a directory of its own beneath `directory`.

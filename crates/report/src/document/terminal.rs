@@ -1,6 +1,6 @@
 //! A document as text that fits the terminal.
 
-use super::{Document, Section, Table};
+use super::{Cell, Document, Section, Table};
 use crate::format::{duration, printable};
 use crate::notes::merged;
 use crate::terminal::{Cell as GridCell, Column, Grid, Layout, Paint};
@@ -44,17 +44,86 @@ fn section(section: &Section, layout: Layout) -> String {
     out
 }
 
+/// Characters of a cell of words; the page has all of them.
+const LONGEST: usize = 36;
+/// Of one in a narrow column.
+const LEAST: usize = 14;
+
 fn table(table: &Table, layout: Layout) -> String {
     let mut out = layout.paragraph("  ", &printable(&table.caption), Paint::Faint);
+    let cells = || table.rows.iter().flatten();
+    if cells().all(|cell| !matches!(cell, Cell::Value(_)))
+        && cells().any(|cell| cell.words().chars().count() > LONGEST)
+    {
+        return out + &listed(table, layout);
+    }
+    let prose = |place: usize| {
+        let mut own = table.rows.iter().filter_map(|row| row.get(place));
+        own.all(|cell| !matches!(cell, Cell::Value(_)))
+    };
     let columns = table.columns.iter().enumerate().map(|(place, name)| match place {
         0 => Column::left(printable(name)).indent(4),
-        // Columns at the end are left out first where there is no room.
-        place => Column::right(printable(name)).rank(u8::try_from(place).unwrap_or(u8::MAX) - 1),
+        // Where there is no room, words are left out before values, and later columns before earlier ones.
+        place => {
+            let rank = u8::try_from(place).unwrap_or(100).min(100) - 1;
+            Column::right(printable(name)).rank(if prose(place) { 100 + rank } else { rank })
+        }
     });
     let mut grid = Grid::new(columns.collect());
+    let limits = limits(table, layout, prose);
     for row in &table.rows {
-        grid.row(row.iter().map(|cell| GridCell::new(cell.words())).collect());
+        let words = row.iter().zip(&limits).map(|(cell, limit)| shortened(cell, *limit));
+        grid.row(words.map(GridCell::new).collect());
     }
     out.push_str(&grid.render(layout));
+    out
+}
+
+/// How long words in each column may be, so that all columns of values fit. The first column takes what is left.
+fn limits(table: &Table, layout: Layout, prose: impl Fn(usize) -> bool) -> Vec<usize> {
+    let width = |place: usize, counts: fn(&Cell) -> bool| {
+        let cells = table.rows.iter().filter_map(|row| row.get(place));
+        let cells = cells.filter(|cell| counts(cell)).map(|cell| cell.words().chars().count());
+        cells.max().unwrap_or(0).max(table.columns[place].chars().count())
+    };
+    let values = |cell: &Cell| matches!(cell, Cell::Value(_));
+    let room = layout.columns().saturating_sub(4);
+    let shown = || (1..table.columns.len()).filter(|place| !prose(*place));
+    let whole: usize = shown().map(|place| width(place, |_| true).min(LONGEST) + 2).sum();
+    let narrow = width(0, |_| true) + whole > room;
+    let others: Vec<usize> = (1..table.columns.len())
+        .map(|place| match narrow && !prose(place) {
+            true => width(place, values).max(LEAST),
+            false => LONGEST,
+        })
+        .collect();
+    let taken: usize = shown().map(|place| others[place - 1] + 2).sum();
+    let first = if narrow { room.saturating_sub(taken).max(LEAST) } else { usize::MAX };
+    std::iter::once(first).chain(others).collect()
+}
+
+/// Words that fit; a value is never cut.
+fn shortened(cell: &Cell, limit: usize) -> String {
+    let words = cell.words();
+    match cell {
+        Cell::Text(_) if words.chars().count() > limit => {
+            words.chars().take(limit - 1).chain(['…']).collect()
+        }
+        _ => words,
+    }
+}
+
+/// A table of sentences, which no column holds: a paragraph for each row.
+fn listed(table: &Table, layout: Layout) -> String {
+    let mut out = String::new();
+    for row in &table.rows {
+        let Some((name, cells)) = row.split_first() else { continue };
+        let told = table.columns.iter().skip(1).zip(cells);
+        let told = told.filter(|(_, cell)| **cell != Cell::Nothing);
+        let told: Vec<String> =
+            told.map(|(column, cell)| format!("{column}: {}", cell.words())).collect();
+        let text = format!("{}; {}", name.words(), told.join("; "));
+        out.push_str(&layout.paragraph("    ", &text, Paint::Plain));
+    }
     out
 }

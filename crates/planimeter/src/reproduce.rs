@@ -1,0 +1,206 @@
+//! `planimeter reproduce`: figures and tables of three papers, published beside measured.
+//!
+//! What was published is data (`published/`, in this crate, since nothing else reads it): each value with where it stands. What
+//! is measured here comes from an [`Experiment`], which may serve several figures; [`section`] sets the two side by side.
+
+mod controller;
+mod device;
+mod published;
+mod section;
+mod tables;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Instant, SystemTime};
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use report::RunDirectory;
+use report::document::{Document, terminal};
+
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::probe::layout;
+use crate::stage::Stage;
+use published::{Exhibit, Experiment, Paper};
+use section::Measured;
+
+const ABOUT: &str = "Figures and tables of three papers, published values beside measured ones";
+
+const LONG_ABOUT: &str = "\
+Figures and tables of three papers, published values beside measured ones.
+
+The papers are on P4Runtime controllers (P4RCProbe), on tables that packets write, and on models of programmable devices. What \
+is measured is what is built in, on this host: the reference controller, the tables, a P4 pipeline in memory. Beside each \
+figure stands what differs in the set-up, and the command that measures the same on a controller, program or device of yours. A \
+value that cannot be measured here says why.";
+
+const EXAMPLES: &str = "\
+Examples:
+  What there is, and how long each takes:
+    planimeter reproduce --list
+
+  The memory and cache models, at once:
+    planimeter reproduce tables-equations
+
+  Everything in short runs, and a figure with the paper's lengths and repetitions:
+    planimeter reproduce all --quick
+    planimeter reproduce controller-fig-7
+
+Exit status: 0 all was measured; 1 something was not; 2 there is no such figure; 130 interrupted.";
+
+/// As shells say that a program was ended by SIGINT.
+const INTERRUPTED: u8 = 130;
+
+pub(crate) fn command() -> Command {
+    Command::new("reproduce").about(ABOUT).long_about(LONG_ABOUT).after_long_help(EXAMPLES).args([
+        Arg::new("figures")
+            .value_name("LIST")
+            .num_args(0..)
+            .value_delimiter(',')
+            .required_unless_present("list")
+            .help(
+                "Figures and tables by name, all of a paper (controller, tables, device), or all",
+            ),
+        Arg::new("list")
+            .long("list")
+            .action(ArgAction::SetTrue)
+            .help("Say which there are and about how long they take, and end"),
+        Arg::new("quick")
+            .long("quick")
+            .action(ArgAction::SetTrue)
+            .help("Fewer points, short trials, two repetitions: a first look"),
+        Arg::new("output")
+            .short('o')
+            .long("output")
+            .value_name("DIRECTORY")
+            .value_parser(value_parser!(PathBuf))
+            .help("Run directory; by default a new one under runs/"),
+        Arg::new("quiet")
+            .long("quiet")
+            .short('q')
+            .action(ArgAction::SetTrue)
+            .help("Show no progress"),
+    ])
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let papers = published::papers().map_err(Failure::run)?;
+    if matches.get_flag("list") {
+        print!("{}", list(&papers));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let wanted: Vec<&str> =
+        matches.get_many::<String>("figures").unwrap_or_default().map(String::as_str).collect();
+    let chosen = choose(&papers, &wanted)?;
+    let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
+    let directory = RunDirectory::create_for(given, "reproduce").map_err(Failure::input)?;
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let stage = Stage {
+        directory: directory.path(),
+        interrupt: &interrupt,
+        quick: matches.get_flag("quick"),
+        quiet: matches.get_flag("quiet"),
+    };
+    let document = reproduce(&chosen, &stage);
+    print!("{}", terminal::text(&document, layout()));
+    directory.write_document(&document).map_err(Failure::run)?;
+    println!("\nReport: {}", directory.path().join("report.html").display());
+    Ok(match document.partial {
+        None => ExitCode::SUCCESS,
+        Some(_) if stage.interrupted() => ExitCode::from(INTERRUPTED),
+        Some(_) => ExitCode::from(1),
+    })
+}
+
+/// Exhibits by name, in the order of the papers.
+fn choose<'p>(
+    papers: &'p [Paper],
+    wanted: &[&str],
+) -> Result<Vec<(&'p Paper, &'p Exhibit)>, Failure> {
+    let all = || papers.iter().flat_map(|paper| paper.exhibits.iter().map(move |one| (paper, one)));
+    let is = |name: &str, exhibit: &Exhibit| {
+        name == "all" || name == exhibit.id || exhibit.id.split('-').next() == Some(name)
+    };
+    if let Some(unknown) = wanted.iter().find(|name| !all().any(|(_, one)| is(name, one))) {
+        return Err(Failure::input(format!(
+            "there is no figure `{unknown}`; `planimeter reproduce --list` names them"
+        )));
+    }
+    Ok(all().filter(|(_, one)| wanted.iter().any(|name| is(name, one))).collect())
+}
+
+fn list(papers: &[Paper]) -> String {
+    let mut out = String::new();
+    for paper in papers {
+        out.push_str(&format!("{}\n", paper.citation));
+        for one in &paper.exhibits {
+            let (quick, full) = one.experiment.about_how_long();
+            out.push_str(&format!("  {:<19} {}: {}\n", one.id, one.name, one.title));
+            out.push_str(&format!("  {:<19} about {full}, with --quick {quick}\n", ""));
+        }
+    }
+    out
+}
+
+/// Makes every experiment that is asked for once, and a section of each exhibit.
+fn reproduce(chosen: &[(&Paper, &Exhibit)], stage: &Stage<'_>) -> Document {
+    let began = Instant::now();
+    let mut document = Document {
+        kind: "reproduce",
+        title: "Published beside measured".to_owned(),
+        findings: Vec::new(),
+        notes: Vec::new(),
+        partial: None,
+        sections: Vec::new(),
+        command: std::env::args().collect(),
+        started_at: report::timestamp(SystemTime::now()),
+        elapsed_s: 0.0,
+        host: ::probe::host::facts(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    if stage.quick {
+        document.notes.push(
+            "Measured with --quick: points are few, trials short, and intervals of two repetitions wide.".to_owned(),
+        );
+    }
+    let mut made: Vec<(Experiment, Measured)> = Vec::new();
+    for (paper, exhibit) in chosen {
+        if !made.iter().any(|(known, _)| *known == exhibit.experiment) {
+            if !stage.quiet {
+                eprintln!("{} of {}: {}", exhibit.name, paper.short, exhibit.title);
+            }
+            match measure(exhibit.experiment, stage) {
+                Ok(measured) => made.push((exhibit.experiment, measured)),
+                Err(failure) => {
+                    document.partial = Some(format!("{}: {failure}", exhibit.id));
+                    made.push((exhibit.experiment, Measured::default()));
+                }
+            }
+        }
+        let measured = made.iter().find(|(known, _)| *known == exhibit.experiment);
+        if let Some((_, measured)) = measured {
+            document.findings.extend(section::finding(exhibit, measured));
+            document.sections.push(section::of(paper, exhibit, measured));
+        }
+        if stage.interrupted() {
+            document.partial = Some(format!("interrupted while measuring {}", exhibit.id));
+            break;
+        }
+    }
+    document.elapsed_s = began.elapsed().as_secs_f64();
+    document
+}
+
+fn measure(experiment: Experiment, stage: &Stage<'_>) -> Result<Measured, Failure> {
+    match experiment {
+        Experiment::OneSwitch => controller::one_switch(stage),
+        Experiment::ManySwitches => controller::many_switches(stage),
+        Experiment::OverTime => controller::over_time(stage),
+        Experiment::Paths => controller::paths(stage),
+        Experiment::UpdateMethods => tables::update_methods(stage),
+        Experiment::Designs => tables::designs(stage),
+        Experiment::Equations => tables::equations(),
+        Experiment::SoftwarePipeline => device::pipeline(stage, device::Path::Interpreter),
+        Experiment::CompiledPipeline => device::pipeline(stage, device::Path::Compiled),
+    }
+}

@@ -1,0 +1,342 @@
+//! The figures of P4RCProbe, with the reference controller.
+
+use ::probe::metrics::Unit;
+use ::probe::outcome::{Point, RunResult, Saturated};
+use ::probe::paths::Plan;
+use report::document::{Axis, Cell, Chart, Origin, Scale, Series, Value};
+
+use super::section::Measured;
+use crate::failure::Failure;
+use crate::probe::paths;
+use crate::reference::{self, Job, Protocol, series, value};
+use crate::stage::Stage;
+
+/// The controller's paths, as the example has them.
+const PATHS: &str = include_str!("../../../../examples/paths/reference.toml");
+
+/// How long phases take, with `--quick` and without.
+fn lengths(stage: &Stage<'_>) -> [(&'static str, &'static str); 5] {
+    let (measure, repetitions) = if stage.quick { ("500ms", "2") } else { ("5s", "5") };
+    [
+        ("plan.repetitions", repetitions),
+        ("timing.settle", if stage.quick { "200ms" } else { "1s" }),
+        ("timing.warmup", if stage.quick { "200ms" } else { "2s" }),
+        ("timing.measure", measure),
+        ("timing.drain", "2s"),
+    ]
+}
+
+fn set_up(stage: &Stage<'_>) -> Vec<(&'static str, String)> {
+    let host = ::probe::host::facts();
+    vec![
+        (
+            "controller",
+            "the reference controller of Planimeter on one thread, reactive forwarding".to_owned(),
+        ),
+        (
+            "machines",
+            format!(
+                "one, which the probe shares: {} cores ({}), loopback",
+                host.cpus, host.cpu_model
+            ),
+        ),
+        (
+            "repetitions",
+            format!(
+                "{}, one controller for all of a number of switches",
+                if stage.quick { 2 } else { 5 }
+            ),
+        ),
+    ]
+}
+
+fn link(folder: &str) -> (String, String) {
+    (format!("All of {folder}"), format!("{folder}/report.html"))
+}
+
+/// What limited a point, if that was not the controller.
+fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
+    let mut points = results.iter().flat_map(|result| &result.points);
+    let of_probe = |point: &Point| {
+        point.trials.iter().any(|trial| trial.verdict.saturated == Saturated::Probe)
+    };
+    points.any(of_probe).then(|| {
+        "In some trials the probe, which shares the machine, fell behind: what the controller takes may be more, and response \
+         times are too long there."
+            .to_owned()
+    })
+}
+
+/// Fig. 4: one switch, rising rates.
+pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
+    let rates = match stage.quick {
+        true => "1k,5k,20k",
+        false => "1k,1500,5k,10k,20k,30k,40k,50k,60k",
+    };
+    let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", rates)];
+    settings.extend(lengths(stage));
+    let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
+    let mut results = Vec::new();
+    for (protocol, key) in [(Protocol::OpenFlow, "openflow"), (Protocol::P4Runtime, "p4runtime")] {
+        let folder = format!("one-switch-{key}");
+        let about = format!("{}, one switch", protocol.name());
+        let job =
+            Job { protocol, switches: 1, settings: &settings, folder: &folder, about: &about };
+        let result = reference::measure(&job, stage)?;
+        measured.links.push(link(&folder));
+        let offered = |point: &Point| point.offered_rate;
+        let lossless = result
+            .points
+            .iter()
+            .filter(|point| point.summary.get("loss").is_some_and(|loss| loss.max == 0.0))
+            .filter_map(offered)
+            .fold(0.0, f64::max);
+        if lossless > 0.0 {
+            measured.put(format!("{key}.loss-free"), Some(Value::new(lossless, Unit::PerSecond)));
+        }
+        let received = |point: &Point| value(point, "received_rate").map_or(0.0, |rate| rate.value);
+        let most = result.points.iter().max_by(|a, b| received(a).total_cmp(&received(b)));
+        if let Some(most) = most {
+            let highest = result.points.iter().filter_map(offered).fold(0.0, f64::max);
+            // All that was offered was answered: where the limit lies was not seen.
+            let cell = match lossless >= highest {
+                true => Cell::text(format!("at least {highest}/s, more was not offered")),
+                false => Cell::optional(value(most, "received_rate")),
+            };
+            measured.values.insert(format!("{key}.saturation"), cell);
+            measured.put(format!("{key}.cpu"), value(most, "controller.cpu"));
+        }
+        let axis = || Axis::new("packet-ins offered", Unit::PerSecond, Scale::Linear);
+        measured.charts.push((
+            "controller-fig-4",
+            key,
+            Chart {
+                title: format!("{}: sent and received", protocol.name()),
+                remark: String::new(),
+                x: axis(),
+                y: Axis::new("packets", Unit::PerSecond, Scale::Linear),
+                series: vec![
+                    series("sent", &result.points, offered, "sent_rate"),
+                    series("received", &result.points, offered, "received_rate"),
+                ],
+            },
+        ));
+        results.push((protocol, result));
+    }
+    let offered = |point: &Point| point.offered_rate;
+    let lines = results.iter().map(|(protocol, result)| {
+        series(protocol.name(), &result.points, offered, "controller.cpu")
+    });
+    measured.charts.push((
+        "controller-fig-4",
+        "cpu",
+        Chart {
+            title: "Processor use of the controller".to_owned(),
+            remark: "In percent of one core.".to_owned(),
+            x: Axis::new("packet-ins offered", Unit::PerSecond, Scale::Linear),
+            y: Axis::new("processor use", Unit::CpuPercent, Scale::Linear),
+            series: lines.collect(),
+        },
+    ));
+    let all: Vec<&RunResult> = results.iter().map(|(_, result)| result).collect();
+    measured.remarks.extend(limited_by_probe(&all));
+    Ok(measured)
+}
+
+/// Packet-ins per second and switch of Fig. 5 to 7.
+const RATES: [u32; 3] = [10, 50, 100];
+
+/// Fig. 5 and 6: more and more switches.
+pub(super) fn many_switches(stage: &Stage<'_>) -> Result<Measured, Failure> {
+    let counts: &[u32] = if stage.quick { &[1, 10, 50] } else { &[1, 10, 20, 30, 40, 50] };
+    let mut settings = vec![("plan.kind", "sweep"), ("plan.rates", "10,50,100")];
+    settings.extend(lengths(stage));
+    let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
+    let mut points: Vec<(Protocol, &str, Point)> = Vec::new();
+    let mut results = Vec::new();
+    for (protocol, key) in [(Protocol::OpenFlow, "openflow"), (Protocol::P4Runtime, "p4runtime")] {
+        for &switches in counts {
+            let folder = format!("switches-{key}-{switches}");
+            let about = format!("{}, {switches} switches", protocol.name());
+            let job =
+                Job { protocol, switches, settings: &settings, folder: &folder, about: &about };
+            let result = reference::measure(&job, stage)?;
+            measured.links.push(link(&folder));
+            points.extend(result.points.iter().map(|point| (protocol, key, point.clone())));
+            results.push(result);
+            if stage.interrupted() {
+                return Ok(measured);
+            }
+        }
+    }
+    for (_, key, point) in &points {
+        let Some(rate) = point.rate_per_switch else { continue };
+        let name = format!("{key}.{rate}.{}", point.switches);
+        measured.put(format!("{name}.rate"), value(point, "received_rate"));
+        measured.put(format!("{name}.rtt"), value(point, "rtt_from_sent.mean"));
+        measured.put(format!("{name}.cpu"), value(point, "controller.cpu"));
+    }
+    let of_openflow = points.iter().filter(|(_, key, _)| *key == "openflow");
+    let mut times: Vec<Value> =
+        of_openflow.filter_map(|(_, _, point)| value(point, "rtt_from_sent.mean")).collect();
+    times.sort_by(|a, b| a.value.total_cmp(&b.value));
+    measured.put("openflow.rtt.least", times.first().copied());
+    measured.put("openflow.rtt.most", times.last().copied());
+    for (exhibit, name, title, metric, unit, scale) in [
+        (
+            "controller-fig-5",
+            "rate",
+            "Received rate",
+            "received_rate",
+            Unit::PerSecond,
+            Scale::Linear,
+        ),
+        (
+            "controller-fig-6",
+            "rtt",
+            "Mean round-trip time, from sent",
+            "rtt_from_sent.mean",
+            Unit::Seconds,
+            Scale::Logarithmic,
+        ),
+        (
+            "controller-fig-6",
+            "cpu",
+            "Processor use of the controller",
+            "controller.cpu",
+            Unit::CpuPercent,
+            Scale::Linear,
+        ),
+    ] {
+        let mut lines = Vec::new();
+        for protocol in Protocol::BOTH {
+            for rate in RATES {
+                let own = points.iter().filter(|(of, _, point)| {
+                    *of == protocol && point.rate_per_switch == Some(f64::from(rate))
+                });
+                let name = format!("{}, {rate}/s", protocol.name());
+                let at = |point: &Point| Some(f64::from(point.switches));
+                lines.push(series(name, own.map(|(_, _, point)| point), at, metric));
+            }
+        }
+        let chart = Chart {
+            title: title.to_owned(),
+            remark: String::new(),
+            x: Axis::new("switches", Unit::Count, Scale::Linear),
+            y: Axis::new(title, unit, scale),
+            series: lines,
+        };
+        measured.charts.push((exhibit, name, chart));
+    }
+    measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
+    Ok(measured)
+}
+
+/// Fig. 7: what is outstanding over time.
+pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
+    const SWITCHES: u32 = 50;
+    let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
+    measured.set_up.retain(|(aspect, _)| *aspect != "repetitions");
+    let length = if stage.quick { "3s" } else { "60s" };
+    measured.set_up.push(("repetitions", "1".to_owned()));
+    measured.set_up.push(("length", length.to_owned()));
+    let mut lines = Vec::new();
+    let mut results = Vec::new();
+    for rate in RATES {
+        let folder = format!("over-time-{rate}");
+        let about = format!("{SWITCHES} switches, {rate}/s each");
+        let text = rate.to_string();
+        let settings = [
+            ("traffic.rate", text.as_str()),
+            ("timing.settle", "1s"),
+            ("timing.warmup", "0s"),
+            ("timing.measure", length),
+            ("timing.drain", "2s"),
+        ];
+        let job = Job {
+            protocol: Protocol::P4Runtime,
+            switches: SWITCHES,
+            settings: &settings,
+            folder: &folder,
+            about: &about,
+        };
+        let result = reference::measure(&job, stage)?;
+        measured.links.push(link(&folder));
+        let trial = result.points.first().and_then(|point| point.trials.first());
+        if let Some(trial) = trial {
+            let series = &trial.series;
+            let per_switch = |count: &u64| *count as f64 / f64::from(SWITCHES);
+            let at = |place: usize| (place as f64 + 1.0) * series.sample_interval_s;
+            // What the drain shows is no longer under load.
+            let under_load = series
+                .outstanding
+                .iter()
+                .map(per_switch)
+                .enumerate()
+                .map(|(place, count)| (at(place), Value::new(count, Unit::Count)));
+            let points: Vec<(f64, Value)> =
+                under_load.filter(|(time, _)| *time <= series.measure_to_s + 1e-6).collect();
+            let most = points.iter().map(|(_, count)| count.value).fold(0.0, f64::max);
+            let last = points.last().map_or(0.0, |(_, count)| count.value);
+            measured.values.insert(
+                rate.to_string(),
+                Cell::text(format!("at most {most:.2}, at the end {last:.2}, over {length}")),
+            );
+            lines.push(Series { name: format!("{rate}/s"), origin: Origin::Measured, points });
+        }
+        results.push(result);
+        if stage.interrupted() {
+            break;
+        }
+    }
+    measured.charts.push((
+        "controller-fig-7",
+        "outstanding",
+        Chart {
+            title: "Packet-ins outstanding per switch".to_owned(),
+            remark: "Mean of the switches; single switches are in the reports of the runs."
+                .to_owned(),
+            x: Axis::new("time", Unit::Seconds, Scale::Linear),
+            y: Axis::new("outstanding per switch", Unit::Count, Scale::Linear),
+            series: lines,
+        },
+    ));
+    measured.remarks.extend(limited_by_probe(&results.iter().collect::<Vec<_>>()));
+    Ok(measured)
+}
+
+/// Table I: the paths through the controller.
+pub(super) fn paths(stage: &Stage<'_>) -> Result<Measured, Failure> {
+    let plan = Plan::from_toml(PATHS).map_err(Failure::run)?;
+    let rate = if stage.quick { "2k" } else { "40k" };
+    let mut settings = ::probe::config::Settings::new();
+    let own = [("protocol", "p4runtime"), ("switches.count", "1"), ("traffic.rate", rate)];
+    for (key, text) in own.into_iter().chain(lengths(stage)) {
+        settings.set(key, text, ::probe::config::Origin::Flag);
+    }
+    let resolved = settings.resolve().map_err(Failure::run)?;
+    let directory = stage.make("paths")?;
+    let found = paths::measure(&plan, &resolved, &directory, stage.interrupt)?;
+    let document = paths::document(&plan, &found, stage.interrupted());
+    directory.write_document(&document).map_err(Failure::run)?;
+    let mut measured = Measured { set_up: set_up(stage), ..Measured::default() };
+    measured
+        .set_up
+        .push(("offered rate", format!("{rate}/s from one switch (10 k/s in the paper)")));
+    for (metric, name) in [("received_rate", "rate"), ("controller.cpu", "cpu")] {
+        for (path, point) in plan.paths.iter().zip(found.points()) {
+            let key = format!("{}.{}.{name}", path.variant, path.name);
+            measured.put(key, point.and_then(|point| value(point, metric)));
+        }
+    }
+    let rate = |key: &str| match measured.values.get(key) {
+        Some(Cell::Value(value)) => Some(value.value),
+        _ => None,
+    };
+    let gain = rate("enhanced.P3.rate").zip(rate("original.P3.rate"));
+    let gain = gain.map(|(after, before)| Value::new(after / before - 1.0, Unit::Fraction));
+    measured.put("gain.P3", gain);
+    measured.links.push(link("paths"));
+    measured.remarks.extend(document.findings);
+    Ok(measured)
+}

@@ -1,0 +1,87 @@
+//! The figures of device models, with a P4 pipeline in memory.
+
+use ::device::Level;
+use ::device::campaign::Picoseconds;
+use ::probe::metrics::Unit;
+use report::document::Value;
+
+use super::section::Measured;
+use crate::failure::Failure;
+use crate::stage::{SEED, Stage};
+
+/// How the pipeline runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Path {
+    Interpreter,
+    Compiled,
+}
+
+/// Table I of the paper in memory.
+fn plan(path: Path, quick: bool) -> String {
+    let (path, packets) = match path {
+        Path::Interpreter => ("interpreter", 500),
+        Path::Compiled => ("compiled", 2000),
+    };
+    let (repetitions, packets) = if quick { (3, 100) } else { (20, packets) };
+    format!(
+        "[device]\nkind = \"memory\"\npath = \"{path}\"\n\n[settings]\npacket-bytes = [64]\nrules = [1]\n\n[campaign]\n\
+         repetitions = {repetitions}\npackets = {packets}\nwarm-up = {}\nseed = {SEED}\n",
+        packets / 2
+    )
+}
+
+fn seconds(delay: Picoseconds) -> Value {
+    Value::new(delay.0 as f64 / 1e12, Unit::Seconds)
+}
+
+/// What functions cost, and how well combinations are predicted.
+pub(super) fn pipeline(stage: &Stage<'_>, path: Path) -> Result<Measured, Failure> {
+    let (folder, what) = match path {
+        Path::Interpreter => ("software-pipeline", "the reference interpreter"),
+        Path::Compiled => ("compiled-pipeline", "machine code"),
+    };
+    let (model, verifications) = stage.device(folder, &plan(path, stage.quick))?;
+    let host = ::probe::host::facts();
+    let mut measured = Measured {
+        set_up: vec![
+            ("clock", "the processor's cycle counter, around the program in memory".to_owned()),
+            ("cells", "6 matches x 7 actions, 64 B, 1 rule".to_owned()),
+            ("device", format!("a P4 pipeline of the same functions as {what}, on {}", host.cpu_model)),
+        ],
+        remarks: vec![
+            "Neither device of the paper is here: the same functions of a P4 pipeline are measured instead. What compares is \
+             the method, and how well combinations are predicted; the delays are those of another device."
+                .to_owned(),
+        ],
+        links: vec![(
+            "Costs, and heat maps with the axes of the paper's".to_owned(),
+            format!("{folder}-verify/report.html"),
+        )],
+        ..Measured::default()
+    };
+    let (Some(under), Some(verification)) = (model.settings.first(), verifications.first()) else {
+        return Err(Failure::run("nothing was verified"));
+    };
+    let baseline = |level: Level| {
+        let found = under.f0.profile.levels.iter().find(|estimate| estimate.level == level);
+        found.map(|estimate| estimate.value)
+    };
+    measured.put("f0.maximum", baseline(Level::Maximum).map(seconds));
+    measured.put("f0.median", baseline(Level::Median).map(seconds));
+    let spread = baseline(Level::Maximum).zip(baseline(Level::Minimum));
+    let spread = spread.map(|(most, least)| seconds(Picoseconds(most.0 - least.0)));
+    measured.put("f0.spread", spread);
+    let mut most = None;
+    for function in &under.functions {
+        let deltas = under.deltas(function);
+        let cost = deltas.iter().find(|delta| delta.level == Level::Median);
+        measured.put(function.function.name.to_string(), cost.map(|cost| seconds(cost.value)));
+        most = most.max(cost.map(|cost| cost.value));
+    }
+    measured.put("costs.most", most.map(seconds));
+    for level in &verification.levels {
+        let worst = Value::new(level.worst_absolute, Unit::Fraction);
+        measured.put(format!("worst.{}", level.level), Some(worst));
+    }
+    Ok(measured)
+}

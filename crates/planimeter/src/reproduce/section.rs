@@ -1,0 +1,119 @@
+//! An exhibit as a section of the report: published beside measured, on the same axes.
+
+use std::collections::BTreeMap;
+
+use report::document::{Cell, Chart, Origin, Section, Series, Table, Value};
+
+use super::published::{Exhibit, Paper};
+
+/// What an experiment found.
+#[derive(Default)]
+pub(super) struct Measured {
+    /// By the keys of published values.
+    pub(super) values: BTreeMap<String, Cell>,
+    /// Whose exhibit, by which name published points refer to it, and the chart.
+    pub(super) charts: Vec<(&'static str, &'static str, Chart)>,
+    /// The set-up here, by the aspects of the paper's and others.
+    pub(super) set_up: Vec<(&'static str, String)>,
+    /// What a reader must know.
+    pub(super) remarks: Vec<String>,
+    /// More of it: what, and where.
+    pub(super) links: Vec<(String, String)>,
+}
+
+impl Measured {
+    /// Keeps a value, if there is one.
+    pub(super) fn put(&mut self, key: impl Into<String>, value: Option<Value>) {
+        if let Some(value) = value {
+            self.values.insert(key.into(), value.into());
+        }
+    }
+}
+
+/// The section.
+pub(super) fn of(paper: &Paper, exhibit: &Exhibit, measured: &Measured) -> Section {
+    let mut values = Table::new(
+        format!("{} of {}", exhibit.name, paper.short),
+        ["figure", "published", "measured here", "where published"],
+    );
+    for one in &exhibit.values {
+        let here = match (measured.values.get(&one.key), &one.not_here) {
+            (Some(cell), _) => cell.clone(),
+            (None, Some(reason)) => Cell::text(format!("not measured: {reason}")),
+            (None, None) => Cell::text("not measured in this run"),
+        };
+        values.rows.push(vec![Cell::text(&one.what), one.cell(), here, Cell::text(&one.source)]);
+    }
+    let mut set_up = Table::new("What differs in the set-up", ["aspect", "published", "here"]);
+    let here = |aspect: &str| measured.set_up.iter().find(|(name, _)| *name == aspect);
+    for one in &paper.set_up {
+        let own = here(&one.aspect).map_or("–", |(_, text)| text.as_str());
+        set_up.rows.push(vec![
+            Cell::text(&one.aspect),
+            Cell::text(&one.published),
+            Cell::text(own),
+        ]);
+    }
+    let known = |aspect: &str| paper.set_up.iter().any(|one| one.aspect == aspect);
+    for (aspect, own) in measured.set_up.iter().filter(|(aspect, _)| !known(aspect)) {
+        set_up.rows.push(vec![Cell::text(*aspect), Cell::Nothing, Cell::text(own)]);
+    }
+    Section {
+        id: exhibit.id.clone(),
+        title: format!("{}: {}", exhibit.name, exhibit.title),
+        text: std::iter::once(format!("{}.", paper.citation))
+            .chain(measured.remarks.iter().cloned())
+            .collect(),
+        tables: match measured.set_up.is_empty() {
+            true => vec![values],
+            false => vec![values, set_up],
+        },
+        charts: charts(exhibit, measured),
+        commands: exhibit
+            .commands
+            .iter()
+            .map(|command| ("The same on yours:".to_owned(), command.clone()))
+            .collect(),
+        links: measured.links.clone(),
+    }
+}
+
+/// The charts of the exhibit with the points that were published.
+fn charts(exhibit: &Exhibit, measured: &Measured) -> Vec<Chart> {
+    let own = measured.charts.iter().filter(|(whose, _, _)| *whose == exhibit.id);
+    own.map(|(_, name, chart)| {
+        let mut chart = chart.clone();
+        for one in exhibit.values.iter().filter(|one| one.chart.as_deref() == Some(name)) {
+            let (Some(value), Some(series), Some(x)) = (one.value(), &one.series, one.x) else {
+                continue;
+            };
+            let is = |line: &&mut Series| line.origin == Origin::Published && line.name == *series;
+            match chart.series.iter_mut().find(is) {
+                Some(line) => line.points.push((x, value)),
+                None => chart.series.push(Series {
+                    name: series.clone(),
+                    origin: Origin::Published,
+                    points: vec![(x, value)],
+                }),
+            }
+        }
+        chart
+    })
+    .collect()
+}
+
+/// The first value that both have, in a sentence.
+pub(super) fn finding(exhibit: &Exhibit, measured: &Measured) -> Option<String> {
+    exhibit.values.iter().find_map(|one| {
+        let (published, here) = (one.value()?, measured.values.get(&one.key)?);
+        let Cell::Value(here) = here else { return None };
+        Some(format!(
+            "{} ({}), {}: published {}, here {}.",
+            exhibit.name,
+            exhibit.id,
+            one.what,
+            published.words(),
+            here.words()
+        ))
+    })
+}

@@ -1,0 +1,292 @@
+//! The figures of tables that packets write, with the tables of Planimeter.
+
+use std::time::Duration;
+
+use ::probe::metrics::Unit;
+use ::tables::measure::{Findings, Measured as Case, Operation, Plan, Selection, Sharing};
+use ::tables::{
+    EntryLock, Layout, Model, Requirements, Storage, Synchronisation, UpdateMethod, Wait, machine,
+};
+use report::document::{Axis, Chart, Origin, Scale, Series, Value};
+use statistics::Estimate;
+
+use super::section::Measured;
+use crate::failure::Failure;
+use crate::stage::Stage;
+
+fn set_up(what: &str) -> Vec<(&'static str, String)> {
+    let host = ::probe::host::facts();
+    vec![
+        ("system", format!("{what}; no card, no driver, no whole packet is in a figure")),
+        ("machines", format!("one: {} cores ({}), not isolated", host.cpus, host.cpu_model)),
+        ("table", "keys of 4 bytes and parameters of 4 bytes, accesses in random order".to_owned()),
+    ]
+}
+
+/// One combination on one core; a selection for each experiment begins with it.
+fn one(storage: Storage, entries: usize) -> Selection {
+    Selection {
+        storages: vec![storage],
+        sharings: vec![Sharing::Optimistic],
+        locks: vec![EntryLock::None],
+        updates: vec![UpdateMethod::Pointer],
+        operations: vec![Operation::Update],
+        sizes: vec![entries],
+        key_bits: vec![32],
+        parameter_bytes: vec![4],
+        cores: vec![1],
+        asks: Requirements::default(),
+    }
+}
+
+fn measure(stage: &Stage<'_>, folder: &str, selections: &[Selection]) -> Result<Findings, Failure> {
+    let plan = Plan::new(selections).map_err(Failure::run)?;
+    let time = Duration::from_millis(if stage.quick { 2 } else { 50 });
+    stage.tables(folder, &plan, time, if stage.quick { 2 } else { 5 })
+}
+
+/// By the wall clock, which fits methods that wait and those that do not.
+fn wall_rate(case: &Case) -> Option<Value> {
+    let rate = Estimate::of(&case.rates_by_wall())?;
+    Some(Value::estimate(&rate, Unit::PerSecond))
+}
+
+fn rate(case: &Case) -> Option<Value> {
+    Estimate::of(&case.rates()).map(|rate| Value::estimate(&rate, Unit::PerSecond))
+}
+
+/// Table 1 and Fig. 2: the largest table of the paper, its first storage.
+pub(super) fn update_methods(stage: &Stage<'_>) -> Result<Measured, Failure> {
+    let entries = if stage.quick { 1 << 12 } else { 1 << 20 };
+    let pointer = one(Storage::Original, entries);
+    let both = vec![Operation::Update, Operation::Read];
+    let change = Selection {
+        sharings: vec![Sharing::DoubleBuffer(Wait::PAPER), Sharing::DoubleBuffer(Wait::Quiescent)],
+        updates: vec![UpdateMethod::Change],
+        ..pointer.clone()
+    };
+    let digest = Selection { updates: vec![UpdateMethod::Digest], ..pointer.clone() };
+    let selections = [Selection { operations: both, ..pointer }, change, digest];
+    let findings = measure(stage, "update-methods", &selections)?;
+    let mut measured = Measured {
+        set_up: set_up(
+            "the table alone, `original` storage; latency is of one update from its call until the table has it",
+        ),
+        links: vec![("All methods".to_owned(), "update-methods/report.html".to_owned())],
+        ..Measured::default()
+    };
+    measured.set_up.push(("entries", format!("{entries} (2^20 in the paper)")));
+    for case in &findings.measured {
+        let key = match (
+            case.case.operation,
+            case.case.design.update,
+            case.case.design.synchronisation,
+        ) {
+            (Operation::Read, _, _) => "read",
+            (_, UpdateMethod::Pointer, _) => "pointer",
+            (_, UpdateMethod::Digest, _) => "digest",
+            (_, _, Synchronisation::DoubleBuffer { wait: Wait::Quiescent }) => "change-quiescent",
+            (_, UpdateMethod::Change, _) => "change",
+        };
+        measured.put(format!("{key}.rate"), wall_rate(case));
+        for (name, share) in [("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p99", 0.99)] {
+            let time = case.single.tail_at(share).map(|time| f64::from(time) / 1e9);
+            measured.put(format!("{key}.{name}"), time.map(|time| Value::new(time, Unit::Seconds)));
+        }
+    }
+    let wall = |operation: Operation| {
+        let is = |case: &&Case| {
+            case.case.operation == operation && case.case.design.update == UpdateMethod::Pointer
+        };
+        findings.measured.iter().find(is).map(Case::rates_by_wall)
+    };
+    let ratio = wall(Operation::Update).zip(wall(Operation::Read));
+    let ratio = ratio.and_then(|(write, read)| Estimate::of_ratio(&write, &read));
+    measured.put("write-over-read", ratio.map(|ratio| Value::estimate(&ratio, Unit::Index)));
+    Ok(measured)
+}
+
+/// Fig. 4 to 6.
+pub(super) fn designs(stage: &Stage<'_>) -> Result<Measured, Failure> {
+    let bits: &[u32] = if stage.quick { &[0, 8] } else { &[0, 4, 8, 12, 16, 17, 18, 19, 20] };
+    let sizes: Vec<usize> = bits.iter().map(|bits| 1 << bits).collect();
+    let all = machine::cores().map_err(Failure::run)?.len();
+    let cores = if all > 1 { vec![1, all] } else { vec![1] };
+    let base = Selection { sizes: sizes.clone(), ..one(Storage::Dynamic, 1) };
+    let reads = Selection {
+        storages: vec![Storage::Dynamic, Storage::Static],
+        operations: vec![Operation::Read],
+        ..base.clone()
+    };
+    let replicas = Selection {
+        sharings: vec![Sharing::DoubleBuffer(Wait::Quiescent)],
+        operations: vec![Operation::Read],
+        updates: vec![UpdateMethod::Change],
+        ..base.clone()
+    };
+    let several = Selection {
+        storages: vec![Storage::Original, Storage::Dynamic, Storage::Static],
+        cores: cores.clone(),
+        ..base.clone()
+    };
+    let locks = Selection {
+        locks: vec![EntryLock::None, EntryLock::PerEntry],
+        cores: cores.clone(),
+        ..base
+    };
+    let findings = measure(stage, "designs", &[reads, replicas, several, locks])?;
+    let mut measured = Measured {
+        set_up: set_up("the table alone: reads in Fig. 4, updates in place in Fig. 5 and 6"),
+        links: vec![("All designs".to_owned(), "designs/report.html".to_owned())],
+        ..Measured::default()
+    };
+    let largest = sizes.last().copied().unwrap_or(1);
+    measured.set_up.push(("sizes and cores", format!("up to {largest} entries, {cores:?} cores")));
+    // Fig. 4.
+    let mut lines = Vec::new();
+    for (name, storage, buffered) in [
+        ("dyn/t4p4s", Storage::Dynamic, true),
+        ("dyn/DPDK", Storage::Dynamic, false),
+        ("stat/DPDK", Storage::Static, false),
+    ] {
+        let own = findings.measured.iter().filter(|case| {
+            let design = case.case.design;
+            case.case.operation == Operation::Read
+                && design.storage == storage
+                && matches!(design.synchronisation, Synchronisation::DoubleBuffer { .. })
+                    == buffered
+        });
+        let points: Vec<(f64, Value)> =
+            own.filter_map(|case| Some((case.case.layout.size() as f64, rate(case)?))).collect();
+        for (size, rate) in &points {
+            measured.put(format!("{name}.{}", size.log2()), Some(*rate));
+        }
+        lines.push(Series { name: name.to_owned(), origin: Origin::Measured, points });
+    }
+    measured.charts.push(("tables-fig-4", "rate", chart("Reads by one core", "reads", lines)));
+    // Fig. 5 and 6.
+    let find = |storage: Storage, lock: EntryLock, size: usize, cores: usize| {
+        findings.measured.iter().find(|case| {
+            let design = case.case.design;
+            case.case.operation == Operation::Update
+                && (design.storage, design.entry_lock) == (storage, lock)
+                && (case.case.layout.size(), case.case.cores) == (size, cores)
+        })
+    };
+    let ratio = |over: Option<&Case>, under: Option<&Case>| {
+        Estimate::of_ratio(&over?.rates(), &under?.rates())
+    };
+    let index = |ratio: Option<Estimate>| ratio.map(|ratio| Value::estimate(&ratio, Unit::Index));
+    let none = EntryLock::None;
+    measured.put(
+        "dyn-over-orig.1",
+        index(ratio(
+            find(Storage::Dynamic, none, largest, 1),
+            find(Storage::Original, none, largest, 1),
+        )),
+    );
+    let read = |storage: Storage| {
+        findings.measured.iter().find(|case| {
+            let design = case.case.design;
+            case.case.operation == Operation::Read
+                && design.storage == storage
+                && design.synchronisation == Synchronisation::Optimistic
+                && case.case.layout.size() == 1 << 19
+        })
+    };
+    measured.put("stat-over-dyn.19", index(ratio(read(Storage::Static), read(Storage::Dynamic))));
+    if all > 1 {
+        let scaling = |lock, size| {
+            index(ratio(
+                find(Storage::Dynamic, lock, size, all),
+                find(Storage::Dynamic, lock, size, 1),
+            ))
+        };
+        measured.put("dyn/DPDK.scaling", scaling(none, largest));
+        measured.put("lock-scaling.0", scaling(EntryLock::PerEntry, 1));
+        measured.put("lock-scaling.large", scaling(EntryLock::PerEntry, largest));
+    }
+    for (key, size) in [("lock-loss.0.1", 1), ("lock-loss.large.1", largest)] {
+        let locked = find(Storage::Dynamic, EntryLock::PerEntry, size, 1);
+        let kept = ratio(locked, find(Storage::Dynamic, none, size, 1));
+        let lost = kept
+            .map(|kept| Value { value: 1.0 - kept.mean, ..Value::estimate(&kept, Unit::Fraction) });
+        measured.put(key, lost);
+    }
+    for (exhibit, storages, locks) in [
+        ("tables-fig-5", vec![Storage::Original, Storage::Dynamic, Storage::Static], vec![none]),
+        ("tables-fig-6", vec![Storage::Dynamic], vec![none, EntryLock::PerEntry]),
+    ] {
+        let mut lines = Vec::new();
+        for storage in storages {
+            for lock in &locks {
+                for &cores in &cores {
+                    let points = sizes.iter().filter_map(|&size| {
+                        Some((size as f64, rate(find(storage, *lock, size, cores)?)?))
+                    });
+                    let name = format!("{storage}, {lock}, {cores} cores");
+                    lines.push(Series { name, origin: Origin::Measured, points: points.collect() });
+                }
+            }
+        }
+        measured.charts.push((exhibit, "rate", chart("Updates in place", "updates", lines)));
+    }
+    Ok(measured)
+}
+
+fn chart(title: &str, what: &str, series: Vec<Series>) -> Chart {
+    Chart {
+        title: format!("{title} against entries"),
+        remark: String::new(),
+        x: Axis::new("entries", Unit::Count, Scale::PowersOfTwo),
+        y: Axis::new(format!("{what}, all cores"), Unit::PerSecond, Scale::Logarithmic),
+        series,
+    }
+}
+
+/// Equations 1 to 5, which are computed.
+pub(super) fn equations() -> Result<Measured, Failure> {
+    const CACHE: usize = 15 << 20;
+    let layout = |bytes: usize| Layout::new(32, bytes, 1).map_err(Failure::run);
+    let mut measured = Measured {
+        remarks: vec![
+            "Computed by the models of `planimeter tables --predict`, not measured.".to_owned(),
+        ],
+        ..Measured::default()
+    };
+    let model = Model::new(layout(9)?);
+    for (key, storage) in [
+        ("original", Storage::Original),
+        ("dynamic", Storage::Dynamic),
+        ("static", Storage::Static),
+    ] {
+        let entries = model.entries_in_cache(storage, CACHE);
+        measured.put(key, Some(Value::new(entries as f64, Unit::Count)));
+    }
+    for bytes in [12, 28, 44, 60] {
+        let fill = Model::new(layout(bytes)?).break_even_fill();
+        measured.put(format!("fill.{bytes}"), Some(Value::new(fill.share(), Unit::Fraction)));
+    }
+    Ok(measured)
+}
+
+#[cfg(test)]
+mod tests {
+    use report::document::Cell;
+
+    use super::super::published::papers;
+    use super::*;
+
+    #[test]
+    fn the_equations_give_what_the_paper_prints() {
+        let measured = equations().expect("computed");
+        let papers = papers().expect("the files");
+        let exhibits = papers.iter().flat_map(|paper| &paper.exhibits);
+        let exhibit = exhibits.into_iter().find(|one| one.id == "tables-equations").expect("there");
+        for one in &exhibit.values {
+            let here = measured.values.get(&one.key);
+            assert_eq!(here, Some(&Cell::Value(one.value().expect("a number"))), "{}", one.key);
+        }
+        assert_eq!(measured.values.len(), exhibit.values.len());
+    }
+}

@@ -1,0 +1,121 @@
+//! Where the measurements of a verb that makes several run: each leaves a run directory of its own beneath the verb's.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use ::device::measure::{Job, Plan, measure};
+use ::device::verify::{Verification, verify};
+use ::device::{Campaign, Model, Settings};
+use ::tables::machine;
+use ::tables::measure::Findings;
+use report::RunDirectory;
+use report::{designs, models};
+
+use crate::device::measure::{Bar, failure};
+use crate::failure::Failure;
+use crate::tables;
+
+/// Where random choices start.
+pub(crate) const SEED: u64 = 1;
+
+/// What all measurements share.
+pub(crate) struct Stage<'a> {
+    /// The run directory of the verb.
+    pub(crate) directory: &'a Path,
+    pub(crate) interrupt: &'a Arc<AtomicBool>,
+    /// As short as it may be: to see that it runs.
+    pub(crate) quick: bool,
+    pub(crate) quiet: bool,
+}
+
+impl Stage<'_> {
+    pub(crate) fn interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+
+    /// Measures designs of tables into the folder of that name.
+    pub(crate) fn tables(
+        &self,
+        folder: &str,
+        plan: &::tables::measure::Plan,
+        time: Duration,
+        repetitions: usize,
+    ) -> Result<Findings, Failure> {
+        let directory = self.make(folder)?;
+        let settings = ::tables::measure::Settings {
+            time,
+            warm_up: time / 2,
+            repetitions,
+            batch: 32,
+            fill: 1.0,
+            seed: SEED,
+            cores: machine::cores().map_err(Failure::run)?,
+            announce: false,
+        };
+        let started_at = report::timestamp(SystemTime::now());
+        let began = Instant::now();
+        let findings = tables::measure::findings(plan, &settings, self.interrupt, self.quiet);
+        let command: Vec<String> = std::env::args().collect();
+        let run = designs::Run {
+            findings: &findings,
+            command: &command,
+            started_at: &started_at,
+            elapsed_s: began.elapsed().as_secs_f64(),
+            host: &::probe::host::facts(),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        directory.write_designs(&run).map_err(Failure::run)?;
+        let broken = findings.broken_promises().next().map(|one| one.case.design.to_string());
+        match broken {
+            Some(design) => Err(Failure::run(format!(
+                "{design} lost updates that it promises to keep: a defect of Planimeter, please report it"
+            ))),
+            None => Ok(findings),
+        }
+    }
+
+    /// Measures the functions of a device by a plan in TOML that names no program, into `folder`, and holds the model of them
+    /// against their combinations, into `folder-verify`.
+    pub(crate) fn device(
+        &self,
+        folder: &str,
+        text: &str,
+    ) -> Result<(Model, Vec<Verification>), Failure> {
+        let plan =
+            Plan::from_toml(text, &mut |name| Err(format!("no program is named {name} here")))
+                .map_err(Failure::run)?;
+        let mut directory = self.make(folder)?;
+        directory.write_configuration(text).map_err(Failure::run)?;
+        let program = std::env::current_exe().map_err(Failure::run)?;
+        let job =
+            Job { plan: &plan, directory: directory.path(), resume: false, program: &program };
+        let mut watch = Bar::new(self.quiet, self.interrupt.clone());
+        let outcome = measure(&job, &mut watch);
+        watch.bar.finish_and_clear();
+        outcome.map_err(failure)?;
+        if self.interrupted() {
+            return Err(Failure::run("a model needs all of its cells"));
+        }
+        let campaign = Campaign::read(directory.path()).map_err(Failure::run)?;
+        let (model, verifications) =
+            verify(&campaign, &Settings::default()).map_err(Failure::run)?;
+        let command: Vec<String> = std::env::args().collect();
+        let run = models::Run {
+            model: &model,
+            verifications: &verifications,
+            thresholds: &[],
+            command: &command,
+            started_at: &report::timestamp(SystemTime::now()),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        self.make(&format!("{folder}-verify"))?.write_models(&run).map_err(Failure::run)?;
+        Ok((model, verifications))
+    }
+
+    /// A run directory beneath the verb's.
+    pub(crate) fn make(&self, folder: &str) -> Result<RunDirectory, Failure> {
+        RunDirectory::create(Some(&self.directory.join(folder))).map_err(Failure::run)
+    }
+}

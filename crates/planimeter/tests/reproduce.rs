@@ -1,0 +1,109 @@
+//! `planimeter reproduce` as it is typed.
+
+mod command;
+
+use std::fs;
+use std::path::Path;
+
+use command::{planimeter, stderr, stdout};
+use serde_json::Value;
+
+fn reproduce(figures: &str) -> (Value, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let words = [figures, "--quick", "--quiet", "-o", &run.to_string_lossy()];
+    let output = planimeter("reproduce", &words);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = fs::read_to_string(run.join("result.json")).expect("a result");
+    let result: Value = serde_json::from_str(&result).expect("JSON");
+    let schema = serde_json::from_str(report::document::json::SCHEMA).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
+    let errors: Vec<String> =
+        validator.iter_errors(&result).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    for section in result["sections"].as_array().expect("sections") {
+        for link in section["links"].as_array().expect("links") {
+            assert!(run.join(link.as_str().expect("a place")).is_file(), "{link}");
+        }
+        let id = section["id"].as_str().expect("an id");
+        assert!(run.join(format!("data/{id}-table-1.csv")).is_file(), "{id}");
+    }
+    (result, stdout(&output))
+}
+
+/// The row of a table of published and measured values.
+fn row<'v>(result: &'v Value, section: usize, what: &str) -> &'v Value {
+    let rows = result["sections"][section]["tables"][0]["rows"].as_array().expect("rows");
+    rows.iter().find(|row| row[0] == what).unwrap_or_else(|| panic!("{what}: {rows:?}"))
+}
+
+#[test]
+fn the_equations_are_computed_and_agree() {
+    let (result, text) = reproduce("tables-equations");
+    let found = row(&result, 0, "dynamic, parameters of 9 B");
+    assert_eq!(found[1]["value"], 196_608.0);
+    assert_eq!(found[2]["value"], 196_608.0);
+    assert!(text.contains("published 178,734, here 178,734"), "{text}");
+}
+
+#[test]
+fn update_methods_stand_beside_table_1_and_fig_2() {
+    let (result, _) = reproduce("tables-table-1,tables-fig-2");
+    let ids: Vec<&str> = result["sections"]
+        .as_array()
+        .expect("sections")
+        .iter()
+        .filter_map(|section| section["id"].as_str())
+        .collect();
+    assert_eq!(ids, ["tables-table-1", "tables-fig-2"]);
+    let change = row(&result, 0, "change, wait of 200 us: throughput");
+    assert_eq!(change[1]["value"], 3390.0);
+    // Each waits for 200 us at least, by whatever clock.
+    let rate = change[2]["value"].as_f64().expect("a rate");
+    assert!(rate > 0.0 && rate < 5000.0, "{rate}");
+    let digest = row(&result, 0, "digest, as t4p4s had it: throughput");
+    assert!(digest[2].as_str().expect("a reason").starts_with("not measured: "), "{digest}");
+    assert!(row(&result, 1, "write over read")[2]["value"].as_f64().expect("a ratio") > 0.0);
+}
+
+#[test]
+fn there_is_a_list_and_what_is_not_on_it_is_refused() {
+    let output = planimeter("reproduce", &["--list"]);
+    let text = stdout(&output);
+    for name in ["controller-fig-4", "controller-table-1", "tables-equations", "device-fig-7"] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    let output = planimeter("reproduce", &["fig-4"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("there is no figure `fig-4`"), "{}", stderr(&output));
+    let output = planimeter("reproduce", &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+/// What the report tells people to type is understood; nothing is measured for it.
+#[test]
+fn every_command_beside_a_figure_is_understood() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("published");
+    let mut checked = 0;
+    for file in ["controller.toml", "tables.toml"] {
+        let text = fs::read_to_string(folder.join(file)).expect("the file");
+        let commands =
+            text.lines().filter_map(|line| line.strip_prefix("commands = [\"planimeter "));
+        for command in commands.filter_map(|line| line.strip_suffix("\"]")) {
+            let mut words = command.split_whitespace();
+            let verb = words.next().expect("a verb");
+            let mut words: Vec<&str> = words.collect();
+            if verb == "probe" {
+                words.push("--print-config");
+            } else if !words.contains(&"--predict") {
+                words.push("--list");
+            }
+            let output = planimeter(verb, &words);
+            // Two cores are asked for, which not every machine has.
+            let cores = stderr(&output).contains("--cores 2: this process may use 1");
+            assert!(output.status.success() || cores, "{command}: {}", stderr(&output));
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 11, "the files have another form");
+}

@@ -1,0 +1,129 @@
+//! Documents: every form has every value.
+
+use probe::metrics::Unit;
+use probe::outcome::HostFacts;
+use report::document::{
+    Axis, Cell, Chart, Document, Origin, Scale, Section, Series, Spread, Table, Value, csv, json,
+    page, terminal,
+};
+use report::{Layout, RunDirectory};
+
+fn document() -> Document {
+    let mut table = Table::new("What <was> found", ["figure", "published", "measured", "where"]);
+    let about = Value { spread: Spread::About, ..Value::new(1500.0, Unit::PerSecond) };
+    let deviation =
+        Value { spread: Spread::Deviation(10.0), ..Value::new(1471.0, Unit::PerSecond) };
+    let interval = Value { spread: Spread::Confidence(0.5), ..Value::new(12.0, Unit::Seconds) };
+    table.rows.push(vec![
+        Cell::text("a figure of which much has to be said, since it is like no other, in one line"),
+        about.into(),
+        interval.into(),
+        Cell::text("section 1"),
+    ]);
+    table.rows.push(vec![
+        Cell::text("another, \"quoted\""),
+        deviation.into(),
+        Cell::text("not measured: for a reason that takes more room than there is in a terminal"),
+        Cell::Nothing,
+    ]);
+    let series = |origin| Series {
+        name: "rate".to_owned(),
+        origin,
+        points: vec![(1.0, Value::new(2.0, Unit::PerSecond)), (2.0, about)],
+    };
+    Document {
+        kind: "demo",
+        title: "A document".to_owned(),
+        findings: vec!["Something was found.".to_owned()],
+        notes: vec!["1 of 2 failed.".to_owned(), "2 of 2 failed.".to_owned()],
+        partial: Some("interrupted".to_owned()),
+        sections: vec![Section {
+            id: "fig-1".to_owned(),
+            title: "Fig. 1".to_owned(),
+            text: vec!["Text.".to_owned()],
+            tables: vec![table],
+            charts: vec![Chart {
+                title: "A chart".to_owned(),
+                remark: String::new(),
+                x: Axis::new("switches", Unit::Count, Scale::Linear),
+                y: Axis::new("rate", Unit::PerSecond, Scale::Logarithmic),
+                series: vec![series(Origin::Measured), series(Origin::Published)],
+            }],
+            commands: vec![("Yours:".to_owned(), "planimeter probe".to_owned())],
+            links: vec![("More".to_owned(), "run/report.html".to_owned())],
+        }],
+        command: vec!["planimeter".to_owned(), "demo".to_owned()],
+        started_at: "2026-11-22T09:00:00Z".to_owned(),
+        elapsed_s: 1.0,
+        host: HostFacts::default(),
+        version: "0.1.0",
+    }
+}
+
+#[test]
+fn the_page_tells_published_from_measured_and_asks_for_nothing_outside() {
+    let html = page(&document()).html();
+    for text in [
+        "rate, published",
+        "rate, measured",
+        "≈ 1.50 k/s",
+        "1.471 ± 0.010 k/s (sd)",
+        "12.00 ± 0.50 s",
+        "What &lt;was&gt; found",
+        "This report is partial: interrupted",
+        "href=\"run/report.html\"",
+        "planimeter probe",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+    assert!(
+        !html.contains("src=\"http") && !html.contains("href=\"http") && !html.contains("<script")
+    );
+}
+
+#[test]
+fn the_terminal_shows_values_before_words_and_keeps_to_its_width() {
+    for width in [80, 100, 160] {
+        let text = terminal::text(&document(), Layout { width, colour: false });
+        for word in ["≈ 1.50 k/s", "12.00 ± 0.50 s", "1.471 ± 0.010 k/s (sd)", "PARTIAL"] {
+            assert!(text.contains(word), "{width}: {word}\n{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
+    }
+}
+
+#[test]
+fn json_follows_its_schema_and_csv_has_the_values() {
+    let schema: serde_json::Value = serde_json::from_str(json::SCHEMA).expect("JSON");
+    jsonschema::meta::validate(&schema).expect("a schema");
+    let validator = jsonschema::validator_for(&schema).expect("compiles");
+    let mut value: serde_json::Value =
+        serde_json::from_str(&json::to_json(&document())).expect("JSON");
+    assert!(validator.is_valid(&value), "{:?}", validator.iter_errors(&value).next());
+    assert_eq!(value["sections"][0]["charts"][0]["series"][1]["origin"], "published");
+    assert_eq!(value["sections"][0]["charts"][0]["series"][1]["points"][1]["approximate"], true);
+    value["sections"][0]["tables"][0]["rows"][0][1]["value"] = "a lot".into();
+    assert!(!validator.is_valid(&value), "the schema refuses words for a value");
+    let files: Vec<(String, String)> = csv::files(&document()).collect();
+    assert_eq!(files.len(), 1);
+    assert_eq!(files[0].0, "fig-1-table-1.csv");
+    for line in [
+        "published,per second,1500,,,true",
+        "measured,seconds,12,0.5,,",
+        "\"another, \"\"quoted\"\"\",published,per second,1471,,10,",
+    ] {
+        assert!(files[0].1.contains(line), "{line}\n{}", files[0].1);
+    }
+}
+
+#[test]
+fn a_run_directory_has_all_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let directory = RunDirectory::create(Some(folder.path())).expect("empty");
+    directory.write_document(&document()).expect("written");
+    for file in
+        ["result.json", "report.html", "data/fig-1-table-1.csv", "figures/figure-01-a-chart.csv"]
+    {
+        assert!(folder.path().join(file).is_file(), "{file}");
+    }
+}
