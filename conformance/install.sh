@@ -4,8 +4,8 @@
 #     conformance/install.sh [PEER...]
 #
 # Peers are iproute2, openvswitch, os-ken, faucet, finsy, p4runtime-shell, ptf, grpc-java,
-# p4runtime-descriptors, iperf3 (with ping) and mininet; without arguments, all of them. iproute2,
-# which makes network namespaces, Open vSwitch and its test controller, iperf3 and Mininet come from the
+# p4runtime-descriptors, iperf3 (with ping), mininet, chromium and pandas; without arguments, all of them. iproute2,
+# which makes network namespaces, Open vSwitch and its test controller, iperf3, Mininet and Chromium come from the
 # system's packages, grpc-java through Maven, and the rest from PyPI, in the versions that the files
 # in conformance/peers name, each into a folder of its own under conformance/.peers or, if it is set,
 # under $PLANIMETER_PEERS. What is there already in that version is left alone. Everything that could
@@ -152,9 +152,10 @@ install() {
     case $1 in
         iproute2) iproute2 ;;
         openvswitch) openvswitch ;;
-        os-ken | finsy | p4runtime-shell) environment "$1" ;;
+        os-ken | finsy | p4runtime-shell | pandas) environment "$1" ;;
         iperf3) from_packages iperf3 iperf3 ping sysctl -- iperf3 iputils-ping procps ;;
         mininet) from_packages mininet mn ip -- mininet iproute2 ;;
+        chromium) from_packages chromium chromium -- chromium ;;
         faucet | ptf) can_compile "$1" && environment "$1" ;;
         grpc-java) grpc_java ;;
         p4runtime-descriptors) p4runtime_descriptors ;;
@@ -167,7 +168,7 @@ install() {
 
 if [ $# -eq 0 ]; then
     set -- iproute2 openvswitch os-ken faucet finsy p4runtime-shell ptf grpc-java \
-        p4runtime-descriptors iperf3 mininet
+        p4runtime-descriptors iperf3 mininet chromium pandas
 fi
 mkdir -p "$peers"
 # Two at once would trample on each other.

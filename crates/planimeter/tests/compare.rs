@@ -37,6 +37,39 @@ fn runs() -> (tempfile::TempDir, PathBuf) {
     (root, path)
 }
 
+/// The Python of the page, typed as it stands there in a folder with that run.
+#[test]
+fn the_notebook_of_the_documentation_reads_a_run() {
+    let peers = std::env::var_os("PLANIMETER_PEERS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/.peers"),
+        PathBuf::from,
+    );
+    let python = peers.join("pandas/bin/python");
+    if !python.is_file() {
+        let required = std::env::var("PLANIMETER_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+        assert!(!required, "there is no pandas: conformance/install.sh pandas");
+        eprintln!(
+            "SKIPPED: there is no pandas, so the notebook was not run; conformance/install.sh pandas"
+        );
+        return;
+    }
+    let (_root, folder) = runs();
+    let output = planimeter(&["compare", "before", "after", "-o", "runs/compare"], &folder);
+    assert!(output.status.success(), "{}", text_of(&output));
+    let page = include_str!("../../../docs/compare.md");
+    let snippet = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next());
+    let output = Command::new(python)
+        .args(["-c", snippet.expect("a block of Python")])
+        .current_dir(&folder)
+        .output()
+        .expect("Python runs");
+    let said = text_of(&output);
+    assert!(output.status.success(), "{said}");
+    for word in ["flow f0", "backlog", "before ['after']", "series"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+}
+
 fn text_of(output: &Output) -> String {
     text(&output.stdout) + &text(&output.stderr)
 }

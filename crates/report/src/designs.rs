@@ -16,6 +16,7 @@ use probe::outcome::HostFacts;
 use statistics::Estimate;
 
 use crate::format::{estimate, figure};
+use crate::page::Note;
 use crate::plot::power_of_two;
 
 pub use json::{SCHEMA, to_csv, to_json};
@@ -225,10 +226,10 @@ fn is_shared(case: &Case) -> bool {
 }
 
 /// What a reader must know about all figures: clocks, pages, pinning, counters.
-pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
-    let mut remarks = Vec::new();
+pub(crate) fn remarks(findings: &Findings) -> Vec<Note> {
+    let (mut warnings, mut remarks) = (Vec::new(), Vec::new());
     if cfg!(debug_assertions) {
-        remarks.push(
+        warnings.push(
             "This Planimeter was built without optimisation: no figure says anything about tables. Build it with --release."
                 .to_owned(),
         );
@@ -242,7 +243,7 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
         .map(|turn| turn.share)
         .fold(f64::INFINITY, f64::min);
     if working < 0.95 {
-        remarks.push(format!(
+        warnings.push(format!(
             "Other processes took cores away: in the worst turn threads had theirs for {} of the time. Rates of designs \
              that never wait are per second of processor time and leave that out; latencies and cache contents do not. \
              Measure again on a quiet machine before you publish.",
@@ -273,7 +274,7 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
         remarks.push(format!("Cache misses: not counted, {reason}."));
     }
     if let Err(reason) = &machine.pinned {
-        remarks.push(format!("Threads are not pinned: {reason}."));
+        warnings.push(format!("Threads are not pinned: {reason}."));
     }
     remarks.push(format!(
         "Latency: one update alone, from its call until the table has it. Reading the clock costs {} ns, which is \
@@ -291,7 +292,8 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
             refused => format!("Huge pages: refused by the kernel for {refused} tables; they lie on base pages."),
         });
     }
-    remarks
+    let warnings = warnings.into_iter().map(Note::warning);
+    warnings.chain(remarks.into_iter().map(Note::plain)).collect()
 }
 
 /// Numbers of cases from 1, what they are, and the times of their single operations as histograms in nanoseconds.

@@ -118,7 +118,7 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
         (Kind::FromDue, "RTT from due"),
         (Kind::FromSent, "RTT from sent"),
         (Kind::Lag, "behind schedule"),
-        (Kind::Unread, "unread up to"),
+        (Kind::Unread, "read delay"),
     ];
     kinds.into_iter().filter(|(kind, _)| kind.samples(point) > 0).collect()
 }

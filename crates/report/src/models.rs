@@ -228,17 +228,18 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
             ),
         ));
     }
-    for level in &verification.levels {
-        if let Some(noise) = level.noise.filter(|noise| !noise.says_something) {
-            remarks.push((
-                true,
-                format!(
-                    "The {} says nothing about functions here: repetitions of one cell differ by {} (standard deviation), \
-                     the functions by {}.",
-                    level.level, noise.between_blocks, noise.between_functions
-                ),
-            ));
-        }
+    let noisy = verification.levels.iter().filter_map(|level| {
+        let noise = level.noise.filter(|noise| !noise.says_something)?;
+        Some(format!(
+            "the {} (repetitions of one cell differ by {}, functions by {}; standard deviations)",
+            level.level, noise.between_blocks, noise.between_functions
+        ))
+    });
+    let noisy: Vec<String> = noisy.collect();
+    if !noisy.is_empty() {
+        let text =
+            format!("Of these levels nothing is said about functions here: {}.", noisy.join(", "));
+        remarks.push((true, text));
     }
     remarks.sort_by_key(|(bad, _)| !bad);
     remarks

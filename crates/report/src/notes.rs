@@ -72,6 +72,13 @@ fn add(remarks: &mut Vec<Remark>, note: &str, place: &str) {
     let (words, numbers) = parts(note);
     if let Some(known) = remarks.iter_mut().find(|remark| remark.words == words) {
         for ((least, most), number) in known.numbers.iter_mut().zip(numbers) {
+            // Of lists of percentiles the longest names the others too.
+            if number.starts_with('p') {
+                if number.len() > least.len() {
+                    (*least, *most) = (number.clone(), number);
+                }
+                continue;
+            }
             if value(&number) < value(least) {
                 least.clone_from(&number);
             }
@@ -92,7 +99,7 @@ fn parts(text: &str) -> (Vec<String>, Vec<String>) {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let after_letter = words.last().is_some_and(|word| word.ends_with(char::is_alphanumeric));
-        let length = if after_letter { 0 } else { number(rest) };
+        let length = if after_letter { 0 } else { number(rest).max(percentiles(rest)) };
         if length > 0 {
             numbers.push(rest[..length].to_owned());
             words.push(String::new());
@@ -126,6 +133,22 @@ fn number(text: &str) -> usize {
     if goes_on { 0 } else { length }
 }
 
+/// Length of the list of percentiles that the text begins with, such as `p90, p95 and p99`.
+fn percentiles(text: &str) -> usize {
+    let mut length = 0;
+    let mut rest = text;
+    while let Some(digits) = rest.strip_prefix('p').map(number).filter(|digits| *digits > 0) {
+        let own = text.len() - rest.len() + 1 + digits;
+        length = own;
+        let after = &text[own..];
+        let Some(next) = [", ", " and "].iter().find_map(|joint| after.strip_prefix(joint)) else {
+            break;
+        };
+        rest = next;
+    }
+    length
+}
+
 /// What is no number of a usual size is compared as nothing, and keeps its first form.
 fn value(number: &str) -> f64 {
     number.parse().unwrap_or(f64::NAN)
@@ -147,6 +170,16 @@ mod tests {
             "40 answers of 6000 came 11.0 s late.",
         ];
         assert_eq!(merged(&notes), ["9 to 271 answers of 6000 came 0.5 to 11.0 s late."]);
+    }
+
+    #[test]
+    fn the_longest_list_of_percentiles_stands_for_all() {
+        let notes =
+            ["slow at p99: 3 times", "slow at p90, p95 and p99: 1 times", "slow at ports: 2 times"];
+        assert_eq!(
+            merged(&notes),
+            ["slow at p90, p95 and p99: 1 to 3 times", "slow at ports: 2 times"]
+        );
     }
 
     #[test]

@@ -156,7 +156,7 @@ fn figures(comparison: &Comparison<'_>) -> Vec<Figure> {
         };
         let description = "A line for each result; bars are confidence intervals.";
         let remark = if varies { description.to_owned() } else { numbered(&places) };
-        let plot = Plot::new(format!("{} side by side", capital(metric)), description, x, y);
+        let plot = Plot::new(format!("{metric} of each result"), description, x, y);
         Figure::plot(Plot { lines, ..plot }, remark)
     });
     figures.collect()

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::describe;
 use crate::format::{command_line, duration, estimate, figure, plural, printable, whole};
-use crate::page::{Block, Cell, Column, FIGURE_FILES, Note, Page, Table, Text, Tone};
+use crate::page::{Block, Cell, Column, FIGURE_FILES, Page, Table, Text, Tone};
 
 /// What the columns and figures mean.
 const DEFINITIONS: [(&str, &str); 9] = [
@@ -114,7 +114,7 @@ fn lead(page: &mut Page, run: &Run<'_>) {
     }
     let answers = answers(findings).into_iter().map(Text::from).collect();
     page.lead(Block::Card(Tone::Good, answers));
-    page.lead(Block::Notes(remarks(findings).into_iter().map(Note::plain).collect()));
+    page.lead(Block::Notes(remarks(findings)));
     page.lead(Block::Command(command_line(run.command)));
 }
 

@@ -10,7 +10,7 @@ use crate::format::{command_line, duration, figure, plural, printable};
 use crate::page::{Block, Column, FIGURE_FILES, Table, Text};
 
 /// Each figure and what it means here.
-const DEFINITIONS: [(&str, &str); 17] = [
+const DEFINITIONS: [(&str, &str); 18] = [
     (
         "Offered, due",
         "In open loop every packet-in has a due time that is fixed before the trial starts; answers, or their \
@@ -54,6 +54,11 @@ const DEFINITIONS: [(&str, &str); 17] = [
         "Percentiles",
         "Read from HDR histograms with three significant digits; each value is recorded, none is sampled. \
          Over trials, the mean of the percentiles of each trial is given.",
+    ),
+    (
+        "Read delay",
+        "For how long an answer that arrived at some moment may have waited in the socket until the probe read it. Of a \
+         round-trip time, at most so much is the probe's own.",
     ),
     (
         "Late, duplicated, unmatched",

@@ -5,7 +5,6 @@ use ::device::verify::{Verification, VerifiedCell};
 use probe::metrics::Unit;
 
 use super::{Axes, percent};
-use crate::format::capital;
 use crate::page::Figure;
 use crate::plot::{HeatCell, HeatMap};
 
@@ -33,7 +32,7 @@ pub(super) fn map(axes: &Axes, verification: &Verification, level: Level) -> Fig
     let cells =
         places.map(|(row, column)| cell(row, column, axes.cell(verification, row, column)?));
     let map = HeatMap {
-        title: format!("{}: absolute relative error in %", capital(&level.to_string())),
+        title: format!("Absolute relative error of the {level}, in %"),
         description: "How far predictions are from what was measured, by the functions of a cell."
             .to_owned(),
         row_title: axes.row_title.clone(),

@@ -194,9 +194,12 @@ fn functions(run: &Run<'_>, verification: &Verification) -> Vec<Block> {
     columns.push(Column::prose("cost constant?"));
     let mut table = Table::new("", columns);
     let profile = &under.f0.profile;
-    let mut row = vec!["nothing (f0)".to_owned()];
-    row.extend(profile.levels.iter().map(super::estimate));
-    row.extend([profile.samples.to_string(), profile.effective_samples.to_string(), String::new()]);
+    let mut row = vec![Cell::from("nothing (f0)")];
+    row.extend(profile.levels.iter().map(|level| below(&super::estimate(level))));
+    row.extend(
+        [profile.samples.to_string(), profile.effective_samples.to_string(), String::new()]
+            .map(Cell::from),
+    );
     table.row(row);
     for function in &under.functions {
         let constant =
@@ -212,9 +215,12 @@ fn functions(run: &Run<'_>, verification: &Verification) -> Vec<Block> {
                 ),
             });
         let profile = &function.measurement.profile;
-        let mut row = vec![function.function.name.as_str().to_owned()];
-        row.extend(levels.iter().map(|level| with_interval(function, *level)));
-        row.extend([profile.samples.to_string(), profile.effective_samples.to_string(), constant]);
+        let mut row = vec![Cell::from(function.function.name.as_str())];
+        row.extend(levels.iter().map(|level| below(&with_interval(function, *level))));
+        row.extend(
+            [profile.samples.to_string(), profile.effective_samples.to_string(), constant]
+                .map(Cell::from),
+        );
         table.row(row);
     }
     let remark = format!(
@@ -225,6 +231,14 @@ fn functions(run: &Run<'_>, verification: &Verification) -> Vec<Block> {
         under.f0.profile.beyond_maximum.map_or_else(|| "any share".to_owned(), share)
     );
     vec![Block::Table(table), Block::Remark(remark.into())]
+}
+
+/// A figure with its interval below it, so that many fit side by side.
+fn below(stated: &str) -> Cell {
+    match stated.split_once(" (") {
+        Some((value, interval)) => Text::from(value).and_faint(format!("({interval}")).into(),
+        None => stated.into(),
+    }
 }
 
 fn method(run: &Run<'_>) -> Vec<Block> {

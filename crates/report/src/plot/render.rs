@@ -241,10 +241,12 @@ fn draw_axes(svg: &mut String, frame: &Frame, x: &Scale, y: &Scale) {
     let (middle, centre) = ((frame.top + frame.bottom) / 2.0, (frame.left + frame.right) / 2.0);
     put!(
         svg,
-        "</g><text class=\"label\" x=\"{centre:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
-         <text class=\"label\" transform=\"translate(15 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+        "</g><text class=\"label\" data-unit=\"{}\" x=\"{centre:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
+         <text class=\"label\" data-unit=\"{}\" transform=\"translate(15 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+        x.unit().text(),
         frame.bottom + 40.0,
         escape(&x.label()),
+        y.unit().text(),
         escape(&y.label()),
     );
 }

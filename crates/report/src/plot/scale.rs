@@ -154,6 +154,11 @@ impl Scale {
         &self.ticks
     }
 
+    /// What its values count.
+    pub(crate) fn unit(&self) -> Unit {
+        self.unit
+    }
+
     /// The label of the axis, with the unit if all ticks share it.
     pub(crate) fn label(&self) -> String {
         if self.suffix.is_empty() {

@@ -1,0 +1,29 @@
+// Put into a copy of a report whose policy lets scripts run: says what a test needs to know, as JSON in the body.
+addEventListener("load", () => {
+  const texts = (root, selector) => [...root.querySelectorAll(selector)].map(text => text.textContent.trim());
+  for (const details of document.querySelectorAll("details")) details.open = true;
+  const figures = [...document.querySelectorAll("figure")].map(figure => ({
+    title: figure.querySelector("figcaption").textContent,
+    labels: [...figure.querySelectorAll("svg.plot .label")].map(label => ({
+      text: label.textContent,
+      unit: label.dataset.unit ?? "",
+      ticks: texts(figure, `.tick text[text-anchor=${label.hasAttribute("transform") ? "end" : "middle"}]`),
+    })),
+    legend: texts(figure, ".legend text"),
+    named: texts(figure, ".line, .dot, .area, .cell, .marker").length,
+    width: figure.querySelector("svg").getBoundingClientRect().width,
+  }));
+  const wide = [...document.querySelectorAll(".wide")].filter(box => box.scrollWidth > box.clientWidth + 1);
+  const found = {
+    figures,
+    overflowing: wide.map(box => box.textContent.slice(0, 80)),
+    page: [document.documentElement.scrollWidth, document.documentElement.clientWidth],
+    requests: performance.getEntriesByType("resource").map(entry => entry.name),
+    background: getComputedStyle(document.body).backgroundColor,
+  };
+  const out = document.createElement("script");
+  out.type = "application/json";
+  out.id = "found";
+  out.textContent = JSON.stringify(found).replaceAll("<", "\\u003c");
+  document.body.append(out);
+});
