@@ -35,7 +35,7 @@ use crate::{
         self, CONNECTION_WINDOW, Call, Calls, Connection, Encode, FRAME_BUDGET, Gate, Link,
         MAX_FRAME, ReceivedBody, STREAM_WINDOW, Sending, SendingBody, Shared, Socket, send_body,
     },
-    outbox::Outbox,
+    outbox::{Outbox, QueueLimit},
     tls::{ClientTls, TlsError},
 };
 
@@ -146,7 +146,7 @@ impl Line {
         self.streams.are_open() && !refused
     }
 
-    /// Opens a call of the method at `path` whose requests are what is put into the outbox; at most `queue_limit` of
+    /// Opens a call of the method at `path` whose requests are what is put into the outbox; as many as `queue_limit` says of
     /// them wait. The second part is the server's answer, for which some want to read a message first.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl Line {
     pub async fn open<M: Message + Unpin + 'static>(
         &mut self,
         path: &'static str,
-        queue_limit: usize,
+        queue_limit: QueueLimit,
     ) -> Result<(Arc<Outbox<M>>, impl Future<Output = Result<RecvStream, Status>> + use<M>), Status>
     {
         let mut uri = self.origin.clone().into_parts();

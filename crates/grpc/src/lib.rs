@@ -23,5 +23,5 @@ pub use http2::{
     Call, Encode, Link, Messages, ReceivedBody, Sending, When, put, status,
     without_unreadable_details,
 };
-pub use outbox::{Outbox, OutboxReader};
+pub use outbox::{Outbox, OutboxReader, QueueLimit, Weighed};
 pub use unary::{Method, Streaming};

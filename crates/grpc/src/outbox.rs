@@ -14,6 +14,7 @@ use std::{
 };
 
 use futures_core::Stream;
+use prost::Message;
 use tonic::Status;
 
 use crate::http2::{Link, When};
@@ -21,19 +22,56 @@ use crate::http2::{Link, When};
 /// Above this capacity (in messages) an idle queue gives its memory back.
 const RETAINED: usize = 4096;
 
+/// What may wait in an outbox: as many messages as this, and as many bytes, or one message that has more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLimit {
+    /// Messages.
+    pub messages: usize,
+    /// Bytes of messages, as they are sent or about as many.
+    pub bytes: usize,
+}
+
+impl QueueLimit {
+    /// So many messages, and the usual number of bytes: 64 MiB.
+    #[must_use]
+    pub const fn of_messages(messages: usize) -> Self {
+        Self { messages, bytes: 64 << 20 }
+    }
+}
+
+impl Default for QueueLimit {
+    fn default() -> Self {
+        Self::of_messages(65_536)
+    }
+}
+
+/// What waits in an outbox.
+pub trait Weighed {
+    /// How much of the limit it takes.
+    fn bytes(&self) -> usize;
+}
+
+impl<M: Message> Weighed for M {
+    fn bytes(&self) -> usize {
+        self.encoded_len()
+    }
+}
+
 /// The writing side; cheap to share behind an [`Arc`].
 #[derive(Debug)]
 pub struct Outbox<T> {
     state: Mutex<State<T>>,
-    limit: usize,
+    limit: QueueLimit,
     link: Option<Link>,
 }
 
 #[derive(Debug)]
 struct State<T> {
     items: VecDeque<T>,
-    /// Messages that the reader took with its latest swap; they count against the limit.
-    in_hand: usize,
+    /// Of the items.
+    bytes: usize,
+    /// Messages and bytes that the reader took with its latest swap; they count against the limit.
+    in_hand: (usize, usize),
     phase: Phase,
     reader: Option<Waker>,
     /// Who wants to know that the outbox is closed: the task that reads the other direction.
@@ -51,18 +89,26 @@ enum Phase {
     Gone,
 }
 
-impl<T> Outbox<T> {
-    /// An outbox for at most `limit` waiting messages, and its reading side.
-    pub fn new(limit: usize) -> (Arc<Self>, OutboxReader<T>) {
+impl<T> State<T> {
+    /// Messages and bytes that wait.
+    fn waiting(&self) -> (usize, usize) {
+        (self.items.len() + self.in_hand.0, self.bytes + self.in_hand.1)
+    }
+}
+
+impl<T: Weighed> Outbox<T> {
+    /// An outbox for what may wait by `limit`, and its reading side.
+    pub fn new(limit: QueueLimit) -> (Arc<Self>, OutboxReader<T>) {
         Self::on(limit, None)
     }
 
     /// The same, for messages that the connection behind `link` carries.
-    pub fn on(limit: usize, link: Option<Link>) -> (Arc<Self>, OutboxReader<T>) {
+    pub fn on(limit: QueueLimit, link: Option<Link>) -> (Arc<Self>, OutboxReader<T>) {
         let outbox = Arc::new(Self {
             state: Mutex::new(State {
                 items: VecDeque::new(),
-                in_hand: 0,
+                bytes: 0,
+                in_hand: (0, 0),
                 phase: Phase::Open,
                 reader: None,
                 watcher: None,
@@ -91,17 +137,17 @@ impl<T> Outbox<T> {
         if !matches!(state.phase, Phase::Open) {
             return 0;
         }
-        let room = self.limit.saturating_sub(state.items.len() + state.in_hand);
         let before = state.items.len();
-        state.items.extend(items.into_iter().take(room));
-        state.items.len() - before
-    }
-
-    fn wake_reader(&self) {
-        let reader = self.lock().reader.take();
-        if let Some(reader) = reader {
-            reader.wake();
+        for item in items {
+            let ((messages, bytes), more) = (state.waiting(), item.bytes());
+            let is_too_much = bytes > 0 && bytes.saturating_add(more) > self.limit.bytes;
+            if messages >= self.limit.messages || is_too_much {
+                break;
+            }
+            state.bytes += more;
+            state.items.push_back(item);
         }
+        state.items.len() - before
     }
 
     /// Queues one message that must not be lost, such as an arbitration result. A peer that lets
@@ -111,14 +157,28 @@ impl<T> Outbox<T> {
         if !matches!(state.phase, Phase::Open) {
             return;
         }
-        if state.items.len() + state.in_hand >= self.limit.saturating_mul(2).saturating_add(16) {
+        let QueueLimit { messages, bytes } = self.limit;
+        let waiting = state.waiting();
+        if waiting.0 >= messages.saturating_mul(2).saturating_add(16)
+            || waiting.1 >= bytes.saturating_mul(2)
+        {
             drop(state);
             self.end(Some(Status::resource_exhausted("The stream is not being read.")));
             return;
         }
+        state.bytes += item.bytes();
         state.items.push_back(item);
         drop(state);
         self.wake_reader();
+    }
+}
+
+impl<T> Outbox<T> {
+    fn wake_reader(&self) {
+        let reader = self.lock().reader.take();
+        if let Some(reader) = reader {
+            reader.wake();
+        }
     }
 
     /// Lets the reader finish what is queued, then ends it, with a status if there is one. The
@@ -134,14 +194,13 @@ impl<T> Outbox<T> {
 
     /// Messages that wait to be encoded.
     pub fn waiting(&self) -> usize {
-        let state = self.lock();
-        state.items.len() + state.in_hand
+        self.lock().waiting().0
     }
 
     /// Whether messages wait that the peer did not take.
     pub fn refuses(&self) -> bool {
         let state = self.lock();
-        state.is_full && state.items.len() + state.in_hand > 0
+        state.is_full && state.waiting().0 > 0
     }
 
     /// Whether nothing queued now would arrive any more.
@@ -202,7 +261,7 @@ impl<T: Unpin> Stream for OutboxReader<T> {
         }
         let mut state = this.outbox.lock();
         mem::swap(&mut state.items, &mut this.batch);
-        state.in_hand = this.batch.len();
+        state.in_hand = (this.batch.len(), mem::take(&mut state.bytes));
         if let Some(item) = this.batch.pop_front() {
             return Poll::Ready(Some(Ok(item)));
         }
@@ -228,7 +287,7 @@ impl<T> Drop for OutboxReader<T> {
     fn drop(&mut self) {
         let mut state = self.outbox.lock();
         state.phase = Phase::Gone;
-        state.items = VecDeque::new();
+        (state.items, state.bytes) = (VecDeque::new(), 0);
         wake_both(state);
     }
 }
@@ -261,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_batch_wakes_the_reader_once_and_arrives_in_order() {
-        let (outbox, mut reader) = Outbox::new(10);
+        let (outbox, mut reader) = Outbox::new(QueueLimit::of_messages(10));
         let count = Arc::new(Count::default());
         let waker = Waker::from(Arc::clone(&count));
         assert_eq!(take(&mut reader, &waker), Poll::Pending);
@@ -276,7 +335,7 @@ mod tests {
 
     #[test]
     fn what_the_reader_has_in_hand_counts_against_the_limit() {
-        let (outbox, mut reader) = Outbox::new(3);
+        let (outbox, mut reader) = Outbox::new(QueueLimit::of_messages(3));
         assert_eq!(outbox.push_all([1, 2, 3, 4], When::InTurn), 3);
         assert_eq!(take(&mut reader, Waker::noop()), Poll::Ready(Some(Ok(1))));
         assert_eq!(outbox.push_all([5], When::InTurn), 0);
@@ -289,8 +348,26 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_limited_as_messages_are() {
+        // As messages, numbers below 128 have two bytes.
+        let (outbox, mut reader) = Outbox::new(QueueLimit { messages: 100, bytes: 5 });
+        assert_eq!(outbox.push_all([1, 2, 3], When::InTurn), 2);
+        assert_eq!(take(&mut reader, Waker::noop()), Poll::Ready(Some(Ok(1))));
+        // What the reader has in hand counts.
+        assert_eq!(outbox.push_all([3], When::InTurn), 0);
+        assert_eq!(take(&mut reader, Waker::noop()), Poll::Ready(Some(Ok(2))));
+        assert_eq!(take(&mut reader, Waker::noop()), Poll::Pending);
+        assert_eq!(outbox.push_all([3], When::InTurn), 1);
+        (0..10).for_each(|number| outbox.push_always(number + 1));
+        assert!(outbox.is_closed(), "twice the limit is not read");
+        // One that is larger than the limit may wait alone.
+        let (outbox, _reader) = Outbox::new(QueueLimit { messages: 100, bytes: 1 });
+        assert_eq!(outbox.push_all([1, 2], When::InTurn), 1);
+    }
+
+    #[test]
     fn only_what_waits_is_refused() {
-        let (outbox, mut reader) = Outbox::new(3);
+        let (outbox, mut reader) = Outbox::new(QueueLimit::of_messages(3));
         reader.set_full(true);
         assert!(!outbox.refuses());
         outbox.push_all([1], When::InTurn);
@@ -305,7 +382,7 @@ mod tests {
 
     #[test]
     fn the_end_comes_after_what_was_queued() {
-        let (outbox, mut reader) = Outbox::new(3);
+        let (outbox, mut reader) = Outbox::new(QueueLimit::of_messages(3));
         outbox.push_all([1], When::InTurn);
         outbox.end(Some(Status::not_found("")));
         outbox.end(None);
@@ -319,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_does_not_read_is_cut_off() {
-        let (outbox, mut reader) = Outbox::new(1);
+        let (outbox, mut reader) = Outbox::new(QueueLimit::of_messages(1));
         (0..100).for_each(|number| outbox.push_always(number));
         assert!(outbox.is_closed());
         let items = std::iter::from_fn(|| match take(&mut reader, Waker::noop()) {
@@ -334,7 +411,7 @@ mod tests {
     #[test]
     fn the_watcher_hears_of_either_end() {
         for dropped in [true, false] {
-            let (outbox, reader) = Outbox::<u32>::new(1);
+            let (outbox, reader) = Outbox::<u32>::new(QueueLimit::of_messages(1));
             let count = Arc::new(Count::default());
             let waker = Waker::from(Arc::clone(&count));
             let mut context = Context::from_waker(&waker);

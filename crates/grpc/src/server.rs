@@ -24,7 +24,7 @@ use tonic::{
 pub use self::incoming::ConnectionObserver;
 use self::incoming::Incoming;
 use crate::{
-    Call, Link,
+    Call, Link, QueueLimit,
     tls::{ServerTls, TlsError},
 };
 
@@ -61,8 +61,8 @@ pub trait Channel: Call {
 pub struct ServerOptions {
     /// The certificate, and whether clients must show one. `None` serves plain HTTP/2.
     pub tls: Option<ServerTls>,
-    /// Messages that may wait on one channel.
-    pub queue_limit: usize,
+    /// What may wait on one channel.
+    pub queue_limit: QueueLimit,
     /// The largest request in bytes. Device configurations of real targets are megabytes.
     pub request_limit: usize,
     /// How long a shutdown waits for clients to go before it leaves them alone.
@@ -88,7 +88,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             tls: None,
-            queue_limit: 65_536,
+            queue_limit: QueueLimit::default(),
             request_limit: 64 << 20,
             grace: Duration::from_secs(2),
             observer: None,

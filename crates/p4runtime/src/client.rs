@@ -9,6 +9,7 @@ mod stream;
 
 use std::time::Duration;
 
+pub use grpc::QueueLimit;
 pub use grpc::client::ConnectError;
 use grpc::client::{DialOptions, Line};
 pub use grpc::tls::{ClientTls, TlsError};
@@ -35,8 +36,8 @@ pub struct ClientOptions {
     pub tls: Option<ClientTls>,
     /// How long connecting may take, TLS and HTTP/2 included.
     pub connect_timeout: Duration,
-    /// Messages that may wait on the stream; further packet-outs are dropped.
-    pub queue_limit: usize,
+    /// What may wait on the stream; further packet-outs are dropped.
+    pub queue_limit: QueueLimit,
     /// The largest response in bytes.
     pub response_limit: usize,
 }
@@ -46,7 +47,7 @@ impl Default for ClientOptions {
         Self {
             tls: None,
             connect_timeout: Duration::from_secs(5),
-            queue_limit: 65_536,
+            queue_limit: QueueLimit::default(),
             response_limit: 64 << 20,
         }
     }
@@ -69,7 +70,7 @@ pub struct Client {
     device_id: u64,
     role: String,
     election_id: Option<ElectionId>,
-    queue_limit: usize,
+    queue_limit: QueueLimit,
     response_limit: usize,
 }
 

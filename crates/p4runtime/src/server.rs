@@ -17,6 +17,7 @@ mod timer;
 use std::{collections::HashMap, future::Future, sync::Arc};
 
 pub use grpc::{
+    QueueLimit,
     server::{ConnectionObserver, ServerOptions, Urgency},
     tls::{ServerTls, TlsError},
 };

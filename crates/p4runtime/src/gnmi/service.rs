@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_core::Stream;
-use grpc::{Method, Outbox, OutboxReader, When};
+use grpc::{Method, Outbox, OutboxReader, QueueLimit, When};
 use prost::Message;
 use tokio::time::timeout_at;
 use tonic::{
@@ -28,8 +28,8 @@ use super::{
 };
 use crate::status::shortened;
 
-/// Updates that may wait for a subscriber before it is cut off.
-const QUEUE: usize = 4096;
+/// What may wait for a subscriber, who is cut off at twice that.
+const QUEUE: QueueLimit = QueueLimit { messages: 4096, bytes: 16 << 20 };
 /// `gnmi.Encoding.PROTO`: scalars as typed values.
 const PROTO: i32 = 2;
 /// The largest request in bytes: an empty path of two bytes takes a hundred in memory.

@@ -14,7 +14,7 @@ use entities::{
     Data,
     schema::{DigestId, TableId},
 };
-use grpc::{Outbox, When};
+use grpc::{Outbox, Weighed, When};
 use thiserror::Error;
 use tonic::Status;
 
@@ -28,6 +28,9 @@ use crate::{
     status::{EntityError, grpc_code},
     store::Nanos,
 };
+
+/// About what a packet-in has besides its payload.
+const PACKET_IN_BYTES: usize = 64;
 
 /// What the owner of a device hears of it. Every method does nothing unless overridden. Calls
 /// come from the tasks that serve the streams, so a slow observer slows its device.
@@ -182,6 +185,17 @@ pub(crate) enum Outgoing {
     Device(DeviceHandle),
     Message(Box<v1::StreamMessageResponse>),
     Packet(PacketIn),
+}
+
+impl Weighed for Outgoing {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Pipeline(_) | Self::Device(_) => 0,
+            Self::Message(message) => message.bytes(),
+            // Its controller header is a few fields.
+            Self::Packet(packet) => packet.payload.len() + PACKET_IN_BYTES,
+        }
+    }
 }
 
 /// A device that is being served. Clones mean the same device.

@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use grpc::{Link, Method, Outbox, Streaming};
+use grpc::{Link, Method, Outbox, QueueLimit, Streaming};
 use h2::{RecvStream, server::SendResponse};
 use prost::Message;
 use tonic::{
@@ -40,7 +40,7 @@ static NEXT_STREAM: AtomicU64 = AtomicU64::new(1);
 #[derive(Clone)]
 pub(super) struct Service {
     pub(super) devices: Arc<Devices>,
-    pub(super) queue_limit: usize,
+    pub(super) queue_limit: QueueLimit,
     pub(super) request_limit: usize,
 }
 

@@ -5,7 +5,7 @@ use p4runtime::{
     arbitration::ElectionId,
     client::{Client, ClientOptions},
     proto::v1::{self, stream_message_response::Update as Response, write_request::Atomicity},
-    server::{DigestError, DigestList, PacketInError, ServerOptions},
+    server::{DigestError, DigestList, PacketInError, QueueLimit, ServerOptions},
 };
 
 use crate::support::{self, DIGEST, Heard, Served, TABLE, host, packet_in, soon};
@@ -142,7 +142,8 @@ async fn a_bad_packet_out_is_answered_and_the_rest_goes_through() {
 
 #[tokio::test]
 async fn packet_ins_beyond_the_queue_are_not_taken() {
-    let options = ServerOptions { queue_limit: 100, ..ServerOptions::default() };
+    let options =
+        ServerOptions { queue_limit: QueueLimit::of_messages(100), ..ServerOptions::default() };
     let served = Served::new(1, options).await;
     let (_client, _sender, _receiver) = served.primary().await;
     // No await in between: the stream has no chance to send any.
