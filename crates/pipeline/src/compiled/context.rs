@@ -49,6 +49,8 @@ pub(super) struct Context {
     /// Bytes by which headers that became valid or invalid change the packet.
     pub(super) length_change: i64,
     pub(super) truncate: u64,
+    /// Not zero if a checksum was verified and is wrong.
+    pub(super) checksum_error: u64,
     /// Of the packet as it was received, in bytes, for counters.
     pub(super) received_length: u64,
     /// One for each table that code has natively.
@@ -73,6 +75,7 @@ impl Context {
             fault: 0,
             length_change: 0,
             truncate: u64::MAX,
+            checksum_error: 0,
             received_length: 0,
             tables: std::ptr::null_mut(),
             host: std::ptr::null_mut(),
@@ -220,6 +223,6 @@ pub(super) unsafe extern "C" fn hash(
     let host = unsafe { host(context) };
     let bytes = host.frame_length();
     // SAFETY: as in `interpret`.
-    let (frame, context) = unsafe { (std::slice::from_raw_parts(frame, bytes), &*context) };
+    let (frame, context) = unsafe { (std::slice::from_raw_parts(frame, bytes), &mut *context) };
     host.gathered_hash(frame, context, gather, found)
 }

@@ -207,6 +207,7 @@ impl Run<'_> {
         machine.set_in_parser(false);
         machine.set_cursor_bytes(context.cursor);
         machine.add_length_change(std::mem::take(&mut context.length_change));
+        machine.effects.checksum_error |= std::mem::take(&mut context.checksum_error) != 0;
         let truncate = std::mem::replace(&mut context.truncate, u64::MAX);
         if truncate < u64::MAX {
             let before = machine.effects.truncate.unwrap_or(u64::MAX);

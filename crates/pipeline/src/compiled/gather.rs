@@ -11,7 +11,7 @@ impl Host<'_> {
     pub(super) fn gathered_hash(
         &mut self,
         frame: &[u8],
-        context: &Context,
+        context: &mut Context,
         number: u64,
         found: u64,
     ) -> u64 {
@@ -48,7 +48,7 @@ impl Host<'_> {
         // The bound form has no algorithm that is not run.
         let hash = read(&self.state.hashes).hash(&gather.algorithm, &data).unwrap_or(0);
         if gather.verifies && hash != found {
-            self.machine.effects.checksum_error = true;
+            context.checksum_error = 1;
         }
         self.data = data;
         hash

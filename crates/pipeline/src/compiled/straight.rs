@@ -143,8 +143,8 @@ impl Straight {
             && bound.only_last_emits
             && bound.steps.is_empty()
             && bound.messages.is_empty()
-            // These read the payload, or leave an error of the packet.
-            && bound.gathers.iter().all(|gather| !gather.payload && !gather.verifies)
+            // These read the payload.
+            && bound.gathers.iter().all(|gather| !gather.payload)
             && bound.tables.iter().all(|table| table.general.is_none());
         let parser = bound.blocks.first().filter(|_| is_straight && bound.blocks.len() == 6)?;
         let Callee::Parser(id) = parser.callee else { return None };
@@ -391,7 +391,8 @@ impl Run<'_, '_> {
         let now = self.host.now.as_micros() as u64;
         self.set(Of::ParserError, parser_error);
         self.block(VERIFY)?;
-        self.set(Of::ChecksumError, 0);
+        let is_wrong = std::mem::take(&mut self.context.checksum_error);
+        self.set(Of::ChecksumError, is_wrong);
         self.block(INGRESS)?;
 
         let start = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);

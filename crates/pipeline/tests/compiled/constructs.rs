@@ -28,6 +28,42 @@ fn fields_of_all_widths_are_read_and_written_in_place() {
     assert!(program.both().random_packets(2, 3000, 40) > 1000);
 }
 
+/// In bursts, one by one (a stack), and with the drivers of the architecture (a digest).
+#[test]
+fn a_wrong_checksum_is_told_of_its_own_packet() {
+    let declarations = "header S { bit<16> data; bit<16> sum; } header T { bit<8> one; }
+        struct H { S s; T[2] stack; } struct M { bit<8> x; }";
+    let sums = "verify_checksum(h.s.isValid(), { h.s.data }, h.s.sum, HashAlgorithm.csum16);";
+    for (parser, besides) in
+        [("", ""), ("b.extract(h.stack.next);", ""), ("", "digest(1, { h.s.data });")]
+    {
+        let program = V1model {
+            declarations,
+            parser: &format!("state start {{ b.extract(h.s); {parser} transition accept; }}"),
+            verify: &format!("apply {{ {sums} }}"),
+            ingress: &format!(
+                "apply {{ {besides} h.s.sum = (bit<16>) s.checksum_error; s.egress_spec = 1; }}"
+            ),
+            // What this one finds is nobody's.
+            compute: &format!("apply {{ {sums} }}"),
+            ..V1model::default()
+        };
+        let mut both = program.both();
+        let packet = |number: u16| {
+            let sum = if number.is_multiple_of(3) { number } else { !number };
+            let bytes = [number.to_be_bytes(), sum.to_be_bytes(), [7, 8]].concat();
+            (u32::from(number % 2), bytes)
+        };
+        for first in [1, 100, 200] {
+            let packets: Vec<_> = (first..first + 70).map(packet).collect();
+            assert_eq!(both.batch(&packets), 70, "{parser}{besides}");
+        }
+        let wrong = both.packet(1, &packet(3).1).expect("it passes");
+        let right = both.packet(1, &packet(4).1).expect("it passes");
+        assert_eq!((wrong[0].packet[3], right[0].packet[3]), (1, 0));
+    }
+}
+
 /// They fit into a word and are as wide as their type all the same.
 #[test]
 fn small_constants_of_wide_types_are_wide() {

@@ -81,9 +81,18 @@ impl<'m> Function<'_, 'm> {
         self.received(looped, length);
         let error = self.restore(plan);
         self.set(straight, Of::ParserError, error);
-        self.run_block(looped, VERIFY);
         let zero = self.number(0);
-        self.set(straight, Of::ChecksumError, zero);
+        let is_verified = self.bound.gathers.iter().any(|gather| gather.verifies);
+        if is_verified {
+            // What a checksum behind ingress found of the packet before is nobody's.
+            self.set_context_field(context_offset::CHECKSUM_ERROR, zero);
+        }
+        self.run_block(looped, VERIFY);
+        let is_wrong = match is_verified {
+            true => self.context_field(context_offset::CHECKSUM_ERROR),
+            false => zero,
+        };
+        self.set(straight, Of::ChecksumError, is_wrong);
         self.run_block(looped, INGRESS);
         let port = self.decide(looped, plan);
         self.egress(looped, plan, (port, length));
