@@ -123,6 +123,16 @@ pub(crate) fn command() -> Command {
         .long_about(LONG_ABOUT)
         .term_width(0)
         .max_term_width(WIDTH)
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_version_flag(true)
+        // simple_switch_grpc has the short one in small.
+        .arg(
+            Arg::new("version")
+                .short('v')
+                .long("version")
+                .action(ArgAction::Version)
+                .help("Print version"),
+        )
         .after_long_help(EXAMPLES)
         .arg(
             Arg::new("program")

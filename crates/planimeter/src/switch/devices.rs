@@ -1,5 +1,6 @@
 //! Which devices a switch has: what they run and which ports they have.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -129,6 +130,7 @@ impl Wanted<'_> {
             state: self.state.map(Path::to_owned),
             ports,
         };
+        planned.check_ports(matches)?;
         if let Some(path) = self.program {
             let program = program::load(path, matches)?;
             let pipeline = to_pipeline_config(&program);
@@ -144,6 +146,34 @@ impl Wanted<'_> {
 }
 
 impl Planned {
+    /// A port has a number of its own, which is not that of the controllers.
+    fn check_ports(&self, matches: &ArgMatches) -> Result<(), Failure> {
+        let drop_port = u32::from(arguments::v1model(matches).drop_port);
+        let mut seen = BTreeMap::new();
+        for port in &self.ports {
+            let (number, written) = (port.spec.number, &port.written);
+            if let Some(other) = seen.insert(number, written) {
+                return Err(Failure::input(format!(
+                    "port {number} of device {} is given twice, as {other} and {written}: give each its own number",
+                    self.id
+                )));
+            }
+            if number == self.cpu_port {
+                return Err(Failure::input(format!(
+                    "{written}: port {number} is that of the controllers: give the interface another number, or \
+                     them another port with --cpu-port"
+                )));
+            }
+            if number == drop_port {
+                eprintln!(
+                    "planimeter: {written}: no program of v1model sends to port {number}, which is the drop port: \
+                     --drop-port chooses another"
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// The pipeline that the file names, if none was given, and its entries.
     fn take_runtime_json(&mut self, path: &Path) -> Result<(), Failure> {
         let wrong =
@@ -235,4 +265,24 @@ pub(crate) fn interfaces(planned: &[Planned]) -> impl Iterator<Item = (u64, u32,
             _ => None,
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(line: &str) -> String {
+        let words = ["switch", "--no-p4"].into_iter().chain(line.split_whitespace());
+        let matches =
+            arguments::command().try_get_matches_from(words).expect("the flags are right");
+        planned(&matches).expect_err(line).to_string()
+    }
+
+    #[test]
+    fn a_port_has_a_number_of_its_own() {
+        let twice = refused("-i 1@veth0 -i 1@veth1");
+        assert!(twice.contains("1@veth0") && twice.contains("1@veth1"), "{twice}");
+        assert!(refused("-i 255@veth0").contains("--cpu-port"));
+        assert!(refused("-i 7@veth0 --cpu-port 7").contains("7@veth0"));
+    }
 }
