@@ -7,8 +7,10 @@
 //! the kernel's work of receiving. `flooded` is what comes through when more is sent than that;
 //! `loss-free` is the highest rate of a search at which nothing is lost; latency is that of single
 //! packets, from before the generator's call to after it sees the packet. The bare loop receives and
-//! transmits and looks at nothing. In each trial all of them have their turn, on ports opened anew;
-//! `of bare` is the flooded rate as a share of the bare loop's in the same trial. Each figure is the median
+//! transmits and looks at nothing. In each trial all of them have their turn, on ports opened anew.
+//! `capacity` is what the forwarding thread does per second of its processor time while it is flooded,
+//! which other load on the machine changes little, and `of bare` its share of the bare loop's in the
+//! same trial. Each figure is the median
 //! of the trials, with the lowest and the highest behind it. Nothing passes or fails here.
 
 #[path = "../../packetio/benches/ports/kinds.rs"]
@@ -19,6 +21,8 @@ mod measure;
 #[path = "../../packetio/tests/interfaces/namespace.rs"]
 #[expect(dead_code, reason = "what only the tests need")]
 mod namespace;
+#[path = "support/threads.rs"]
+mod threads;
 
 use kinds::Kind;
 use measure::{Bench, flooded, latency, loss_free};
@@ -133,8 +137,8 @@ fn main() {
         "{TRIALS} trials; thousands of packets per second; latency in microseconds, {PROBES} packets"
     );
     println!(
-        "{:<16} {:<16}  {:>22}  {:>18}  {:>22}  {:>18}  {:>18}",
-        "ports", "forwarder", "flooded", "of bare", "loss-free", "latency p50", "p99"
+        "{:<14} {:<16}  {:>20}  {:>16}  {:>20}  {:>20}  {:>16}  {:>16}",
+        "ports", "forwarder", "capacity", "of bare", "flooded", "loss-free", "latency p50", "p99"
     );
     for kind in kinds::wanted() {
         // In a thread of its own, which the generator keeps on one core.
@@ -145,7 +149,7 @@ fn main() {
 
 /// Lets all forwarders have a turn in each trial.
 fn measured(kind: &Kind) {
-    let mut figures: [[Vec<f64>; 5]; Forwarder::ALL.len()] = Default::default();
+    let mut figures: [[Vec<f64>; 6]; Forwarder::ALL.len()] = Default::default();
     for _ in 0..TRIALS {
         let mut bare = f64::NAN;
         for ((_, forwarder), figures) in Forwarder::ALL.iter().zip(&mut figures) {
@@ -153,26 +157,27 @@ fn measured(kind: &Kind) {
             if matches!(forwarder, Forwarder::Bare) {
                 bare = values[0];
             }
-            let [flooded, loss_free, p50, p99] = values;
+            let [capacity, flooded, loss_free, p50, p99] = values;
+            let share = 100.0 * capacity / bare;
             for (figure, value) in
-                figures.iter_mut().zip([flooded, 100.0 * flooded / bare, loss_free, p50, p99])
+                figures.iter_mut().zip([capacity, share, flooded, loss_free, p50, p99])
             {
                 figure.push(value);
             }
         }
     }
     for ((name, _), figures) in Forwarder::ALL.iter().zip(figures) {
-        let [flooded, share, free, p50, p99] =
+        let [capacity, share, flooded, free, p50, p99] =
             figures.map(|values| Spread::of(&values).expect("trials").to_string());
         println!(
-            "{:<16} {name:<16}  {flooded:>22}  {share:>16} %  {free:>22}  {p50:>18}  {p99:>18}",
+            "{:<14} {name:<16}  {capacity:>20}  {share:>14} %  {flooded:>20}  {free:>20}  {p50:>16}  {p99:>16}",
             kind.name
         );
     }
 }
 
-/// Flooded and loss-free rate in thousands per second, latency; `None`, said loudly, without such ports.
-fn trial(kind: &Kind, forwarder: Forwarder) -> Option<[f64; 4]> {
+/// Capacity, flooded and loss-free rate in thousands per second, latency; `None`, said loudly, without such ports.
+fn trial(kind: &Kind, forwarder: Forwarder) -> Option<[f64; 5]> {
     let namespace = Namespace::new()?;
     namespace.link("send", &namespace, "receive", 1500);
     namespace.link("transmit", &namespace, "count", 1500);
@@ -185,11 +190,11 @@ fn trial(kind: &Kind, forwarder: Forwarder) -> Option<[f64; 4]> {
     })
 }
 
-fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 4] {
+fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
     let Forwarder::Switch { program, path } = forwarder else {
         return Bench::run(ports, |bench| {
             bench.set_packet(ipv4());
-            figures(bench)
+            figures(bench, None)
         });
     };
     let [send, receive, transmit, count] = ports;
@@ -206,16 +211,22 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 4] {
     };
     let address = "127.0.0.1:0".parse().expect("an address");
     let options = Options { address, tls: None, workers: 1, metrics: None, log: Log::off() };
-    let _switch = Switch::start(options, vec![device]).expect("it starts");
+    let switch = Switch::start(options, vec![device]).expect("it starts");
     let mut bench = Bench::around([send, count]);
     bench.set_packet(ipv4());
-    figures(&mut bench)
+    figures(&mut bench, Some(&switch))
 }
 
-fn figures(bench: &mut Bench) -> [f64; 4] {
-    let (peak, _) = flooded(bench);
+fn figures(bench: &mut Bench, switch: Option<&Switch>) -> [f64; 5] {
+    let done =
+        || switch.map(|switch| (switch.state()[0].packets.received, threads::ran("worker-0")));
+    let before = done();
+    let (peak, of_loop) = flooded(bench);
+    let capacity = before.zip(done()).map_or(of_loop, |(before, after)| {
+        (after.0 - before.0) as f64 / (after.1 - before.1).as_secs_f64()
+    });
     let (p50, p99) = latency(bench, PROBES);
-    [peak / 1e3, loss_free(bench, peak) / 1e3, p50, p99]
+    [capacity / 1e3, peak / 1e3, loss_free(bench, peak) / 1e3, p50, p99]
 }
 
 /// From 10.9.9.9 to 10.1.2.3; both programs send it out of port 2.
