@@ -1,5 +1,7 @@
 //! `planimeter stf`: run a P4 program against an STF script.
 
+mod entries;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
@@ -67,6 +69,9 @@ Examples:
   See whether machine code gives the same:
     planimeter stf --path compiled programs/router.p4
 
+  Install the entries of a switch of the p4lang tutorials, then send packets:
+    planimeter stf --entries s1-runtime.json --trace basic.p4 ping.stf
+
   Keep what arrived and what left, one capture for each port and direction:
     planimeter stf --pcap-out captures programs/router.p4
 
@@ -100,6 +105,16 @@ pub(crate) fn command() -> Command {
                 ),
         )
         .args(program::arguments())
+        .arg(
+            Arg::new("entries")
+                .long("entries")
+                .value_name("FILE")
+                .action(ArgAction::Append)
+                .value_parser(value_parser!(PathBuf))
+                .help(
+                    "Before the script, install what this file says: a runtime.json of the p4lang tutorials",
+                ),
+        )
         .arg(
             Arg::new("path")
                 .long("path")
@@ -239,6 +254,7 @@ fn one_script(
         priority_queues: matches.get_one::<u32>("priority-queues").copied().unwrap_or(1),
         trace: matches.get_flag("trace"),
     };
+    install(&mut switch, program, options, matches)?;
     let mut report = run_script(&mut switch, script, options)
         .map_err(|(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())))?;
     for (port, capture) in matches.get_many::<(u32, PathBuf)>("pcap-in").unwrap_or_default() {
@@ -250,6 +266,29 @@ fn one_script(
         captures(directory, &report)?;
     }
     Ok(report.failures.is_empty())
+}
+
+/// Installs the entries of `--entries`.
+fn install(
+    switch: &mut Switch,
+    program: &Program,
+    options: Options,
+    matches: &ArgMatches,
+) -> Result<(), Failure> {
+    let Some(files) = matches.get_many::<PathBuf>("entries") else { return Ok(()) };
+    let p4info = p4lang::p4info::generate(program).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        Failure::input(format!("the program has no P4Info: {}", errors.join("; ")))
+    })?;
+    for path in files {
+        let script = entries::script(path, &p4info)?;
+        // An entry that is not taken is a mistake in the file.
+        let options = Options { strict: true, trace: false, ..options };
+        run_script(switch, &script, options).map_err(|(entry, error)| {
+            Failure::input(format!("{}: its statement {entry}: {error}", path.display()))
+        })?;
+    }
+    Ok(())
 }
 
 fn print(path: &Path, report: &Report, quiet: bool) {

@@ -126,6 +126,10 @@ struct Runner<'s> {
     lags: BTreeMap<u32, Vec<u32>>,
     /// Of the last packet: port and position in `got`.
     last_outputs: Vec<(u32, usize)>,
+    /// Packets that left by no port.
+    gone: Vec<usize>,
+    /// Whether the script says anything about what leaves.
+    expects: bool,
 }
 
 impl<'s> Runner<'s> {
@@ -145,6 +149,8 @@ impl<'s> Runner<'s> {
             groups: BTreeMap::new(),
             lags: BTreeMap::new(),
             last_outputs: Vec::new(),
+            gone: Vec::new(),
+            expects: false,
         }
     }
 
@@ -166,6 +172,7 @@ impl<'s> Runner<'s> {
         match kind {
             StatementKind::Packet { port, data } => self.packet(line, *port, data),
             StatementKind::Expect { port, pattern } => {
+                self.expects = true;
                 self.ports.insert(*port);
                 let expectation = Expectation { line, pattern: pattern.clone() };
                 self.expected.entry(*port).or_default().push(expectation);
@@ -200,6 +207,9 @@ impl<'s> Runner<'s> {
         };
         match outputs {
             Ok(outputs) => {
+                if outputs.is_empty() {
+                    self.gone.push(line);
+                }
                 for output in outputs {
                     self.report.sent.push((self.now, output.port, output.packet.clone()));
                     let of_port = self.got.entry(output.port).or_default();
@@ -217,6 +227,7 @@ impl<'s> Runner<'s> {
     }
 
     fn no_packet(&mut self) {
+        self.expects = true;
         // From the end, so that positions stay right.
         for (port, position) in std::mem::take(&mut self.last_outputs).into_iter().rev() {
             let Some(of_port) = self.got.get_mut(&port) else { continue };
@@ -537,6 +548,12 @@ impl<'s> Runner<'s> {
     }
 
     fn finish(mut self) -> Report {
+        if !self.expects {
+            // Whoever expects nothing wants to know what became of the packets.
+            let gone = self.gone.iter();
+            let notes = gone.map(|line| (*line, "the packet left by no port".to_owned()));
+            self.report.notes.extend(notes);
+        }
         let mut failures = Vec::new();
         for port in &self.ports {
             let expected = self.expected.get(port).map_or(&[][..], Vec::as_slice);

@@ -1,0 +1,81 @@
+use std::time::Duration;
+
+use p4lang::compile_text;
+use p4lang::preprocess::{MemoryFiles, Options};
+use pipeline::Switch;
+use pipeline::stf::{Options as RunOptions, run};
+
+use super::*;
+
+/// A key of each kind, a group and a clone session.
+const PROGRAM: &str = r#"
+#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> destination; bit<48> source; bit<16> type; }
+struct headers { ethernet_t ethernet; }
+struct meta {}
+parser P(packet_in b, out headers h, inout meta m, inout standard_metadata_t s) {
+    state start { b.extract(h.ethernet); transition accept; }
+}
+control V(inout headers h, inout meta m) { apply {} }
+control I(inout headers h, inout meta m, inout standard_metadata_t s) {
+    action drop() { mark_to_drop(s); }
+    action forward(bit<9> port, bit<48> source) { s.egress_spec = port; h.ethernet.source = source; }
+    action flood(bit<16> group) { s.mcast_grp = group; }
+    table t {
+        key = {
+            h.ethernet.destination: lpm;
+            h.ethernet.type: ternary;
+            s.ingress_port: range;
+        }
+        actions = { drop; forward; flood; NoAction; }
+        default_action = NoAction();
+    }
+    table u { key = { h.ethernet.type: exact; } actions = { drop; NoAction; } default_action = NoAction(); }
+    apply { t.apply(); u.apply(); }
+}
+control E(inout headers h, inout meta m, inout standard_metadata_t s) { apply {} }
+control C(inout headers h, inout meta m) { apply {} }
+control D(packet_out b, in headers h) { apply { b.emit(h.ethernet); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"#;
+
+const ENTRIES: &str = r#"{
+    "target": "bmv2",
+    "table_entries": [
+        { "table": "I.t", "default_action": true, "action_name": "I.flood", "action_params": { "group": 5 } },
+        { "table": "I.t", "priority": 10,
+          "match": { "h.ethernet.destination": ["08:00:00:00:01:00", 40], "s.ingress_port": [1, 3] },
+          "action_name": "I.forward", "action_params": { "port": 4, "source": "08:00:00:00:00:09" } },
+        { "table": "I.u", "match": { "h.ethernet.type": 2048 }, "action_name": "I.drop", "action_params": {} }
+    ],
+    "multicast_group_entries": [
+        { "multicast_group_id": 5, "replicas": [ { "egress_port": 7, "instance": 1 }, { "egress_port": 8, "instance": 1 } ] }
+    ]
+}"#;
+
+#[test]
+fn a_file_of_the_tutorials_installs_what_it_says() {
+    let compiled = compile_text("p.p4", PROGRAM, &Options::default(), &MemoryFiles::default());
+    let program = compiled.program.expect("a program");
+    let p4info = p4lang::p4info::generate(&program).expect("a P4Info");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s1-runtime.json");
+    std::fs::write(&path, ENTRIES).expect("a file");
+    let script = script(&path, &p4info).expect("a script");
+    let mut switch = Switch::new(program).expect("a switch");
+    let options = RunOptions { strict: true, ..RunOptions::default() };
+    let report = run(&mut switch, &script, options).expect("it fits the program");
+    assert!(report.failures.is_empty() && report.notes.is_empty(), "{:?}", report.notes);
+    let mut send = |port: u32, destination: [u8; 6], kind: [u8; 2]| {
+        let packet = [&destination[..], &[2, 0, 0, 0, 0, 1], &kind].concat();
+        let outputs = switch.process(port, &packet, Duration::from_secs(9)).expect("it runs");
+        let ports: Vec<u32> = outputs.iter().map(|output| output.port).collect();
+        (ports, outputs.first().map(|output| output.packet[6..12].to_vec()))
+    };
+    let near = [8, 0, 0, 0, 1, 0x77];
+    assert_eq!(send(2, near, [0x12, 0x34]), (vec![4], Some(vec![8, 0, 0, 0, 0, 9])));
+    let (flooded, _) = send(9, near, [0x12, 0x34]);
+    assert_eq!(flooded, [7, 8], "a port beyond the range takes the default");
+    assert_eq!(send(2, near, [8, 0]).0, Vec::<u32>::new(), "dropped by the second table");
+}
