@@ -4,10 +4,12 @@
 //! handshake, flow, group and meter tables that keep what they are told and can be read back,
 //! expiry, roles, statistics. Packet-outs are the engine's business, since their arrival is what is
 //! measured. Packets that come in by a port either bypass the tables, so that the controller's
-//! rules do not change its load, or run through them ([`FlowTables`]); nothing ever leaves by a
-//! port. Times are nanoseconds on a clock of the caller's.
+//! rules do not change its load, or run through them ([`FlowTables`]). What leaves by ports is counted,
+//! and handed out where that is asked for ([`OpenFlowSwitch::hand_out`]). A switch has one controller,
+//! or one for each [`Channel`]. Times are nanoseconds on a clock of the caller's.
 
 mod awaiting;
+mod channel;
 mod classifier;
 mod flow_key;
 mod flow_table;
@@ -19,6 +21,7 @@ mod tests;
 mod v1_0;
 mod v1_3;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use openflow::handshake::{
@@ -30,6 +33,7 @@ use openflow::{
 };
 
 use awaiting::{Awaiting, Waiting};
+pub use channel::{Channel, Left, Role};
 use flow_key::FlowKey;
 pub use packet::Packet;
 use passage::Passage;
@@ -175,6 +179,8 @@ pub struct OpenFlowSwitch {
     /// Packet-ins that rules answered and nobody has asked for yet.
     answered_by_rules: Vec<u64>,
     next_expiry: u64,
+    /// What left by ports and nobody has asked for yet.
+    left: Vec<Left>,
 }
 
 /// What the controller told the switch to keep; survives the connection.
@@ -193,19 +199,20 @@ impl OpenFlowSwitch {
         };
         Self {
             options,
-            handshake: handshake(&options),
+            handshake: handshake(&options, &BTreeSet::new()),
             keepalive: None,
             tables,
             passage: Passage::default(),
             awaiting: (options.awaiting > 0).then(|| Awaiting::new(options.awaiting)),
             answered_by_rules: Vec::new(),
             next_expiry: 0,
+            left: Vec::new(),
         }
     }
 
     /// A connection stands: the switch says hello.
     pub fn opened(&mut self, now: u64, out: &mut Vec<u8>) {
-        self.handshake = handshake(&self.options);
+        self.handshake = handshake(&self.options, self.down());
         self.handshake.start(out);
         // Transaction ids of echo requests stay clear of those of packet-ins and the handshake.
         let first = Xid(0xec00_0000);
@@ -215,7 +222,7 @@ impl OpenFlowSwitch {
 
     /// The connection is gone; flow entries stay.
     pub fn closed(&mut self) {
-        self.handshake = handshake(&self.options);
+        self.handshake = handshake(&self.options, self.down());
         self.keepalive = None;
         if let Tables::V1_3(personality) = &mut self.tables {
             personality.closed();
@@ -338,7 +345,7 @@ impl OpenFlowSwitch {
             }
         }
         let fate = self.send(xid, buffer_id, port, &passage, out);
-        self.left(port, &passage);
+        self.left(port, &mut passage);
         if let (Some(awaiting), Some(sequence), Some(sent)) =
             (&mut self.awaiting, awaits, passage.to_controller.first())
         {
@@ -354,13 +361,15 @@ impl OpenFlowSwitch {
         std::mem::take(&mut self.answered_by_rules)
     }
 
-    /// Takes a packet-out, of which the part that leads through the tables is carried out.
+    /// Takes a packet-out, of which the part that leads through the tables is carried out; the rest
+    /// too, where packets that leave are handed out.
     pub fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
         if self.options.flow_tables == FlowTables::Bypass {
             return;
         }
         let mut passage = std::mem::take(&mut self.passage);
         passage.clear();
+        let mut direct = passage.alike();
         let in_port = match &mut self.tables {
             Tables::V1_0(personality) => match openflow::v1_0::Message::decode(frame) {
                 Ok((_, openflow::v1_0::Message::PacketOut(packet_out))) => {
@@ -372,6 +381,7 @@ impl OpenFlowSwitch {
                         &packet_out.data,
                         now,
                         &mut passage,
+                        &mut direct,
                     );
                     PortNumber::from_v1_0(packet_out.in_port.0)
                 }
@@ -386,6 +396,7 @@ impl OpenFlowSwitch {
                         &packet_out.data,
                         now,
                         &mut passage,
+                        &mut direct,
                     );
                     packet_out.in_port
                 }
@@ -393,7 +404,8 @@ impl OpenFlowSwitch {
             },
         };
         self.send(Xid(0), BufferId::NO_BUFFER, in_port.0, &passage, out);
-        self.left(in_port.0, &passage);
+        self.hand_over(in_port.0, &mut direct);
+        self.left(in_port.0, &mut passage);
         self.passage = passage;
     }
 
@@ -408,12 +420,13 @@ impl OpenFlowSwitch {
     }
 
     /// Counts what left by ports on the way through the tables.
-    fn left(&mut self, in_port: u32, passage: &Passage) {
+    fn left(&mut self, in_port: u32, passage: &mut Passage) {
         let ports = self.options.ports;
         let counters = self.ports();
         for (port, bytes) in &passage.outputs {
             counters.sent(*port, in_port, *bytes, ports);
         }
+        self.hand_over(in_port, passage);
     }
 
     fn ports(&mut self) -> &mut PortCounters {
@@ -523,13 +536,13 @@ impl OpenFlowSwitch {
     }
 }
 
-fn handshake(options: &SwitchOptions) -> Handshake {
+fn handshake(options: &SwitchOptions, down: &BTreeSet<u16>) -> Handshake {
     let mut identity = SwitchIdentity::new(options.datapath_id);
     identity.n_buffers = options.buffers;
     match options.version {
         Version::V1_0 => {
             identity.ports =
-                (1..=options.ports).map(|port| v1_0::phy_port(options, port)).collect();
+                (1..=options.ports).map(|port| v1_0::phy_port(options, port, down)).collect();
         }
         Version::V1_3 => {
             identity.n_tables = v1_3::TABLES;

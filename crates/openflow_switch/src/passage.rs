@@ -21,6 +21,10 @@ pub(super) struct Passage {
     pub(super) forwarded: bool,
     /// Ports that it was sent to, as rules name them, with its length there.
     pub(super) outputs: Vec<(PortNumber, usize)>,
+    /// Whether the packets themselves are kept in `left`.
+    pub(super) keeps: bool,
+    /// What was sent to ports, as rules name them.
+    pub(super) left: Vec<(PortNumber, Vec<u8>)>,
 }
 
 /// A packet on its way to the controller.
@@ -47,5 +51,19 @@ impl Passage {
         self.to_controller.clear();
         self.forwarded = false;
         self.outputs.clear();
+        self.left.clear();
+    }
+
+    /// One that keeps packets where `self` does.
+    pub(super) fn alike(&self) -> Self {
+        Self { keeps: self.keeps, ..Self::default() }
+    }
+
+    /// A packet is sent to a port.
+    pub(super) fn output(&mut self, port: PortNumber, bytes: &[u8]) {
+        self.outputs.push((port, bytes.len()));
+        if self.keeps {
+            self.left.push((port, bytes.to_vec()));
+        }
     }
 }

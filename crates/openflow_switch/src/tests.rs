@@ -1,5 +1,6 @@
 //! What a controller sees of an emulated switch, message by message.
 
+mod channels;
 mod packets;
 mod tables;
 

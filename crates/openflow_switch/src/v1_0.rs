@@ -2,12 +2,14 @@
 
 mod pipeline;
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use openflow::v1_0::{
     Action, AggregateStats, DescStats, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved,
     FlowRemovedReason, FlowStats, FlowStatsRequest, Match, Message, PhyPort, PortFeatures, PortNo,
-    PortStats, QueueGetConfigReply, StatsReplyBody, StatsRequestBody, TableStats, Wildcards,
+    PortState, PortStats, QueueGetConfigReply, StatsReplyBody, StatsRequestBody, TableStats,
+    Wildcards,
 };
 use openflow::{ErrorReason, FixedText, Version, Xid};
 
@@ -32,6 +34,8 @@ pub(super) struct Personality {
     flows: FlowTable<Key, Match, FlowModFlags, Vec<Action>>,
     /// Memory for the packet that passes the table.
     packet: Packet,
+    /// Ports whose links are down.
+    pub(super) down: BTreeSet<u16>,
 }
 
 /// An entry without wildcards outranks all others (OpenFlow 1.0.0, 3.4).
@@ -67,7 +71,17 @@ impl Personality {
             FlowTables::Bypass => FlowTable::new(options.table_size),
             FlowTables::Run => FlowTable::searchable(options.table_size, 1, COMPILE),
         };
-        Self { ports: PortCounters::default(), flows, packet: Packet::default() }
+        Self {
+            ports: PortCounters::default(),
+            flows,
+            packet: Packet::default(),
+            down: BTreeSet::new(),
+        }
+    }
+
+    /// Entries in all tables.
+    pub(super) fn entries(&self) -> usize {
+        self.flows.len()
     }
 
     pub(super) fn receive(
@@ -256,7 +270,7 @@ impl Personality {
     }
 }
 
-pub(super) fn phy_port(options: &SwitchOptions, port: u16) -> PhyPort {
+pub(super) fn phy_port(options: &SwitchOptions, port: u16, down: &BTreeSet<u16>) -> PhyPort {
     let speed = PortFeatures::GB10_FULL | PortFeatures::COPPER;
     PhyPort {
         port_no: PortNo(port),
@@ -264,6 +278,7 @@ pub(super) fn phy_port(options: &SwitchOptions, port: u16) -> PhyPort {
         name: FixedText::truncated(&port_name(options.datapath_id, port)),
         curr: speed,
         supported: speed,
+        state: if down.contains(&port) { PortState::LINK_DOWN } else { PortState::default() },
         ..PhyPort::default()
     }
 }

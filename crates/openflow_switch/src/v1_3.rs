@@ -6,6 +6,8 @@ mod meters;
 mod pipeline;
 mod statistics;
 
+use std::collections::BTreeSet;
+
 use openflow::v1_3::{
     Action, AsyncConfig, ControllerRole, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved,
     FlowRemovedReason, GroupId, Instruction, Match, MatchKey, Message, MeterId, RoleMessage,
@@ -45,12 +47,30 @@ pub(super) struct Personality {
     table_miss: Option<(u8, u64)>,
     groups: Groups,
     meters: Meters,
-    role: ControllerRole,
+    pub(super) session: Session,
+    /// Ports whose links are down.
+    pub(super) down: BTreeSet<u16>,
     /// The largest generation id seen, since older ones are stale (OpenFlow 1.3.5, 6.3.6).
     generation: Option<u64>,
-    asynchronous: AsyncConfig,
+}
+
+/// What belongs to the connection with one controller.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) role: ControllerRole,
+    pub(super) asynchronous: AsyncConfig,
     /// A multipart request of which further parts are to come.
     partial: RequestJoiner,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self {
+            role: ControllerRole::EQUAL,
+            asynchronous: AsyncConfig::default(),
+            partial: RequestJoiner::new(REQUEST_PARTS),
+        }
+    }
 }
 
 const COMPILE: Compile<Match> = |priority, rule| {
@@ -82,18 +102,20 @@ impl Personality {
             table_miss: None,
             groups: Groups::default(),
             meters: Meters::default(),
-            role: ControllerRole::EQUAL,
+            session: Session::default(),
+            down: BTreeSet::new(),
             generation: None,
-            asynchronous: AsyncConfig::default(),
-            partial: RequestJoiner::new(REQUEST_PARTS),
         }
     }
 
     /// What belongs to the connection ends with it.
     pub(super) fn closed(&mut self) {
-        self.role = ControllerRole::EQUAL;
-        self.asynchronous = AsyncConfig::default();
-        self.partial = RequestJoiner::new(REQUEST_PARTS);
+        self.session = Session::default();
+    }
+
+    /// Entries in all tables.
+    pub(super) fn entries(&self) -> usize {
+        self.flows.len()
     }
 
     pub(super) fn receive(
@@ -105,12 +127,21 @@ impl Personality {
         now: u64,
         out: &mut Vec<u8>,
     ) -> Received {
+        let changes = matches!(
+            message,
+            Message::PacketOut(_)
+                | Message::FlowMod(_)
+                | Message::GroupMod(_)
+                | Message::MeterMod(_)
+                | Message::PortMod(_)
+                | Message::TableMod(_)
+        );
+        if changes && self.session.role == ControllerRole::SLAVE {
+            refuse(Version::V1_3, ErrorReason::BadRequestIsSlave, xid, request, out);
+            return Received::refused();
+        }
         let refused = match message {
             Message::FlowMod(flow_mod) => {
-                if self.role == ControllerRole::SLAVE {
-                    self.deny(xid, request, out);
-                    return Received::refused();
-                }
                 let may_miss = flow_mod.priority == 0
                     || matches!(flow_mod.command, FlowModCommand::MODIFY | FlowModCommand::DELETE);
                 let outcome = self.flow_mod(flow_mod, now, out);
@@ -161,11 +192,11 @@ impl Personality {
                 reply(&Message::RoleReply(answer), xid, out);
             }),
             Message::GetAsyncRequest => {
-                reply(&Message::GetAsyncReply(self.asynchronous), xid, out);
+                reply(&Message::GetAsyncReply(self.session.asynchronous), xid, out);
                 Ok(())
             }
             Message::SetAsync(config) => {
-                self.asynchronous = config;
+                self.session.asynchronous = config;
                 Ok(())
             }
             Message::Experimenter(_) => Err(ErrorReason::BadRequestBadExperimenter),
@@ -178,10 +209,6 @@ impl Personality {
                 Received::Nothing
             }
         }
-    }
-
-    fn deny(&self, xid: Xid, request: &[u8], out: &mut Vec<u8>) {
-        refuse(Version::V1_3, ErrorReason::BadRequestIsSlave, xid, request, out);
     }
 
     fn flow_mod(
@@ -296,7 +323,7 @@ impl Personality {
     fn role_request(&mut self, request: RoleMessage) -> Result<RoleMessage, ErrorReason> {
         match request.role {
             ControllerRole::NO_CHANGE => {}
-            ControllerRole::EQUAL => self.role = request.role,
+            ControllerRole::EQUAL => self.session.role = request.role,
             ControllerRole::MASTER | ControllerRole::SLAVE => {
                 // Generation ids wrap around, so the signed distance says which is older.
                 if let Some(known) = self.generation
@@ -305,12 +332,12 @@ impl Personality {
                     return Err(ErrorReason::RoleRequestStale);
                 }
                 self.generation = Some(request.generation_id);
-                self.role = request.role;
+                self.session.role = request.role;
             }
             _ => return Err(ErrorReason::RoleRequestBadRole),
         }
         let generation_id = self.generation.unwrap_or(u64::MAX);
-        Ok(RoleMessage { role: self.role, generation_id })
+        Ok(RoleMessage { role: self.session.role, generation_id })
     }
 
     pub(super) fn expire(&mut self, now: u64, out: &mut Vec<u8>) {
@@ -363,7 +390,7 @@ impl Personality {
         now: u64,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorReason> {
-        let joined = self.partial.push(part);
+        let joined = self.session.partial.push(part);
         let Some(request) = joined.map_err(|_| ErrorReason::BadRequestMultipartBufferOverflow)?
         else {
             return Ok(());

@@ -16,6 +16,7 @@ pub mod netcfg;
 mod onos;
 pub mod outcome;
 pub mod paths;
+pub mod rfc8456;
 mod run;
 pub mod schedule;
 pub mod search;

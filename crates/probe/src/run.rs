@@ -177,6 +177,8 @@ pub fn run(
             let search = LossFreeSearch::new(*low, *high, *precision, *loss);
             runner.search(search)?;
         }
+        // Its trials are other ones; see [`crate::rfc8456::run()`].
+        PlanKind::Rfc8456(_) => {}
     }
     Ok(runner.finish(&thresholds))
 }
@@ -263,7 +265,7 @@ impl Runner<'_> {
     /// One trial more at a point.
     fn trial(&mut self, switches: u32, rate: f64) -> Result<(), RunError> {
         if self.trials > 0 {
-            self.between()?;
+            between(self.config.plan.between.as_deref(), &self.context.interrupt)?;
             if self.is_interrupted() {
                 return Ok(());
             }
@@ -319,31 +321,6 @@ impl Runner<'_> {
         &mut points[index]
     }
 
-    /// Runs the command between trials; an interrupt ends it.
-    fn between(&self) -> Result<(), RunError> {
-        let Some(command) = &self.config.plan.between else { return Ok(()) };
-        let failed = |outcome: String| RunError::Between { command: command.clone(), outcome };
-        let mut child = Command::new("sh")
-            .args(["-c", command])
-            // So that what it starts can be ended with it.
-            .process_group(0)
-            .spawn()
-            .map_err(|error| failed(format!("could not be started: {error}")))?;
-        loop {
-            match child.try_wait().map_err(|error: io::Error| failed(error.to_string()))? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(failed(format!("ended with {status}"))),
-                None if self.is_interrupted() => {
-                    let group = Pid::from_child(&child);
-                    let _ = rustix::process::kill_process_group(group, Signal::KILL);
-                    let _ = child.wait();
-                    return Ok(());
-                }
-                None => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
-    }
-
     fn is_interrupted(&self) -> bool {
         self.context.interrupt.load(atomic::Ordering::Relaxed)
     }
@@ -368,6 +345,31 @@ impl Runner<'_> {
         }
         self.result.completion = completion(&self.result, self.is_interrupted());
         self.result
+    }
+}
+
+/// Runs the command between trials; an interrupt ends it.
+pub(crate) fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(), RunError> {
+    let Some(command) = command else { return Ok(()) };
+    let failed = |outcome: String| RunError::Between { command: command.to_owned(), outcome };
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        // So that what it starts can be ended with it.
+        .process_group(0)
+        .spawn()
+        .map_err(|error| failed(format!("could not be started: {error}")))?;
+    loop {
+        match child.try_wait().map_err(|error: io::Error| failed(error.to_string()))? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(failed(format!("ended with {status}"))),
+            None if interrupt.load(atomic::Ordering::Relaxed) => {
+                let group = Pid::from_child(&child);
+                let _ = rustix::process::kill_process_group(group, Signal::KILL);
+                let _ = child.wait();
+                return Ok(());
+            }
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
     }
 }
 

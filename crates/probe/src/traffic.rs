@@ -19,6 +19,7 @@ pub use addresses::MacAddress;
 pub(crate) use describe::describe;
 pub use discovery::is_discovery;
 pub use error::{FrameError, HostsError};
+pub(crate) use frames::PathFrames;
 pub use frames::{FramePlan, FrameSource, RFC8456_FRAME_BYTES, check_frame_bytes};
 pub use hosts::{Host, Hosts};
 pub use id::{PacketId, RunKey, SEARCH, read_id};

@@ -19,8 +19,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::config::{Config, ProcessSelector, Protocol};
+use crate::config::{Config, ProcessSelector, Protocol, Tls};
 use crate::engine::control::Phase;
+use crate::engine::openflow::Dialler;
 use crate::engine::{self, Books, Live, Orders, TrialPlan, nanos};
 use crate::netcfg::{self, NetcfgError};
 use crate::onos::Onos;
@@ -191,23 +192,27 @@ fn start(
 ) -> Result<Threads, TrialError> {
     match plan.config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
-            let address = &plan.config.controller.address;
-            let resolved = resolve(address)?;
-            let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
-            let tls = match &plan.config.tls {
-                None => None,
-                Some(tls) => Some(
-                    engine::openflow::client_config(tls, host.trim_matches(['[', ']']))
-                        .map_err(|error| TrialError::Tls(error.to_string()))?,
-                ),
-            };
-            let dialler = engine::openflow::Dialler { address: resolved, tls };
+            let dialler = dialler(&plan.config.controller.address, plan.config.tls.as_ref())?;
             engine::openflow::start(plan, orders, live, &dialler)
                 .map_err(|error| TrialError::Engine(error.to_string()))
         }
         Protocol::P4Runtime => engine::p4runtime::start(plan, orders, live)
             .map_err(|error| TrialError::Engine(error.to_string())),
     }
+}
+
+/// What is needed to dial an OpenFlow controller.
+pub(crate) fn dialler(address: &str, tls: Option<&Tls>) -> Result<Dialler, TrialError> {
+    let resolved = resolve(address)?;
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let tls = match tls {
+        None => None,
+        Some(tls) => Some(
+            engine::openflow::client_config(tls, host.trim_matches(['[', ']']))
+                .map_err(|error| TrialError::Tls(error.to_string()))?,
+        ),
+    };
+    Ok(Dialler { address: resolved, tls })
 }
 
 fn resolve(address: &str) -> Result<SocketAddr, TrialError> {

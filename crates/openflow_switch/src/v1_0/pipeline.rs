@@ -44,7 +44,8 @@ impl Personality {
     }
 
     /// Carries out the actions of a packet-out that lead through the table: those up to the first
-    /// output to [`PortNumber::TABLE`] (5.3.6).
+    /// output to [`PortNumber::TABLE`] (5.3.6). What they send to ports is in `direct`, where that
+    /// keeps packets; all actions are carried out then.
     #[expect(clippy::too_many_arguments, reason = "as `process`, and what the packet-out says")]
     pub(in super::super) fn process_packet_out(
         &mut self,
@@ -55,20 +56,25 @@ impl Personality {
         frame: &[u8],
         now: u64,
         passage: &mut Passage,
+        direct: &mut Passage,
     ) {
         let to_table = |action: &Action| {
             matches!(action, Action::Output { port, .. }
                 if PortNumber::from_v1_0(port.0) == PortNumber::TABLE)
         };
-        let Some(before) = actions.iter().position(to_table) else { return };
-        let (mut packet, mut ignored) = (Packet::default(), Passage::default());
+        let place = actions.iter().position(to_table);
+        if place.is_none() && !direct.keeps {
+            return;
+        }
+        let mut packet = Packet::default();
         packet.load(frame);
         let key = FlowKey::v1_0(&packet, in_port);
-        let passed = &mut ignored;
         let mut walk =
-            Walk { options, in_port, packet: &mut packet, key, priority: 0, passage: passed };
-        walk.apply(&actions[..before]);
-        self.process(options, miss_send_len, in_port, packet.bytes(), now, passage);
+            Walk { options, in_port, packet: &mut packet, key, priority: 0, passage: direct };
+        walk.apply(&actions[..place.unwrap_or(actions.len())]);
+        if place.is_some() {
+            self.process(options, miss_send_len, in_port, packet.bytes(), now, passage);
+        }
     }
 }
 
@@ -145,8 +151,7 @@ impl Walk<'_> {
 
     fn output(&mut self, port: PortNo, max_len: u16) {
         let ports = self.options.ports;
-        let length = self.packet.bytes().len();
-        self.passage.outputs.push((PortNumber::from_v1_0(port.0), length));
+        self.passage.output(PortNumber::from_v1_0(port.0), self.packet.bytes());
         self.passage.forwarded |= match PortNumber::from_v1_0(port.0) {
             PortNumber::CONTROLLER => {
                 let bytes = self.packet.bytes().to_vec();

@@ -5,6 +5,8 @@
 //! nor what a controller sees of the packets that the probe makes: meters, queues, MPLS and PBB
 //! tags. A packet whose TTL becomes invalid is dropped, as the default of OFPT_SET_ASYNC has it.
 
+use std::collections::BTreeSet;
+
 use openflow::PortNumber;
 use openflow::v1_3::{
     Action, Bucket, GroupId, GroupType, Instruction, Match, MaxLen, NO_COOKIE, OxmField, TableId,
@@ -31,7 +33,7 @@ impl Personality {
     ) {
         let mut packet = std::mem::take(&mut self.packet);
         packet.load(frame);
-        let mut walk = Walk::new(options, &self.groups, in_port, packet, passage);
+        let mut walk = Walk::new(options, (&self.groups, &self.down), in_port, packet, passage);
         let mut set = ActionSet::default();
         let mut next = Some(0);
         while let Some(table) = next {
@@ -54,7 +56,9 @@ impl Personality {
     }
 
     /// Carries out the actions of a packet-out that lead through the tables: those up to the first
-    /// output to [`PortNumber::TABLE`] (7.3.7).
+    /// output to [`PortNumber::TABLE`] (7.3.7). What they send to ports is in `direct`, where that
+    /// keeps packets; all actions are carried out then.
+    #[expect(clippy::too_many_arguments, reason = "as `process`, and what the packet-out says")]
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -63,15 +67,18 @@ impl Personality {
         frame: &[u8],
         now: u64,
         passage: &mut Passage,
+        direct: &mut Passage,
     ) {
         let to_table = |action: &Action| matches!(action, Action::Output { port, .. } if *port == PortNumber::TABLE);
-        let Some(before) = actions.iter().position(to_table) else { return };
+        let place = actions.iter().position(to_table);
+        if place.is_none() && !direct.keeps {
+            return;
+        }
         let mut packet = Packet::default();
         packet.load(frame);
-        let mut ignored = Passage::default();
-        let mut walk = Walk::new(options, &self.groups, in_port, packet, &mut ignored);
+        let mut walk = Walk::new(options, (&self.groups, &self.down), in_port, packet, direct);
         walk.key = FlowKey::v1_3(&walk.packet, in_port, 0);
-        if walk.apply(&actions[..before], 0) {
+        if walk.apply(&actions[..place.unwrap_or(actions.len())], 0) && place.is_some() {
             let changed = walk.packet;
             self.process(options, in_port, changed.bytes(), now, passage);
         }
@@ -110,6 +117,8 @@ pub(super) struct GroupHit {
 struct Walk<'a> {
     options: &'a SwitchOptions,
     groups: &'a Groups,
+    /// Ports whose links are down.
+    down: &'a BTreeSet<u16>,
     in_port: u32,
     packet: Packet,
     /// As the table saw it last.
@@ -124,7 +133,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(
         options: &'a SwitchOptions,
-        groups: &'a Groups,
+        (groups, down): (&'a Groups, &'a BTreeSet<u16>),
         in_port: u32,
         packet: Packet,
         passage: &'a mut Passage,
@@ -132,6 +141,7 @@ impl<'a> Walk<'a> {
         Self {
             options,
             groups,
+            down,
             in_port,
             packet,
             key: FlowKey::ZERO,
@@ -220,7 +230,7 @@ impl<'a> Walk<'a> {
 
     fn output(&mut self, port: PortNumber, max_len: MaxLen) {
         let ports = u32::from(self.options.ports);
-        self.passage.outputs.push((port, self.packet.bytes().len()));
+        self.passage.output(port, self.packet.bytes());
         self.passage.forwarded |= match port {
             PortNumber::CONTROLLER => {
                 self.punt(max_len);
@@ -331,7 +341,9 @@ impl<'a> Walk<'a> {
     fn is_live(&self, bucket: &Bucket, depth: u32) -> bool {
         let watches_nothing =
             bucket.watch_port == PortNumber::ANY && bucket.watch_group == GroupId::ANY;
-        let port_is_live = (1..=u32::from(self.options.ports)).contains(&bucket.watch_port.0);
+        let port_is_live = u16::try_from(bucket.watch_port.0).is_ok_and(|port| {
+            (1..=self.options.ports).contains(&port) && !self.down.contains(&port)
+        });
         let group_is_live = || {
             depth < MOST_GROUPS
                 && self.groups.get(bucket.watch_group).is_some_and(|(_, buckets)| {

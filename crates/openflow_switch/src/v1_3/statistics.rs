@@ -5,7 +5,7 @@ use std::time::Duration;
 use openflow::v1_3::{
     AggregateStats, FlowStats, FlowStatsRequest, GroupCapabilities, GroupFeatures, Message,
     MeterFeatures, MultipartReply, MultipartReplyBody, MultipartRequestBody, Port, PortFeatures,
-    PortStats, SwitchDesc, TableId, TableStats,
+    PortState, PortStats, SwitchDesc, TableId, TableStats,
 };
 use openflow::{ErrorReason, FixedText, PortNumber, Xid};
 
@@ -87,11 +87,23 @@ impl Personality {
             }
             Request::TableFeatures(_) => return Err(ErrorReason::TableFeaturesEperm),
             Request::PortDesc => {
-                Reply::PortDesc(ports().map(|port| describe_port(options, port)).collect())
+                Reply::PortDesc(ports().map(|port| self.describe_port(options, port)).collect())
             }
             Request::Experimenter(_) => return Err(ErrorReason::BadRequestBadExperimenter),
             Request::Unknown { .. } => return Err(ErrorReason::BadRequestBadMultipart),
         })
+    }
+
+    pub(in super::super) fn describe_port(
+        &self,
+        options: &SwitchOptions,
+        port: PortNumber,
+    ) -> Port {
+        let mut described = describe_port(options, port);
+        if u16::try_from(port.0).is_ok_and(|port| self.down.contains(&port)) {
+            described.state = PortState::LINK_DOWN;
+        }
+        described
     }
 
     fn select(&self, request: &FlowStatsRequest) -> Vec<&Entry> {

@@ -12,8 +12,8 @@ use super::value::{
 };
 use super::{
     Addresses, Arrivals, Config, Controller, FlowTables, Frame, Generator, Load, Matching, Mode,
-    Output, P4Runtime, Plan, PlanKind, PortForm, Protocol, Switches, Timing, Tls, TopologySource,
-    Traffic,
+    Output, P4Runtime, Plan, PlanKind, PortForm, Protocol, Rfc8456, Switches, Timing, Tls,
+    TopologySource, Traffic,
 };
 use crate::topology;
 
@@ -29,6 +29,7 @@ pub(super) struct Draft {
     pub(super) traffic: TrafficDraft,
     pub(super) timing: TimingDraft,
     pub(super) plan: PlanDraft,
+    pub(super) rfc8456: Rfc8456Draft,
     pub(super) output: OutputDraft,
     pub(super) p4runtime: P4RuntimeDraft,
     pub(super) tls: TlsDraft,
@@ -116,6 +117,17 @@ pub(super) struct PlanDraft {
 }
 
 #[derive(Debug, Default)]
+pub(super) struct Rfc8456Draft {
+    pub(super) interval: Duration,
+    pub(super) rate: f64,
+    pub(super) flows: u32,
+    pub(super) switches: u32,
+    pub(super) standby: Unsettable,
+    pub(super) fail: Unsettable,
+    pub(super) northbound: Unsettable,
+}
+
+#[derive(Debug, Default)]
 pub(super) struct OutputDraft {
     pub(super) directory: OutputDirectory,
     pub(super) quiet: bool,
@@ -184,9 +196,21 @@ impl Draft {
         if let Some(ports) = self.switches.ports.0 {
             return ports;
         }
-        let linked = topology::ports_for_links(&self.switches.topology, self.most_switches());
+        let linked = topology::ports_for_links(&self.topology(), self.most_switches());
         let for_hosts = self.switches.hosts.min(MOST_FOR_HOSTS) as usize;
         u16::try_from((linked + for_hosts).clamp(LEAST, MOST)).unwrap_or(u16::MAX)
+    }
+
+    /// How switches are wired: as is said, and for RFC 8456 as a leaf-spine network of two spines
+    /// (its section 4.1) where nothing is said.
+    pub(super) fn topology(&self) -> TopologySource {
+        match (&self.switches.topology, self.plan.kind) {
+            (TopologySource::None, PlanName::Rfc8456(_)) if self.switches.count >= 4 => {
+                TopologySource::LeafSpine { spines: 2 }
+            }
+            (TopologySource::None, PlanName::Rfc8456(_)) => TopologySource::Linear,
+            (topology, _) => topology.clone(),
+        }
     }
 
     /// The largest offered load in packet-ins per second, where it is known before the run.
@@ -218,8 +242,14 @@ impl Draft {
 
     /// The checked form. Only for drafts that passed the checks.
     pub(super) fn into_config(self) -> Config {
-        let (offered, ports) = (self.offered(), self.ports());
+        let (offered, ports, topology) = (self.offered(), self.ports(), self.topology());
         let threads = self.threads.0.unwrap_or_else(|| self.automatic_threads());
+        let search = PlanKind::Search {
+            low: self.plan.low,
+            high: self.plan.high,
+            precision: self.plan.precision,
+            loss: self.plan.loss,
+        };
         let plan = Plan {
             kind: match self.plan.kind {
                 PlanName::Point => PlanKind::Point,
@@ -230,12 +260,8 @@ impl Draft {
                     },
                     switches: self.switch_counts(),
                 },
-                PlanName::Search => PlanKind::Search {
-                    low: self.plan.low,
-                    high: self.plan.high,
-                    precision: self.plan.precision,
-                    loss: self.plan.loss,
-                },
+                PlanName::Search => search.clone(),
+                PlanName::Rfc8456(tests) => PlanKind::Rfc8456(tests),
             },
             repetitions: self.plan.repetitions,
             between: self.plan.between.0,
@@ -245,7 +271,7 @@ impl Draft {
             seed: self.seed,
             threads,
             isolate: self.isolate,
-            topology: self.switches.topology.clone(),
+            topology,
             switches: self.switches.into_config(ports),
             controller: self.controller.into_config(),
             p4runtime: self.p4runtime.into_config(),
@@ -260,6 +286,28 @@ impl Draft {
                 quiet: self.output.quiet,
                 json: self.output.json,
             },
+            rfc8456: self.rfc8456.into_config(search),
+        }
+    }
+}
+
+impl Rfc8456Draft {
+    fn into_config(self, search: PlanKind) -> Rfc8456 {
+        let standby = self.standby.0.unwrap_or_default();
+        Rfc8456 {
+            interval: self.interval,
+            rate: self.rate,
+            flows: self.flows,
+            switches: self.switches,
+            standby: standby
+                .split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .collect(),
+            fail: self.fail.0,
+            northbound: self.northbound.0,
+            search,
         }
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use openflow_switch::FlowTables;
 
+use crate::rfc8456::Tests;
+
 /// A whole run, resolved.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -40,6 +42,8 @@ pub struct Config {
     pub thresholds: Vec<String>,
     /// Where results go.
     pub output: Output,
+    /// For [`PlanKind::Rfc8456`].
+    pub rfc8456: Rfc8456,
 }
 
 impl Config {
@@ -309,7 +313,7 @@ impl Frame {
     /// Ethernet, IPv4 and TCP headers with the time stamp option.
     pub(crate) const SYN_BYTES: usize = 66;
     /// The shortest Ethernet frame; it holds UDP headers and an identity.
-    const MIN_UDP_BYTES: usize = 60;
+    pub(crate) const MIN_UDP_BYTES: usize = 60;
 
     /// Bytes, FCS excluded, of the shortest frame of a kind that is made; nothing for captured ones.
     pub(crate) fn least_bytes(&self) -> Option<usize> {
@@ -457,6 +461,29 @@ pub enum PlanKind {
         /// Loss tolerated as "loss-free", as a fraction.
         loss: f64,
     },
+    /// Tests of RFC 8456.
+    Rfc8456(Tests),
+}
+
+/// What the tests of RFC 8456 need to know beside all else.
+#[derive(Clone, Debug)]
+pub struct Rfc8456 {
+    /// Time between two questions to the northbound interface.
+    pub interval: Duration,
+    /// New paths, and packets of a stream, per second.
+    pub rate: f64,
+    /// Most flows that a trial offers.
+    pub flows: u32,
+    /// Most switches of the tests that look for a capacity.
+    pub switches: u32,
+    /// Controllers that stand by, as [`Controller::address`].
+    pub standby: Vec<String>,
+    /// Ends the active controller.
+    pub fail: Option<String>,
+    /// What is asked and told beside the control channel.
+    pub northbound: Option<String>,
+    /// How the rate of section 5.1.3 is looked for.
+    pub search: PlanKind,
 }
 
 /// Where results go.

@@ -157,6 +157,8 @@ pub enum Section {
     Timing,
     /// Which trials make up the run, and what makes it fail.
     Plan,
+    /// The tests of RFC 8456.
+    Rfc8456,
     /// Where results go.
     Output,
     /// P4Runtime servers.
@@ -174,6 +176,7 @@ impl Section {
         Self::Traffic,
         Self::Timing,
         Self::Plan,
+        Self::Rfc8456,
         Self::Output,
         Self::P4Runtime,
         Self::Tls,
@@ -188,6 +191,7 @@ impl Section {
             Self::Traffic => "Traffic",
             Self::Timing => "Timing",
             Self::Plan => "Plan",
+            Self::Rfc8456 => "RFC 8456",
             Self::Output => "Output",
             Self::P4Runtime => "P4Runtime",
             Self::Tls => "TLS",
@@ -203,6 +207,7 @@ impl Section {
             Self::Traffic => settings::traffic::SETTINGS,
             Self::Timing => settings::timing::SETTINGS,
             Self::Plan => settings::plan::SETTINGS,
+            Self::Rfc8456 => settings::rfc8456::SETTINGS,
             Self::Output => settings::output::SETTINGS,
             Self::P4Runtime => settings::p4runtime::SETTINGS,
             Self::Tls => settings::tls::SETTINGS,

@@ -12,6 +12,7 @@ pub(super) mod controller;
 pub(super) mod output;
 pub(super) mod p4runtime;
 pub(super) mod plan;
+pub(super) mod rfc8456;
 pub(super) mod run;
 pub(super) mod switches;
 pub(super) mod timing;

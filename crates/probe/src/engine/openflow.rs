@@ -1,6 +1,6 @@
 //! Emulated OpenFlow switches that dial the controller.
 
-mod connection;
+pub(crate) mod connection;
 mod flood;
 mod shard;
 mod tls;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::addresses::{Draws, End, MacAddress, serial_ip, serial_mac, serial_port};
 use super::checksum;
 use super::error::FrameError;
-use super::hosts::{self, Hosts};
+use super::hosts::{self, Host, Hosts};
 use super::id::{PacketId, RunKey, TRAILER};
 use super::replay::Recording;
 use crate::config::{Addresses, Frame, Generator, MAX_FRAME_BYTES, Switches, Traffic};
@@ -312,6 +312,37 @@ impl Peers {
         let own = u64::from(host.wrapping_sub(self.first));
         let peer = (own + 1 + round % others) % u64::from(self.count.max(1));
         self.first.wrapping_add(peer as u32)
+    }
+}
+
+/// Makes UDP packets from one host to another, each with an identity.
+#[derive(Clone, Debug)]
+pub(crate) struct PathFrames {
+    template: Arc<Template>,
+    key: RunKey,
+}
+
+impl PathFrames {
+    /// Of packets of `bytes` bytes, or as many as their headers need.
+    pub(crate) fn new(bytes: usize, key: RunKey) -> Self {
+        let bytes = bytes.clamp(Frame::MIN_UDP_BYTES, MAX_FRAME_BYTES);
+        Self { template: Arc::new(Template::new(true, bytes)), key }
+    }
+
+    /// A packet.
+    pub(crate) fn between(&self, from: &Host, to: &Host, id: PacketId) -> Vec<u8> {
+        let fields = Fields {
+            source_mac: from.mac,
+            destination_mac: to.mac,
+            source_ip: from.ip.to_bits(),
+            destination_ip: to.ip.to_bits(),
+            source_port: from.l4_port,
+            destination_port: to.l4_port,
+            identification: id.sequence as u16,
+        };
+        let mut frame = Vec::new();
+        self.template.write(&fields, self.key.words(id), &mut frame);
+        frame
     }
 }
 

@@ -9,11 +9,12 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         value_name: "PLAN",
         default: "point",
         example: "sweep",
-        summary: "Which trials make up the run: point, sweep or search",
+        summary: "Which trials make up the run: point, sweep, search or rfc8456",
         manual: "point repeats one trial. sweep does so for every combination of plan.rates and \
             plan.switches. search looks for the highest rate without loss, by bisection, for the \
             highest rate answered, above it, and for the knee of the response time, below it (open \
-            mode only).",
+            mode only). rfc8456 runs the tests of RFC 8456, all of them or, as in \
+            rfc8456:5.1.3,5.1.8, some.",
         slot: |draft| &mut draft.plan.kind,
         ..BASE
     },

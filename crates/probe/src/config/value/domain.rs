@@ -9,6 +9,7 @@ use crate::config::{
     Arrivals, FlowTables, Frame, Generator, Load, Matching, PortForm, ProcessSelector, Protocol,
     TopologySource,
 };
+use crate::rfc8456::Tests;
 
 /// A type whose values are words; the first spelling is the canonical one.
 macro_rules! words {
@@ -93,13 +94,39 @@ pub(in crate::config) enum PlanName {
     Point,
     Sweep,
     Search,
+    Rfc8456(Tests),
 }
 
-words!(PlanName, "plan", {
-    PlanName::Point = "point",
-    PlanName::Sweep = "sweep",
-    PlanName::Search = "search",
-});
+impl Value for PlanName {
+    fn read(&mut self, text: &str, _: &Path) -> Result<(), Rejection> {
+        *self = match split(text) {
+            ("point", None) => Self::Point,
+            ("sweep", None) => Self::Sweep,
+            ("search", None) => Self::Search,
+            ("rfc8456", None) => Self::Rfc8456(Tests::ALL),
+            ("rfc8456", Some(tests)) => Self::Rfc8456(
+                tests
+                    .parse()
+                    .map_err(|message| Rejection::write(message, "rfc8456:5.1.3,5.1.8"))?,
+            ),
+            _ => {
+                let words = ["point", "sweep", "search", "rfc8456", "rfc8456:SECTIONS"];
+                return Err(unknown_word(text, "plan", &words));
+            }
+        };
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Point => "point".to_owned(),
+            Self::Sweep => "sweep".to_owned(),
+            Self::Search => "search".to_owned(),
+            Self::Rfc8456(Tests::ALL) => "rfc8456".to_owned(),
+            Self::Rfc8456(tests) => format!("rfc8456:{tests}"),
+        }
+    }
+}
 
 /// Forms of [`Arrivals`], for messages.
 const ARRIVALS: &[&str] = &[

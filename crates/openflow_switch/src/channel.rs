@@ -1,0 +1,192 @@
+//! Several controllers of one switch, and what leaves it by ports.
+//!
+//! Tables are the switch's and shared; handshake, liveness, role and what a controller wants to be
+//! told are of the connection (OpenFlow 1.3.5, 6.3.4 to 6.3.6). A [`Channel`] keeps the latter, and
+//! takes its turn in the switch by [`OpenFlowSwitch::swap`].
+
+use std::collections::BTreeSet;
+use std::mem;
+
+use openflow::handshake::{Handshake, Keepalive};
+use openflow::v1_0::{PortReason as Reason10, PortStatus as PortStatus10};
+use openflow::v1_3::{ControllerRole, PacketInReason, PortReason, PortStatus};
+use openflow::{PortNumber, Version, Xid};
+
+use super::passage::Passage;
+use super::{OpenFlowSwitch, SwitchOptions, Tables, handshake, sent, v1_0, v1_3};
+
+/// The connection with one of several controllers, while another has its turn.
+#[derive(Debug)]
+pub struct Channel {
+    handshake: Handshake,
+    keepalive: Option<Keepalive>,
+    session: v1_3::Session,
+}
+
+impl Channel {
+    /// One that is not connected.
+    pub fn new(options: &SwitchOptions) -> Self {
+        Self {
+            handshake: handshake(options, &BTreeSet::new()),
+            keepalive: None,
+            session: v1_3::Session::default(),
+        }
+    }
+
+    /// Makes a slave of a master, since another controller is the master now (6.3.6).
+    pub fn demote(&mut self) {
+        if self.session.role == ControllerRole::MASTER {
+            self.session.role = ControllerRole::SLAVE;
+        }
+    }
+}
+
+/// What a controller is to a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// One of several with the same rights; in OpenFlow 1.0 all are.
+    Equal,
+    /// The only one that may change the switch, beside equal ones.
+    Master,
+    /// It may only read.
+    Slave,
+}
+
+/// A packet that leaves by a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The port, from 1.
+    pub port: u16,
+    /// The packet.
+    pub frame: Vec<u8>,
+}
+
+impl OpenFlowSwitch {
+    /// Lets another controller take its turn: what is received and sent from now on is its.
+    pub fn swap(&mut self, channel: &mut Channel) {
+        mem::swap(&mut self.handshake, &mut channel.handshake);
+        mem::swap(&mut self.keepalive, &mut channel.keepalive);
+        if let Tables::V1_3(personality) = &mut self.tables {
+            mem::swap(&mut personality.session, &mut channel.session);
+        }
+    }
+
+    /// The role of the controller whose turn it is.
+    pub fn role(&self) -> Role {
+        match &self.tables {
+            Tables::V1_0(_) => Role::Equal,
+            Tables::V1_3(personality) => match personality.session.role {
+                ControllerRole::MASTER => Role::Master,
+                ControllerRole::SLAVE => Role::Slave,
+                _ => Role::Equal,
+            },
+        }
+    }
+
+    /// Whether the controller whose turn it is gets packet-ins of packets that match nothing.
+    pub fn sends_packet_ins(&self) -> bool {
+        match &self.tables {
+            Tables::V1_0(_) => true,
+            Tables::V1_3(personality) => {
+                let session = &personality.session;
+                session.asynchronous.sends_packet_in(session.role, PacketInReason(0))
+            }
+        }
+    }
+
+    /// Keeps packets that leave by ports from now on, for [`OpenFlowSwitch::take_left`].
+    pub fn hand_out(&mut self) {
+        self.passage.keeps = true;
+    }
+
+    /// What has left by ports since the last call.
+    pub fn take_left(&mut self) -> Vec<Left> {
+        mem::take(&mut self.left)
+    }
+
+    /// The link at a port goes down or comes up.
+    pub fn set_link(&mut self, port: u16, is_up: bool) {
+        let down = match &mut self.tables {
+            Tables::V1_0(personality) => &mut personality.down,
+            Tables::V1_3(personality) => &mut personality.down,
+        };
+        if is_up {
+            down.remove(&port);
+        } else {
+            down.insert(port);
+        }
+    }
+
+    /// Appends the message that tells the controller whose turn it is about the link at a port, if it
+    /// wants to know.
+    pub fn port_status(&self, port: u16, out: &mut Vec<u8>) -> bool {
+        match &self.tables {
+            Tables::V1_0(personality) => {
+                let desc = v1_0::phy_port(&self.options, port, &personality.down);
+                let status = PortStatus10 { reason: Reason10::MODIFY, desc };
+                sent(openflow::v1_0::Message::PortStatus(status).encode(Xid(0), out));
+                true
+            }
+            Tables::V1_3(personality) => {
+                let session = &personality.session;
+                let reason = PortReason::MODIFY;
+                if !session.asynchronous.sends_port_status(session.role, reason) {
+                    return false;
+                }
+                let desc = personality.describe_port(&self.options, PortNumber(port.into()));
+                let status = PortStatus { reason, desc };
+                sent(openflow::v1_3::Message::PortStatus(status).encode(Xid(0), out));
+                true
+            }
+        }
+    }
+
+    /// Entries in all tables.
+    pub fn entries(&self) -> usize {
+        match &self.tables {
+            Tables::V1_0(personality) => personality.entries(),
+            Tables::V1_3(personality) => personality.entries(),
+        }
+    }
+
+    /// What it speaks.
+    pub fn version(&self) -> Version {
+        self.options.version
+    }
+
+    pub(super) fn down(&self) -> &BTreeSet<u16> {
+        match &self.tables {
+            Tables::V1_0(personality) => &personality.down,
+            Tables::V1_3(personality) => &personality.down,
+        }
+    }
+
+    /// Keeps what was sent to ports of the switch whose links are up.
+    pub(super) fn hand_over(&mut self, in_port: u32, passage: &mut Passage) {
+        for (port, frame) in passage.left.drain(..) {
+            let ports = match port {
+                PortNumber::FLOOD | PortNumber::ALL | PortNumber::NORMAL => 1..=self.options.ports,
+                PortNumber::IN_PORT => match u16::try_from(in_port) {
+                    Ok(port) => port..=port,
+                    Err(_) => continue,
+                },
+                // Out of the port that it came in by, a packet goes by IN_PORT alone (5.12).
+                PortNumber(port) if port == in_port => continue,
+                PortNumber(port) => match u16::try_from(port) {
+                    Ok(port) if (1..=self.options.ports).contains(&port) => port..=port,
+                    _ => continue,
+                },
+            };
+            let own = port != PortNumber::IN_PORT;
+            for port in ports {
+                let down = match &self.tables {
+                    Tables::V1_0(personality) => &personality.down,
+                    Tables::V1_3(personality) => &personality.down,
+                };
+                if !(own && u32::from(port) == in_port) && !down.contains(&port) {
+                    self.left.push(Left { port, frame: frame.clone() });
+                }
+            }
+        }
+    }
+}

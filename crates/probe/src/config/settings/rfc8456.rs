@@ -1,0 +1,93 @@
+//! What the tests of RFC 8456 need to know beside all else.
+
+use super::{BASE, Limits, Setting, WEEK};
+
+pub(in crate::config) static SETTINGS: &[Setting] = &[
+    Setting {
+        key: "rfc8456.rate",
+        flag: "rfc8456-rate",
+        value_name: "RATE",
+        default: "100",
+        example: "1k",
+        summary: "New paths, and packets of a stream, per second",
+        manual: "What the tests of paths offer (5.1.6, 5.1.7, 5.2.3) and how fine those of streams see \
+            (5.4.1, 5.4.2): a time is known to one over the rate. The document asks for the rate of \
+            5.1.3 where a stream of new flows is meant; that is a figure of the same run.",
+        limits: Limits::Number(1.0, 1e6),
+        slot: |draft| &mut draft.rfc8456.rate,
+        ..BASE
+    },
+    Setting {
+        key: "rfc8456.flows",
+        flag: "rfc8456-flows",
+        value_name: "NUMBER",
+        default: "10k",
+        example: "100k",
+        summary: "Most flows that a trial offers",
+        manual: "The forwarding table capacity (5.2.3) is looked for up to here.",
+        limits: Limits::Number(1.0, 16_000_000.0),
+        slot: |draft| &mut draft.rfc8456.flows,
+        ..BASE
+    },
+    Setting {
+        key: "rfc8456.switches",
+        flag: "rfc8456-switches",
+        value_name: "NUMBER",
+        default: "256",
+        example: "2k",
+        summary: "Most switches of the tests that look for a capacity",
+        manual: "Control sessions (5.2.1) and network discovery size (5.2.2) are looked for up to here. \
+            A topology of a file has as many switches as that.",
+        limits: Limits::Number(2.0, 100_000.0),
+        slot: |draft| &mut draft.rfc8456.switches,
+        ..BASE
+    },
+    Setting {
+        key: "rfc8456.interval",
+        flag: "rfc8456-interval",
+        value_name: "DURATION",
+        default: "3s",
+        example: "500ms",
+        summary: "Time between two looks at what the controller knows",
+        manual: "At its topology (the document recommends 3 s, 5.1.1) and at its entries (5.2.3).",
+        limits: Limits::Seconds(0.01, WEEK),
+        slot: |draft| &mut draft.rfc8456.interval,
+        ..BASE
+    },
+    Setting {
+        key: "rfc8456.standby",
+        flag: "rfc8456-standby",
+        value_name: "ADDRESSES",
+        example: "192.0.2.8:6653",
+        summary: "OpenFlow controllers that stand by, with commas between",
+        manual: "For the failover (5.4.1). OpenFlow 1.3 switches have a session with each of them from the \
+            beginning, and their roles decide; OpenFlow 1.0 has no roles, so switches go to the next \
+            when they lose one. P4Runtime controllers dial, and election ids decide.",
+        slot: |draft| &mut draft.rfc8456.standby,
+        ..BASE
+    },
+    Setting {
+        key: "rfc8456.fail",
+        flag: "rfc8456-fail",
+        value_name: "COMMAND",
+        example: "kill -9 $(cat active.pid)",
+        summary: "Shell command that ends the active controller",
+        manual: "For the failover (5.4.1), by sh -c. It is over when the controller has ended. plan.between \
+            has to start it again.",
+        slot: |draft| &mut draft.rfc8456.fail,
+        ..BASE
+    },
+    Setting {
+        key: "rfc8456.northbound",
+        flag: "northbound",
+        value_name: "KIND:WHERE",
+        example: "ofctl:http://127.0.0.1:8080",
+        summary: "The northbound interface of the controller",
+        manual: "What is asked for the topology and its flows, and told of paths (5.1.5, 5.1.7): \
+            ofctl:URL, the REST of os-ken and Ryu (ofctl_rest and rest_topology); onos:URL, that of \
+            ONOS with --onos-user and --onos-password; command:COMMAND, a command of yours, run by sh -c \
+            with what is wanted in PLANIMETER_ASK; see docs/rfc8456.md.",
+        slot: |draft| &mut draft.rfc8456.northbound,
+        ..BASE
+    },
+];

@@ -1,0 +1,260 @@
+//! One trial of a test: the network is made ready, then the test's procedure has it.
+//!
+//! A [`Bench`] stands between the edges, which move bytes, and a [`Procedure`], which is a state
+//! machine over what is seen. Neither has a clock: the edge says what time it is, and asks when
+//! something is due next.
+
+use super::emulator::{Device, Emulator};
+use super::seen::{Order, Seen, What};
+use crate::metrics::Unit;
+
+/// Time between the announcements of two hosts, in nanoseconds. At once they would be a load.
+const ANNOUNCEMENT: u64 = 10_000_000;
+/// Announcements that circle are told from those that are flooded once by how often they cross a
+/// link.
+const CIRCLES: u64 = 64;
+
+/// What a trial found out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Measured {
+    /// In the unit of the test; none where it could not be measured.
+    pub(crate) value: Option<f64>,
+    /// What else there is to say, with units.
+    pub(crate) figures: Vec<(&'static str, f64, Unit)>,
+    /// What a reader must know; why there is no value, where there is none.
+    pub(crate) remark: Option<String>,
+}
+
+impl Measured {
+    pub(crate) fn failed(why: impl Into<String>) -> Self {
+        Self { remark: Some(why.into()), ..Self::default() }
+    }
+
+    pub(crate) fn of(value: f64) -> Self {
+        Self { value: Some(value), ..Self::default() }
+    }
+
+    pub(crate) fn with(mut self, name: &'static str, value: f64, unit: Unit) -> Self {
+        self.figures.push((name, value, unit));
+        self
+    }
+}
+
+/// What a test does, as a state machine.
+pub(crate) trait Procedure {
+    /// Whether it begins before any switch is connected.
+    fn begins_unconnected(&self) -> bool {
+        false
+    }
+
+    /// The network is ready.
+    fn begin(&mut self, now: u64, orders: &mut Vec<Order>);
+
+    /// Something happened.
+    fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>);
+
+    /// It is as late as was asked for, or later.
+    fn wake(&mut self, now: u64, orders: &mut Vec<Order>);
+
+    /// When it wants to be woken next.
+    fn due(&self) -> u64;
+
+    /// What was found out, once the trial is over.
+    fn measured(&self) -> Option<Measured>;
+}
+
+/// How long the phases before a procedure take, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Preparation {
+    /// Controllers that each switch is to have a session with.
+    pub(crate) controllers: usize,
+    /// For the switches to connect.
+    pub(crate) patience: u64,
+    /// For the controller to discover the topology, and half of it to learn of hosts.
+    pub(crate) settle: u64,
+    /// Whether hosts announce themselves.
+    pub(crate) announces: bool,
+}
+
+enum Phase {
+    New,
+    Connecting { until: u64 },
+    Settling { until: u64 },
+    Announcing { next: u64, host: u32 },
+    Learning { until: u64 },
+    Running,
+    Over(Measured),
+}
+
+/// A trial.
+pub(crate) struct Bench<D> {
+    pub(crate) emulator: Emulator<D>,
+    procedure: Box<dyn Procedure>,
+    preparation: Preparation,
+    phase: Phase,
+    /// Sessions that each switch is still to have.
+    missing: Vec<usize>,
+    crossed: u64,
+    last_error: Option<String>,
+}
+
+impl<D: Device> Bench<D> {
+    pub(crate) fn new(
+        emulator: Emulator<D>,
+        procedure: Box<dyn Procedure>,
+        preparation: Preparation,
+    ) -> Self {
+        let missing = vec![preparation.controllers; emulator.devices.len()];
+        let (phase, crossed) = (Phase::New, 0);
+        Self { emulator, procedure, preparation, phase, missing, crossed, last_error: None }
+    }
+
+    /// Does what is to be done at `now`, and appends what the edge has to do.
+    pub(crate) fn turn(&mut self, now: u64, edge: &mut Vec<Order>) {
+        let mut orders = Vec::new();
+        loop {
+            self.advance(now, &mut orders);
+            let seen = self.emulator.take_seen();
+            if seen.is_empty() && orders.is_empty() {
+                return;
+            }
+            for seen in &seen {
+                self.see(seen, &mut orders);
+            }
+            for order in orders.drain(..) {
+                self.carry_out(order, now, edge);
+            }
+        }
+    }
+
+    /// When the next turn is due at the latest.
+    pub(crate) fn due(&self) -> u64 {
+        match &self.phase {
+            _ if self.emulator.has_seen() => 0,
+            Phase::New => 0,
+            Phase::Connecting { until } | Phase::Settling { until } | Phase::Learning { until } => {
+                *until
+            }
+            Phase::Announcing { next, .. } => *next,
+            Phase::Running => self.procedure.due(),
+            Phase::Over(_) => u64::MAX,
+        }
+    }
+
+    /// What was found out, once the trial is over.
+    pub(crate) fn measured(&self) -> Option<&Measured> {
+        match &self.phase {
+            Phase::Over(measured) => Some(measured),
+            _ => None,
+        }
+    }
+
+    fn advance(&mut self, now: u64, orders: &mut Vec<Order>) {
+        let settle = self.preparation.settle;
+        match &mut self.phase {
+            Phase::New if self.procedure.begins_unconnected() => {
+                self.phase = Phase::Running;
+                self.procedure.begin(now, orders);
+            }
+            Phase::New => {
+                let until = now.saturating_add(self.preparation.patience);
+                self.phase = Phase::Connecting { until };
+                let count = u32::try_from(self.missing.len()).unwrap_or(u32::MAX);
+                orders.extend((0..count).map(|switch| Order::Connect { switch }));
+            }
+            Phase::Connecting { .. } if self.missing.iter().all(|missing| *missing == 0) => {
+                self.phase = Phase::Settling { until: now.saturating_add(settle) };
+            }
+            Phase::Connecting { until } if now >= *until => {
+                let ready = self.missing.iter().filter(|missing| **missing == 0).count();
+                let last = self.last_error.as_deref().unwrap_or("none was reported");
+                self.phase = Phase::Over(Measured::failed(format!(
+                    "{ready} of {} switches got ready; last error: {last}",
+                    self.missing.len()
+                )));
+            }
+            Phase::Settling { until } if now >= *until => {
+                self.phase = match self.preparation.announces {
+                    true => Phase::Announcing { next: now, host: 0 },
+                    false => Phase::Learning { until: now },
+                };
+            }
+            Phase::Announcing { next, host } if now >= *next => {
+                let hosts = self.emulator.hosts();
+                if *host >= hosts.count() {
+                    self.phase = Phase::Learning { until: now.saturating_add(settle / 2) };
+                    return;
+                }
+                let (switch, number) = (*host / hosts.per_switch(), *host % hosts.per_switch());
+                let announcement = hosts.arp_announcement(switch, number, self.emulator.key());
+                if let (Some(host), Some((_, frame))) = (hosts.host(switch, number), announcement) {
+                    orders.push(Order::Send { host, frame: frame.to_vec() });
+                }
+                (*next, *host) = (*next + ANNOUNCEMENT, *host + 1);
+            }
+            Phase::Learning { until } if now >= *until => {
+                self.phase = Phase::Running;
+                self.procedure.begin(now, orders);
+            }
+            Phase::Running => {
+                if now >= self.procedure.due() {
+                    self.procedure.wake(now, orders);
+                }
+                if let Some(measured) = self.procedure.measured() {
+                    self.phase = Phase::Over(measured);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>) {
+        match &seen.what {
+            What::Ready { switch, .. } => {
+                if let Some(missing) = self.missing.get_mut(*switch as usize) {
+                    *missing = missing.saturating_sub(1);
+                }
+            }
+            What::Lost { switch, reason, was_ready, .. } => {
+                self.last_error = Some(reason.clone());
+                if let (Some(missing), true) = (self.missing.get_mut(*switch as usize), was_ready) {
+                    *missing += 1;
+                }
+            }
+            What::Crossed { id, .. } if id.is_unmeasured() => {
+                self.crossed += 1;
+                let (links, hosts) = (self.emulator.topology().link_count(), self.emulator.hosts());
+                let most = CIRCLES * (links as u64 + 1) * u64::from(hosts.count().max(1));
+                if self.crossed > most && !matches!(self.phase, Phase::Over(_)) {
+                    self.phase = Phase::Over(Measured::failed(
+                        "announcements of hosts circle: the controller floods along the loops of the \
+                         topology; choose one without loops, such as --topology linear",
+                    ));
+                }
+            }
+            _ => {}
+        }
+        if matches!(self.phase, Phase::Running) {
+            self.procedure.see(seen, orders);
+        }
+    }
+
+    fn carry_out(&mut self, order: Order, now: u64, edge: &mut Vec<Order>) {
+        match order {
+            Order::Send { host, frame } => self.emulator.send(&host, frame, now),
+            Order::Link { switch, port, is_up } => {
+                self.emulator.set_link(switch, port, is_up, now);
+            }
+            Order::Power { switch, is_on } => {
+                self.emulator.set_power(switch, is_on, now);
+                edge.push(Order::Power { switch, is_on });
+            }
+            Order::Invalid { switch, number } => {
+                if let Some(device) = self.emulator.devices.get_mut(switch as usize) {
+                    device.send_invalid(number, now);
+                }
+            }
+            other => edge.push(other),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The tests of RFC 8456, section 5, and how they are named.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::metrics::Unit;
+
+/// A test of RFC 8456.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// Section 5.1.1.
+    TopologyDiscoveryTime,
+    /// Section 5.1.2.
+    MessageProcessingTime,
+    /// Section 5.1.3.
+    MessageProcessingRate,
+    /// Section 5.1.4.
+    ReactivePathTime,
+    /// Section 5.1.5.
+    ProactivePathTime,
+    /// Section 5.1.6.
+    ReactivePathRate,
+    /// Section 5.1.7.
+    ProactivePathRate,
+    /// Section 5.1.8.
+    TopologyChangeTime,
+    /// Section 5.2.1.
+    ControlSessions,
+    /// Section 5.2.2.
+    DiscoverySize,
+    /// Section 5.2.3.
+    ForwardingTable,
+    /// Section 5.3.1.
+    ExceptionHandling,
+    /// Section 5.3.2.
+    DenialOfService,
+    /// Section 5.4.1.
+    FailoverTime,
+    /// Section 5.4.2.
+    ReprovisioningTime,
+}
+
+impl Test {
+    /// All of them, in the order of the document.
+    pub const ALL: [Self; 15] = [
+        Self::TopologyDiscoveryTime,
+        Self::MessageProcessingTime,
+        Self::MessageProcessingRate,
+        Self::ReactivePathTime,
+        Self::ProactivePathTime,
+        Self::ReactivePathRate,
+        Self::ProactivePathRate,
+        Self::TopologyChangeTime,
+        Self::ControlSessions,
+        Self::DiscoverySize,
+        Self::ForwardingTable,
+        Self::ExceptionHandling,
+        Self::DenialOfService,
+        Self::FailoverTime,
+        Self::ReprovisioningTime,
+    ];
+
+    /// Its section.
+    pub fn section(self) -> &'static str {
+        self.facts().0
+    }
+
+    /// What the document calls it.
+    pub fn title(self) -> &'static str {
+        self.facts().1
+    }
+
+    /// The unit of its figure; tests of security and reliability may have further ones.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::MessageProcessingRate | Self::ReactivePathRate | Self::ProactivePathRate => {
+                Unit::PerSecond
+            }
+            Self::ControlSessions | Self::DiscoverySize | Self::ForwardingTable => Unit::Count,
+            Self::ExceptionHandling | Self::DenialOfService => Unit::Fraction,
+            _ => Unit::Seconds,
+        }
+    }
+
+    fn facts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::TopologyDiscoveryTime => ("5.1.1", "Network Topology Discovery Time"),
+            Self::MessageProcessingTime => ("5.1.2", "Asynchronous Message Processing Time"),
+            Self::MessageProcessingRate => ("5.1.3", "Asynchronous Message Processing Rate"),
+            Self::ReactivePathTime => ("5.1.4", "Reactive Path Provisioning Time"),
+            Self::ProactivePathTime => ("5.1.5", "Proactive Path Provisioning Time"),
+            Self::ReactivePathRate => ("5.1.6", "Reactive Path Provisioning Rate"),
+            Self::ProactivePathRate => ("5.1.7", "Proactive Path Provisioning Rate"),
+            Self::TopologyChangeTime => ("5.1.8", "Network Topology Change Detection Time"),
+            Self::ControlSessions => ("5.2.1", "Control Sessions Capacity"),
+            Self::DiscoverySize => ("5.2.2", "Network Discovery Size"),
+            Self::ForwardingTable => ("5.2.3", "Forwarding Table Capacity"),
+            Self::ExceptionHandling => ("5.3.1", "Exception Handling"),
+            Self::DenialOfService => ("5.3.2", "Handling Denial-of-Service Attacks"),
+            Self::FailoverTime => ("5.4.1", "Controller Failover Time"),
+            Self::ReprovisioningTime => ("5.4.2", "Network Re-provisioning Time"),
+        }
+    }
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.section(), self.title())
+    }
+}
+
+/// Which tests are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tests(u16);
+
+impl Tests {
+    /// All of them.
+    pub const ALL: Self = Self((1 << Test::ALL.len()) - 1);
+
+    /// Those that are wanted, in the order of the document.
+    pub fn iter(self) -> impl Iterator<Item = Test> {
+        Test::ALL.into_iter().filter(move |test| self.contains(*test))
+    }
+
+    /// Whether a test is wanted.
+    pub fn contains(self, test: Test) -> bool {
+        self.0 & 1 << test as u16 != 0
+    }
+}
+
+impl FromIterator<Test> for Tests {
+    fn from_iter<I: IntoIterator<Item = Test>>(tests: I) -> Self {
+        Self(tests.into_iter().fold(0, |bits, test| bits | 1 << test as u16))
+    }
+}
+
+impl fmt::Display for Tests {
+    /// The sections with commas between, as [`Tests::from_str`] reads them; nothing for all.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::ALL {
+            return Ok(());
+        }
+        let sections: Vec<_> = self.iter().map(Test::section).collect();
+        f.write_str(&sections.join(","))
+    }
+}
+
+impl FromStr for Tests {
+    type Err = String;
+
+    /// Sections with commas between; `5.1` stands for all below it.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut wanted = 0;
+        for part in text.split(',').map(str::trim) {
+            let below = format!("{part}.");
+            let named = Test::ALL
+                .into_iter()
+                .filter(|test| test.section() == part || test.section().starts_with(&below));
+            let Self(bits) = named.collect();
+            if bits == 0 {
+                return Err(format!(
+                    "\"{part}\" is no test of RFC 8456; expected sections from 5.1.1 to 5.1.8, 5.2.1 \
+                     to 5.2.3, 5.3.1, 5.3.2, 5.4.1 and 5.4.2, with commas between"
+                ));
+            }
+            wanted |= bits;
+        }
+        Ok(Self(wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_read_as_they_are_written() {
+        for text in ["5.1.3", "5.1.3,5.1.8", "5.3.1,5.4.2"] {
+            assert_eq!(text.parse::<Tests>().unwrap().to_string(), text);
+        }
+        let listed = "5.1.8, 5.1.3".parse::<Tests>().unwrap();
+        assert_eq!(
+            listed.iter().collect::<Vec<_>>(),
+            [Test::MessageProcessingRate, Test::TopologyChangeTime]
+        );
+        assert_eq!("5.2".parse::<Tests>().unwrap().iter().count(), 3);
+        assert_eq!("5".parse::<Tests>(), Ok(Tests::ALL));
+        assert_eq!(Tests::ALL.to_string(), "");
+        for text in ["", "5.1.9", "5.1.3,", "6", "5.1.3;5.1.4"] {
+            assert!(text.parse::<Tests>().is_err(), "{text}");
+        }
+    }
+}

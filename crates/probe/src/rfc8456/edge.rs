@@ -1,0 +1,72 @@
+//! Where a trial meets the controller: sockets, clocks and threads.
+
+mod desk;
+mod openflow;
+mod openflow_device;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::engine::control::Clock;
+use crate::rfc8456::bench::Bench;
+use crate::rfc8456::emulator::Device;
+use crate::rfc8456::seen::{Order, What};
+use desk::Desk;
+
+pub(super) use openflow::OpenFlowEdge;
+pub(super) use openflow_device::OpenFlowDevice;
+
+/// The longest sleep, so that an interrupt is seen, in nanoseconds.
+const LOOK: u64 = 50_000_000;
+/// The longest sleep while the desk is at work.
+const DESK_LOOK: u64 = 200_000;
+
+/// What accompanies a trial, whatever the protocol.
+pub(super) struct Company<'a> {
+    pub(super) clock: Clock,
+    pub(super) interrupt: &'a AtomicBool,
+    desk: Desk,
+    /// Whether the northbound interface counts entries; else the switches do.
+    counts_flows: bool,
+}
+
+impl<'a> Company<'a> {
+    pub(super) fn new(
+        northbound: Option<super::northbound::Northbound>,
+        fail: Option<String>,
+        interrupt: &'a AtomicBool,
+    ) -> Self {
+        let clock = Clock::start();
+        let counts_flows = northbound.is_some();
+        Self { clock, interrupt, desk: Desk::open(northbound, fail, clock), counts_flows }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+
+    /// Lets the bench do what is due, and returns what is left for the edge.
+    fn turn<D: Device>(&mut self, bench: &mut Bench<D>) -> Vec<Order> {
+        while let Some(seen) = self.desk.answer() {
+            bench.emulator.note(seen.at, seen.what);
+        }
+        let (now, mut orders) = (self.clock.now(), Vec::new());
+        bench.turn(now, &mut orders);
+        orders
+            .into_iter()
+            .filter_map(|order| match order {
+                Order::AskFlows if !self.counts_flows => {
+                    let entries = bench.emulator.entries() as u64;
+                    bench.emulator.note(now, What::Flows(Ok(entries)));
+                    None
+                }
+                order => self.desk.order(order),
+            })
+            .collect()
+    }
+
+    /// For how long nothing is to be done, in nanoseconds.
+    fn sleep<D: Device>(&self, bench: &Bench<D>) -> u64 {
+        let most = if self.desk.is_busy() { DESK_LOOK } else { LOOK };
+        bench.due().saturating_sub(self.clock.now()).min(most)
+    }
+}

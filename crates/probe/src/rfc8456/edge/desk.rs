@@ -1,0 +1,85 @@
+//! What is done beside the control channel, in a thread of its own: questions to the northbound
+//! interface, and the command that ends a controller.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::engine::control::Clock;
+use crate::rfc8456::northbound::{self, Northbound};
+use crate::rfc8456::seen::{Hop, Order, Seen, What};
+
+/// Hands orders to the thread and takes what came of them.
+pub(super) struct Desk {
+    orders: Sender<Task>,
+    answers: Receiver<Seen>,
+    /// Orders that are under way.
+    pending: usize,
+}
+
+enum Task {
+    AskTopology,
+    AskFlows,
+    Provision { flow: u32, path: Vec<Hop> },
+    Fail,
+}
+
+impl Desk {
+    pub(super) fn open(northbound: Option<Northbound>, fail: Option<String>, clock: Clock) -> Self {
+        let (orders, tasks) = channel::<Task>();
+        let (results, answers) = channel();
+        // It ends with the desk; a command that hangs holds nobody up but itself.
+        std::thread::spawn(move || {
+            for task in tasks {
+                let asked_at = clock.now();
+                let what = work(task, asked_at, northbound.as_ref(), fail.as_deref());
+                if results.send(Seen { at: clock.now(), what }).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { orders, answers, pending: 0 }
+    }
+
+    /// Takes an order that is for the desk, or gives it back.
+    pub(super) fn order(&mut self, order: Order) -> Option<Order> {
+        let task = match order {
+            Order::AskTopology => Task::AskTopology,
+            Order::AskFlows => Task::AskFlows,
+            Order::Provision { flow, path } => Task::Provision { flow, path },
+            Order::Fail => Task::Fail,
+            other => return Some(other),
+        };
+        self.pending += usize::from(self.orders.send(task).is_ok());
+        None
+    }
+
+    /// Whether answers are awaited.
+    pub(super) fn is_busy(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// An answer that has come.
+    pub(super) fn answer(&mut self) -> Option<Seen> {
+        let seen = self.answers.try_recv().ok()?;
+        self.pending = self.pending.saturating_sub(1);
+        Some(seen)
+    }
+}
+
+fn work(task: Task, asked_at: u64, northbound: Option<&Northbound>, fail: Option<&str>) -> What {
+    let missing = || "there is no northbound interface to ask; see --northbound".to_owned();
+    match task {
+        Task::AskTopology => {
+            What::Topology(northbound.ok_or_else(missing).and_then(Northbound::topology))
+        }
+        Task::AskFlows => What::Flows(northbound.ok_or_else(missing).and_then(Northbound::flows)),
+        Task::Provision { flow, path } => {
+            let outcome =
+                northbound.ok_or_else(missing).and_then(|northbound| northbound.provision(&path));
+            What::Provisioned { flow, asked_at, outcome }
+        }
+        Task::Fail => What::Failed(match fail {
+            Some(command) => northbound::shell(command, None, "").map(|_| ()),
+            None => Err("no command ends it; see --rfc8456-fail".to_owned()),
+        }),
+    }
+}

@@ -1,0 +1,323 @@
+//! The OpenFlow edge: a loop over the connections of all switches.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+
+use rustix::event::{Timespec, epoll};
+
+use super::{Company, OpenFlowDevice};
+use crate::engine::openflow::Dialler;
+use crate::engine::openflow::connection::{Connection, State};
+use crate::rfc8456::bench::{Bench, Measured};
+use crate::rfc8456::seen::{Order, What};
+
+/// Nanoseconds between two attempts to connect.
+const RETRY: u64 = 500_000_000;
+/// Spacing of housekeeping, in nanoseconds.
+const TICK: u64 = 100_000_000;
+/// Bytes read at a time.
+const READ: usize = 256 * 1024;
+
+/// Why the edge cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot watch connections: {0}")]
+pub(crate) struct StartError(#[from] io::Error);
+
+/// A trial over OpenFlow.
+pub(crate) struct OpenFlowEdge<'a> {
+    bench: Bench<OpenFlowDevice>,
+    company: Company<'a>,
+    diallers: Vec<Dialler>,
+    /// Sessions of a switch at a time: with each controller, or with one of them.
+    lines: usize,
+    /// By switch, then by controller.
+    connections: Vec<Connection>,
+    /// The controller that each connection goes to.
+    chosen: Vec<usize>,
+    wanted: Vec<bool>,
+    epoll: OwnedFd,
+    next_tick: u64,
+}
+
+impl<'a> OpenFlowEdge<'a> {
+    /// Switches have a session with each controller, or, where `one_at_a_time`, with the first, and
+    /// with the next when they lose that.
+    pub(crate) fn new(
+        bench: Bench<OpenFlowDevice>,
+        company: Company<'a>,
+        diallers: Vec<Dialler>,
+        one_at_a_time: bool,
+    ) -> Result<Self, StartError> {
+        let switches = bench.emulator.devices.len();
+        let lines = if one_at_a_time { 1 } else { diallers.len() };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?;
+        Ok(Self {
+            bench,
+            company,
+            diallers,
+            lines,
+            connections: (0..switches * lines).map(|_| Connection::new()).collect(),
+            chosen: (0..switches * lines).map(|index| index % lines.max(1)).collect(),
+            wanted: vec![false; switches],
+            epoll,
+            next_tick: 0,
+        })
+    }
+
+    /// Runs the trial to its end.
+    pub(crate) fn run(mut self) -> io::Result<Measured> {
+        // The default slack of 50 us would be added to every sleep.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let mut buffer = vec![0; READ];
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); 256];
+        loop {
+            for order in self.company.turn(&mut self.bench) {
+                self.carry_out(order);
+            }
+            if let Some(measured) = self.bench.measured() {
+                return Ok(measured.clone());
+            }
+            if self.company.is_interrupted() {
+                return Ok(Measured::failed("interrupted"));
+            }
+            let now = self.company.clock.now();
+            if now >= self.next_tick {
+                self.tick(now);
+            }
+            self.flush();
+            let sleep = self.company.sleep(&self.bench).min(TICK);
+            let timeout = Timespec { tv_sec: 0, tv_nsec: sleep.min(999_999_999) as i64 };
+            let ready = match epoll::wait(&self.epoll, &mut events, Some(&timeout)) {
+                Ok((ready, _)) => ready,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            for event in ready {
+                let (data, flags) = (event.data, event.flags);
+                let index = data.u64() as usize;
+                if let Err(reason) = self.handle(index, flags, &mut buffer) {
+                    self.disconnect(index, reason);
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        match order {
+            Order::Connect { switch } => self.want(switch, true),
+            Order::Power { switch, is_on } => {
+                self.want(switch, is_on);
+                if !is_on {
+                    for line in 0..self.lines {
+                        let index = switch as usize * self.lines + line;
+                        self.close(index);
+                    }
+                }
+            }
+            // Nobody speaks on it, and it is closed as soon as it is dialled.
+            Order::Attack => {
+                if let Some(Ok(transport)) = self.diallers.first().map(Dialler::dial) {
+                    // A reset leaves nothing behind, so that ports do not run out on our side.
+                    let linger = Some(std::time::Duration::ZERO);
+                    let _ = rustix::net::sockopt::set_socket_linger(&transport, linger);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn want(&mut self, switch: u32, wanted: bool) {
+        if let Some(place) = self.wanted.get_mut(switch as usize) {
+            *place = wanted;
+            for line in 0..self.lines {
+                self.dial(switch as usize * self.lines + line);
+            }
+        }
+    }
+
+    fn dial(&mut self, index: usize) {
+        let now = self.company.clock.now();
+        let wanted = self.wanted.get(index / self.lines).copied().unwrap_or_default();
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        if !wanted || !matches!(connection.state, State::Idle { retry_at } if retry_at <= now) {
+            return;
+        }
+        let chosen = self.chosen.get(index).copied().unwrap_or_default();
+        let Some(dialler) = self.diallers.get(chosen) else { return };
+        let dialled = dialler.dial().and_then(|transport| {
+            let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
+            epoll::add(&self.epoll, &transport, epoll::EventData::new_u64(index as u64), flags)?;
+            Ok(transport)
+        });
+        match dialled {
+            Ok(transport) => {
+                connection.state = State::Connecting(transport);
+                connection.watches_writable = true;
+            }
+            Err(error) => self.disconnect(index, error.to_string()),
+        }
+    }
+
+    fn handle(
+        &mut self,
+        index: usize,
+        flags: epoll::EventFlags,
+        buffer: &mut [u8],
+    ) -> Result<(), String> {
+        let failed = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
+        let now = self.company.clock.now();
+        let (switch, line) = (index / self.lines, index % self.lines);
+        let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
+        if let State::Connecting(transport) = &connection.state {
+            if !flags.intersects(epoll::EventFlags::OUT | failed) {
+                return Ok(());
+            }
+            transport.connected().map_err(|error| error.to_string())?;
+            let idle = State::Idle { retry_at: u64::MAX };
+            if let State::Connecting(transport) = std::mem::replace(&mut connection.state, idle) {
+                connection.state = State::Open(transport);
+            }
+            if let Some(device) = self.bench.emulator.devices.get_mut(switch) {
+                device.opened(line, now);
+            }
+        }
+        if flags.contains(epoll::EventFlags::OUT) {
+            connection.blocked = false;
+        }
+        if flags.intersects(epoll::EventFlags::IN | failed) {
+            self.read(index, buffer)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, index: usize, buffer: &mut [u8]) -> Result<(), String> {
+        let (switch, line) = (index / self.lines, index % self.lines);
+        let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
+        let State::Open(transport) = &mut connection.state else { return Ok(()) };
+        let count = match transport.read(buffer) {
+            Ok(0) => return Err("the controller closed the connection".to_owned()),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            Err(error) => return Err(error.to_string()),
+        };
+        let now = self.company.clock.now();
+        let mut framer = std::mem::take(&mut connection.framer);
+        let mut outcome = Ok(());
+        for frame in framer.frames(buffer.get(..count).unwrap_or_default()) {
+            let taken =
+                frame.map_err(|error| format!("the controller does not speak OpenFlow: {error}"));
+            outcome = taken.and_then(|frame| self.receive(switch, line, frame, now));
+            if outcome.is_err() {
+                break;
+            }
+        }
+        if let Some(connection) = self.connections.get_mut(index) {
+            connection.framer = framer;
+        }
+        outcome
+    }
+
+    fn receive(
+        &mut self,
+        switch: usize,
+        line: usize,
+        frame: &[u8],
+        now: u64,
+    ) -> Result<(), String> {
+        let emulator = &mut self.bench.emulator;
+        let Some(device) = emulator.devices.get_mut(switch) else { return Ok(()) };
+        let (mut seen, mut left) = (Vec::new(), Vec::new());
+        let received = device.receive(line, frame, now, &mut seen, &mut left);
+        for what in seen {
+            emulator.note(now, what);
+        }
+        emulator.left(switch as u32, left, now);
+        received.map_err(|error| error.to_string())
+    }
+
+    /// Moves what devices have for controllers to the connections, and sends it.
+    fn flush(&mut self) {
+        for index in 0..self.connections.len() {
+            let (switch, line) = (index / self.lines, index % self.lines);
+            let Some(connection) = self.connections.get_mut(index) else { continue };
+            let State::Open(transport) = &connection.state else { continue };
+            if transport.is_handshaking() {
+                let _ = connection.flush(|_| ());
+                continue;
+            }
+            if let Some(out) =
+                self.bench.emulator.devices.get_mut(switch).and_then(|device| device.out(line))
+            {
+                connection.out.append(out);
+            }
+            if connection.backlog() == 0 && !connection.watches_writable {
+                continue;
+            }
+            let flushed =
+                connection.flush(|_| ()).and_then(|()| watch(&self.epoll, connection, index));
+            if let Err(error) = flushed {
+                self.disconnect(index, error.to_string());
+            }
+        }
+    }
+
+    fn tick(&mut self, now: u64) {
+        self.next_tick = now + TICK;
+        for index in 0..self.connections.len() {
+            let (switch, line) = (index / self.lines, index % self.lines);
+            if matches!(self.connections.get(index).map(|c| &c.state), Some(State::Open(_))) {
+                let device = self.bench.emulator.devices.get_mut(switch);
+                if let Some(Err(error)) = device.map(|device| device.tick(line, now)) {
+                    self.disconnect(index, error.to_string());
+                }
+            } else {
+                self.dial(index);
+            }
+        }
+    }
+
+    /// Ends a connection that failed; it is dialled again after a while, or the next controller at
+    /// once.
+    fn disconnect(&mut self, index: usize, reason: String) {
+        let was_ready = self.close(index);
+        let (switch, controller) = ((index / self.lines) as u32, index % self.lines);
+        let now = self.company.clock.now();
+        let what = What::Lost { switch, controller, was_ready, reason };
+        self.bench.emulator.note(now, what);
+        let one_of_several = self.lines == 1 && self.diallers.len() > 1;
+        if let (true, Some(chosen)) = (one_of_several, self.chosen.get_mut(index)) {
+            *chosen = (*chosen + 1) % self.diallers.len();
+        }
+        let pause = if one_of_several && was_ready { 0 } else { RETRY };
+        if let Some(connection) = self.connections.get_mut(index) {
+            connection.reset(now + pause);
+        }
+        if pause == 0 {
+            self.dial(index);
+        }
+    }
+
+    /// Closes a connection; the socket takes itself out of the poller.
+    fn close(&mut self, index: usize) -> bool {
+        let now = self.company.clock.now();
+        let (switch, line) = (index / self.lines, index % self.lines);
+        if let Some(connection) = self.connections.get_mut(index) {
+            connection.reset(now);
+        }
+        self.bench.emulator.devices.get_mut(switch).is_some_and(|device| device.closed(line))
+    }
+}
+
+/// Asks the poller for exactly the events that the connection needs.
+fn watch(epoll: &OwnedFd, connection: &mut Connection, index: usize) -> io::Result<()> {
+    let State::Open(transport) = &connection.state else { return Ok(()) };
+    if connection.blocked != connection.watches_writable {
+        let mut flags = epoll::EventFlags::IN;
+        flags.set(epoll::EventFlags::OUT, connection.blocked);
+        epoll::modify(epoll, transport, epoll::EventData::new_u64(index as u64), flags)?;
+        connection.watches_writable = connection.blocked;
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! The forwarding plane that a test of RFC 8456 emulates: switches, links and hosts.
+//!
+//! A packet that a switch sends out of a port crosses the link there, meets the rules of the switch
+//! at the other end, and so on until it reaches a host, the controller or nothing. Links take no
+//! time. What a test has to know of is noted as [`Seen`]. No sockets, no clock: time is handed in, as
+//! nanoseconds on a clock of the caller's.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use openflow_switch::Left;
+
+use super::seen::{Seen, What};
+use crate::topology::{Port, SwitchIndex, Topology};
+use crate::traffic::{Host, Hosts, RunKey, is_discovery, read_id};
+
+/// Switches that a packet may pass before it is dropped, as a TTL would have it.
+const MOST_HOPS: u32 = 64;
+
+/// The forwarding side of an emulated switch.
+pub(crate) trait Device {
+    /// A packet comes in by a port; what leaves by ports is appended. Returns whether it went to a
+    /// controller.
+    fn arrive(&mut self, port: u16, frame: &[u8], now: u64, left: &mut Vec<Left>) -> bool;
+
+    /// The link at a port goes down or comes up. Returns whether a controller was told.
+    fn set_link(&mut self, port: u16, is_up: bool, now: u64) -> bool;
+
+    /// Entries that controllers have installed.
+    fn entries(&self) -> usize;
+
+    /// Sends the controller a message that is wrong in the `number`-th way. Returns whether there
+    /// was a controller to send it to.
+    fn send_invalid(&mut self, number: u64, now: u64) -> bool;
+}
+
+/// Switches, links and hosts.
+pub(crate) struct Emulator<D> {
+    pub(crate) devices: Vec<D>,
+    topology: Topology,
+    hosts: Hosts,
+    key: RunKey,
+    /// Both ends of each link that is down.
+    down: BTreeSet<(SwitchIndex, Port)>,
+    /// Switches that are switched off.
+    off: BTreeSet<u32>,
+    seen: Vec<Seen>,
+}
+
+/// A packet on its way to a switch.
+struct Moving {
+    switch: u32,
+    port: u16,
+    frame: Vec<u8>,
+    hops: u32,
+}
+
+impl<D: Device> Emulator<D> {
+    pub(crate) fn new(devices: Vec<D>, topology: Topology, hosts: Hosts, key: RunKey) -> Self {
+        let (down, off) = (BTreeSet::new(), BTreeSet::new());
+        Self { devices, topology, hosts, key, down, off, seen: Vec::new() }
+    }
+
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    pub(crate) fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    pub(crate) fn key(&self) -> RunKey {
+        self.key
+    }
+
+    /// Entries at all switches.
+    pub(crate) fn entries(&self) -> usize {
+        self.devices.iter().map(Device::entries).sum()
+    }
+
+    /// Notes what happened.
+    pub(crate) fn note(&mut self, at: u64, what: What) {
+        self.seen.push(Seen { at, what });
+    }
+
+    /// Whether anything has happened since [`Emulator::take_seen`].
+    pub(crate) fn has_seen(&self) -> bool {
+        !self.seen.is_empty()
+    }
+
+    /// What happened since the last call.
+    pub(crate) fn take_seen(&mut self) -> Vec<Seen> {
+        std::mem::take(&mut self.seen)
+    }
+
+    /// A host sends a packet.
+    pub(crate) fn send(&mut self, host: &Host, frame: Vec<u8>, now: u64) {
+        let port = host.port.0;
+        self.carry(VecDeque::from([Moving { switch: host.switch, port, frame, hops: 0 }]), now);
+    }
+
+    /// A switch has sent packets out of ports.
+    pub(crate) fn left(&mut self, switch: u32, left: Vec<Left>, now: u64) {
+        let mut moving = VecDeque::new();
+        self.cross(switch, left, 0, now, &mut moving);
+        self.carry(moving, now);
+    }
+
+    /// The link at a port goes down or comes up; both ends tell their controllers.
+    pub(crate) fn set_link(&mut self, switch: u32, port: Port, is_up: bool, now: u64) {
+        let near = (SwitchIndex(switch), port);
+        let Some(far) = self.topology.peer(near.0, near.1) else { return };
+        for end in [near, far] {
+            if is_up {
+                self.down.remove(&end)
+            } else {
+                self.down.insert(end)
+            };
+        }
+        for (SwitchIndex(switch), Port(port)) in [near, far] {
+            let off = self.off.contains(&switch);
+            if let Some(device) = self.devices.get_mut(switch as usize)
+                && device.set_link(port, is_up, now)
+                && !off
+            {
+                self.note(now, What::LinkTold { switch });
+            }
+        }
+    }
+
+    /// A switch is switched off or on; its neighbours see their links go.
+    pub(crate) fn set_power(&mut self, switch: u32, is_on: bool, now: u64) {
+        if is_on {
+            self.off.remove(&switch)
+        } else {
+            self.off.insert(switch)
+        };
+        let ports: Vec<Port> = self.topology.link_ports(SwitchIndex(switch)).collect();
+        for port in ports {
+            self.set_link(switch, port, is_on, now);
+        }
+    }
+
+    fn carry(&mut self, mut moving: VecDeque<Moving>, now: u64) {
+        while let Some(Moving { switch, port, frame, hops }) = moving.pop_front() {
+            let mut left = Vec::new();
+            if hops > MOST_HOPS || self.off.contains(&switch) {
+                continue;
+            }
+            let Some(device) = self.devices.get_mut(switch as usize) else { continue };
+            if device.arrive(port, &frame, now, &mut left) {
+                let what = match (is_discovery(&frame), read_id(&frame, self.key)) {
+                    (true, _) => What::Discovered { switch, port },
+                    (false, id) => What::PacketIn { switch, id },
+                };
+                self.note(now, what);
+            }
+            self.cross(switch, left, hops, now, &mut moving);
+        }
+    }
+
+    fn cross(
+        &mut self,
+        switch: u32,
+        left: Vec<Left>,
+        hops: u32,
+        now: u64,
+        moving: &mut VecDeque<Moving>,
+    ) {
+        if self.off.contains(&switch) {
+            return;
+        }
+        for Left { port, frame } in left {
+            let near = (SwitchIndex(switch), Port(port));
+            match self.topology.peer(near.0, near.1) {
+                Some((SwitchIndex(far), Port(far_port))) if !self.down.contains(&near) => {
+                    if let Some(id) = read_id(&frame, self.key) {
+                        self.note(now, What::Crossed { switch, port, id });
+                    }
+                    moving.push_back(Moving { switch: far, port: far_port, frame, hops: hops + 1 });
+                }
+                Some(_) => {}
+                None => {
+                    if let Some(id) = read_id(&frame, self.key) {
+                        let to = frame.first_chunk().copied().unwrap_or_default();
+                        self.note(now, What::Delivered { switch, port, id, to });
+                    }
+                }
+            }
+        }
+    }
+}

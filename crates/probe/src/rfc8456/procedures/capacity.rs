@@ -1,0 +1,217 @@
+//! Capacities: control sessions, 5.2.1, and forwarding table, 5.2.3.
+
+use std::collections::BTreeSet;
+
+use super::{SAME_ANSWERS, Terms, seconds};
+use crate::metrics::Unit;
+use crate::rfc8456::bench::{Measured, Procedure};
+use crate::rfc8456::scene::Scene;
+use crate::rfc8456::seen::{Order, Seen, What};
+
+/// Control sessions capacity: switches connect one after the other until the controller drops a
+/// session or opens no more, or there are no more switches.
+pub(in crate::rfc8456) struct Sessions {
+    terms: Terms,
+    switches: u32,
+    asked: u32,
+    ready: BTreeSet<u32>,
+    most: usize,
+    next: u64,
+    deadline: u64,
+    measured: Option<Measured>,
+}
+
+impl Sessions {
+    /// `terms.spacing` lies between two attempts.
+    pub(in crate::rfc8456) fn new(terms: Terms, switches: u32) -> Self {
+        Self {
+            terms,
+            switches,
+            asked: 0,
+            ready: BTreeSet::new(),
+            most: 0,
+            next: u64::MAX,
+            deadline: u64::MAX,
+            measured: None,
+        }
+    }
+
+    fn conclude(&mut self, remark: String) {
+        if self.measured.is_none() {
+            let measured =
+                Measured::of(self.most as f64).with("switches", self.switches.into(), Unit::Count);
+            self.measured = Some(Measured { remark: Some(remark), ..measured });
+        }
+    }
+}
+
+impl Procedure for Sessions {
+    fn begins_unconnected(&self) -> bool {
+        true
+    }
+
+    fn begin(&mut self, now: u64, _: &mut Vec<Order>) {
+        (self.next, self.deadline) = (now, now.saturating_add(self.terms.patience));
+    }
+
+    fn see(&mut self, seen: &Seen, _: &mut Vec<Order>) {
+        match &seen.what {
+            What::Ready { switch, .. } => {
+                self.ready.insert(*switch);
+                self.most = self.most.max(self.ready.len());
+                self.deadline = seen.at.saturating_add(self.terms.patience);
+                if self.ready.len() == self.switches as usize {
+                    self.conclude(
+                        "all switches had a session: the capacity is at least this".into(),
+                    );
+                }
+            }
+            What::Lost { switch, reason, .. } => {
+                let held = self.ready.remove(switch);
+                let what = if held { "dropped a session" } else { "refused a session" };
+                self.conclude(format!(
+                    "the controller {what} when {} of {} switches had asked for one: {reason}",
+                    self.asked, self.switches
+                ));
+            }
+            _ => {}
+        }
+    }
+
+    fn wake(&mut self, now: u64, orders: &mut Vec<Order>) {
+        while self.next <= now && self.asked < self.switches {
+            orders.push(Order::Connect { switch: self.asked });
+            self.asked += 1;
+            self.next = self.next.saturating_add(self.terms.spacing);
+        }
+        if self.asked == self.switches {
+            self.next = u64::MAX;
+        }
+        if now >= self.deadline {
+            let patience = seconds(self.terms.patience);
+            self.conclude(format!("no further session was opened within {patience} s"));
+        }
+    }
+
+    fn due(&self) -> u64 {
+        self.next.min(self.deadline)
+    }
+
+    fn measured(&self) -> Option<Measured> {
+        self.measured.clone()
+    }
+}
+
+/// Forwarding table capacity, by reactive provisioning: new flows all the time, until the number of
+/// entries stays the same for three looks.
+pub(in crate::rfc8456) struct FlowCapacity {
+    terms: Terms,
+    scene: Scene,
+    flows: u32,
+    next: u64,
+    look_at: u64,
+    refused: u64,
+    /// The last number of entries, and how often it was seen.
+    entries: Option<(u64, u32)>,
+    /// Entries before the first flow, such as table-miss entries.
+    before: Option<u64>,
+    most: u64,
+    measured: Option<Measured>,
+}
+
+impl FlowCapacity {
+    pub(in crate::rfc8456) fn new(terms: Terms, scene: Scene) -> Self {
+        Self {
+            terms,
+            scene,
+            flows: 0,
+            next: u64::MAX,
+            look_at: u64::MAX,
+            refused: 0,
+            entries: None,
+            before: None,
+            most: 0,
+            measured: None,
+        }
+    }
+}
+
+impl Procedure for FlowCapacity {
+    fn begin(&mut self, _: u64, orders: &mut Vec<Order>) {
+        orders.push(Order::AskFlows);
+    }
+
+    fn see(&mut self, seen: &Seen, _: &mut Vec<Order>) {
+        match &seen.what {
+            What::Flows(Ok(entries)) if self.before.is_none() => {
+                self.before = Some(*entries);
+                (self.next, self.look_at) = (seen.at, seen.at.saturating_add(self.terms.interval));
+            }
+            What::Rules { refused, .. } => self.refused += u64::from(*refused),
+            What::Flows(Ok(entries)) => {
+                let entries = &entries.saturating_sub(self.before.unwrap_or(0));
+                self.most = self.most.max(*entries);
+                let times = match self.entries {
+                    Some((before, times)) if before == *entries => times + 1,
+                    _ => 1,
+                };
+                self.entries = Some((*entries, times));
+                let done = self.flows >= self.terms.most_flows;
+                if times >= SAME_ANSWERS {
+                    let mut measured = Measured::of(*entries as f64)
+                        .with("flows offered", self.flows.into(), Unit::Count)
+                        .with("entries refused by switches", self.refused as f64, Unit::Count)
+                        .with("most entries at a time", self.most as f64, Unit::Count);
+                    measured.remark = if self.refused > 0 {
+                        Some(
+                            "the tables of the emulated switches were the limit; see --table-size"
+                                .into(),
+                        )
+                    } else {
+                        done.then(|| {
+                            "all flows that there were to offer were offered: the capacity is at least \
+                             this; see --rfc8456-flows"
+                                .into()
+                        })
+                    };
+                    self.measured = Some(measured);
+                }
+            }
+            What::Flows(Err(error)) => {
+                self.measured =
+                    Some(Measured::failed(format!("the entries cannot be counted: {error}")));
+            }
+            _ => {}
+        }
+    }
+
+    fn wake(&mut self, now: u64, orders: &mut Vec<Order>) {
+        while self.next <= now && self.flows < self.terms.most_flows {
+            let pairs = self.scene.pairs().max(1);
+            let Some(pair) = self.scene.pair(self.flows % pairs) else {
+                self.measured = Some(Measured::failed(
+                    "there are no two hosts behind different switches; see --switches and --hosts",
+                ));
+                return;
+            };
+            orders.push(self.scene.stranger(pair, self.flows));
+            self.flows += 1;
+            self.next = self.next.saturating_add(self.terms.spacing);
+        }
+        if self.flows >= self.terms.most_flows {
+            self.next = u64::MAX;
+        }
+        if now >= self.look_at {
+            self.look_at = now.saturating_add(self.terms.interval);
+            orders.push(Order::AskFlows);
+        }
+    }
+
+    fn due(&self) -> u64 {
+        self.next.min(self.look_at)
+    }
+
+    fn measured(&self) -> Option<Measured> {
+        self.measured.clone()
+    }
+}

@@ -1,0 +1,152 @@
+//! Network topology discovery time, 5.1.1.
+//!
+//! From the first discovery message of the controller to the last one that it got back, when it knows
+//! the whole topology: by its northbound interface where that can be asked, else when a discovery
+//! frame has crossed every link in both directions and come back as a packet-in, which is when it
+//! can know all of it at the earliest.
+
+use std::collections::BTreeSet;
+
+use super::{SAME_ANSWERS, Terms, seconds};
+use crate::metrics::Unit;
+use crate::rfc8456::bench::{Measured, Procedure};
+use crate::rfc8456::seen::{Census, Order, Seen, What};
+use crate::topology::Topology;
+
+pub(in crate::rfc8456) struct TopologyDiscovery {
+    terms: Terms,
+    switches: u32,
+    ends: usize,
+    /// Ends of links by which no discovery frame has come in yet.
+    missing: BTreeSet<(u32, u16)>,
+    census: Census,
+    deadline: u64,
+    query_at: u64,
+    /// The last answer, and how often it came.
+    answer: Option<(Census, u32)>,
+    first: Option<u64>,
+    last: u64,
+    messages: u64,
+    refused: Option<String>,
+    measured: Option<Measured>,
+}
+
+impl TopologyDiscovery {
+    pub(in crate::rfc8456) fn new(terms: Terms, topology: &Topology) -> Self {
+        let switches = u32::try_from(topology.switch_count()).unwrap_or(u32::MAX);
+        let missing: BTreeSet<_> = topology
+            .links()
+            .flat_map(|link| [link.a, link.b])
+            .map(|(switch, port)| (switch.0, port.0))
+            .collect();
+        let census = Census { switches: switches.into(), links: missing.len() as u64 };
+        Self {
+            terms,
+            switches,
+            ends: missing.len(),
+            missing,
+            census,
+            deadline: u64::MAX,
+            query_at: u64::MAX,
+            answer: None,
+            first: None,
+            last: 0,
+            messages: 0,
+            refused: None,
+            measured: None,
+        }
+    }
+
+    fn complete(&mut self) {
+        let first = self.first.unwrap_or(self.last);
+        let value = seconds(self.last.saturating_sub(first));
+        self.measured =
+            Some(Measured::of(value).with("links", (self.ends / 2) as f64, Unit::Count).with(
+                "discovery messages",
+                self.messages as f64,
+                Unit::Count,
+            ));
+    }
+
+    fn incomplete(&mut self, why: &str) {
+        let found = self.ends - self.missing.len();
+        let error = self.refused.as_ref().map_or_else(String::new, |error| format!("; {error}"));
+        let mut measured = Measured::failed(format!(
+            "{why}: discovery frames crossed {found} of {} link directions{error}",
+            self.ends
+        ));
+        measured.figures.push(("link directions", found as f64, Unit::Count));
+        self.measured = Some(measured);
+    }
+}
+
+impl Procedure for TopologyDiscovery {
+    fn begins_unconnected(&self) -> bool {
+        true
+    }
+
+    fn begin(&mut self, now: u64, orders: &mut Vec<Order>) {
+        if self.ends == 0 {
+            self.measured = Some(Measured::failed("the topology has no links; see --topology"));
+            return;
+        }
+        self.deadline = now.saturating_add(self.terms.patience);
+        if self.terms.northbound {
+            self.query_at = now.saturating_add(self.terms.interval);
+        }
+        orders.extend((0..self.switches).map(|switch| Order::Connect { switch }));
+    }
+
+    fn see(&mut self, seen: &Seen, _: &mut Vec<Order>) {
+        match &seen.what {
+            What::DiscoverySent { .. } => {
+                self.first.get_or_insert(seen.at);
+            }
+            What::Discovered { switch, port } => {
+                self.messages += 1;
+                self.last = seen.at;
+                self.missing.remove(&(*switch, *port));
+                if self.missing.is_empty() && !self.terms.northbound {
+                    self.complete();
+                }
+            }
+            What::Lost { reason, .. } => self.refused = Some(reason.clone()),
+            What::Topology(Ok(census)) if *census == self.census => self.complete(),
+            What::Topology(Ok(census)) => {
+                let times = match self.answer {
+                    Some((before, times)) if before == *census => times + 1,
+                    _ => 1,
+                };
+                self.answer = Some((*census, times));
+                // An empty answer says that discovery has not begun.
+                if times >= SAME_ANSWERS && census.links > 0 {
+                    let why = format!(
+                        "the northbound interface said {times} times that there are {} switches and {} \
+                         link directions, of {} and {}",
+                        census.switches, census.links, self.census.switches, self.census.links
+                    );
+                    self.incomplete(&why);
+                }
+            }
+            What::Topology(Err(error)) => self.refused = Some(error.clone()),
+            _ => {}
+        }
+    }
+
+    fn wake(&mut self, now: u64, orders: &mut Vec<Order>) {
+        if now >= self.deadline {
+            self.incomplete("the topology was not discovered in time");
+        } else if now >= self.query_at {
+            self.query_at = now.saturating_add(self.terms.interval);
+            orders.push(Order::AskTopology);
+        }
+    }
+
+    fn due(&self) -> u64 {
+        self.deadline.min(self.query_at)
+    }
+
+    fn measured(&self) -> Option<Measured> {
+        self.measured.clone()
+    }
+}

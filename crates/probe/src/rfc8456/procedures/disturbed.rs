@@ -1,0 +1,97 @@
+//! Any procedure while the controller is disturbed: 5.3.1 and 5.3.2.
+
+use crate::rfc8456::bench::{Measured, Procedure};
+use crate::rfc8456::scene::Scene;
+use crate::rfc8456::seen::{Order, Seen};
+
+/// What disturbs the controller, and how many nanoseconds lie between two disturbances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::rfc8456) enum Disturbance {
+    /// Messages that are wrong, from the switches in turn.
+    Invalid { spacing: u64, switches: u32 },
+    /// Connections that nobody uses.
+    Connections { spacing: u64 },
+    /// Packets of ever new addresses from one host.
+    Strangers { spacing: u64 },
+}
+
+/// The flows of strangers are numbered from here, where no procedure has any.
+const STRANGERS: u32 = 1 << 23;
+
+/// A procedure under a disturbance, from when the network is ready to its end.
+pub(in crate::rfc8456) struct Disturbed {
+    scene: Scene,
+    inner: Box<dyn Procedure>,
+    disturbance: Disturbance,
+    next: u64,
+    count: u64,
+}
+
+/// Disturbances that are made up for after a pause.
+const MOST_AT_ONCE: u32 = 1000;
+
+impl Disturbed {
+    pub(in crate::rfc8456) fn new(
+        inner: Box<dyn Procedure>,
+        disturbance: Disturbance,
+        scene: Scene,
+    ) -> Self {
+        Self { scene, inner, disturbance, next: u64::MAX, count: 0 }
+    }
+
+    fn spacing(&self) -> u64 {
+        match self.disturbance {
+            Disturbance::Invalid { spacing, .. }
+            | Disturbance::Connections { spacing }
+            | Disturbance::Strangers { spacing } => spacing.max(1),
+        }
+    }
+}
+
+impl Procedure for Disturbed {
+    fn begins_unconnected(&self) -> bool {
+        self.inner.begins_unconnected()
+    }
+
+    fn begin(&mut self, now: u64, orders: &mut Vec<Order>) {
+        self.next = now;
+        self.inner.begin(now, orders);
+    }
+
+    fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>) {
+        self.inner.see(seen, orders);
+    }
+
+    fn wake(&mut self, now: u64, orders: &mut Vec<Order>) {
+        for _ in 0..MOST_AT_ONCE {
+            if self.next > now {
+                break;
+            }
+            match self.disturbance {
+                Disturbance::Invalid { switches, .. } => {
+                    let switch = (self.count % u64::from(switches.max(1))) as u32;
+                    orders.push(Order::Invalid { switch, number: self.count });
+                }
+                Disturbance::Connections { .. } => orders.push(Order::Attack),
+                Disturbance::Strangers { .. } => {
+                    let flow = STRANGERS + self.count as u32 % STRANGERS;
+                    orders.extend(self.scene.pair(0).map(|pair| self.scene.stranger(pair, flow)));
+                }
+            }
+            self.count += 1;
+            self.next = self.next.saturating_add(self.spacing());
+        }
+        if self.inner.due() <= now {
+            self.inner.wake(now, orders);
+        }
+    }
+
+    fn due(&self) -> u64 {
+        self.next.min(self.inner.due())
+    }
+
+    fn measured(&self) -> Option<Measured> {
+        let measured = self.inner.measured()?;
+        Some(measured.with("disturbances", self.count as f64, crate::metrics::Unit::Count))
+    }
+}

@@ -1,0 +1,330 @@
+//! Path provisioning: time, 5.1.4 and 5.1.5, and rate, 5.1.6 and 5.1.7.
+//!
+//! A packet of a new pair of hosts travels as far as there are rules. Reactive: the first switch
+//! without one sends a packet-in, and the time is from there to the last message by which the
+//! controller provisions the path. Proactive: the northbound interface is told of the path, and the
+//! time is from then to the last of these messages.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{QUIET, Terms, seconds};
+use crate::metrics::Unit;
+use crate::rfc8456::bench::{Measured, Procedure};
+use crate::rfc8456::scene::{Pair, Scene};
+use crate::rfc8456::seen::{Order, Seen, What};
+
+/// Nanoseconds after which a packet that has not arrived is followed by another.
+const AGAIN: u64 = 100_000_000;
+
+const NO_PAIRS: &str =
+    "there are no two hosts behind different switches; see --switches and --hosts";
+
+/// One path after the other.
+pub(in crate::rfc8456) struct PathTime {
+    terms: Terms,
+    scene: Scene,
+    proactive: bool,
+    end: u64,
+    flow: u32,
+    current: Option<Current>,
+    times: Vec<u64>,
+    rules: u64,
+    lost: u64,
+    error: Option<String>,
+    measured: Option<Measured>,
+}
+
+/// The path that is being provisioned.
+struct Current {
+    pair: Pair,
+    began: u64,
+    sequence: u64,
+    send_at: u64,
+    /// When the controller was first asked for the path.
+    asked: Option<u64>,
+    /// When its last message for it came.
+    last: Option<u64>,
+    arrived: bool,
+    /// When nothing more is expected.
+    done_at: u64,
+}
+
+impl PathTime {
+    pub(in crate::rfc8456) fn new(terms: Terms, scene: Scene, proactive: bool) -> Self {
+        Self {
+            terms,
+            scene,
+            proactive,
+            end: u64::MAX,
+            flow: 0,
+            current: None,
+            times: Vec::new(),
+            rules: 0,
+            lost: 0,
+            error: None,
+            measured: None,
+        }
+    }
+
+    fn next(&mut self, now: u64, orders: &mut Vec<Order>) {
+        self.current = None;
+        if now >= self.end || self.flow >= self.terms.most_flows {
+            return self.conclude();
+        }
+        let Some(pair) = self.scene.pair(self.flow) else { return self.conclude() };
+        let mut current = Current {
+            pair,
+            began: now,
+            sequence: 0,
+            send_at: now,
+            asked: None,
+            last: None,
+            arrived: false,
+            done_at: now.saturating_add(self.terms.patience),
+        };
+        if self.proactive {
+            let Some(path) = self.scene.path(pair) else { return self.conclude() };
+            orders.push(Order::Provision { flow: self.flow, path });
+            // Traffic comes once the rules were asked for.
+            current.send_at = u64::MAX;
+        }
+        self.current = Some(current);
+    }
+
+    fn conclude(&mut self) {
+        let count = self.times.len();
+        let error = self.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
+        let measured = if count > 0 {
+            let total: u64 = self.times.iter().sum();
+            Measured::of(seconds(total) / count as f64)
+        } else if self.flow == 0 && self.lost == 0 {
+            Measured::failed(NO_PAIRS)
+        } else {
+            Measured::failed(format!("no path of {} was provisioned{error}", self.lost))
+        };
+        self.measured = Some(
+            measured
+                .with("paths", count as f64, Unit::Count)
+                .with("paths that failed", self.lost as f64, Unit::Count)
+                .with("rules", self.rules as f64, Unit::Count),
+        );
+    }
+
+    fn over(&mut self, now: u64, orders: &mut Vec<Order>) {
+        if let Some(current) = &self.current {
+            match (current.arrived, current.asked, current.last) {
+                (true, Some(asked), Some(last)) => self.times.push(last.saturating_sub(asked)),
+                _ => self.lost += 1,
+            }
+        }
+        self.flow += 1;
+        self.next(now, orders);
+    }
+}
+
+impl Procedure for PathTime {
+    fn begin(&mut self, now: u64, orders: &mut Vec<Order>) {
+        self.end = now.saturating_add(self.terms.duration);
+        self.next(now, orders);
+    }
+
+    fn see(&mut self, seen: &Seen, _: &mut Vec<Order>) {
+        let flow = self.flow;
+        let Some(current) = &mut self.current else { return };
+        let wait = |current: &mut Current| {
+            if current.arrived {
+                current.done_at = seen.at.saturating_add(QUIET);
+            }
+        };
+        match &seen.what {
+            What::PacketIn { id: Some(id), .. } if id.switch == flow && !self.proactive => {
+                current.asked.get_or_insert(seen.at);
+            }
+            What::Provisioned { flow: of, asked_at, outcome } if *of == flow => {
+                match outcome {
+                    Ok(()) => {
+                        current.asked.get_or_insert(*asked_at);
+                        current.send_at = current.send_at.min(seen.at);
+                    }
+                    Err(error) => {
+                        self.error = Some(error.clone());
+                        current.done_at = seen.at;
+                    }
+                };
+            }
+            What::Rules { installed, .. } if *installed > 0 => {
+                self.rules += u64::from(*installed);
+                if current.asked.is_some() || self.proactive {
+                    current.last = Some(seen.at);
+                    wait(current);
+                }
+            }
+            // It provisions nothing by rules, but sends the packet on.
+            What::PacketOut { id, .. } if id.switch == flow && !self.proactive => {
+                current.last = Some(seen.at);
+                wait(current);
+            }
+            What::Delivered { switch, port, id, to }
+                if id.switch == flow && self.scene.is_at(&current.pair.to, *switch, *port, *to) =>
+            {
+                if !current.arrived {
+                    (current.arrived, current.send_at) = (true, u64::MAX);
+                    current.done_at = seen.at.saturating_add(QUIET);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn wake(&mut self, now: u64, orders: &mut Vec<Order>) {
+        let Some(current) = &mut self.current else { return self.next(now, orders) };
+        if now >= current.done_at {
+            return self.over(now, orders);
+        }
+        if now >= current.send_at {
+            orders.push(self.scene.packet(current.pair, self.flow, current.sequence));
+            current.sequence += 1;
+            current.send_at = now.saturating_add(AGAIN);
+        }
+    }
+
+    fn due(&self) -> u64 {
+        match &self.current {
+            Some(current) => current.done_at.min(current.send_at).max(current.began),
+            None => self.end,
+        }
+    }
+
+    fn measured(&self) -> Option<Measured> {
+        self.measured.clone()
+    }
+}
+
+/// Many paths at a time: unique pairs of hosts at a rate, and how many of their packets arrive.
+pub(in crate::rfc8456) struct PathRate {
+    terms: Terms,
+    scene: Scene,
+    proactive: bool,
+    began: u64,
+    end: u64,
+    next: u64,
+    flow: u32,
+    /// Pairs whose packet is under way.
+    waiting: HashMap<u32, Pair>,
+    arrived: BTreeSet<u32>,
+    /// Proactive: pairs that the northbound interface has taken, whose packet has not been sent.
+    rules: u64,
+    error: Option<String>,
+    measured: Option<Measured>,
+}
+
+impl PathRate {
+    /// `terms.spacing` lies between two pairs.
+    pub(in crate::rfc8456) fn new(terms: Terms, scene: Scene, proactive: bool) -> Self {
+        Self {
+            terms,
+            scene,
+            proactive,
+            began: 0,
+            end: u64::MAX,
+            next: u64::MAX,
+            flow: 0,
+            waiting: HashMap::new(),
+            arrived: BTreeSet::new(),
+            rules: 0,
+            error: None,
+            measured: None,
+        }
+    }
+
+    fn conclude(&mut self) {
+        let duration = seconds(self.end - self.began);
+        let (offered, arrived) = (f64::from(self.flow), self.arrived.len() as f64);
+        let mut measured = match self.flow {
+            0 => Measured::failed(NO_PAIRS),
+            _ => Measured::of(arrived / duration),
+        };
+        measured = measured
+            .with("paths offered", offered, Unit::Count)
+            .with("paths provisioned", arrived, Unit::Count)
+            .with("offered rate", offered / duration, Unit::PerSecond)
+            .with("rules", self.rules as f64, Unit::Count);
+        let ran_out = self.flow >= self.scene.pairs();
+        measured.remark = match (&self.error, ran_out, arrived >= offered) {
+            (Some(error), ..) => Some(format!("the northbound interface: {error}")),
+            _ if self.flow == 0 => measured.remark,
+            (_, true, _) => Some(
+                "every pair of hosts was offered before the trial was over; more hosts make more pairs \
+                 (--hosts)"
+                    .into(),
+            ),
+            (_, _, true) => Some(
+                "all paths that were offered were provisioned: the rate is at least this (--rfc8456-rate)"
+                    .into(),
+            ),
+            _ => None,
+        };
+        self.measured = Some(measured);
+    }
+}
+
+impl Procedure for PathRate {
+    fn begin(&mut self, now: u64, _: &mut Vec<Order>) {
+        (self.began, self.next) = (now, now);
+        self.end = now.saturating_add(self.terms.duration);
+    }
+
+    fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>) {
+        match &seen.what {
+            What::Rules { installed, .. } => self.rules += u64::from(*installed),
+            What::Provisioned { flow, outcome: Ok(()), .. } => {
+                if let Some(pair) = self.waiting.get(flow) {
+                    orders.push(self.scene.packet(*pair, *flow, 0));
+                }
+            }
+            What::Provisioned { outcome: Err(error), .. } => self.error = Some(error.clone()),
+            What::Delivered { switch, port, id, to } if seen.at < self.end => {
+                let at = |pair: &Pair| self.scene.is_at(&pair.to, *switch, *port, *to);
+                if self.waiting.get(&id.switch).is_some_and(at) {
+                    self.waiting.remove(&id.switch);
+                    self.arrived.insert(id.switch);
+                }
+            }
+            // Rules at some switches may come before those at others: the packet is sent on by the
+            // controller, or was dropped.
+            _ => {}
+        }
+    }
+
+    fn wake(&mut self, now: u64, orders: &mut Vec<Order>) {
+        if now >= self.end {
+            return self.conclude();
+        }
+        while self.next <= now {
+            let Some(pair) = self.scene.pair(self.flow) else {
+                self.next = u64::MAX;
+                // Those that are under way have time to arrive; the rate is over the time that was used.
+                self.end = self.end.min(now.saturating_add(QUIET)).max(self.began + 1);
+                return;
+            };
+            self.waiting.insert(self.flow, pair);
+            if self.proactive {
+                if let Some(path) = self.scene.path(pair) {
+                    orders.push(Order::Provision { flow: self.flow, path });
+                }
+            } else {
+                orders.push(self.scene.packet(pair, self.flow, 0));
+            }
+            self.flow += 1;
+            self.next = self.next.saturating_add(self.terms.spacing.max(1));
+        }
+    }
+
+    fn due(&self) -> u64 {
+        self.next.min(self.end)
+    }
+
+    fn measured(&self) -> Option<Measured> {
+        self.measured.clone()
+    }
+}

@@ -1,0 +1,551 @@
+//! Every procedure against a synthetic controller of known times and capacities, in virtual time:
+//! what it has is what is found.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use openflow_switch::{FlowTables, Left};
+
+use super::*;
+use crate::config::{Switches, TopologySource};
+use crate::rfc8456::bench::{Bench, Measured, Preparation, Procedure};
+use crate::rfc8456::emulator::{Device, Emulator};
+use crate::rfc8456::scene::Scene;
+use crate::rfc8456::seen::{Census, Order, What};
+use crate::topology::{Port, SwitchIndex, Topology};
+use crate::traffic::{Hosts, PathFrames, RunKey, is_discovery, read_id};
+
+const MILLISECOND: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+const KEY: RunKey = RunKey::new(7);
+
+/// Source, destination.
+type Match = ([u8; 6], [u8; 6]);
+
+fn match_of(frame: &[u8]) -> Match {
+    let (mut destination, mut source) = ([0; 6], [0; 6]);
+    destination.copy_from_slice(&frame[..6]);
+    source.copy_from_slice(&frame[6..12]);
+    (source, destination)
+}
+
+/// A switch with one table.
+#[derive(Default)]
+struct Table {
+    rules: HashMap<Match, u16>,
+    down: BTreeSet<u16>,
+    bypass: bool,
+    /// What it told its controller, to be taken by the simulation.
+    told: Vec<Told>,
+}
+
+enum Told {
+    PacketIn { port: u16, frame: Vec<u8> },
+    PortStatus,
+    Invalid,
+}
+
+impl Device for Table {
+    fn arrive(&mut self, port: u16, frame: &[u8], _: u64, left: &mut Vec<Left>) -> bool {
+        match self.rules.get(&match_of(frame)) {
+            Some(out) if !self.bypass && !is_discovery(frame) => {
+                if !self.down.contains(out) {
+                    left.push(Left { port: *out, frame: frame.to_vec() });
+                }
+                false
+            }
+            _ => {
+                self.told.push(Told::PacketIn { port, frame: frame.to_vec() });
+                true
+            }
+        }
+    }
+
+    fn set_link(&mut self, port: u16, is_up: bool, _: u64) -> bool {
+        if is_up {
+            self.down.remove(&port)
+        } else {
+            self.down.insert(port)
+        };
+        self.told.push(Told::PortStatus);
+        true
+    }
+
+    fn entries(&self) -> usize {
+        self.rules.len()
+    }
+
+    fn send_invalid(&mut self, _: u64, _: u64) -> bool {
+        self.told.push(Told::Invalid);
+        true
+    }
+}
+
+/// What the controller is known to do.
+#[derive(Clone, Copy)]
+struct Known {
+    /// From a message to its answer.
+    delay: u64,
+    /// Between two discovery frames.
+    discovery: u64,
+    sessions: usize,
+    switches_discovered: u32,
+    entries: usize,
+    /// From the end of the active controller until the other answers.
+    failover: u64,
+    /// What each invalid message costs.
+    invalid: u64,
+}
+
+const KNOWN: Known = Known {
+    delay: 3 * MILLISECOND,
+    discovery: 2 * MILLISECOND,
+    sessions: usize::MAX,
+    switches_discovered: u32::MAX,
+    entries: usize::MAX,
+    failover: 0,
+    invalid: 0,
+};
+
+/// What the controller does at some time.
+enum Act {
+    Discover { switch: u32 },
+    Answer { switch: u32, port: u16, frame: Vec<u8> },
+    Rediscover { switch: u32 },
+    Repair,
+    Refuse { switch: u32 },
+    Ready { switch: u32 },
+}
+
+struct Simulation {
+    bench: Bench<Table>,
+    scene: Scene,
+    known: Known,
+    now: u64,
+    acts: BTreeMap<(u64, u64), Act>,
+    number: u64,
+    ready: usize,
+    /// The controller does nothing before.
+    busy_until: u64,
+    away_until: u64,
+    /// Paths that it has provisioned.
+    provisioned: BTreeSet<(u32, u32)>,
+}
+
+fn terms() -> Terms {
+    Terms {
+        duration: 2 * SECOND,
+        interval: SECOND,
+        patience: 5 * SECOND,
+        spacing: 10 * MILLISECOND,
+        most_flows: 50,
+        northbound: false,
+    }
+}
+
+fn scene(switches: u32, source: &TopologySource) -> Scene {
+    let topology = Topology::build(source, switches, 16).unwrap();
+    let options = Switches {
+        count: switches,
+        first_id: 1,
+        ports: 16,
+        buffers: 0,
+        table_size: 1000,
+        flow_tables: FlowTables::Run,
+        hosts: 2,
+        connect_rate: 1000.0,
+        overrides: Vec::new(),
+    };
+    let hosts = Hosts::new(&options, &topology).unwrap();
+    Scene { hosts, topology, frames: PathFrames::new(128, KEY) }
+}
+
+fn run_with(
+    scene: &Scene,
+    known: Known,
+    bypass: bool,
+    procedure: impl Procedure + 'static,
+) -> Measured {
+    let tables = (0..scene.topology.switch_count()).map(|_| Table { bypass, ..Table::default() });
+    let emulator =
+        Emulator::new(tables.collect(), scene.topology.clone(), scene.hosts.clone(), KEY);
+    let preparation = Preparation {
+        controllers: 1,
+        patience: 5 * SECOND,
+        settle: 100 * MILLISECOND,
+        announces: false,
+    };
+    let bench = Bench::new(emulator, Box::new(procedure), preparation);
+    let (scene, acts) = (scene.clone(), BTreeMap::new());
+    let provisioned = BTreeSet::new();
+    let simulation = Simulation {
+        bench,
+        scene,
+        known,
+        now: 1000,
+        acts,
+        number: 0,
+        ready: 0,
+        busy_until: 0,
+        away_until: 0,
+        provisioned,
+    };
+    simulation.run()
+}
+
+fn run(scene: &Scene, procedure: impl Procedure + 'static) -> Measured {
+    run_with(scene, KNOWN, false, procedure)
+}
+
+impl Simulation {
+    fn run(mut self) -> Measured {
+        for _ in 0..5_000_000 {
+            let mut orders = Vec::new();
+            self.bench.turn(self.now, &mut orders);
+            if let Some(measured) = self.bench.measured() {
+                return measured.clone();
+            }
+            for order in orders {
+                self.order(order);
+            }
+            self.listen();
+            if self.bench.due() == 0 {
+                continue;
+            }
+            let act = self.acts.keys().next().map_or(u64::MAX, |(at, _)| *at);
+            self.now = act.min(self.bench.due()).max(self.now);
+            assert!(self.now < u64::MAX, "nothing is due");
+            while let Some(entry) = self.acts.first_entry()
+                && entry.key().0 <= self.now
+            {
+                let act = entry.remove();
+                self.act(act);
+            }
+        }
+        panic!("the trial does not end");
+    }
+
+    fn at(&mut self, at: u64, act: Act) {
+        self.number += 1;
+        self.acts.insert((at, self.number), act);
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Connect { switch } if self.ready >= self.known.sessions => {
+                self.at(self.now, Act::Refuse { switch });
+            }
+            Order::Connect { switch } => {
+                self.ready += 1;
+                self.at(self.now, Act::Ready { switch });
+            }
+            Order::AskFlows => {
+                let entries = self.bench.emulator.entries() as u64;
+                self.bench.emulator.note(self.now, What::Flows(Ok(entries)));
+            }
+            Order::AskTopology => {
+                let known =
+                    self.known.switches_discovered.min(self.scene.topology.switch_count() as u32);
+                let known = u64::from(known);
+                let census = Census { switches: known, links: 2 * (known - 1) };
+                self.bench.emulator.note(self.now, What::Topology(Ok(census)));
+            }
+            Order::Provision { flow, path } => {
+                let what = What::Provisioned { flow, asked_at: self.now, outcome: Ok(()) };
+                self.bench.emulator.note(self.now, what);
+                for hop in path {
+                    let table = &mut self.bench.emulator.devices[hop.switch as usize];
+                    table.rules.insert((hop.source, hop.destination), hop.out_port);
+                }
+                // Its rules take effect at once, and the last message of them comes later.
+                self.bench.emulator.note(
+                    self.now + self.known.delay,
+                    What::Rules { installed: 1, removed: 0, refused: 0 },
+                );
+            }
+            Order::Fail => {
+                self.away_until = self.now + self.known.failover;
+                self.bench.emulator.note(self.now, What::Failed(Ok(())));
+            }
+            Order::Power { .. } | Order::Attack => {}
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What switches told the controller.
+    fn listen(&mut self) {
+        for switch in 0..self.bench.emulator.devices.len() {
+            let told = std::mem::take(&mut self.bench.emulator.devices[switch].told);
+            for told in told {
+                let switch = switch as u32;
+                let begin = self.now.max(self.busy_until);
+                match told {
+                    Told::PacketIn { frame, .. } if is_discovery(&frame) => {}
+                    _ if self.now < self.away_until => {}
+                    Told::PacketIn { port, frame } => {
+                        self.at(begin + self.known.delay, Act::Answer { switch, port, frame });
+                    }
+                    Told::PortStatus => {
+                        self.at(begin + self.known.delay, Act::Rediscover { switch });
+                        self.at(begin + self.known.delay, Act::Repair);
+                    }
+                    Told::Invalid => self.busy_until = begin + self.known.invalid,
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, act: Act) {
+        let (now, emulator) = (self.now, &mut self.bench.emulator);
+        match act {
+            Act::Refuse { switch } => {
+                let reason = "full".to_owned();
+                emulator.note(now, What::Lost { switch, controller: 0, was_ready: false, reason });
+            }
+            Act::Ready { switch } => {
+                emulator.note(now, What::Ready { switch, controller: 0 });
+                if switch < self.known.switches_discovered {
+                    let at = now + u64::from(switch) * self.known.discovery;
+                    self.at(at, Act::Discover { switch });
+                }
+            }
+            Act::Discover { switch } | Act::Rediscover { switch } => {
+                emulator.note(now, What::DiscoverySent { switch });
+                let ports: Vec<Port> =
+                    emulator.topology().link_ports(SwitchIndex(switch)).collect();
+                let mut frame = vec![0; 60];
+                (frame[12], frame[13]) = (0x88, 0xcc);
+                let left =
+                    ports.iter().map(|port| Left { port: port.0, frame: frame.clone() }).collect();
+                emulator.left(switch, left, now);
+            }
+            Act::Repair => {
+                for (from, to) in self.provisioned.clone() {
+                    self.provision(from, to);
+                }
+            }
+            Act::Answer { switch, port, frame } => self.answer(switch, port, frame),
+        }
+    }
+
+    fn answer(&mut self, switch: u32, port: u16, frame: Vec<u8>) {
+        let to = self.host_of(match_of(&frame).1);
+        let from = (0..self.scene.hosts.count())
+            .find(|host| {
+                let host = self.scene.hosts.host(host / 2, host % 2).unwrap();
+                (host.switch, host.port.0) == (switch, port)
+            })
+            .unwrap_or(0);
+        let (source, destination) = match_of(&frame);
+        if self.bench.emulator.entries() < self.known.entries {
+            let installed = match self.host_of_checked(source) {
+                Some(from) => {
+                    self.provisioned.insert((from, to));
+                    self.provision(from, to)
+                }
+                None => self.install(from, to, (source, destination)),
+            };
+            self.bench.emulator.note(self.now, What::Rules { installed, removed: 0, refused: 0 });
+        }
+        if let Some(id) = read_id(&frame, KEY) {
+            self.bench.emulator.note(self.now, What::PacketOut { switch, id });
+        }
+        let table = &self.bench.emulator.devices[switch as usize];
+        if let Some(out) = table.rules.get(&(source, destination)).copied() {
+            self.bench.emulator.left(switch, vec![Left { port: out, frame }], self.now);
+        }
+    }
+
+    fn host_of(&self, mac: [u8; 6]) -> u32 {
+        self.host_of_checked(mac).expect("a host")
+    }
+
+    fn host_of_checked(&self, mac: [u8; 6]) -> Option<u32> {
+        (0..self.scene.hosts.count())
+            .find(|host| self.scene.hosts.host(host / 2, host % 2).unwrap().mac.0 == mac)
+    }
+
+    fn provision(&mut self, from: u32, to: u32) -> u32 {
+        let host = |index: u32| self.scene.hosts.host(index / 2, index % 2).unwrap();
+        self.install(from, to, (host(from).mac.0, host(to).mac.0))
+    }
+
+    /// Rules along a shortest path over links that are up.
+    fn install(&mut self, from: u32, to: u32, rule: Match) -> u32 {
+        let host = |index: u32| self.scene.hosts.host(index / 2, index % 2).unwrap();
+        let (from, to) = (host(from), host(to));
+        let topology = &self.scene.topology;
+        let mut way: HashMap<u32, u16> = HashMap::from([(to.switch, to.port.0)]);
+        let mut queue = std::collections::VecDeque::from([to.switch]);
+        while let Some(at) = queue.pop_front() {
+            for port in topology.link_ports(SwitchIndex(at)) {
+                let (SwitchIndex(far), back) = topology.peer(SwitchIndex(at), port).unwrap();
+                let down = self.bench.emulator.devices[at as usize].down.contains(&port.0);
+                if !down && !way.contains_key(&far) {
+                    way.insert(far, back.0);
+                    queue.push_back(far);
+                }
+            }
+        }
+        let (mut at, mut installed) = (from.switch, 0);
+        while let Some(out) = way.get(&at) {
+            self.bench.emulator.devices[at as usize].rules.insert(rule, *out);
+            installed += 1;
+            match topology.peer(SwitchIndex(at), Port(*out)) {
+                Some((SwitchIndex(far), _)) if at != to.switch => at = far,
+                _ => break,
+            }
+        }
+        installed
+    }
+}
+
+fn close(measured: &Measured, wanted: f64) {
+    let value = measured.value.unwrap_or_else(|| panic!("{:?}", measured.remark));
+    assert!((value - wanted).abs() < 1e-9, "{value} is not {wanted}: {measured:?}");
+}
+
+fn figure(measured: &Measured, name: &str) -> f64 {
+    let found = measured.figures.iter().find(|(other, ..)| *other == name);
+    found.unwrap_or_else(|| panic!("{measured:?}")).1
+}
+
+#[test]
+fn discovery_takes_from_the_first_frame_to_the_last() {
+    for switches in [2, 5, 9] {
+        let scene = scene(switches, &TopologySource::Linear);
+        let measured = run(&scene, TopologyDiscovery::new(terms(), &scene.topology));
+        close(&measured, f64::from(switches - 1) * 0.002);
+        assert_eq!(figure(&measured, "links"), f64::from(switches - 1));
+    }
+    // One that a controller does not know is missed, and so it is where the northbound interface is asked.
+    let scene = scene(4, &TopologySource::Linear);
+    let known = Known { switches_discovered: 3, ..KNOWN };
+    for northbound in [false, true] {
+        let terms = Terms { northbound, ..terms() };
+        let measured =
+            run_with(&scene, known, false, TopologyDiscovery::new(terms, &scene.topology));
+        assert_eq!(measured.value, None);
+        assert_eq!(figure(&measured, "link directions"), 5.0, "{measured:?}");
+    }
+    let northbound = Terms { northbound: true, ..terms() };
+    let measured = run(&scene, TopologyDiscovery::new(northbound, &scene.topology));
+    close(&measured, 3.0 * 0.002);
+}
+
+#[test]
+fn messages_take_what_the_controller_takes() {
+    let scene = scene(4, &TopologySource::Linear);
+    let measured = run_with(&scene, KNOWN, true, MessageTime::new(terms(), scene.clone()));
+    close(&measured, 0.003);
+    // One at a time for two seconds, of 3 ms each.
+    assert_eq!(figure(&measured, "messages"), 667.0);
+    assert_eq!(figure(&measured, "unanswered"), 0.0);
+}
+
+#[test]
+fn a_path_takes_from_the_first_question_to_the_last_rule() {
+    let scene = scene(5, &TopologySource::Linear);
+    let measured = run(&scene, PathTime::new(terms(), scene.clone(), false));
+    close(&measured, 0.003);
+    assert_eq!(figure(&measured, "paths that failed"), 0.0);
+    let measured = run(&scene, PathTime::new(terms(), scene.clone(), true));
+    close(&measured, 0.003);
+}
+
+#[test]
+fn paths_are_counted_where_they_end() {
+    let scene = scene(6, &TopologySource::Linear);
+    let terms = Terms { duration: 200 * MILLISECOND, ..terms() };
+    for proactive in [false, true] {
+        let measured = run(&scene, PathRate::new(terms, scene.clone(), proactive));
+        // All of them, at 100 per second.
+        close(&measured, 100.0);
+        assert!(measured.remark.is_some_and(|remark| remark.contains("at least")));
+    }
+    // A table that is full takes no further path, and so no packet.
+    let known = Known { entries: 10, ..KNOWN };
+    let measured = run_with(&scene, known, false, PathRate::new(terms, scene.clone(), false));
+    assert!(measured.value.unwrap() < 100.0 && measured.value.unwrap() > 0.0, "{measured:?}");
+}
+
+#[test]
+fn a_change_is_detected_when_neighbours_are_sent_discovery_again() {
+    let scene = scene(5, &TopologySource::Linear);
+    let measured = run(&scene, TopologyChange::new(terms(), &scene.topology));
+    close(&measured, 0.003);
+    assert_eq!(figure(&measured, "notified"), 1.0);
+    let alone = self::scene(3, &TopologySource::None);
+    let measured = run(&alone, TopologyChange::new(terms(), &alone.topology));
+    assert_eq!(measured.value, None);
+}
+
+#[test]
+fn sessions_and_entries_are_counted_to_the_limit() {
+    let scene = scene(40, &TopologySource::Linear);
+    for limit in [1, 17, 39] {
+        let known = Known { sessions: limit, ..KNOWN };
+        let measured = run_with(&scene, known, false, Sessions::new(terms(), 40));
+        assert_eq!(measured.value, Some(limit as f64), "{measured:?}");
+        assert!(measured.remark.unwrap().contains("refused a session"));
+    }
+    let measured = run(&scene, Sessions::new(terms(), 40));
+    assert_eq!(measured.value, Some(40.0));
+    assert!(measured.remark.unwrap().contains("at least"));
+
+    let scene = self::scene(2, &TopologySource::Linear);
+    let terms = Terms { most_flows: 500, ..terms() };
+    // Two entries for each flow.
+    let known = Known { entries: 60, ..KNOWN };
+    let measured = run_with(&scene, known, false, FlowCapacity::new(terms, scene.clone()));
+    assert_eq!(measured.value, Some(60.0), "{measured:?}");
+    let measured =
+        run(&scene, FlowCapacity::new(Terms { most_flows: 100, ..terms }, scene.clone()));
+    assert_eq!(measured.value, Some(200.0), "{measured:?}");
+    assert!(measured.remark.unwrap().contains("at least"));
+}
+
+#[test]
+fn invalid_messages_show_in_what_they_cost() {
+    let scene = scene(4, &TopologySource::Linear);
+    let inner = || Box::new(MessageTime::new(terms(), scene.clone()));
+    let invalid = Disturbance::Invalid { spacing: 10 * MILLISECOND, switches: 4 };
+    let measured = run_with(&scene, KNOWN, true, Disturbed::new(inner(), invalid, scene.clone()));
+    close(&measured, 0.003);
+    assert!(figure(&measured, "disturbances") >= 200.0, "{measured:?}");
+    let known = Known { invalid: 4 * MILLISECOND, ..KNOWN };
+    let measured = run_with(&scene, known, true, Disturbed::new(inner(), invalid, scene.clone()));
+    assert!(measured.value.unwrap() > 0.0035, "{measured:?}");
+}
+
+#[test]
+fn a_failover_is_as_long_as_nobody_answers() {
+    let scene = scene(4, &TopologySource::Linear);
+    for failover in [50, 300, 1000] {
+        let known = Known { failover: failover * MILLISECOND, ..KNOWN };
+        let measured = run_with(&scene, known, false, Failover::new(terms(), scene.clone()));
+        let (value, spacing) = (measured.value.unwrap(), 0.01);
+        let wanted = failover as f64 / 1e3;
+        // Packets of before the failure are answered still, each after 3 ms.
+        assert!((value - wanted).abs() <= spacing + 0.003, "{value} is not {wanted}");
+        assert_eq!(figure(&measured, "packets lost"), (wanted / spacing).round());
+        assert_eq!(figure(&measured, "duplicates"), 0.0);
+    }
+    let known = Known { failover: u64::MAX / 2, ..KNOWN };
+    let measured = run_with(&scene, known, false, Failover::new(terms(), scene.clone()));
+    assert_eq!(measured.value, None);
+}
+
+#[test]
+fn reprovisioning_is_as_long_as_the_repair() {
+    let scene = scene(6, &TopologySource::LeafSpine { spines: 2 });
+    let terms = Terms { spacing: MILLISECOND, ..terms() };
+    let known = Known { delay: 40 * MILLISECOND, ..KNOWN };
+    let measured = run_with(&scene, known, false, Reprovisioning::new(terms, scene.clone()));
+    let value = measured.value.unwrap_or_else(|| panic!("{measured:?}"));
+    assert!((value - 0.040).abs() <= 0.001 + 1e-9, "{measured:?}");
+    assert!((figure(&measured, "forward packets lost") - 40.0).abs() <= 1.0, "{measured:?}");
+    // Without a second path there is nothing to measure.
+    let line = self::scene(4, &TopologySource::Linear);
+    let measured = run(&line, Reprovisioning::new(terms, line.clone()));
+    assert!(measured.remark.unwrap().contains("no second path"));
+}

@@ -1,0 +1,428 @@
+//! A whole run: every test that is wanted, and its trials.
+
+use std::sync::atomic::Ordering;
+use std::time::{Instant, SystemTime};
+
+use super::bench::Measured;
+use super::outcome::{
+    BenchmarkResult, Figure, Parameters, SCHEMA, SCHEMA_VERSION, TestOutcome, TrialOutcome,
+};
+use super::procedures::Disturbance;
+use super::trial::{self, Setting};
+use super::{Test, Tests};
+use crate::config::{Config, FlowTables, Mode, Protocol};
+use crate::host;
+use crate::metrics::Unit;
+use crate::outcome::{Completion, RunResult, Trial};
+use crate::run::{RunContext, RunError, Watcher, between};
+use crate::topology::Topology;
+use crate::trial::address;
+
+/// Shares of invalid messages that section 5.3.1 asks for.
+const INVALID: [(f64, &str); 2] = [(0.01, "1 % invalid messages"), (0.02, "2 % invalid messages")];
+/// How many times as many attacks as paths there are (5.3.2).
+const ATTACKS: f64 = 10.0;
+
+/// Hears of a run's progress.
+pub trait BenchmarkWatcher {
+    /// A trial is about to begin.
+    fn trial_begins(&mut self, description: &str);
+    /// A trial ended; `result` holds everything so far, marked as partial.
+    fn trial_ended(&mut self, result: &BenchmarkResult);
+}
+
+/// Runs the tests.
+///
+/// # Errors
+///
+/// When a trial cannot be set up, or something around the trials fails. What a controller does not
+/// do is no error but a result.
+pub fn run(
+    config: &Config,
+    tests: Tests,
+    context: RunContext,
+    watcher: &mut dyn BenchmarkWatcher,
+) -> Result<BenchmarkResult, RunError> {
+    host::raise_file_limit();
+    let mut runner = Runner {
+        result: empty_result(config, &context)?,
+        started: Instant::now(),
+        config,
+        context,
+        watcher,
+        trials: 0,
+    };
+    for test in tests.iter() {
+        if runner.is_interrupted() {
+            break;
+        }
+        runner.test(test)?;
+    }
+    Ok(runner.finish())
+}
+
+struct Runner<'a> {
+    config: &'a Config,
+    context: RunContext,
+    watcher: &'a mut dyn BenchmarkWatcher,
+    started: Instant,
+    result: BenchmarkResult,
+    trials: u32,
+}
+
+impl Runner<'_> {
+    fn test(&mut self, test: Test) -> Result<(), RunError> {
+        if let Some(reason) = not_possible(self.config, test) {
+            let mut outcome = empty_outcome(test, None, test.unit());
+            outcome.trials.push(told(Measured::failed(reason)));
+            self.result.tests.push(outcome);
+            return Ok(());
+        }
+        match test {
+            Test::MessageProcessingRate => self.repeat(test, None, test.unit(), Self::rate),
+            Test::DiscoverySize => self.repeat(test, None, test.unit(), Self::size),
+            Test::ExceptionHandling => {
+                let parts =
+                    [Test::ReactivePathRate, Test::ReactivePathTime, Test::TopologyChangeTime];
+                let rate = self.message_rate();
+                let disturbed = INVALID.map(|(share, words)| {
+                    let spacing = 1e9 / (rate * share).max(1.0);
+                    let switches = self.config.switches.count;
+                    (words, Disturbance::Invalid { spacing: spacing as u64, switches })
+                });
+                self.disturbed(test, &parts, &disturbed)
+            }
+            Test::DenialOfService => {
+                let parts =
+                    [Test::ReactivePathRate, Test::ReactivePathTime, Test::TopologyChangeTime];
+                let spacing = (1e9 / (ATTACKS * self.config.rfc8456.rate)) as u64;
+                let disturbed = match self.config.protocol {
+                    Protocol::P4Runtime => {
+                        [("packets of ever new addresses", Disturbance::Strangers { spacing })]
+                    }
+                    _ => [("connections to its port", Disturbance::Connections { spacing })],
+                };
+                self.disturbed(test, &parts, &disturbed)
+            }
+            Test::ControlSessions => {
+                let switches = self.config.rfc8456.switches;
+                self.repeat(test, None, test.unit(), |runner| runner.trial(test, switches, None))
+            }
+            _ => {
+                let switches = self.config.switches.count;
+                self.repeat(test, None, test.unit(), |runner| runner.trial(test, switches, None))
+            }
+        }
+    }
+
+    /// Other tests, alone and under each disturbance.
+    fn disturbed(
+        &mut self,
+        test: Test,
+        parts: &[Test],
+        disturbances: &[(&str, Disturbance)],
+    ) -> Result<(), RunError> {
+        for part in parts {
+            let switches = self.config.switches.count;
+            let name = format!("{}, undisturbed", part.title());
+            let first = self.result.tests.len();
+            self.repeat(test, Some(name), part.unit(), |runner| {
+                runner.trial(*part, switches, None)
+            })?;
+            for (words, disturbance) in disturbances {
+                let name = format!("{}, {words}", part.title());
+                self.repeat(test, Some(name), part.unit(), |runner| {
+                    runner.trial(*part, switches, Some(*disturbance))
+                })?;
+                let mean = |outcome: &TestOutcome| outcome.value.as_ref().map(|value| value.mean);
+                let alone = self.result.tests.get(first).and_then(mean).filter(|mean| *mean > 0.0);
+                if let Some(outcome) = self.result.tests.last_mut() {
+                    outcome.deviation =
+                        mean(outcome).zip(alone).map(|(value, alone)| value / alone - 1.0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All trials of a test.
+    fn repeat(
+        &mut self,
+        test: Test,
+        variant: Option<String>,
+        unit: Unit,
+        mut trial: impl FnMut(&mut Self) -> Result<Measured, RunError>,
+    ) -> Result<(), RunError> {
+        let place = self.result.tests.len();
+        self.result.tests.push(empty_outcome(test, variant.clone(), unit));
+        let repetitions = self.config.plan.repetitions;
+        for repetition in 1..=repetitions {
+            if self.is_interrupted() {
+                return Ok(());
+            }
+            let variant = variant.as_ref().map_or_else(String::new, |name| format!(", {name}"));
+            self.watcher
+                .trial_begins(&format!("{test}{variant}, trial {repetition} of {repetitions}"));
+            let measured = trial(self)?;
+            if let Some(outcome) = self.result.tests.get_mut(place) {
+                outcome.trials.push(told(measured));
+                outcome.summarize();
+            }
+            self.result.elapsed_s = self.started.elapsed().as_secs_f64();
+            self.watcher.trial_ended(&self.result);
+        }
+        Ok(())
+    }
+
+    fn trial(
+        &mut self,
+        test: Test,
+        switches: u32,
+        disturbance: Option<Disturbance>,
+    ) -> Result<Measured, RunError> {
+        self.between()?;
+        let seed = self.config.seed.wrapping_add(u64::from(self.trials));
+        let setting = Setting { test, switches, seed, disturbance };
+        trial::run(self.config, setting, &self.context.interrupt)
+    }
+
+    /// The command of the user's before every trial but the first.
+    fn between(&mut self) -> Result<(), RunError> {
+        self.trials += 1;
+        if self.trials > 1 {
+            between(self.config.plan.between.as_deref(), &self.context.interrupt)?;
+        }
+        Ok(())
+    }
+
+    /// Section 5.1.3, by the search of the probe.
+    fn rate(&mut self) -> Result<Measured, RunError> {
+        self.between()?;
+        let mut config = self.config.clone();
+        config.plan.kind = config.rfc8456.search.clone();
+        (config.plan.repetitions, config.traffic.mode) = (1, Mode::Open);
+        config.switches.flow_tables = FlowTables::Bypass;
+        config.seed = config.seed.wrapping_add(u64::from(self.trials));
+        config.thresholds.clear();
+        let context = RunContext {
+            command: Vec::new(),
+            configuration: Default::default(),
+            notes: Vec::new(),
+            ports: None,
+            live: self.context.live.clone(),
+            interrupt: self.context.interrupt.clone(),
+        };
+        let result = crate::run::run(&config, context, &mut Nobody)?;
+        let Some(search) = result.search.filter(|search| search.maximum_received_rate > 0.0) else {
+            let why = match result.completion {
+                Completion::Failed { reason } | Completion::Partial { reason } => reason,
+                Completion::Complete => "nothing was answered".to_owned(),
+            };
+            return Ok(Measured::failed(why));
+        };
+        let mut measured = Measured::of(search.maximum_received_rate);
+        if let Some(rate) = search.loss_free_rate {
+            measured = measured.with("loss-free rate", rate, Unit::PerSecond);
+        }
+        measured.remark = search
+            .limited_by_probe
+            .then(|| "the probe itself was the limit: the controller may take more".to_owned());
+        Ok(measured)
+    }
+
+    /// Section 5.2.2: doubles the network until it is not discovered, then halves the distance.
+    fn size(&mut self) -> Result<Measured, RunError> {
+        let most = self.config.rfc8456.switches;
+        let (mut known, mut unknown, mut why) = (0, None, None);
+        let mut next = least_switches(self.config).min(most);
+        loop {
+            if self.is_interrupted() {
+                return Ok(Measured::failed("interrupted"));
+            }
+            let measured = self.trial(Test::DiscoverySize, next, None)?;
+            if measured.value.is_some() {
+                known = next;
+            } else {
+                unknown = Some(next);
+                why = measured.remark;
+            }
+            next = match unknown {
+                None if known >= most => break,
+                None => known.saturating_mul(2).min(most),
+                Some(_) if known == 0 => break,
+                Some(unknown) if unknown - known <= 1 => break,
+                Some(unknown) => known + (unknown - known) / 2,
+            };
+        }
+        let mut measured = match known {
+            0 => Measured::failed(why.clone().unwrap_or_default()),
+            known => Measured::of(known.into()),
+        };
+        if known > 0 {
+            let links = Topology::build(&self.config.topology, known, u16::MAX)
+                .map_or(0, |topology| topology.link_count());
+            measured = measured.with("links", links as f64, Unit::Count);
+            measured.remark = Some(match (unknown, why) {
+                (Some(unknown), Some(why)) => format!("at {unknown} switches {why}"),
+                _ => {
+                    "all switches that there were were discovered: the size is at least this; see \
+                      --rfc8456-switches"
+                        .to_owned()
+                }
+            });
+        }
+        Ok(measured)
+    }
+
+    /// Messages per second that shares of invalid ones refer to: what 5.1.3 found, else the rate of
+    /// paths.
+    fn message_rate(&mut self) -> f64 {
+        let found =
+            self.result.tests.iter().find(|outcome| outcome.test == Test::MessageProcessingRate);
+        match found.and_then(|outcome| outcome.value.as_ref()) {
+            Some(value) => value.mean,
+            None => {
+                let rate = self.config.rfc8456.rate;
+                self.result.notes.push(format!(
+                    "5.3.1: shares of invalid messages are of {rate} messages/s (--rfc8456-rate), since \
+                     5.1.3 was not measured in this run."
+                ));
+                rate
+            }
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.context.interrupt.load(Ordering::Relaxed)
+    }
+
+    fn finish(mut self) -> BenchmarkResult {
+        self.result.elapsed_s = self.started.elapsed().as_secs_f64();
+        let missing: Vec<_> = self
+            .result
+            .tests
+            .iter()
+            .filter(|outcome| !outcome.is_measured())
+            .map(|outcome| outcome.section.as_str())
+            .collect();
+        self.result.completion = if self.is_interrupted() {
+            Completion::Partial { reason: "interrupted".to_owned() }
+        } else if missing.len() == self.result.tests.len() {
+            let first = self.result.tests.iter().flat_map(|outcome| &outcome.trials);
+            let reason = first.filter_map(|trial| trial.remark.clone()).next();
+            Completion::Failed {
+                reason: reason.unwrap_or_else(|| "nothing was measured".to_owned()),
+            }
+        } else if missing.is_empty() {
+            Completion::Complete
+        } else {
+            Completion::Partial { reason: format!("not measured: {}", missing.join(", ")) }
+        };
+        self.result
+    }
+}
+
+/// Why a test cannot be done with this configuration, if it cannot.
+fn not_possible(config: &Config, test: Test) -> Option<&'static str> {
+    let is_openflow = config.protocol != Protocol::P4Runtime;
+    match test {
+        Test::ProactivePathTime | Test::ProactivePathRate
+            if config.rfc8456.northbound.is_none() =>
+        {
+            Some("paths are asked for at the northbound interface; see --northbound")
+        }
+        Test::FailoverTime if config.rfc8456.fail.is_none() => {
+            Some("nothing ends the active controller; see --rfc8456-fail")
+        }
+        Test::FailoverTime if is_openflow && config.rfc8456.standby.is_empty() => {
+            Some("there is no controller that stands by; see --rfc8456-standby")
+        }
+        _ => None,
+    }
+}
+
+/// The fewest switches that the topology has links with.
+fn least_switches(config: &Config) -> u32 {
+    match &config.topology {
+        crate::config::TopologySource::LeafSpine { spines } => spines + 1,
+        _ => 2,
+    }
+}
+
+fn told(measured: Measured) -> TrialOutcome {
+    let figure =
+        |(name, value, unit): (&str, f64, Unit)| Figure { name: name.to_owned(), value, unit };
+    TrialOutcome {
+        value: measured.value,
+        figures: measured.figures.into_iter().map(figure).collect(),
+        remark: measured.remark,
+    }
+}
+
+fn empty_outcome(test: Test, variant: Option<String>, unit: Unit) -> TestOutcome {
+    TestOutcome {
+        test,
+        section: test.section().to_owned(),
+        variant,
+        unit,
+        trials: Vec::new(),
+        value: None,
+        deviation: None,
+    }
+}
+
+fn empty_result(config: &Config, context: &RunContext) -> Result<BenchmarkResult, RunError> {
+    let switches = config.switches.count;
+    let topology = Topology::build(&config.topology, switches, config.switches.ports)
+        .map_err(crate::trial::TrialError::Topology)?;
+    let configured = |key: &str| context.configuration.get(key).cloned().unwrap_or_default();
+    let mut notes = context.notes.clone();
+    notes.extend(topology.notes().iter().cloned());
+    Ok(BenchmarkResult {
+        schema: SCHEMA.to_owned(),
+        schema_version: SCHEMA_VERSION,
+        planimeter_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        elapsed_s: 0.0,
+        command: context.command.clone(),
+        completion: Completion::Partial { reason: "the run is not over".to_owned() },
+        host: host::facts(),
+        configuration: context.configuration.clone(),
+        parameters: Parameters {
+            controller: address(config),
+            standby: config.rfc8456.standby.clone(),
+            southbound: configured("protocol"),
+            northbound: config.rfc8456.northbound.clone(),
+            connection: match (&config.tls, config.protocol) {
+                (None, Protocol::P4Runtime) => "gRPC over TCP",
+                (None, _) => "TCP",
+                (Some(_), Protocol::P4Runtime) => "gRPC over TLS",
+                (Some(_), _) => "TLS",
+            }
+            .to_owned(),
+            switches,
+            links: topology.link_count() as u64,
+            topology: match (configured("switches.topology").as_str(), &config.topology) {
+                ("none" | "", crate::config::TopologySource::LeafSpine { spines }) => {
+                    format!("leaf-spine:{spines}")
+                }
+                ("none" | "", crate::config::TopologySource::Linear) => "linear".to_owned(),
+                (configured, _) => configured.to_owned(),
+            },
+            hosts: switches * config.switches.hosts,
+            frame_bytes: config.traffic.frame_bytes as u64,
+            trials: config.plan.repetitions,
+            trial_s: config.timing.measure.as_secs_f64(),
+        },
+        tests: Vec::new(),
+        notes,
+    })
+}
+
+/// The trials of a search are watched by nobody; the run of which they are part is.
+struct Nobody;
+
+impl Watcher for Nobody {
+    fn trial_begins(&mut self, _: u32, _: Option<u32>, _: &str) {}
+    fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
+}

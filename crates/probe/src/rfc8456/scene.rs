@@ -1,0 +1,107 @@
+//! Who sends what to whom in the tests of paths.
+
+use super::seen::{Hop, Order};
+use crate::topology::{Port, SwitchIndex, Topology};
+use crate::traffic::{Host, Hosts, MacAddress, PacketId, PathFrames};
+
+/// Hosts and the packets between them.
+#[derive(Clone, Debug)]
+pub(crate) struct Scene {
+    pub(crate) hosts: Hosts,
+    pub(crate) topology: Topology,
+    pub(crate) frames: PathFrames,
+}
+
+/// Two hosts of different switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub(crate) from: Host,
+    pub(crate) to: Host,
+}
+
+impl Pair {
+    pub(crate) fn reversed(self) -> Self {
+        Self { from: self.to, to: self.from }
+    }
+}
+
+impl Scene {
+    /// The `number`-th of all ordered pairs of hosts behind different switches, each once; none
+    /// beyond the last.
+    pub(crate) fn pair(&self, number: u32) -> Option<Pair> {
+        let (count, per_switch) = (self.hosts.count(), self.hosts.per_switch());
+        let distances = (count + 1).checked_sub(2 * per_switch).filter(|_| per_switch > 0)?;
+        let distance = number / count;
+        if distance >= distances {
+            return None;
+        }
+        let host = |index: u32| self.hosts.host(index / per_switch, index % per_switch);
+        // Neighbouring distances would have switches next to each other only; far ones come first.
+        let far = per_switch + (distances / 2 + distance) % distances;
+        let from = number % count;
+        Some(Pair { from: host(from)?, to: host((from + far) % count)? })
+    }
+
+    /// How many pairs there are.
+    pub(crate) fn pairs(&self) -> u32 {
+        let (count, per_switch) = (self.hosts.count(), self.hosts.per_switch());
+        (count + 1).saturating_sub(2 * per_switch) * count
+    }
+
+    /// A packet of a pair, the `sequence`-th of its flow.
+    pub(crate) fn packet(&self, pair: Pair, flow: u32, sequence: u64) -> Order {
+        let id = PacketId { switch: flow, sequence };
+        Order::Send { host: pair.from, frame: self.frames.between(&pair.from, &pair.to, id) }
+    }
+
+    /// A packet from an address of its own behind the first host's port.
+    pub(crate) fn stranger(&self, pair: Pair, flow: u32) -> Order {
+        let mut from = pair.from;
+        let [_, a, b, c] = flow.to_be_bytes();
+        from.mac = MacAddress([0x06, 0, 0, a, b, c]);
+        let id = PacketId { switch: flow, sequence: 0 };
+        Order::Send { host: pair.from, frame: self.frames.between(&from, &pair.to, id) }
+    }
+
+    /// Whether a packet that left by this port to this address is at its destination.
+    pub(crate) fn is_at(&self, host: &Host, switch: u32, port: u16, to: [u8; 6]) -> bool {
+        (host.switch, host.port.0, host.mac.0) == (switch, port, to)
+    }
+
+    /// A shortest path for a pair, as rules.
+    pub(crate) fn path(&self, pair: Pair) -> Option<Vec<Hop>> {
+        let count = self.topology.switch_count();
+        // Breadth first from the destination, so that each switch knows its way there.
+        let mut next: Vec<Option<Port>> = vec![None; count];
+        let mut queue = std::collections::VecDeque::from([pair.to.switch]);
+        *next.get_mut(pair.to.switch as usize)? = Some(pair.to.port);
+        while let Some(switch) = queue.pop_front() {
+            for port in self.topology.link_ports(SwitchIndex(switch)) {
+                let Some((SwitchIndex(far), back)) = self.topology.peer(SwitchIndex(switch), port)
+                else {
+                    continue;
+                };
+                if let Some(unknown @ None) = next.get_mut(far as usize) {
+                    *unknown = Some(back);
+                    queue.push_back(far);
+                }
+            }
+        }
+        let (mut hops, mut at) = (Vec::new(), (pair.from.switch, pair.from.port));
+        loop {
+            let out = (*next.get(at.0 as usize)?)?;
+            hops.push(Hop {
+                switch: at.0,
+                in_port: at.1.0,
+                out_port: out.0,
+                source: pair.from.mac.0,
+                destination: pair.to.mac.0,
+            });
+            if at.0 == pair.to.switch {
+                return Some(hops);
+            }
+            let (SwitchIndex(far), port) = self.topology.peer(SwitchIndex(at.0), out)?;
+            at = (far, port);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! One trial: a network, a procedure, and the edge of the protocol.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::Test;
+use super::bench::{Bench, Measured, Preparation, Procedure};
+use super::edge::{Company, OpenFlowDevice, OpenFlowEdge};
+use super::emulator::Emulator;
+use super::northbound::Northbound;
+use super::procedures::{
+    Disturbance, Disturbed, Failover, FlowCapacity, MessageTime, PathRate, PathTime,
+    Reprovisioning, Sessions, Terms, TopologyChange, TopologyDiscovery,
+};
+use super::scene::Scene;
+use crate::config::{Config, FlowTables, Protocol, TopologySource};
+use crate::engine::nanos;
+use crate::run::RunError;
+use crate::topology::{Topology, ports_for_links};
+use crate::traffic::{Hosts, PathFrames, RunKey};
+use crate::trial::{TrialError, dialler};
+
+/// What a trial is to be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    pub(super) test: Test,
+    pub(super) switches: u32,
+    pub(super) seed: u64,
+    pub(super) disturbance: Option<Disturbance>,
+}
+
+/// Runs a trial.
+///
+/// # Errors
+///
+/// When it cannot be set up. That a controller does not do what is wanted is no error.
+pub(super) fn run(
+    config: &Config,
+    setting: Setting,
+    interrupt: &AtomicBool,
+) -> Result<Measured, RunError> {
+    let plan = Plan::new(config, setting)?;
+    let northbound = Northbound::of(config).map_err(TrialError::Engine)?;
+    let procedure = plan.procedure(config, northbound.is_some());
+    let company = Company::new(northbound, config.rfc8456.fail.clone(), interrupt);
+    match config.protocol {
+        Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
+            let addresses = std::iter::once(&config.controller.address);
+            let standby = config.rfc8456.standby.iter();
+            let standby = standby.filter(|_| setting.test == Test::FailoverTime);
+            let diallers = addresses
+                .chain(standby)
+                .map(|address| dialler(address, config.tls.as_ref()))
+                .collect::<Result<Vec<_>, _>>()?;
+            let one_at_a_time = config.protocol == Protocol::OpenFlow10;
+            let lines = if one_at_a_time { 1 } else { diallers.len() };
+            let devices = (0..setting.switches)
+                .map(|index| OpenFlowDevice::new(&plan.config, index, plan.tables, lines, plan.key))
+                .collect();
+            let bench = Bench::new(plan.emulator(devices), procedure, plan.preparation(lines));
+            let failed = |error: &dyn std::fmt::Display| TrialError::Engine(error.to_string());
+            let edge = OpenFlowEdge::new(bench, company, diallers, one_at_a_time)
+                .map_err(|error| failed(&error))?;
+            Ok(edge.run().map_err(|error| failed(&error))?)
+        }
+        Protocol::P4Runtime => Ok(Measured::failed("not done over P4Runtime")),
+    }
+}
+
+/// A trial's network.
+struct Plan {
+    setting: Setting,
+    /// With the switches and ports of this trial.
+    config: Config,
+    key: RunKey,
+    topology: Topology,
+    hosts: Hosts,
+    tables: FlowTables,
+}
+
+impl Plan {
+    fn new(config: &Config, setting: Setting) -> Result<Self, RunError> {
+        let mut config = config.clone();
+        config.switches.count = setting.switches;
+        let source = match setting.test {
+            // Links would be discovered while sessions are opened.
+            Test::ControlSessions => TopologySource::None,
+            _ => config.topology.clone(),
+        };
+        let linked = ports_for_links(&source, setting.switches) + config.switches.hosts as usize;
+        let linked = u16::try_from(linked).unwrap_or(u16::MAX);
+        config.switches.ports = config.switches.ports.max(linked);
+        let topology = Topology::build(&source, setting.switches, config.switches.ports)
+            .map_err(TrialError::Topology)?;
+        let hosts = Hosts::new(&config.switches, &topology).map_err(TrialError::Hosts)?;
+        let tables = match setting.test {
+            // Every message is to become a packet-in, whatever rules there are.
+            Test::MessageProcessingTime => FlowTables::Bypass,
+            _ => FlowTables::Run,
+        };
+        let key = RunKey::new(setting.seed);
+        Ok(Self { setting, config, key, topology, hosts, tables })
+    }
+
+    fn emulator<D: super::emulator::Device>(&self, devices: Vec<D>) -> Emulator<D> {
+        Emulator::new(devices, self.topology.clone(), self.hosts.clone(), self.key)
+    }
+
+    fn preparation(&self, controllers: usize) -> Preparation {
+        Preparation {
+            controllers,
+            patience: nanos(self.config.timing.connect_timeout),
+            settle: nanos(self.config.timing.settle),
+            announces: self.config.traffic.arp_first,
+        }
+    }
+
+    fn procedure(&self, config: &Config, northbound: bool) -> Box<dyn Procedure> {
+        let (timing, rfc8456) = (&config.timing, &config.rfc8456);
+        let second = Duration::from_secs(1);
+        let terms = Terms {
+            duration: nanos(timing.measure),
+            interval: nanos(rfc8456.interval),
+            patience: nanos(config.traffic.late_after.max(second)),
+            spacing: (1e9 / rfc8456.rate) as u64,
+            most_flows: rfc8456.flows,
+            northbound,
+        };
+        let patient = Terms { patience: nanos(timing.connect_timeout), ..terms };
+        let scene = Scene {
+            hosts: self.hosts.clone(),
+            topology: self.topology.clone(),
+            frames: PathFrames::new(config.traffic.frame_bytes, self.key),
+        };
+        let own: Box<dyn Procedure> = match self.setting.test {
+            Test::TopologyDiscoveryTime | Test::DiscoverySize => {
+                Box::new(TopologyDiscovery::new(patient, &self.topology))
+            }
+            Test::MessageProcessingTime | Test::MessageProcessingRate => {
+                Box::new(MessageTime::new(terms, scene.clone()))
+            }
+            Test::ReactivePathTime | Test::ExceptionHandling | Test::DenialOfService => {
+                Box::new(PathTime::new(terms, scene.clone(), false))
+            }
+            Test::ProactivePathTime => Box::new(PathTime::new(terms, scene.clone(), true)),
+            Test::ReactivePathRate => Box::new(PathRate::new(terms, scene.clone(), false)),
+            Test::ProactivePathRate => Box::new(PathRate::new(terms, scene.clone(), true)),
+            Test::TopologyChangeTime => Box::new(TopologyChange::new(patient, &self.topology)),
+            Test::ControlSessions => {
+                let spacing = (1e9 / config.switches.connect_rate) as u64;
+                let terms = Terms { spacing, ..patient };
+                Box::new(Sessions::new(terms, self.setting.switches))
+            }
+            Test::ForwardingTable => Box::new(FlowCapacity::new(terms, scene.clone())),
+            Test::FailoverTime => Box::new(Failover::new(patient, scene.clone())),
+            Test::ReprovisioningTime => Box::new(Reprovisioning::new(patient, scene.clone())),
+        };
+        match self.setting.disturbance {
+            Some(disturbance) => Box::new(Disturbed::new(own, disturbance, scene)),
+            None => own,
+        }
+    }
+}
