@@ -14,6 +14,7 @@
 //! of links between switches makes broadcasts circle, as with any learning switch.
 
 mod addresses;
+pub mod paths;
 
 use std::fmt;
 
@@ -29,6 +30,8 @@ pub enum Application {
     LearningSwitch,
     /// Learns addresses; every IPv4 packet to a known one gets a rule.
     ReactiveForwarding,
+    /// Keeps a topology of all switches and provisions shortest paths; see [`paths`].
+    Paths,
     /// Returns every packet by the port that it came in by, as fast as possible, and installs
     /// nothing. Calibrates benchmarks.
     NullResponder,
@@ -40,7 +43,7 @@ impl Application {
         match self {
             Self::LearningSwitch => Some(Forwarding::new(RulePolicy::EveryFrame)),
             Self::ReactiveForwarding => Some(Forwarding::new(RulePolicy::Ipv4)),
-            Self::NullResponder => None,
+            Self::Paths | Self::NullResponder => None,
         }
     }
 }
@@ -50,6 +53,7 @@ impl fmt::Display for Application {
         f.write_str(match self {
             Self::LearningSwitch => "learning switch",
             Self::ReactiveForwarding => "reactive forwarding",
+            Self::Paths => "path provisioning",
             Self::NullResponder => "null responder",
         })
     }

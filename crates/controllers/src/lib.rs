@@ -1,6 +1,6 @@
 //! Small reference controllers over OpenFlow and P4Runtime.
 //!
-//! Three applications over two protocols. What an application decides about a packet is in
+//! Four applications over two protocols. What an application decides about a packet is in
 //! [`application`], without sockets and without a protocol; [`openflow`] and [`p4runtime`] carry
 //! packets to it and its decisions back. A controller author may begin with
 //! [`application::Forwarding::packet_in`] and go on with the adapter of the protocol at hand.
@@ -10,6 +10,7 @@
 
 pub mod application;
 mod counters;
+pub mod heartbeat;
 mod journal;
 pub mod openflow;
 pub mod p4runtime;

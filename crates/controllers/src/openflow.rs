@@ -17,21 +17,24 @@
 mod connection;
 mod listener;
 mod messages;
+mod network;
 mod null;
 mod session;
 mod worker;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 pub use ::openflow::Version;
 
 use crate::application::Application;
+use crate::application::paths::Network;
 use crate::{Counters, Journal};
 pub use grpc::tls::{ServerTls, TlsError};
+pub use network::Part;
 use session::Policy;
 use worker::Worker;
 
@@ -61,6 +64,8 @@ pub struct Options {
     pub keepalive: Duration,
     /// TLS and mutual TLS; none for plain TCP.
     pub tls: Option<ServerTls>,
+    /// Its part among several controllers; path provisioning alone minds it.
+    pub part: Part,
     /// Hears of switches that come, go and misbehave.
     pub journal: Journal,
 }
@@ -78,6 +83,7 @@ impl Default for Options {
             prepared: false,
             keepalive: Duration::from_secs(15),
             tls: None,
+            part: Part::Alone,
             journal: Journal::default(),
         }
     }
@@ -112,6 +118,10 @@ pub struct Controller {
 #[derive(Debug)]
 struct Shared {
     policy: Policy,
+    /// The network, where one application decides over all switches; there is one thread then.
+    network: Option<Arc<Mutex<Network>>>,
+    /// Set when a controller that stands by is to take over.
+    takeover: Arc<AtomicBool>,
     threads: usize,
     tls: Option<Arc<rustls::ServerConfig>>,
     counters: Arc<Counters>,
@@ -131,8 +141,11 @@ impl Controller {
         let listen = |cause| BindError::Listen { address, cause };
         let listener = listener::listen(address).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
+        let is_paths = options.application == Application::Paths;
         let shared = Shared {
-            threads: options.threads.max(1),
+            network: is_paths.then(Arc::default),
+            takeover: Arc::default(),
+            threads: if is_paths { 1 } else { options.threads.max(1) },
             tls,
             counters: Arc::default(),
             journal: options.journal.clone(),
@@ -150,6 +163,16 @@ impl Controller {
     /// The figures, also while the controller runs.
     pub fn counters(&self) -> Arc<Counters> {
         self.shared.counters.clone()
+    }
+
+    /// What is known of the network, if the application keeps a topology.
+    pub fn network(&self) -> Option<Arc<Mutex<Network>>> {
+        self.shared.network.clone()
+    }
+
+    /// Set to have a controller that stands by take over; it does within some milliseconds.
+    pub fn takeover(&self) -> Arc<AtomicBool> {
+        self.shared.takeover.clone()
     }
 
     /// Serves switches until `stop` is true, and returns within a fraction of a second then. The

@@ -364,7 +364,7 @@ impl OpenFlowSwitch {
     /// Takes a packet-out, of which the part that leads through the tables is carried out; the rest
     /// too, where packets that leave are handed out.
     pub fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
-        if self.options.flow_tables == FlowTables::Bypass {
+        if self.options.flow_tables == FlowTables::Bypass && !self.passage.keeps {
             return;
         }
         let mut passage = std::mem::take(&mut self.passage);

@@ -6,14 +6,14 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
 use controllers::application::Application;
 use controllers::p4runtime::Target;
-use controllers::{Counters, Journal, openflow, p4runtime};
+use controllers::{Counters, Journal, heartbeat, openflow, p4runtime};
 
 use crate::failure::Failure;
 use crate::{given, interrupt};
@@ -67,6 +67,11 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if prepared && application != Application::NullResponder {
         return Err(Failure::input("--prepared goes with --application null"));
     }
+    let (beat, standby_of) = (address_of(matches, "beat"), address_of(matches, "standby-of"));
+    if (beat.or(standby_of)).is_some() && application != Application::Paths {
+        return Err(Failure::input("--beat and --standby-of go with --application paths"));
+    }
+    let interval = Duration::from_millis(number(matches, "beat-interval"));
     let versions: Vec<_> = matches
         .get_many::<String>("openflow-version")
         .unwrap_or_default()
@@ -84,6 +89,11 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         miss_send_len: number(matches, "miss-send-len"),
         prepared,
         tls: server_tls(matches)?,
+        part: match (beat, standby_of) {
+            (Some(_), _) => openflow::Part::Active,
+            (_, Some(_)) => openflow::Part::Standby,
+            _ => openflow::Part::Alone,
+        },
         journal: journal(matches),
         ..openflow::Options::default()
     };
@@ -96,12 +106,32 @@ fn listen(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     })?;
     let ready =
         format!("listening on {} (OpenFlow {offered}), {application}", controller.local_addr());
+    if let Some(address) = beat {
+        heartbeat::beat(address, interval)
+            .map_err(|error| Failure::run(format!("cannot listen on {address}: {error}")))?;
+    }
+    if let Some(address) = standby_of {
+        let takeover = controller.takeover();
+        std::thread::spawn(move || {
+            heartbeat::watch(address, interval, &takeover);
+            takeover.store(true, Ordering::Relaxed);
+        });
+    }
     serve(matches, &ready, &controller.counters(), |stop| controller.run(stop))
+}
+
+/// The value of an argument that is an address.
+fn address_of(matches: &ArgMatches, name: &str) -> Option<SocketAddr> {
+    matches.get_one::<SocketAddr>(name).copied()
 }
 
 /// Runs a P4Runtime controller.
 fn dial(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    refuse(matches, &["listen", "openflow-version", "miss-send-len", "prepared"], "OpenFlow")?;
+    refuse(
+        matches,
+        &["listen", "openflow-version", "miss-send-len", "prepared", "beat", "standby-of"],
+        "OpenFlow",
+    )?;
     let targets = targets(matches)?;
     if targets.is_empty() {
         return Err(Failure::input(
@@ -207,6 +237,7 @@ fn targets(matches: &ArgMatches) -> Result<Vec<Target>, Failure> {
 fn application(matches: &ArgMatches) -> Application {
     match text(matches, "application") {
         Some("reactive") => Application::ReactiveForwarding,
+        Some("paths") => Application::Paths,
         Some("null") => Application::NullResponder,
         _ => Application::LearningSwitch,
     }

@@ -3,6 +3,7 @@
 pub(crate) mod arguments;
 mod null;
 pub(crate) mod paths;
+mod rfc8456;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ArgMatches;
-use probe::config::{Config, Mode, Resolved};
+use probe::config::{Config, Mode, PlanKind, Resolved};
 use probe::outcome::{Completion, RunResult, ThresholdOutcome, Trial};
 use probe::{HeldPorts, Live, RunContext, Watcher};
 use report::{Layout, RunDirectory};
@@ -37,6 +38,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     if arguments::serves(matches) {
         return serve(&resolved.config);
+    }
+    if let PlanKind::Rfc8456(tests) = resolved.config.plan.kind {
+        if arguments::calibrates(matches) {
+            return Err(Failure::input(
+                "--calibrate has no topology and no paths; give the tests of RFC 8456 a controller, such as \
+                 planimeter controller -a paths",
+            ));
+        }
+        return rfc8456::run(&resolved, tests);
     }
     let isolates = resolved.config.isolate
         || resolved.config.traffic.mode == Mode::Open

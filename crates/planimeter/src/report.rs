@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::report::compare::{Candidate, compare};
-use ::report::{RunDirectory, json};
+use ::report::{RunDirectory, json, rfc8456};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use probe::outcome::RunResult;
 
 use crate::failure::Failure;
 use crate::probe::layout;
@@ -65,11 +64,21 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             paths.len()
         )));
     }
-    let results = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     let names: Vec<String> = match given.is_empty() {
         true => paths.iter().map(|path| name_of(path)).collect(),
         false => given.into_iter().cloned().collect(),
     };
+    let texts = paths.iter().map(|path| text_of(path)).collect::<Result<Vec<_>, _>>()?;
+    if texts.iter().all(|(_, text)| rfc8456::is_result(text)) {
+        return benchmarks(&names, &texts, matches);
+    }
+    let results = texts
+        .iter()
+        .map(|(file, text)| {
+            json::from_json(text)
+                .map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     let candidates: Vec<Candidate<'_>> =
         names.iter().zip(&results).map(|(name, result)| Candidate { name, result }).collect();
     let output: Option<&PathBuf> = matches.get_one("output");
@@ -86,12 +95,39 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The result at a path: a file, or the directory that it is in.
-fn read(path: &Path) -> Result<RunResult, Failure> {
+/// Runs of the tests of RFC 8456 side by side.
+fn benchmarks(
+    names: &[String],
+    texts: &[(PathBuf, String)],
+    matches: &ArgMatches,
+) -> Result<ExitCode, Failure> {
+    let results = texts
+        .iter()
+        .map(|(file, text)| {
+            rfc8456::from_json(text)
+                .map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let candidates: Vec<rfc8456::Candidate<'_>> = names
+        .iter()
+        .zip(&results)
+        .map(|(name, result)| rfc8456::Candidate { name, result })
+        .collect();
+    let output: Option<&PathBuf> = matches.get_one("output");
+    let directory =
+        RunDirectory::create_for(output.map(PathBuf::as_path), "report").map_err(Failure::input)?;
+    print!("{}", rfc8456::table(&candidates, layout()));
+    directory.write_page(&rfc8456::page(&candidates), &[]).map_err(Failure::run)?;
+    println!("Report: {}", directory.path().join("report.html").display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The result at a path, a file or the directory that it is in, and which file that is.
+fn text_of(path: &Path) -> Result<(PathBuf, String), Failure> {
     let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
     let text = std::fs::read_to_string(&file)
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
-    json::from_json(&text).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+    Ok((file, text))
 }
 
 /// The directory of a run.

@@ -28,7 +28,7 @@ use crate::compare::{self, Candidate, Comparison, Outcome};
 use crate::document::{self, Document};
 use crate::histogram_files::{write_distribution, write_interval_log};
 use crate::page::Page;
-use crate::{bounds, csv, designs, html, json, models, throughput};
+use crate::{bounds, csv, designs, html, json, models, rfc8456, throughput};
 
 /// The directory that a run leaves behind.
 #[derive(Debug)]
@@ -297,6 +297,20 @@ impl RunDirectory {
             (format!("case-{number:03}_latency"), what, histogram)
         });
         self.write_histograms(&mut writing, histograms);
+        writing.finish()
+    }
+
+    /// Writes a run of the tests of RFC 8456: `result.json`, `report.html`, `trials.csv`.
+    ///
+    /// # Errors
+    /// See [`WriteError`]. What could be written stays.
+    pub fn write_rfc8456(&self, run: &rfc8456::Candidate<'_>) -> Result<Vec<PathBuf>, WriteError> {
+        let mut writing = Writing::default();
+        writing.file(self.path.join("result.json"), Durability::Synced, |w| {
+            w.write_all(rfc8456::to_json(run.result).map_err(io::Error::other)?.as_bytes())
+        });
+        self.texts(&mut writing, &[("trials.csv", rfc8456::to_csv(run.result))]);
+        self.page(&mut writing, &rfc8456::page(&[*run]));
         writing.finish()
     }
 

@@ -2,9 +2,9 @@
 
 use ::openflow::v1_0::PortNo;
 use ::openflow::wire::{PacketIn, PacketOutFields};
-use ::openflow::{EncodeError, PortNumber, Version, Xid, v1_0, v1_3};
+use ::openflow::{BufferId, EncodeError, PortNumber, Version, Xid, v1_0, v1_3};
 
-use crate::application::{Port, Rule};
+use crate::application::{Flow, Port, Rule};
 
 /// Priority of the rules that forward.
 const FORWARD: u16 = 10;
@@ -121,6 +121,89 @@ pub(super) fn install(
                 ..v1_3::FlowMod::add(match_fields, vec![forward])
             };
             v1_3::Message::FlowMod(entry).encode(xid, out)
+        }
+    }
+}
+
+/// Removes the rule of a flow.
+pub(super) fn remove(
+    version: Version,
+    xid: Xid,
+    flow: &Flow,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    match version {
+        Version::V1_0 => {
+            let entry = v1_0::FlowMod {
+                match_fields: v1_0::Match::any()
+                    .with_in_port(port_v1_0(flow.ingress)?)
+                    .with_dl_src(flow.source)
+                    .with_dl_dst(flow.destination),
+                command: v1_0::FlowModCommand::DELETE_STRICT,
+                priority: FORWARD,
+                ..v1_0::FlowMod::default()
+            };
+            v1_0::Message::FlowMod(entry).encode(xid, out)
+        }
+        Version::V1_3 => {
+            let match_fields = v1_3::Match::any()
+                .with_in_port(PortNumber(flow.ingress.0))
+                .with_eth_dst(flow.destination)
+                .with_eth_src(flow.source);
+            let entry = v1_3::FlowMod {
+                command: v1_3::FlowModCommand::DELETE_STRICT,
+                priority: FORWARD,
+                ..v1_3::FlowMod::delete(match_fields)
+            };
+            v1_3::Message::FlowMod(entry).encode(xid, out)
+        }
+    }
+}
+
+/// Sends a packet out of ports, whether or not it came in by one.
+pub(super) fn send(
+    version: Version,
+    xid: Xid,
+    ingress: Option<Port>,
+    outputs: &[Port],
+    frame: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let outputs: Vec<PortNumber> = outputs.iter().map(|port| PortNumber(port.0)).collect();
+    let in_port = match (ingress, version) {
+        (Some(port), _) => PortNumber(port.0),
+        // 1.0 has OFPP_NONE for it, 1.3 (7.3.7) OFPP_CONTROLLER.
+        (None, Version::V1_0) => PortNumber::ANY,
+        (None, Version::V1_3) => PortNumber::CONTROLLER,
+    };
+    let fields = PacketOutFields { buffer_id: BufferId::NO_BUFFER, in_port, outputs: &outputs };
+    fields.emit(version, xid, frame, out)
+}
+
+/// Asks for a role (1.3.5, 6.3.6); 1.0 has none.
+pub(super) fn role(
+    version: Version,
+    xid: Xid,
+    role: v1_3::ControllerRole,
+    generation_id: u64,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    match version {
+        Version::V1_0 => Ok(()),
+        Version::V1_3 => {
+            let request = v1_3::RoleMessage { role, generation_id };
+            v1_3::Message::RoleRequest(request).encode(xid, out)
+        }
+    }
+}
+
+/// Asks for the ports of a 1.3 switch; those of a 1.0 switch are in its features.
+pub(super) fn ports(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    match version {
+        Version::V1_0 => Ok(()),
+        Version::V1_3 => {
+            let request = v1_3::MultipartRequest::from(v1_3::MultipartRequestBody::PortDesc);
+            v1_3::Message::MultipartRequest(request).encode(xid, out)
         }
     }
 }

@@ -13,7 +13,9 @@ use ::openflow::{DatapathId, DecodeError, EncodeError, PortNumber, Version, Xid}
 
 use super::Options;
 use super::messages::{self, answer};
+use super::network::{self, NetworkEvent, Part};
 use super::null::Prepared;
+use crate::application::paths::Command;
 use crate::application::{Application, Decision, Forwarding, Port};
 use crate::counters::Tally;
 
@@ -33,9 +35,15 @@ pub(super) struct Policy {
     miss_send_len: u16,
     prepared: bool,
     keepalive: Duration,
+    part: Part,
 }
 
 impl Policy {
+    /// Whether it is to be asked to take over.
+    pub(super) fn stands_by(&self) -> bool {
+        self.part == Part::Standby
+    }
+
     pub(super) fn new(options: &Options) -> Self {
         Self {
             application: options.application,
@@ -44,6 +52,7 @@ impl Policy {
             miss_send_len: options.miss_send_len,
             prepared: options.prepared && options.application == Application::NullResponder,
             keepalive: options.keepalive,
+            part: options.part,
         }
     }
 }
@@ -82,6 +91,8 @@ enum Mode {
     /// The session is not open, so they are not expected.
     Opening,
     Forward(Version, Box<Forwarding>),
+    /// The network decides, not the switch.
+    Paths(Version),
     Echo(Version),
     Prepared(Version, Prepared),
 }
@@ -93,6 +104,8 @@ pub(super) struct Received {
     pub(super) opened: Option<(DatapathId, Version)>,
     /// The switch refused something, most recently for this reason.
     pub(super) refusal: Option<Refusal>,
+    /// For the application that decides over the whole network.
+    pub(super) events: Vec<NetworkEvent>,
 }
 
 /// Type and code of an error message, in the numbering of the version.
@@ -141,6 +154,14 @@ impl Session {
                     tally.packet_ins += 1;
                     let decision = decide(forwarding, &packet_in);
                     self.carry_out(decision, &packet_in, policy.idle_timeout, out, tally)?;
+                }
+                Mode::Paths(version) if is_packet_in(frame, *version) => {
+                    let packet_in = PacketIn::new_checked(frame)?;
+                    tally.packet_ins += 1;
+                    received.events.push(NetworkEvent::PacketIn {
+                        port: Port(packet_in.in_port().0),
+                        frame: packet_in.payload().to_vec(),
+                    });
                 }
                 Mode::Echo(version) if is_packet_in(frame, *version) => {
                     answer(&PacketIn::new_checked(frame)?, &[PortNumber::IN_PORT], out)?;
@@ -213,6 +234,9 @@ impl Session {
         match self.handshake.receive(frame, out)? {
             Event::Ready(version) => {
                 self.open(policy, version, out)?;
+                if let Mode::Paths(_) = self.mode {
+                    received.events.extend(network::event(version, frame));
+                }
                 let datapath_id = self.handshake.features().map(|features| features.datapath_id);
                 received.opened = Some((datapath_id.unwrap_or_default(), version));
             }
@@ -227,6 +251,11 @@ impl Session {
                         let error_type = u16::from_be_bytes([t0, t1]);
                         let code = u16::from_be_bytes([c0, c1]);
                         received.refusal = Some(Refusal { error_type, code });
+                    }
+                    _ if matches!(self.mode, Mode::Paths(_)) => {
+                        let version = self.handshake.version();
+                        let event = version.and_then(|version| network::event(version, frame));
+                        received.events.extend(event);
                     }
                     // Ports and flow entries that change, answers to barriers, extensions.
                     _ => {}
@@ -244,6 +273,15 @@ impl Session {
         version: Version,
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
+        if policy.application == Application::Paths {
+            self.mode = Mode::Paths(version);
+            if policy.part != Part::Alone {
+                self.ask_role(policy.part, out)?;
+            }
+            if policy.part == Part::Standby && version == Version::V1_3 {
+                return Ok(());
+            }
+        }
         messages::forget_all(version, self.take_xid(), out)?;
         // Without a barrier a switch may carry out what follows first (1.0.0, 4.6.3; 1.3.5, 6.2).
         messages::barrier(version, self.take_xid(), out)?;
@@ -251,12 +289,57 @@ impl Session {
         if policy.application == Application::ReactiveForwarding {
             messages::arp_to_controller(version, self.take_xid(), policy.miss_send_len, out)?;
         }
+        if let Mode::Paths(_) = self.mode {
+            return messages::ports(version, self.take_xid(), out);
+        }
         self.mode = match policy.application.forwarding() {
             Some(forwarding) => Mode::Forward(version, Box::new(forwarding)),
             None if policy.prepared => Mode::Prepared(version, Prepared::new(version)?),
             None => Mode::Echo(version),
         };
         Ok(())
+    }
+
+    /// Says which part it has among several controllers.
+    fn ask_role(&mut self, part: Part, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let Some(version) = self.handshake.version() else { return Ok(()) };
+        let (role, generation) = part.role();
+        messages::role(version, self.take_xid(), role, generation, out)
+    }
+
+    /// Becomes the master after a controller that is gone. Its rules stay.
+    pub(super) fn take_over(
+        &mut self,
+        policy: &Policy,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let Mode::Paths(version) = self.mode else { return Ok(()) };
+        self.ask_role(Part::Successor, out)?;
+        messages::table_miss(version, self.take_xid(), policy.miss_send_len, out)?;
+        messages::ports(version, self.take_xid(), out)
+    }
+
+    /// Tells the switch what the network decided.
+    pub(super) fn command(
+        &mut self,
+        policy: &Policy,
+        command: &Command,
+        out: &mut Vec<u8>,
+        tally: &mut Tally,
+    ) -> Result<(), EncodeError> {
+        let Mode::Paths(version) = self.mode else { return Ok(()) };
+        let xid = self.take_xid();
+        match command {
+            Command::PacketOut { ingress, outputs, frame, .. } => {
+                tally.packet_outs += 1;
+                messages::send(version, xid, *ingress, outputs, frame, out)
+            }
+            Command::Install { rule, .. } => {
+                tally.rules += 1;
+                messages::install(version, xid, rule, policy.idle_timeout, out)
+            }
+            Command::Remove { flow, .. } => messages::remove(version, xid, flow, out),
+        }
     }
 
     fn take_xid(&mut self) -> Xid {

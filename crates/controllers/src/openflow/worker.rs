@@ -4,12 +4,14 @@
 //! its answers is not read from until it does, so that it costs a bounded amount of memory and
 //! nobody else waits for it.
 
+use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use ::openflow::DatapathId;
@@ -18,8 +20,10 @@ use rustix::event::{EventfdFlags, epoll, eventfd};
 
 use super::connection::Connection;
 use super::listener::timespec;
+use super::network::NetworkEvent;
 use super::session::{Session, SessionError};
 use super::{LOOK, Shared};
+use crate::application::paths::{Command, SwitchId};
 use crate::counters::Tally;
 
 /// Bytes read at a time.
@@ -28,6 +32,8 @@ const READ: usize = 256 * 1024;
 const HIGH_WATER: usize = 1024 * 1024;
 /// Events taken from the poller at a time.
 const EVENTS: usize = 256;
+/// How often one that stands by looks whether it is to take over.
+const TAKEOVER_LOOK: Duration = Duration::from_millis(2);
 /// Spacing of looks at silent switches.
 const TICK: Duration = Duration::from_secs(1);
 /// Names the inbox among the poller's events; switches are named by their place.
@@ -81,6 +87,9 @@ pub(super) struct Worker<'a> {
     peers: Vec<Option<Peer>>,
     free: Vec<usize>,
     next_tick: Duration,
+    /// Where the switches of the network are among the peers.
+    places: HashMap<SwitchId, usize>,
+    has_taken_over: bool,
 }
 
 /// A switch and the connection to it.
@@ -104,14 +113,25 @@ impl<'a> Worker<'a> {
         let (sockets, inbox) = channel();
         let slot = Slot { sockets, wake: wake.clone() };
         let (peers, free) = (Vec::new(), Vec::new());
-        Ok((Self { shared, epoll, inbox, wake, peers, free, next_tick: TICK }, slot))
+        let worker = Self {
+            shared,
+            epoll,
+            inbox,
+            wake,
+            peers,
+            free,
+            next_tick: TICK,
+            places: HashMap::new(),
+            has_taken_over: false,
+        };
+        Ok((worker, slot))
     }
 
     /// Serves until told to end.
     pub(super) fn run(mut self, ended: impl Fn() -> bool) -> io::Result<()> {
         let mut buffer = vec![0; READ];
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
-        let timeout = timespec(LOOK);
+        let timeout = timespec(self.look());
         while !ended() {
             let ready = match epoll::wait(&self.epoll, &mut events, Some(&timeout)) {
                 Ok((ready, _)) => ready,
@@ -124,6 +144,10 @@ impl<'a> Worker<'a> {
                     place => self.serve(place as usize, event.flags, &mut buffer),
                 }
             }
+            if self.shared.takeover.load(Ordering::Relaxed) && !self.has_taken_over {
+                self.has_taken_over = true;
+                self.take_over();
+            }
             let now = self.now();
             if now >= self.next_tick {
                 self.next_tick = now + TICK;
@@ -133,6 +157,14 @@ impl<'a> Worker<'a> {
         let open = self.peers.iter().flatten().filter(|peer| peer.session.is_open());
         open.for_each(|_| self.shared.counters.session_closed());
         Ok(())
+    }
+
+    /// How often it looks at what is no event: where it may have to take over, more often.
+    fn look(&self) -> Duration {
+        match self.shared.policy.stands_by() {
+            true => TAKEOVER_LOOK,
+            false => LOOK,
+        }
     }
 
     fn now(&self) -> Duration {
@@ -185,9 +217,72 @@ impl<'a> Worker<'a> {
         let outcome = if flags.intersects(epoll::EventFlags::IN | broken) {
             peer.read(self.shared, buffer, now)
         } else {
-            Ok(())
+            Ok(Vec::new())
         };
-        self.settle(place, outcome);
+        match outcome {
+            Ok(events) => {
+                self.settle(place, Ok(()));
+                self.decide(place, events);
+            }
+            Err(gone) => self.settle(place, Err(gone)),
+        }
+    }
+
+    /// Has the network decide about what a switch told.
+    fn decide(&mut self, place: usize, events: Vec<NetworkEvent>) {
+        let Some(network) = self.shared.network.clone().filter(|_| !events.is_empty()) else {
+            return;
+        };
+        let peer = self.peers.get(place).and_then(Option::as_ref);
+        let Some(id) = peer.and_then(|peer| peer.datapath_id) else { return };
+        let switch = SwitchId(id.0);
+        self.places.insert(switch, place);
+        let mut commands = Vec::new();
+        {
+            let mut network = network.lock().unwrap_or_else(PoisonError::into_inner);
+            for event in events {
+                commands.extend(match event {
+                    NetworkEvent::Up(ports) => network.switch_up(switch, ports),
+                    NetworkEvent::PortChanged { port, is_up } => {
+                        network.port_changed(switch, port, is_up)
+                    }
+                    NetworkEvent::PacketIn { port, frame } => {
+                        network.packet_in(switch, port, &frame)
+                    }
+                });
+            }
+        }
+        self.carry_out(&commands);
+    }
+
+    /// Tells switches what was decided, in its order: rules at the end of a path come first.
+    fn carry_out(&mut self, commands: &[Command]) {
+        let mut tally = Tally::default();
+        let mut places: Vec<usize> = Vec::new();
+        for command in commands {
+            let Some(place) = self.places.get(&command.switch()).copied() else { continue };
+            let Some(Some(peer)) = self.peers.get_mut(place) else { continue };
+            let (policy, out) = (&self.shared.policy, &mut peer.connection.out);
+            if peer.session.command(policy, command, out, &mut tally).is_ok()
+                && !places.contains(&place)
+            {
+                places.push(place);
+            }
+        }
+        self.shared.counters.add(&tally);
+        for place in places {
+            self.settle(place, Ok(()));
+        }
+    }
+
+    /// Becomes the master of all switches.
+    fn take_over(&mut self) {
+        self.shared.journal.note(format_args!("the active controller is gone; taking over"));
+        for place in 0..self.peers.len() {
+            let Some(Some(peer)) = self.peers.get_mut(place) else { continue };
+            let outcome = peer.session.take_over(&self.shared.policy, &mut peer.connection.out);
+            self.settle(place, outcome.map_err(|error| Gone::Session(error.into())));
+        }
     }
 
     /// Sends what waits and watches for what comes next, or ends the connection.
@@ -220,7 +315,21 @@ impl<'a> Worker<'a> {
         }
         let name = peer.name();
         self.shared.journal.note(format_args!("{name} is gone: {gone}"));
+        self.leave(place, peer.datapath_id);
         // Dropping the connection closes it, which also takes it out of the poller.
+    }
+
+    /// The network goes on without a switch.
+    fn leave(&mut self, place: usize, id: Option<DatapathId>) {
+        let (Some(network), Some(id)) = (self.shared.network.clone(), id) else { return };
+        let switch = SwitchId(id.0);
+        // It may have come back by another connection.
+        if self.places.get(&switch) == Some(&place) {
+            self.places.remove(&switch);
+            let commands =
+                network.lock().unwrap_or_else(PoisonError::into_inner).switch_down(switch);
+            self.carry_out(&commands);
+        }
     }
 
     fn tick(&mut self, now: Duration) {
@@ -233,11 +342,16 @@ impl<'a> Worker<'a> {
 }
 
 impl Peer {
-    fn read(&mut self, shared: &Shared, buffer: &mut [u8], now: Duration) -> Result<(), Gone> {
+    fn read(
+        &mut self,
+        shared: &Shared,
+        buffer: &mut [u8],
+        now: Duration,
+    ) -> Result<Vec<NetworkEvent>, Gone> {
         let count = match self.connection.read(buffer) {
             Ok(0) => return Err(Gone::Closed),
             Ok(count) => count,
-            Err(error) if is_transient(&error) => return Ok(()),
+            Err(error) if is_transient(&error) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         };
         let chunk = buffer.get(..count).unwrap_or(&[]);
@@ -260,7 +374,7 @@ impl Peer {
                 refusal.code
             ));
         }
-        Ok(())
+        Ok(received.events)
     }
 
     /// What the poller is to tell about the connection.

@@ -161,7 +161,7 @@ async fn set_up(client: &mut Client, shared: &Shared) -> Result<(), Problem> {
     let mut wanted = vec![update(Type::Modify, entities::default_to_controller())];
     match options.application {
         Application::NullResponder => {}
-        Application::LearningSwitch => {
+        Application::LearningSwitch | Application::Paths => {
             wanted.push(update(Type::Insert, entities::flood_group(options.flood_ports)));
         }
         Application::ReactiveForwarding => {
@@ -306,7 +306,9 @@ async fn write_rules(
 ) -> Problem {
     let repeated = match shared.options.application {
         Application::ReactiveForwarding => Repeated::Write,
-        Application::LearningSwitch | Application::NullResponder => Repeated::Leave,
+        Application::LearningSwitch | Application::Paths | Application::NullResponder => {
+            Repeated::Leave
+        }
     };
     let mut book = RuleBook::new(shared.options.idle_timeout, repeated);
     let mut batch = Vec::new();

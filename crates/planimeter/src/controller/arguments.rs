@@ -14,7 +14,7 @@ const ABOUT: &str = "Run a reference controller";
 const LONG_ABOUT: &str = "\
 Run a reference controller.
 
-Three small applications over two protocols. As an OpenFlow controller it listens, and speaks 1.0 or \
+Small applications over two protocols. As an OpenFlow controller it listens, and speaks 1.0 or \
 1.3 with each switch as that asks for. As a P4Runtime controller it dials the switches that are \
 named, again and again until they are there, becomes primary, gives each its pipeline (Ethernet \
 forwarding, programs/l2.p4) unless the switch reports its cookie already, and answers.
@@ -33,10 +33,13 @@ Applications:
   reactive  Reactive forwarding, as the application fwd of ONOS does it: rules for IPv4 alone, and
             ARP stays with the controller. Every packet gets its rule; over P4Runtime, where rules
             do not expire by themselves, learning writes a rule once.
+  paths     Path provisioning over all switches. It discovers links by LLDP, learns where hosts are
+            and gives every pair of hosts that talks a shortest path, with a rule at each of its
+            switches; when a link or switch goes, another path. Loops are no danger. One thread.
   null      Returns every packet by the port that it came in by, as fast as possible, and installs
             no rules. For finding out how much a benchmark itself can do.
-  Discovery frames (LLDP, BDDP) are not forwarded. There is no topology: a loop of links between
-  switches makes broadcasts circle.";
+  Discovery frames (LLDP, BDDP) are not forwarded. All but paths know no topology: a loop of links
+  between switches makes broadcasts circle.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,7 +89,7 @@ fn general() -> [Arg; 6] {
             .short('a')
             .long("application")
             .value_name("NAME")
-            .value_parser(PossibleValuesParser::new(["learning", "reactive", "null"]))
+            .value_parser(PossibleValuesParser::new(["learning", "reactive", "paths", "null"]))
             .default_value("learning")
             .help("What to do with packet-ins; see \"Applications\" in the manual"),
         Arg::new("protocol")
@@ -122,7 +125,7 @@ fn general() -> [Arg; 6] {
     ]
 }
 
-fn openflow_arguments() -> [Arg; 4] {
+fn openflow_arguments() -> [Arg; 7] {
     let heading = "OpenFlow";
     [
         Arg::new("listen")
@@ -152,6 +155,26 @@ fn openflow_arguments() -> [Arg; 4] {
             .action(ArgAction::SetTrue)
             .help_heading(heading)
             .help("With null: the same bytes for every packet-in, without packet or buffer"),
+        Arg::new("beat")
+            .long("beat")
+            .value_name("ADDRESS:PORT")
+            .value_parser(value_parser!(SocketAddr))
+            .help_heading(heading)
+            .help("With paths: be the active controller, and say so to those that stand by"),
+        Arg::new("standby-of")
+            .long("standby-of")
+            .value_name("ADDRESS:PORT")
+            .value_parser(value_parser!(SocketAddr))
+            .conflicts_with("beat")
+            .help_heading(heading)
+            .help("With paths: stand by until the controller that beats there is gone"),
+        Arg::new("beat-interval")
+            .long("beat-interval")
+            .value_name("MILLISECONDS")
+            .value_parser(value_parser!(u64).range(1..=600_000))
+            .default_value("100")
+            .help_heading(heading)
+            .help("How often it beats; one that is silent for three times this is gone"),
     ]
 }
 

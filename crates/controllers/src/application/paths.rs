@@ -1,0 +1,502 @@
+//! A controller that keeps a topology and provisions paths, over all its switches.
+//!
+//! Links are discovered by LLDP frames (IEEE 802.1AB): each switch is told to send one out of every
+//! port, which names the switch and the port, and where it comes in is the other end. Hosts are where
+//! their packets come in by a port that has no link. A packet to a host that is known gets a path: a
+//! shortest one, with a rule at each of its switches, the last first. Any other packet goes out of all
+//! ports without a link, so that it reaches every host and circles nowhere. When a link or a switch
+//! goes, what is sent by it gets another path, and the neighbours are asked for their links again.
+//!
+//! No sockets and no clock: what happened comes in, and [`Command`]s come out.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use openflow::MacAddress;
+
+use super::{ETHER_TYPE, Flow, Port, RESERVED_GROUP, Rule, ether_types};
+
+/// LLDP, IEEE 802.1AB.
+const LLDP: u16 = 0x88cc;
+/// Nearest bridge, IEEE 802.1AB, table 7-1.
+const NEAREST_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
+
+/// What identifies a switch: its datapath id or device id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SwitchId(pub u64);
+
+/// What a switch is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Send a packet out of ports. `ingress` is where it came in by, if it did at this switch.
+    PacketOut {
+        /// The switch.
+        switch: SwitchId,
+        /// Where the packet came in by.
+        ingress: Option<Port>,
+        /// Where it goes.
+        outputs: Vec<Port>,
+        /// The packet.
+        frame: Vec<u8>,
+    },
+    /// Forward packets of a flow from now on.
+    Install {
+        /// The switch.
+        switch: SwitchId,
+        /// The rule.
+        rule: Rule,
+    },
+    /// Forward packets of a flow no longer.
+    Remove {
+        /// The switch.
+        switch: SwitchId,
+        /// The rule.
+        flow: Flow,
+    },
+}
+
+impl Command {
+    /// Which switch is to do it.
+    pub fn switch(&self) -> SwitchId {
+        match self {
+            Self::PacketOut { switch, .. }
+            | Self::Install { switch, .. }
+            | Self::Remove { switch, .. } => *switch,
+        }
+    }
+}
+
+/// A place in the network.
+type Place = (SwitchId, Port);
+/// A source and a destination.
+type Pair = (MacAddress, MacAddress);
+
+/// What is known of the network.
+#[derive(Debug, Default)]
+pub struct Network {
+    /// Ports of each switch that are up.
+    switches: BTreeMap<SwitchId, BTreeSet<u32>>,
+    /// Both directions of each link.
+    links: BTreeMap<(SwitchId, u32), (SwitchId, u32)>,
+    hosts: HashMap<MacAddress, Place>,
+    /// The rules of each pair that has a path.
+    paths: HashMap<Pair, Vec<(SwitchId, Rule)>>,
+}
+
+impl Network {
+    /// A network of which nothing is known.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Switches that are there.
+    pub fn switches(&self) -> usize {
+        self.switches.len()
+    }
+
+    /// Links, each direction counted.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Both ends of each link, each direction once.
+    pub fn link_ends(&self) -> impl Iterator<Item = (Place, Place)> + '_ {
+        self.links.iter().map(|(from, to)| ((from.0, Port(from.1)), (to.0, Port(to.1))))
+    }
+
+    /// The ids of the switches that are there.
+    pub fn switch_ids(&self) -> impl Iterator<Item = SwitchId> + '_ {
+        self.switches.keys().copied()
+    }
+
+    /// A switch has come, with these ports up and no rules.
+    pub fn switch_up(
+        &mut self,
+        switch: SwitchId,
+        ports: impl IntoIterator<Item = Port>,
+    ) -> Vec<Command> {
+        let mut commands = self.switch_down(switch);
+        self.switches.insert(switch, ports.into_iter().map(|port| port.0).collect());
+        commands.extend(self.discover(switch));
+        commands
+    }
+
+    /// A switch is gone.
+    pub fn switch_down(&mut self, switch: SwitchId) -> Vec<Command> {
+        if self.switches.remove(&switch).is_none() {
+            return Vec::new();
+        }
+        let ends: Vec<_> =
+            self.links.keys().filter(|(other, _)| *other == switch).copied().collect();
+        for (_, port) in ends {
+            self.unlink(switch, port);
+        }
+        self.hosts.retain(|_, (of, _)| *of != switch);
+        self.reroute(|hop| hop == switch)
+    }
+
+    /// A port of a switch went down or came up. The switch is asked for its links again.
+    pub fn port_changed(&mut self, switch: SwitchId, port: Port, is_up: bool) -> Vec<Command> {
+        let Some(ports) = self.switches.get_mut(&switch) else { return Vec::new() };
+        let changed = if is_up { ports.insert(port.0) } else { ports.remove(&port.0) };
+        if !changed {
+            return Vec::new();
+        }
+        let mut commands = self.discover(switch);
+        if !is_up {
+            self.unlink(switch, port.0);
+            commands.extend(self.reroute(|_| false));
+        }
+        commands
+    }
+
+    /// Asks a switch for its links: an LLDP frame out of every port.
+    pub fn discover(&self, switch: SwitchId) -> Vec<Command> {
+        let ports = self.switches.get(&switch).into_iter().flatten();
+        ports
+            .map(|port| Command::PacketOut {
+                switch,
+                ingress: None,
+                outputs: vec![Port(*port)],
+                frame: lldp(switch, Port(*port)),
+            })
+            .collect()
+    }
+
+    /// A packet came to the controller.
+    pub fn packet_in(&mut self, switch: SwitchId, port: Port, frame: &[u8]) -> Vec<Command> {
+        let Some((addresses, _)) = frame.split_first_chunk::<ETHER_TYPE>() else {
+            return Vec::new();
+        };
+        let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5] = *addresses;
+        let destination = MacAddress([d0, d1, d2, d3, d4, d5]);
+        let source = MacAddress([s0, s1, s2, s3, s4, s5]);
+        if ether_types(frame).outer == Some(LLDP) {
+            return self.discovered((switch, port), frame);
+        }
+        if destination.to_bits() & !0xf == RESERVED_GROUP || !self.switches.contains_key(&switch) {
+            return Vec::new();
+        }
+        let is_edge = !self.links.contains_key(&(switch, port.0));
+        if is_edge && !source.is_multicast() {
+            self.hosts.insert(source, (switch, port));
+        }
+        let known = match destination.is_multicast() {
+            true => None,
+            false => self.hosts.get(&destination).copied(),
+        };
+        match known {
+            Some(place) => self.forward((switch, port), place, (source, destination), frame),
+            // Where a packet has entered it was flooded from already.
+            None if is_edge => self.flood((switch, port), frame),
+            None => Vec::new(),
+        }
+    }
+
+    /// The rules that lead packets of a pair from where they enter, the last first.
+    fn path(&self, from: Place, to: Place, pair: Pair) -> Option<Vec<(SwitchId, Rule)>> {
+        let way = self.way(from.0, to)?;
+        let (mut at, mut rules) = (from, Vec::new());
+        loop {
+            let output = *way.get(&at.0)?;
+            let flow = Flow { ingress: at.1, source: pair.0, destination: pair.1 };
+            rules.push((at.0, Rule { flow, output }));
+            if at.0 == to.0 {
+                rules.reverse();
+                return Some(rules);
+            }
+            let (switch, port) = *self.links.get(&(at.0, output.0))?;
+            at = (switch, Port(port));
+        }
+    }
+
+    /// By which port each switch reaches a place, as far as is needed to know it for `from`.
+    fn way(&self, from: SwitchId, to: Place) -> Option<HashMap<SwitchId, Port>> {
+        let mut way = HashMap::from([(to.0, to.1)]);
+        let mut queue = VecDeque::from([to.0]);
+        while let Some(at) = queue.pop_front() {
+            if at == from {
+                return Some(way);
+            }
+            for ((_, _), (far, back)) in self.links.range((at, 0)..=(at, u32::MAX)) {
+                if !way.contains_key(far) {
+                    way.insert(*far, Port(*back));
+                    queue.push_back(*far);
+                }
+            }
+        }
+        None
+    }
+
+    fn forward(&mut self, from: Place, to: Place, pair: Pair, frame: &[u8]) -> Vec<Command> {
+        let Some(rules) = self.path(from, to, pair) else { return Vec::new() };
+        let output = rules.last().map(|(_, rule)| rule.output);
+        let mut commands: Vec<Command> = rules
+            .iter()
+            .map(|(switch, rule)| Command::Install { switch: *switch, rule: *rule })
+            .collect();
+        commands.extend(output.map(|output| Command::PacketOut {
+            switch: from.0,
+            ingress: Some(from.1),
+            outputs: vec![output],
+            frame: frame.to_vec(),
+        }));
+        // A packet that came to the controller on its way, since a rule was not there yet, has a path
+        // already; that is the one to keep.
+        if self.hosts.get(&pair.0) == Some(&from) {
+            self.paths.insert(pair, rules);
+        }
+        commands
+    }
+
+    fn flood(&self, from: Place, frame: &[u8]) -> Vec<Command> {
+        let edges = self.switches.iter().filter_map(|(switch, ports)| {
+            let outputs: Vec<Port> = ports
+                .iter()
+                .filter(|port| !self.links.contains_key(&(*switch, **port)))
+                .map(|port| Port(*port))
+                .filter(|port| (*switch, *port) != from)
+                .collect();
+            let ingress = (*switch == from.0).then_some(from.1);
+            (!outputs.is_empty()).then(|| Command::PacketOut {
+                switch: *switch,
+                ingress,
+                outputs,
+                frame: frame.to_vec(),
+            })
+        });
+        edges.collect()
+    }
+
+    /// An LLDP frame of ours came in.
+    fn discovered(&mut self, to: Place, frame: &[u8]) -> Vec<Command> {
+        let Some(from) = lldp_origin(frame) else { return Vec::new() };
+        let is_up = |(switch, port): Place| {
+            self.switches.get(&switch).is_some_and(|ports| ports.contains(&port.0))
+        };
+        if from.0 == to.0 || !is_up(from) || !is_up(to) {
+            return Vec::new();
+        }
+        let new = self.links.insert((from.0, from.1.0), (to.0, to.1.0)) != Some((to.0, to.1.0));
+        if new {
+            // What was learned there before the link was known was no host.
+            self.hosts.retain(|_, place| *place != from && *place != to);
+        }
+        if self.links.contains_key(&(to.0, to.1.0)) {
+            return Vec::new();
+        }
+        // The other direction: what the far end sent may have come when this one was not here.
+        let frame = lldp(to.0, to.1);
+        vec![Command::PacketOut { switch: to.0, ingress: None, outputs: vec![to.1], frame }]
+    }
+
+    fn unlink(&mut self, switch: SwitchId, port: u32) {
+        if let Some(far) = self.links.remove(&(switch, port)) {
+            self.links.remove(&far);
+        }
+        // The other direction may be known alone.
+        self.links.retain(|_, to| *to != (switch, port));
+    }
+
+    /// Gives another way to what was sent over links that are no longer there, or by a switch that
+    /// is gone.
+    fn reroute(&mut self, gone: impl Fn(SwitchId) -> bool) -> Vec<Command> {
+        let links = &self.links;
+        let is_broken = |rules: &[(SwitchId, Rule)]| {
+            rules.iter().any(|(switch, _)| gone(*switch))
+                || rules.windows(2).any(|hops| {
+                    let [(next, entered), (at, rule)] = hops else { return false };
+                    links.get(&(*at, rule.output.0)) != Some(&(*next, entered.flow.ingress.0))
+                })
+        };
+        let broken: Vec<Pair> = self
+            .paths
+            .iter()
+            .filter(|(_, rules)| is_broken(rules))
+            .map(|(pair, _)| *pair)
+            .collect();
+        let mut commands = Vec::new();
+        for pair in broken {
+            let old = self.paths.remove(&pair).unwrap_or_default();
+            let ends = self.hosts.get(&pair.0).copied().zip(self.hosts.get(&pair.1).copied());
+            let new = ends.and_then(|(from, to)| self.path(from, to, pair)).unwrap_or_default();
+            let rules =
+                new.iter().map(|(switch, rule)| Command::Install { switch: *switch, rule: *rule });
+            commands.extend(rules);
+            for (switch, rule) in old {
+                let is_kept =
+                    new.iter().any(|(other, own)| *other == switch && own.flow == rule.flow);
+                if !is_kept && self.switches.contains_key(&switch) {
+                    commands.push(Command::Remove { switch, flow: rule.flow });
+                }
+            }
+            if !new.is_empty() {
+                self.paths.insert(pair, new);
+            }
+        }
+        commands
+    }
+}
+
+/// An LLDP frame that names a switch and a port: chassis id and port id locally assigned (subtype 7),
+/// and a time to live of two minutes.
+fn lldp(switch: SwitchId, port: Port) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(60);
+    frame.extend_from_slice(&NEAREST_BRIDGE);
+    let [.., a, b, c, d, e] = switch.0.to_be_bytes();
+    frame.extend_from_slice(&[0x02, a, b, c, d, e]);
+    frame.extend_from_slice(&LLDP.to_be_bytes());
+    let mut value = |kind: u16, bytes: &[u8]| {
+        let head = kind << 9 | bytes.len() as u16;
+        frame.extend_from_slice(&head.to_be_bytes());
+        frame.extend_from_slice(bytes);
+    };
+    value(1, &[&[7][..], &switch.0.to_be_bytes()].concat());
+    value(2, &[&[7][..], &port.0.to_be_bytes()].concat());
+    value(3, &120_u16.to_be_bytes());
+    value(0, &[]);
+    frame.resize(60, 0);
+    frame
+}
+
+/// The switch and port that an LLDP frame of [`lldp`] names.
+fn lldp_origin(frame: &[u8]) -> Option<Place> {
+    let mut rest = frame.get(14..)?;
+    let (mut switch, mut port) = (None, None);
+    while let Some((head, after)) = rest.split_first_chunk::<2>() {
+        let head = u16::from_be_bytes(*head);
+        let value = after.get(..usize::from(head & 0x1ff))?;
+        rest = after.get(value.len()..)?;
+        match (head >> 9, value.split_first()) {
+            (0, _) => break,
+            (1, Some((7, id))) => switch = Some(u64::from_be_bytes(id.try_into().ok()?)),
+            (2, Some((7, id))) => port = Some(u32::from_be_bytes(id.try_into().ok()?)),
+            _ => {}
+        }
+    }
+    Some((SwitchId(switch?), Port(port?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::application::IPV4;
+
+    fn mac(last: u8) -> MacAddress {
+        MacAddress([2, 0, 0, 0, 0, last])
+    }
+
+    fn frame(destination: MacAddress, source: MacAddress) -> Vec<u8> {
+        let mut frame = [destination.0, source.0].concat();
+        frame.extend(IPV4.to_be_bytes());
+        frame.resize(60, 0);
+        frame
+    }
+
+    const LINKS: [(u64, u32, u64, u32); 4] =
+        [(1, 1, 2, 1), (2, 2, 4, 1), (1, 2, 3, 1), (3, 2, 4, 2)];
+
+    /// Carries LLDP frames over the links of a ring of four switches with three ports each.
+    fn deliver(network: &mut Network, commands: &[Command], links: &[(u64, u32, u64, u32)]) {
+        for command in commands {
+            let Command::PacketOut { switch, outputs, frame, ingress: None } = command else {
+                continue;
+            };
+            for (a, pa, b, pb) in links {
+                for (near, far) in [((*a, *pa), (*b, *pb)), ((*b, *pb), (*a, *pa))] {
+                    if (switch.0, outputs[0].0) == near {
+                        let more = network.packet_in(SwitchId(far.0), Port(far.1), frame);
+                        deliver(network, &more, links);
+                    }
+                }
+            }
+        }
+    }
+
+    fn ring() -> Network {
+        let mut network = Network::new();
+        for switch in 1..=4 {
+            network.switch_up(SwitchId(switch), (1..=3).map(Port));
+        }
+        // Either end of a link finds both directions.
+        for switch in [1, 4] {
+            let commands = network.discover(SwitchId(switch));
+            assert_eq!(commands.len(), 3);
+            deliver(&mut network, &commands, &LINKS);
+        }
+        assert_eq!((network.switches(), network.links()), (4, 8));
+        network
+    }
+
+    fn installed(commands: &[Command]) -> Vec<(u64, u32, u32)> {
+        commands
+            .iter()
+            .filter_map(|command| match command {
+                Command::Install { switch, rule } => {
+                    Some((switch.0, rule.flow.ingress.0, rule.output.0))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_discovery_frame_says_where_it_left() {
+        let frame = lldp(SwitchId(0x1234_5678_9abc), Port(77));
+        assert_eq!(lldp_origin(&frame), Some((SwitchId(0x1234_5678_9abc), Port(77))));
+        for length in 0..30 {
+            assert_eq!(lldp_origin(&frame[..length]), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_packet_to_a_known_host_gets_a_path_and_any_other_reaches_every_host() {
+        let mut network = ring();
+        let commands = network.packet_in(SwitchId(1), Port(3), &frame(mac(2), mac(1)));
+        let floods: Vec<_> = commands
+            .iter()
+            .map(|command| match command {
+                Command::PacketOut { switch, outputs, .. } => (switch.0, outputs.clone()),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(floods, [(2, vec![Port(3)]), (3, vec![Port(3)]), (4, vec![Port(3)])]);
+        let commands = network.packet_in(SwitchId(4), Port(3), &frame(mac(1), mac(2)));
+        // From switch 4 over 2 or 3 to 1, the last switch first.
+        let rules = installed(&commands);
+        assert_eq!((rules.len(), rules[0].0, rules[2].0), (3, 1, 4));
+        assert_eq!(rules[0].2, 3);
+        let Some(Command::PacketOut { switch, outputs, .. }) = commands.last() else {
+            panic!("{commands:?}")
+        };
+        assert_eq!((switch.0, outputs[0].0), (4, rules[2].2));
+    }
+
+    #[test]
+    fn a_link_that_goes_moves_its_paths_and_is_looked_for() {
+        let mut network = ring();
+        network.packet_in(SwitchId(1), Port(3), &frame(MacAddress::BROADCAST, mac(1)));
+        network.packet_in(SwitchId(4), Port(3), &frame(MacAddress::BROADCAST, mac(2)));
+        let before = installed(&network.packet_in(SwitchId(1), Port(3), &frame(mac(2), mac(1))));
+        let middle = before[1].0;
+        let other = 5 - middle;
+        let cut = before[2].2;
+        let commands = network.port_changed(SwitchId(1), Port(cut), false);
+        let asked = commands.iter().filter(
+            |command| matches!(command, Command::PacketOut { switch, .. } if switch.0 == 1),
+        );
+        assert_eq!(asked.count(), 2, "of the ports that are left");
+        let after = installed(&commands);
+        assert_eq!((after.len(), after[1].0), (3, other));
+        let removed = commands.iter().filter_map(|command| match command {
+            Command::Remove { switch, .. } => Some(switch.0),
+            _ => None,
+        });
+        // At the end of the old path another rule takes the packets, which come in by another port.
+        assert_eq!(removed.collect::<BTreeSet<_>>(), BTreeSet::from([4, middle]));
+        assert_eq!(network.links(), 6);
+        // The same again is no news, and a switch that goes takes the rest.
+        assert_eq!(network.port_changed(SwitchId(1), Port(cut), false), []);
+        assert_eq!(installed(&network.switch_down(SwitchId(other))), []);
+        assert_eq!((network.switches(), network.links()), (3, 2));
+    }
+}

@@ -1,0 +1,99 @@
+//! How a controller that stands by learns that the active one is gone.
+//!
+//! The active controller accepts connections and sends a byte on each, once an interval. Who stands by
+//! connects, and takes over when the connection ends or is silent for three intervals. As long as no
+//! connection has ever been there, there is nobody to take over from.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Intervals without a byte after which the active controller is taken to be gone.
+pub const PATIENCE: u32 = 3;
+
+/// Sends bytes to who stands by, for as long as the process lives.
+///
+/// # Errors
+///
+/// When the address cannot be listened on.
+pub fn beat(address: SocketAddr, interval: Duration) -> io::Result<(SocketAddr, JoinHandle<()>)> {
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let thread = std::thread::Builder::new().name("heartbeat".into()).spawn(move || {
+        let mut listeners: Vec<TcpStream> = Vec::new();
+        loop {
+            while let Ok((socket, _)) = listener.accept() {
+                if socket.set_nonblocking(true).is_ok() {
+                    listeners.push(socket);
+                }
+            }
+            listeners.retain_mut(|socket| match socket.write(&[1]) {
+                Ok(_) => true,
+                Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+            });
+            std::thread::sleep(interval);
+        }
+    })?;
+    Ok((address, thread))
+}
+
+/// Returns when the active controller, which has been there, is gone, or `stop` is true.
+pub fn watch(address: SocketAddr, interval: Duration, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        let Ok(mut socket) = TcpStream::connect_timeout(&address, Duration::from_secs(1)) else {
+            std::thread::sleep(interval);
+            continue;
+        };
+        if socket.set_read_timeout(Some(interval * PATIENCE)).is_err() {
+            continue;
+        }
+        let (mut buffer, mut heard) = ([0; 64], false);
+        loop {
+            match socket.read(&mut buffer) {
+                Ok(count) if count > 0 => heard = true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The end, silence, or a fault of the connection.
+                _ if heard => return,
+                _ => break,
+            }
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_heartbeat_is_noticed_and_its_absence_is_not() {
+        let stop = AtomicBool::new(false);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let interval = Duration::from_secs(600);
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| watch(address, interval, &stop));
+            // The first ends before it has said a word.
+            drop(listener.accept().unwrap());
+            let (mut socket, _) = listener.accept().unwrap();
+            assert!(!watcher.is_finished());
+            socket.write_all(&[1]).unwrap();
+            drop(socket);
+            watcher.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_heart_beats_for_who_listens() {
+        let (address, _) = beat(([127, 0, 0, 1], 0).into(), Duration::from_millis(1)).unwrap();
+        let mut socket = TcpStream::connect(address).unwrap();
+        let mut bytes = [0; 3];
+        socket.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, [1; 3]);
+    }
+}

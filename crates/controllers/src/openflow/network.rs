@@ -1,0 +1,87 @@
+//! What switches tell the application that decides over all of them, and which part a controller has
+//! among several.
+
+use ::openflow::v1_3::{ControllerRole, MultipartReplyBody};
+use ::openflow::{PortNumber, Version, v1_0, v1_3};
+
+use crate::application::Port;
+
+/// The part of a controller among several of the same switches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// There are no others.
+    #[default]
+    Alone,
+    /// The master, as long as it is there.
+    Active,
+    /// A slave until the active controller is gone.
+    Standby,
+    /// One that stood by, and is the master now.
+    Successor,
+}
+
+impl Part {
+    /// The role that it asks for, and the generation of that: a successor outranks who went before
+    /// (OpenFlow 1.3.5, 6.3.6).
+    pub(super) fn role(self) -> (ControllerRole, u64) {
+        match self {
+            Self::Alone => (ControllerRole::EQUAL, 0),
+            Self::Active => (ControllerRole::MASTER, 1),
+            Self::Standby => (ControllerRole::SLAVE, 1),
+            Self::Successor => (ControllerRole::MASTER, 2),
+        }
+    }
+}
+
+/// What a switch tells about its place in the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NetworkEvent {
+    /// Its ports that are up.
+    Up(Vec<Port>),
+    /// A port went down or came up.
+    PortChanged { port: Port, is_up: bool },
+    /// A packet came in.
+    PacketIn { port: Port, frame: Vec<u8> },
+}
+
+/// What a message says about ports, if it does.
+pub(super) fn event(version: Version, frame: &[u8]) -> Option<NetworkEvent> {
+    match version {
+        Version::V1_0 => match v1_0::Message::decode(frame).ok()?.1 {
+            v1_0::Message::FeaturesReply(features) => Some(NetworkEvent::Up(
+                features.ports.iter().filter(is_up_v1_0).map(port_v1_0).collect(),
+            )),
+            v1_0::Message::PortStatus(status) => Some(NetworkEvent::PortChanged {
+                port: port_v1_0(&status.desc),
+                is_up: status.reason != v1_0::PortReason::DELETE && is_up_v1_0(&&status.desc),
+            }),
+            _ => None,
+        },
+        Version::V1_3 => match v1_3::Message::decode(frame).ok()?.1 {
+            v1_3::Message::MultipartReply(reply) => match reply.body {
+                MultipartReplyBody::PortDesc(ports) => Some(NetworkEvent::Up(
+                    ports.iter().filter(is_up).map(|port| Port(port.port_no.0)).collect(),
+                )),
+                _ => None,
+            },
+            v1_3::Message::PortStatus(status) => Some(NetworkEvent::PortChanged {
+                port: Port(status.desc.port_no.0),
+                is_up: status.reason != v1_3::PortReason::DELETE && is_up(&&status.desc),
+            }),
+            _ => None,
+        },
+    }
+}
+
+fn is_up(port: &&v1_3::Port) -> bool {
+    let down = v1_3::PortState::LINK_DOWN.0;
+    port.state.0 & down == 0 && port.port_no.0 <= PortNumber::MAX.0
+}
+
+fn is_up_v1_0(port: &&v1_0::PhyPort) -> bool {
+    port.state.0 & v1_0::PortState::LINK_DOWN.0 == 0 && port.port_no.0 <= v1_0::PortNo::MAX.0
+}
+
+fn port_v1_0(port: &v1_0::PhyPort) -> Port {
+    Port(port.port_no.0.into())
+}

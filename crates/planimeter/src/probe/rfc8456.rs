@@ -1,0 +1,83 @@
+//! `planimeter probe --plan rfc8456`: the tests of RFC 8456.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use probe::config::Resolved;
+use probe::outcome::Completion;
+use probe::rfc8456::outcome::BenchmarkResult;
+use probe::rfc8456::{BenchmarkWatcher, Tests};
+use probe::{Live, RunContext};
+use report::RunDirectory;
+use report::rfc8456::Candidate;
+
+use super::{INTERRUPTED, arguments, layout};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::Progress;
+
+/// Runs the tests, and leaves a run directory.
+pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure> {
+    let config = &resolved.config;
+    let interrupt = interrupt::flag().map_err(Failure::run)?;
+    let mut directory = RunDirectory::create_for(config.output.directory.as_deref(), "rfc8456")
+        .map_err(Failure::input)?;
+    directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
+    let live = Arc::new(Live::default());
+    let context = RunContext {
+        command: arguments::recorded(std::env::args()),
+        configuration: resolved.values(),
+        notes: resolved.notes.clone(),
+        ports: None,
+        live: live.clone(),
+        interrupt: interrupt.clone(),
+    };
+    let name = config.controller.address.clone();
+    let mut watcher = Keeper {
+        progress: Progress::start(live, config.output.quiet),
+        directory: &directory,
+        name: &name,
+        trials: 0,
+    };
+    let outcome = probe::rfc8456::run(config, tests, context, &mut watcher);
+    drop(watcher);
+    let result = outcome.map_err(|error| Failure::of_probe(&error))?;
+    let candidate = Candidate { name: &name, result: &result };
+    if config.output.json {
+        print!("{}", report::rfc8456::to_json(&result).map_err(Failure::run)?);
+    } else {
+        print!("{}", report::rfc8456::table(&[candidate], layout()));
+    }
+    directory.write_rfc8456(&candidate).map_err(Failure::run)?;
+    if !config.output.json {
+        println!("Report: {}", directory.path().join("report.html").display());
+    }
+    Ok(match result.completion {
+        _ if interrupt.load(Ordering::Relaxed) => ExitCode::from(INTERRUPTED),
+        Completion::Failed { .. } => ExitCode::from(1),
+        Completion::Partial { .. } | Completion::Complete => ExitCode::SUCCESS,
+    })
+}
+
+/// Shows progress and keeps what was measured so far on disk.
+struct Keeper<'a> {
+    progress: Progress,
+    directory: &'a RunDirectory,
+    name: &'a str,
+    trials: u32,
+}
+
+impl BenchmarkWatcher for Keeper<'_> {
+    fn trial_begins(&mut self, description: &str) {
+        self.trials += 1;
+        self.progress.trial(self.trials, None, description);
+    }
+
+    fn trial_ended(&mut self, result: &BenchmarkResult) {
+        let candidate = Candidate { name: self.name, result };
+        if let Err(error) = self.directory.write_rfc8456(&candidate) {
+            self.progress.line(&format!("planimeter: {error}"));
+        }
+    }
+}

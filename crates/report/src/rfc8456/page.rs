@@ -1,0 +1,158 @@
+//! `report.html`: every test as the document has it reported, controllers side by side.
+
+use probe::rfc8456::Test;
+use probe::rfc8456::outcome::TestOutcome;
+
+use super::{Candidate, deviation, name, parameters, remarks, trials, value};
+use crate::describe::{self, distinct};
+use crate::format::{command_line, figure, printable};
+use crate::page::{Block, Column, Note, Page, Table, Tone};
+
+const DEFINITIONS: [(&str, &str); 5] = [
+    (
+        "Value",
+        "The mean over the trials that had a value, with its 95 % confidence interval by Student's t. Trials without a value \
+         are counted, and say why.",
+    ),
+    (
+        "Forwarding plane test emulator",
+        "All switches, links and hosts are emulated by one process. A packet travels along its path by the rules that the \
+         controller installed; links take no time.",
+    ),
+    (
+        "When a message counts",
+        "A message of the controller counts when it has been read, one of a switch when it is handed to its connection. What \
+         the emulator takes is in every time.",
+    ),
+    (
+        "At least",
+        "A capacity or rate that ended with what was offered is a lower bound of what the controller can do; its remark says \
+         so.",
+    ),
+    (
+        "Against undisturbed",
+        "The value over that of the same test without disturbance in the same run, minus one (5.3.1, 5.3.2).",
+    ),
+];
+
+/// The page of one controller or several.
+#[must_use]
+pub fn page(candidates: &[Candidate<'_>]) -> Page {
+    let title = match candidates {
+        [one] => format!("RFC 8456: {}", printable(one.name)),
+        several => format!("RFC 8456: {} controllers", several.len()),
+    };
+    let version = candidates.first().map_or("", |one| one.result.planimeter_version.as_str());
+    let mut page = Page::new(format!("Planimeter {} · controllers", printable(version)), title);
+    for Candidate { name, result } in candidates {
+        page.began(&result.started_at, result.elapsed_s);
+        if let Some((state, reason)) = describe::incomplete(&result.completion) {
+            let text = format!("{}: {state}: {reason}", printable(name));
+            page.lead(Block::card(Tone::Warning, text));
+        }
+        page.lead(Block::Command(command_line(&result.command)));
+    }
+    let notes = candidates.iter().flat_map(|one| &one.result.notes);
+    page.lead(Block::Notes(notes.map(|note| Note::plain(printable(note))).collect()));
+    page.section("summary", "All tests", vec![summary(candidates)]);
+    for test in Test::ALL {
+        let blocks = section(candidates, test);
+        if !blocks.is_empty() {
+            page.section(
+                format!("s{}", test.section().replace('.', "-")),
+                test.to_string(),
+                blocks,
+            );
+        }
+    }
+    page.section("method", "Method", method(candidates));
+    page
+}
+
+/// A row for each test, a column for each controller.
+fn summary(candidates: &[Candidate<'_>]) -> Block {
+    let columns = [Column::words("section"), Column::words("test")]
+        .into_iter()
+        .chain(candidates.iter().map(|one| Column::figures(printable(one.name))));
+    let mut table = Table::new("Means over trials with 95 % confidence intervals", columns);
+    for (section, name) in rows(candidates) {
+        let values = candidates
+            .iter()
+            .map(|one| find(one, &section, &name).map_or_else(|| "–".to_owned(), value));
+        table.row([section.clone(), name.clone()].into_iter().chain(values));
+    }
+    Block::Table(table)
+}
+
+/// Sections and names of the tests of any controller.
+fn rows(candidates: &[Candidate<'_>]) -> Vec<(String, String)> {
+    let mut rows = distinct(candidates.iter().flat_map(|one| {
+        one.result.tests.iter().map(|outcome| (outcome.section.clone(), name(outcome)))
+    }));
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    rows
+}
+
+fn find<'a>(candidate: &Candidate<'a>, section: &str, called: &str) -> Option<&'a TestOutcome> {
+    let mut tests = candidate.result.tests.iter();
+    tests.find(|outcome| outcome.section == section && name(outcome) == called)
+}
+
+/// A test with every trial: the table that the document has for it.
+fn section(candidates: &[Candidate<'_>], test: Test) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for candidate in candidates {
+        for outcome in candidate.result.tests.iter().filter(|outcome| outcome.test == test) {
+            let figures = distinct(
+                outcome
+                    .trials
+                    .iter()
+                    .flat_map(|trial| trial.figures.iter().map(|one| one.name.clone())),
+            );
+            let columns = [Column::words("trial"), Column::figures("value")]
+                .into_iter()
+                .chain(figures.iter().map(Column::figures));
+            let caption = format!("{}, {}", printable(candidate.name), name(outcome));
+            let mut table = Table::new(caption, columns);
+            for (number, trial) in (1..).zip(&outcome.trials) {
+                let dash = || "–".to_owned();
+                let own = trial.value.map_or_else(dash, |value| figure(value, outcome.unit));
+                let others = figures.iter().map(|wanted| {
+                    let found = trial.figures.iter().find(|one| one.name == *wanted);
+                    found.map_or_else(dash, |one| figure(one.value, one.unit))
+                });
+                table.row([number.to_string(), own].into_iter().chain(others));
+            }
+            let mut text =
+                format!("mean {}, {} trials with a value", value(outcome), trials(outcome));
+            if let Some(variance) = outcome.variance() {
+                text.push_str(&format!(", variance {variance:.3e} (base unit squared)"));
+            }
+            if let Some(deviation) = deviation(outcome) {
+                text.push_str(&format!(", {deviation} against undisturbed"));
+            }
+            blocks.push(Block::Table(table));
+            blocks.push(Block::Remark(text.into()));
+            let remarks = remarks(outcome).into_iter();
+            blocks.extend(remarks.map(|remark| Block::Remark(printable(&remark).into())));
+        }
+    }
+    blocks
+}
+
+fn method(candidates: &[Candidate<'_>]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for candidate in candidates {
+        blocks.push(Block::Heading(printable(candidate.name)));
+        blocks.push(Block::facts(parameters(candidate.result)));
+        blocks.push(describe::host(&candidate.result.host));
+    }
+    blocks.push(Block::Heading("What the figures mean".to_owned()));
+    blocks.push(Block::definitions(DEFINITIONS));
+    blocks.push(Block::Heading("Files beside this report".to_owned()));
+    blocks.push(Block::files([
+        ("result.json", "everything here, by a versioned schema"),
+        ("trials.csv", "a row for each trial"),
+    ]));
+    blocks
+}

@@ -1,0 +1,66 @@
+//! What stands on the terminal at the end: a row for each test.
+
+use super::{Candidate, deviation, name, remarks, trials, value};
+use crate::format::{duration, printable};
+use crate::terminal::{Cell, Column, Grid, Layout, Paint};
+
+/// The results as text that fits the terminal. Ends with a newline.
+#[must_use]
+pub fn table(candidates: &[Candidate<'_>], layout: Layout) -> String {
+    let mut out = String::new();
+    for Candidate { name: called, result } in candidates {
+        out.push_str(&layout.paragraph(
+            "",
+            &format!("RFC 8456: {}", printable(called)),
+            Paint::Strong,
+        ));
+        let parameters = &result.parameters;
+        let text = format!(
+            "controller {}; {}, {} switches, {} links, {}; {} trials of {} each; {}, took {}",
+            printable(&parameters.controller),
+            crate::describe::protocol(&parameters.southbound),
+            parameters.switches,
+            parameters.links,
+            printable(&parameters.topology),
+            parameters.trials,
+            duration(parameters.trial_s),
+            printable(&result.started_at),
+            duration(result.elapsed_s),
+        );
+        out.push_str(&layout.paragraph("", &text, Paint::Plain));
+        if let Some((state, reason)) = crate::describe::incomplete(&result.completion) {
+            out.push_str(&layout.paragraph(&format!("{state}  "), &reason, Paint::Warn));
+        }
+        out.push('\n');
+        let mut grid = Grid::new(vec![
+            Column::left("section"),
+            Column::left("test"),
+            Column::right("value"),
+            Column::right("against undisturbed").rank(1),
+            Column::right("trials").rank(2),
+        ]);
+        for outcome in &result.tests {
+            let paint = if outcome.is_measured() { Paint::Plain } else { Paint::Warn };
+            grid.row(vec![
+                Cell::new(outcome.section.clone()),
+                Cell::new(name(outcome)),
+                Cell::painted(value(outcome), paint),
+                Cell::new(deviation(outcome).unwrap_or_default()),
+                Cell::new(trials(outcome)),
+            ]);
+        }
+        out.push_str(&grid.render(layout));
+        let notes = result.tests.iter().flat_map(|outcome| {
+            remarks(outcome).into_iter().map(|remark| format!("{}: {remark}", outcome.section))
+        });
+        let notes = crate::describe::distinct(notes.chain(result.notes.iter().cloned()));
+        if !notes.is_empty() {
+            out.push_str(&layout.heading("Notes"));
+            for note in notes {
+                out.push_str(&layout.paragraph("  - ", &printable(&note), Paint::Plain));
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
