@@ -163,6 +163,10 @@ impl OpenFlowSwitch {
 
     /// Keeps what was sent to ports of the switch whose links are up.
     pub(super) fn hand_over(&mut self, in_port: u32, passage: &mut Passage) {
+        if passage.left.is_empty() {
+            return;
+        }
+        let down = self.down().clone();
         for (port, frame) in passage.left.drain(..) {
             let ports = match port {
                 PortNumber::FLOOD | PortNumber::ALL | PortNumber::NORMAL => 1..=self.options.ports,
@@ -177,13 +181,10 @@ impl OpenFlowSwitch {
                     _ => continue,
                 },
             };
-            let own = port != PortNumber::IN_PORT;
+            let floods = port != PortNumber::IN_PORT;
             for port in ports {
-                let down = match &self.tables {
-                    Tables::V1_0(personality) => &personality.down,
-                    Tables::V1_3(personality) => &personality.down,
-                };
-                if !(own && u32::from(port) == in_port) && !down.contains(&port) {
+                let is_back = floods && u32::from(port) == in_port;
+                if !is_back && !down.contains(&port) {
                     self.left.push(Left { port, frame: frame.clone() });
                 }
             }

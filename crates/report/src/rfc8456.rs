@@ -138,6 +138,9 @@ fn parameters(result: &BenchmarkResult) -> Vec<(&'static str, String)> {
         ("Trials of each test", parameters.trials.to_string()),
         ("Trial duration", crate::format::duration(parameters.trial_s)),
     ];
-    rows.iter_mut().for_each(|(_, value)| *value = crate::format::printable(value).into());
+    rows.iter_mut().for_each(|(_, value)| *value = crate::format::printable(value));
     rows
 }
+
+#[cfg(test)]
+mod tests;

@@ -125,11 +125,9 @@ impl Northbound {
     pub(crate) fn provision(&self, path: &[Hop]) -> Result<(), String> {
         let hops = path.iter().rev();
         match self {
-            Self::Ofctl { first_id, .. } => hops
-                .map(|hop| {
-                    self.post("/stats/flowentry/add", &ofctl_entry(*first_id, hop)).map(|_| ())
-                })
-                .collect(),
+            Self::Ofctl { first_id, .. } => { hops }.try_for_each(|hop| {
+                self.post("/stats/flowentry/add", &ofctl_entry(*first_id, hop)).map(|_| ())
+            }),
             Self::Onos { first_id, .. } => {
                 let flows: Vec<Value> = hops.map(|hop| onos_flow(*first_id, hop)).collect();
                 self.post("/onos/v1/flows?appId=planimeter", &json!({ "flows": flows })).map(|_| ())

@@ -1,7 +1,7 @@
 //! A whole run: every test that is wanted, and its trials.
 
 use std::sync::atomic::Ordering;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::bench::Measured;
 use super::outcome::{
@@ -10,7 +10,7 @@ use super::outcome::{
 use super::procedures::Disturbance;
 use super::trial::{self, Setting};
 use super::{Test, Tests};
-use crate::config::{Config, FlowTables, Mode, Protocol};
+use crate::config::{Config, FlowTables, Mode, PlanKind, Protocol, TopologySource};
 use crate::host;
 use crate::metrics::Unit;
 use crate::outcome::{Completion, RunResult, Trial};
@@ -80,6 +80,12 @@ impl Runner<'_> {
         }
         match test {
             Test::MessageProcessingRate => self.repeat(test, None, test.unit(), Self::rate),
+            Test::MessageProcessingTime if self.config.protocol == Protocol::P4Runtime => {
+                self.repeat(test, None, test.unit(), Self::response_time)
+            }
+            Test::ControlSessions if self.config.protocol == Protocol::P4Runtime => {
+                self.repeat(test, None, test.unit(), Self::sessions)
+            }
             Test::DiscoverySize => self.repeat(test, None, test.unit(), Self::size),
             Test::ExceptionHandling => {
                 let parts =
@@ -96,12 +102,10 @@ impl Runner<'_> {
                 let parts =
                     [Test::ReactivePathRate, Test::ReactivePathTime, Test::TopologyChangeTime];
                 let spacing = (1e9 / (ATTACKS * self.config.rfc8456.rate)) as u64;
-                let disturbed = match self.config.protocol {
-                    Protocol::P4Runtime => {
-                        [("packets of ever new addresses", Disturbance::Strangers { spacing })]
-                    }
-                    _ => [("connections to its port", Disturbance::Connections { spacing })],
-                };
+                let disturbed = [
+                    ("connections to its port", Disturbance::Connections { spacing }),
+                    ("packets of ever new addresses", Disturbance::Strangers { spacing }),
+                ];
                 self.disturbed(test, &parts, &disturbed)
             }
             Test::ControlSessions => {
@@ -195,15 +199,15 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Section 5.1.3, by the search of the probe.
-    fn rate(&mut self) -> Result<Measured, RunError> {
+    /// A run of the probe as part of a trial, with packet-ins whatever rules there are.
+    fn probe(&mut self, change: impl FnOnce(&mut Config)) -> Result<RunResult, RunError> {
         self.between()?;
         let mut config = self.config.clone();
-        config.plan.kind = config.rfc8456.search.clone();
-        (config.plan.repetitions, config.traffic.mode) = (1, Mode::Open);
+        (config.plan.repetitions, config.plan.kind) = (1, PlanKind::Point);
         config.switches.flow_tables = FlowTables::Bypass;
         config.seed = config.seed.wrapping_add(u64::from(self.trials));
         config.thresholds.clear();
+        change(&mut config);
         let context = RunContext {
             command: Vec::new(),
             configuration: Default::default(),
@@ -212,13 +216,54 @@ impl Runner<'_> {
             live: self.context.live.clone(),
             interrupt: self.context.interrupt.clone(),
         };
-        let result = crate::run::run(&config, context, &mut Nobody)?;
+        crate::run::run(&config, context, &mut Nobody)
+    }
+
+    /// Section 5.1.2 over P4Runtime, by the closed loop of the probe with one packet-in outstanding.
+    fn response_time(&mut self) -> Result<Measured, RunError> {
+        let result = self.probe(|config| {
+            config.traffic.mode = Mode::Closed { window: 1, give_up: Duration::from_secs(1) };
+        })?;
+        let trial = result.points.iter().flat_map(|point| &point.trials).next();
+        Ok(match trial.filter(|trial| trial.counts.answered > 0) {
+            Some(trial) => Measured::of(trial.rtt_from_sent.mean_ns / 1e9)
+                .with("messages", trial.counts.answered as f64, Unit::Count)
+                .with("unanswered", trial.counts.lost as f64, Unit::Count),
+            None => Measured::failed(why(result.completion)),
+        })
+    }
+
+    /// Section 5.2.1 over P4Runtime: how many switches the controller has a session with in time.
+    fn sessions(&mut self) -> Result<Measured, RunError> {
+        let switches = self.config.rfc8456.switches;
+        let result = self.probe(|config| {
+            config.switches.count = switches;
+            config.topology = TopologySource::None;
+            config.timing.allow_missing = true;
+            (config.timing.warmup, config.timing.measure) =
+                (Duration::ZERO, Duration::from_secs(1));
+        })?;
+        let trial = result.points.iter().flat_map(|point| &point.trials).next();
+        let Some(ready) = trial.map(|trial| trial.handshake.ready).filter(|ready| *ready > 0)
+        else {
+            return Ok(Measured::failed(why(result.completion)));
+        };
+        let mut measured =
+            Measured::of(ready.into()).with("switches", switches.into(), Unit::Count);
+        measured.remark = Some(match ready == switches {
+            true => "all switches had a session: the capacity is at least this".to_owned(),
+            false => "no further session was opened in time".to_owned(),
+        });
+        Ok(measured)
+    }
+
+    /// Section 5.1.3, by the search of the probe.
+    fn rate(&mut self) -> Result<Measured, RunError> {
+        let result = self.probe(|config| {
+            (config.plan.kind, config.traffic.mode) = (config.rfc8456.search.clone(), Mode::Open);
+        })?;
         let Some(search) = result.search.filter(|search| search.maximum_received_rate > 0.0) else {
-            let why = match result.completion {
-                Completion::Failed { reason } | Completion::Partial { reason } => reason,
-                Completion::Complete => "nothing was answered".to_owned(),
-            };
-            return Ok(Measured::failed(why));
+            return Ok(Measured::failed(why(result.completion)));
         };
         let mut measured = Measured::of(search.maximum_received_rate);
         if let Some(rate) = search.loss_free_rate {
@@ -322,10 +367,23 @@ impl Runner<'_> {
     }
 }
 
+/// Why a run of the probe has no figure.
+fn why(completion: Completion) -> String {
+    match completion {
+        Completion::Failed { reason } | Completion::Partial { reason } => reason,
+        Completion::Complete => "nothing was answered".to_owned(),
+    }
+}
+
 /// Why a test cannot be done with this configuration, if it cannot.
 fn not_possible(config: &Config, test: Test) -> Option<&'static str> {
     let is_openflow = config.protocol != Protocol::P4Runtime;
     match test {
+        Test::MessageProcessingTime | Test::MessageProcessingRate | Test::ControlSessions => None,
+        _ if !is_openflow => Some(
+            "not done over P4Runtime: emulated P4Runtime switches run no program, so that no packet \
+             travels through them",
+        ),
         Test::ProactivePathTime | Test::ProactivePathRate
             if config.rfc8456.northbound.is_none() =>
         {
@@ -344,7 +402,7 @@ fn not_possible(config: &Config, test: Test) -> Option<&'static str> {
 /// The fewest switches that the topology has links with.
 fn least_switches(config: &Config) -> u32 {
     match &config.topology {
-        crate::config::TopologySource::LeafSpine { spines } => spines + 1,
+        TopologySource::LeafSpine { spines } => spines + 1,
         _ => 2,
     }
 }
@@ -403,10 +461,10 @@ fn empty_result(config: &Config, context: &RunContext) -> Result<BenchmarkResult
             switches,
             links: topology.link_count() as u64,
             topology: match (configured("switches.topology").as_str(), &config.topology) {
-                ("none" | "", crate::config::TopologySource::LeafSpine { spines }) => {
+                ("none" | "", TopologySource::LeafSpine { spines }) => {
                     format!("leaf-spine:{spines}")
                 }
-                ("none" | "", crate::config::TopologySource::Linear) => "linear".to_owned(),
+                ("none" | "", TopologySource::Linear) => "linear".to_owned(),
                 (configured, _) => configured.to_owned(),
             },
             hosts: switches * config.switches.hosts,

@@ -63,6 +63,7 @@ pub(super) fn run(
                 .map_err(|error| failed(&error))?;
             Ok(edge.run().map_err(|error| failed(&error))?)
         }
+        // Said before anything runs.
         Protocol::P4Runtime => Ok(Measured::failed("not done over P4Runtime")),
     }
 }

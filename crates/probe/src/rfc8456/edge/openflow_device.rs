@@ -106,18 +106,20 @@ impl OpenFlowDevice {
         let Self { switch, lines, index, key, .. } = self;
         let (switch_index, Some(line)) = (*index, lines.get_mut(controller)) else { return Ok(()) };
         let is_packet_out = frame.get(1) == Some(&MessageType::PACKET_OUT.0);
-        if is_packet_out && line.is_ready && switch.role() != Role::Slave {
-            if let Ok(packet_out) = PacketOut::new_checked(frame) {
-                let payload = packet_out.payload();
-                if is_discovery(payload) {
-                    seen.push(What::DiscoverySent { switch: switch_index });
-                } else if let Some(id) = read_id(payload, *key) {
-                    seen.push(What::PacketOut { switch: switch_index, id });
-                }
-                switch.packet_out(frame, now, &mut line.out);
-                left.append(&mut switch.take_left());
-                return Ok(());
+        if is_packet_out
+            && line.is_ready
+            && switch.role() != Role::Slave
+            && let Ok(packet_out) = PacketOut::new_checked(frame)
+        {
+            let payload = packet_out.payload();
+            if is_discovery(payload) {
+                seen.push(What::DiscoverySent { switch: switch_index });
+            } else if let Some(id) = read_id(payload, *key) {
+                seen.push(What::PacketOut { switch: switch_index, id });
             }
+            switch.packet_out(frame, now, &mut line.out);
+            left.append(&mut switch.take_left());
+            return Ok(());
         }
         let received = switch.receive(frame, now, &mut line.out)?;
         if let Received::Rules { installed, removed, refused } = received {

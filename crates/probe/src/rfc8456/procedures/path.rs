@@ -165,12 +165,12 @@ impl Procedure for PathTime {
                 wait(current);
             }
             What::Delivered { switch, port, id, to }
-                if id.switch == flow && self.scene.is_at(&current.pair.to, *switch, *port, *to) =>
+                if id.switch == flow
+                    && !current.arrived
+                    && self.scene.is_at(&current.pair.to, *switch, *port, *to) =>
             {
-                if !current.arrived {
-                    (current.arrived, current.send_at) = (true, u64::MAX);
-                    current.done_at = seen.at.saturating_add(QUIET);
-                }
+                (current.arrived, current.send_at) = (true, u64::MAX);
+                current.done_at = seen.at.saturating_add(QUIET);
             }
             _ => {}
         }

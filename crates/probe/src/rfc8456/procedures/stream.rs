@@ -288,10 +288,13 @@ impl Procedure for Reprovisioning {
     fn see(&mut self, seen: &Seen, _: &mut Vec<Order>) {
         let Some(pair) = self.pair else { return };
         match &seen.what {
-            What::Crossed { switch, port, id } if id.switch == 0 && self.cut.is_none() => {
-                if self.crossed.is_none_or(|(sequence, ..)| sequence != id.sequence) {
-                    self.crossed = Some((id.sequence, *switch, *port));
-                }
+            // The first link that each packet crosses.
+            What::Crossed { switch, port, id }
+                if id.switch == 0
+                    && self.cut.is_none()
+                    && self.crossed.is_none_or(|(sequence, ..)| sequence != id.sequence) =>
+            {
+                self.crossed = Some((id.sequence, *switch, *port));
             }
             What::Delivered { switch, port, id, to } => {
                 let directions = [pair, pair.reversed()];

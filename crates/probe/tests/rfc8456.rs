@@ -1,0 +1,195 @@
+//! The tests of RFC 8456 over real sessions, against the reference controller that provisions paths.
+//!
+//! Times are what the machine makes of them and are not judged; that there are figures, and that
+//! capacities and counts are right, is.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use controllers::application::Application;
+use controllers::openflow::{Controller, Options, Part};
+use probe::config::{Origin, PlanKind, Settings};
+use probe::rfc8456::outcome::{BenchmarkResult, TestOutcome};
+use probe::rfc8456::{BenchmarkWatcher, Test};
+use probe::{Live, RunContext};
+
+struct Nobody;
+
+impl BenchmarkWatcher for Nobody {
+    fn trial_begins(&mut self, _: &str) {}
+    fn trial_ended(&mut self, _: &BenchmarkResult) {}
+}
+
+/// What keeps trials short.
+const SHORT: &[(&str, &str)] = &[
+    ("switches.count", "6"),
+    ("switches.hosts", "2"),
+    ("timing.settle", "100ms"),
+    ("timing.measure", "500ms"),
+    ("timing.connect-timeout", "20s"),
+    ("rfc8456.interval", "100ms"),
+    ("rfc8456.switches", "12"),
+    ("rfc8456.flows", "60"),
+    ("rfc8456.rate", "200"),
+];
+
+fn run(settings: &[(&str, &str)]) -> BenchmarkResult {
+    let mut all = Settings::new();
+    for (key, value) in SHORT.iter().chain(settings) {
+        all.set(key, value, Origin::Flag);
+    }
+    let resolved = all.resolve().unwrap_or_else(|error| panic!("{error}"));
+    let PlanKind::Rfc8456(tests) = resolved.config.plan.kind else { panic!("another plan") };
+    let context = RunContext {
+        command: Vec::new(),
+        configuration: resolved.values(),
+        notes: Vec::new(),
+        ports: None,
+        live: Arc::new(Live::default()),
+        interrupt: Arc::default(),
+    };
+    probe::rfc8456::run(&resolved.config, tests, context, &mut Nobody)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn bind(part: Part) -> Controller {
+    let options =
+        Options { application: Application::Paths, idle_timeout: 0, part, ..Options::default() };
+    Controller::bind(([127, 0, 0, 1], 0).into(), options).expect("a port")
+}
+
+/// Runs with a controller beside it.
+fn run_against(controller: &Controller, settings: &[(&str, &str)]) -> BenchmarkResult {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| controller.run(&stop));
+        let address = controller.local_addr().to_string();
+        let settings = [settings, &[("controller.address", &address)]].concat();
+        let result = run(&settings);
+        stop.store(true, Ordering::Relaxed);
+        serving.join().expect("no panic").expect("it ran");
+        result
+    })
+}
+
+fn of(result: &BenchmarkResult, test: Test) -> &TestOutcome {
+    result.tests.iter().find(|outcome| outcome.test == test).expect("it was asked for")
+}
+
+fn mean(result: &BenchmarkResult, test: Test) -> f64 {
+    let outcome = of(result, test);
+    outcome.value.as_ref().unwrap_or_else(|| panic!("{outcome:?}")).mean
+}
+
+fn figure(outcome: &TestOutcome, name: &str) -> f64 {
+    let figures = &outcome.trials.first().expect("a trial").figures;
+    figures.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("{outcome:?}")).value
+}
+
+const MEASURED: &str = "rfc8456:5.1.1,5.1.2,5.1.4,5.1.6,5.1.8,5.2,5.4.2";
+
+#[test]
+fn the_reference_controller_is_measured_in_both_versions() {
+    for protocol in ["openflow13", "openflow10"] {
+        let settings = [("protocol", protocol), ("plan.kind", MEASURED)];
+        let result = run_against(&bind(Part::Alone), &settings);
+        for outcome in &result.tests {
+            assert!(outcome.is_measured(), "{protocol}: {outcome:?}");
+        }
+        assert_eq!(mean(&result, Test::ControlSessions), 12.0);
+        assert_eq!(mean(&result, Test::DiscoverySize), 12.0);
+        assert_eq!(figure(of(&result, Test::TopologyDiscoveryTime), "links"), 8.0);
+        assert_eq!(figure(of(&result, Test::ReactivePathTime), "paths that failed"), 0.0);
+        assert_eq!(figure(of(&result, Test::TopologyChangeTime), "notified"), 1.0);
+        // Each flow has a rule at two switches at least, and at no more than four.
+        let entries = mean(&result, Test::ForwardingTable);
+        assert!((120.0..=240.0).contains(&entries), "{entries}");
+    }
+}
+
+#[test]
+fn a_disturbance_is_counted_and_compared() {
+    let result = run_against(&bind(Part::Alone), &[("plan.kind", "rfc8456:5.3.2")]);
+    assert_eq!(result.tests.len(), 9);
+    for outcome in &result.tests {
+        let is_disturbed = !outcome.variant.as_ref().unwrap().contains("undisturbed");
+        assert!(outcome.is_measured(), "{outcome:?}");
+        assert_eq!(outcome.deviation.is_some(), is_disturbed);
+        if is_disturbed {
+            assert!(figure(outcome, "disturbances") > 0.0);
+        }
+    }
+}
+
+#[test]
+fn a_standby_controller_takes_over_in_both_versions() {
+    for protocol in ["openflow13", "openflow10"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (end, ended) = (folder.path().join("end"), folder.path().join("ended"));
+        let part = if protocol == "openflow13" { Part::Active } else { Part::Alone };
+        let other = if protocol == "openflow13" { Part::Standby } else { Part::Alone };
+        let (active, standby) = (bind(part), bind(other));
+        let fail = format!(
+            "touch {}; while [ ! -e {} ]; do sleep 0.01; done",
+            end.display(),
+            ended.display()
+        );
+        let standby_address = standby.local_addr().to_string();
+        let address = active.local_addr().to_string();
+        let (stop_active, stop_all) = (AtomicBool::new(false), AtomicBool::new(false));
+        let wait_for = |file: &Path| {
+            while !file.exists() && !stop_all.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        };
+        let result = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                active.run(&stop_active).expect("it ran");
+                // Its port is given back with it.
+                drop(active);
+                standby.takeover().store(true, Ordering::Relaxed);
+                std::fs::write(&ended, "").expect("a file");
+            });
+            scope.spawn(|| standby.run(&stop_all).expect("it ran"));
+            scope.spawn(|| {
+                wait_for(&end);
+                stop_active.store(true, Ordering::Relaxed);
+            });
+            let result = run(&[
+                ("protocol", protocol),
+                ("plan.kind", "rfc8456:5.4.1"),
+                ("controller.address", &address),
+                ("rfc8456.standby", &standby_address),
+                ("rfc8456.fail", &fail),
+            ]);
+            stop_active.store(true, Ordering::Relaxed);
+            stop_all.store(true, Ordering::Relaxed);
+            result
+        });
+        let outcome = of(&result, Test::FailoverTime);
+        assert!(outcome.is_measured(), "{protocol}: {outcome:?}");
+        assert!(figure(outcome, "packets lost") >= 0.0);
+    }
+}
+
+#[test]
+fn paths_are_provisioned_by_a_command_and_what_is_missing_is_said() {
+    let result = run_against(&bind(Part::Alone), &[("plan.kind", "rfc8456:5.1.5,5.1.7,5.4.1")]);
+    for (outcome, wanted) in
+        result.tests.iter().zip(["--northbound", "--northbound", "--rfc8456-fail"])
+    {
+        assert!(!outcome.is_measured());
+        let remark = outcome.trials.first().and_then(|trial| trial.remark.as_deref());
+        assert!(remark.is_some_and(|remark| remark.contains(wanted)), "{outcome:?}");
+    }
+    let settings = [
+        ("plan.kind", "rfc8456:5.1.5"),
+        ("rfc8456.northbound", "command:cat > /dev/null; echo it was told >&2; exit 4"),
+    ];
+    let result = run_against(&bind(Part::Alone), &settings);
+    let outcome = of(&result, Test::ProactivePathTime);
+    let remark = outcome.trials.first().and_then(|trial| trial.remark.as_deref());
+    assert!(remark.is_some_and(|remark| remark.contains("exit status: 4")), "{outcome:?}");
+}
