@@ -1,7 +1,10 @@
 //! What figures count.
 
+use serde::{Deserialize, Serialize};
+
 /// What the values of a metric count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Seconds.
     Seconds,
