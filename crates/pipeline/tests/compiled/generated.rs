@@ -204,7 +204,7 @@ impl Generator {
 
 #[test]
 fn generated_programs_give_the_same() {
-    let mut left = 0;
+    let (mut left, mut in_bursts) = (0, 0);
     for seed in 0..PROGRAMS {
         let mut generator =
             Generator { random: ChaCha8Rng::seed_from_u64(seed), fields: Vec::new() };
@@ -240,7 +240,14 @@ fn generated_programs_give_the_same() {
             egress: &egress,
             ..V1model::default()
         };
-        left += program.both().random_packets(seed, PACKETS, 80);
+        let mut both = program.both();
+        in_bursts += u64::from(both.one_by_one().is_none());
+        left += both.random_packets(seed, PACKETS, 80);
+        let mut packet =
+            || (1, (0..generator.below(80)).map(|_| generator.random.random()).collect());
+        let packets: Vec<(u32, Vec<u8>)> = (0..70).map(|_| packet()).collect();
+        both.batch(&packets);
     }
+    assert!(in_bursts > PROGRAMS / 2, "only {in_bursts} programs went in bursts");
     assert!(left > PROGRAMS as usize * PACKETS / 2, "only {left} packets left");
 }
