@@ -91,18 +91,16 @@ pub(super) fn one_switch(stage: &Stage<'_>) -> Result<Measured, Failure> {
             .filter(|point| point.summary.get("loss").is_some_and(|loss| loss.max == 0.0))
             .filter_map(offered)
             .fold(0.0, f64::max);
-        if lossless > 0.0 {
-            measured.put(format!("{key}.loss-free"), Some(Value::new(lossless, Unit::PerSecond)));
-        }
+        let highest = result.points.iter().filter_map(offered).fold(0.0, f64::max);
+        // All that was offered was answered: where the limit lies was not seen.
+        let unseen = (lossless >= highest)
+            .then(|| Cell::text(format!("at least {highest}/s, more was not offered")));
+        let loss_free = Cell::from(Value::new(lossless, Unit::PerSecond));
+        measured.values.insert(format!("{key}.loss-free"), unseen.clone().unwrap_or(loss_free));
         let received = |point: &Point| value(point, "received_rate").map_or(0.0, |rate| rate.value);
         let most = result.points.iter().max_by(|a, b| received(a).total_cmp(&received(b)));
         if let Some(most) = most {
-            let highest = result.points.iter().filter_map(offered).fold(0.0, f64::max);
-            // All that was offered was answered: where the limit lies was not seen.
-            let cell = match lossless >= highest {
-                true => Cell::text(format!("at least {highest}/s, more was not offered")),
-                false => Cell::optional(value(most, "received_rate")),
-            };
+            let cell = unseen.unwrap_or_else(|| Cell::optional(value(most, "received_rate")));
             measured.values.insert(format!("{key}.saturation"), cell);
             measured.put(format!("{key}.cpu"), value(most, "controller.cpu"));
         }
