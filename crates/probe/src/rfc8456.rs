@@ -1,9 +1,9 @@
 //! The benchmark of RFC 8456: its fifteen tests against one controller.
 //!
-//! Each trial has a network of its own: switches, links and hosts in memory ([`emulator`]), whose
-//! control sessions are real ([`edge`]). A packet of a host travels from switch to switch by the rules
+//! Each trial has a network of its own: switches, links and hosts in memory (`emulator`), whose
+//! control sessions are real (`edge`). A packet of a host travels from switch to switch by the rules
 //! that the controller installs. What a test does is a state machine without sockets and clock
-//! ([`procedures`]); [`bench`] makes the network ready for it. [`run()`] goes through the tests and
+//! (`procedures`); [`bench`] makes the network ready for it. [`run()`] goes through the tests and
 //! their trials; the rate of section 5.1.3 is the search of [`crate::run()`].
 
 mod bench;
