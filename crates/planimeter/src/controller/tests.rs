@@ -85,7 +85,7 @@ fn an_address_that_is_taken_is_no_fault_of_the_arguments() {
 fn words_that_are_no_values_are_refused_by_the_parser() {
     for (words, expected) in [
         (&["-d", "1"][..], "wanted is ID@HOST:PORT"),
-        (&["-a", "router"], "possible values: learning, reactive, null"),
+        (&["-a", "router"], "possible values: learning, reactive, paths, null"),
         (&["--listen", "localhost"], "--listen"),
         (&["--threads", "0"], "--threads"),
         (&["--count", "3"], "--first-port"),
