@@ -80,12 +80,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
     let directory = RunDirectory::create_for(given, "demo").map_err(Failure::input)?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
-    let stage = Stage {
-        directory: directory.path(),
-        interrupt: &interrupt,
-        quick: matches.get_flag("quick"),
-        quiet: matches.get_flag("quiet"),
-    };
+    let stage = Stage::of(directory.path(), &interrupt, matches);
     let began = Instant::now();
     let mut document = Document {
         kind: "demo",

@@ -10,6 +10,7 @@ use ::device::verify::{Verification, verify};
 use ::device::{Campaign, Model, Settings};
 use ::tables::machine;
 use ::tables::measure::Findings;
+use clap::ArgMatches;
 use report::RunDirectory;
 use report::{designs, models};
 
@@ -30,7 +31,17 @@ pub(crate) struct Stage<'a> {
     pub(crate) quiet: bool,
 }
 
-impl Stage<'_> {
+impl<'a> Stage<'a> {
+    /// As the command line has `--quick` and `--quiet`.
+    pub(crate) fn of(
+        directory: &'a Path,
+        interrupt: &'a Arc<AtomicBool>,
+        matches: &ArgMatches,
+    ) -> Self {
+        let (quick, quiet) = (matches.get_flag("quick"), matches.get_flag("quiet"));
+        Self { directory, interrupt, quick, quiet }
+    }
+
     pub(crate) fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }

@@ -1,11 +1,9 @@
 //! `planimeter demo`, short.
 
 mod command;
-
-use std::fs;
+mod document;
 
 use command::{planimeter, stderr, stdout};
-use serde_json::Value;
 
 #[test]
 fn all_three_questions_are_answered_in_one_report() {
@@ -13,13 +11,7 @@ fn all_three_questions_are_answered_in_one_report() {
     let run = folder.path().join("run");
     let output = planimeter("demo", &["--quick", "--quiet", "-o", &run.to_string_lossy()]);
     let text = stdout(&output);
-    let result = fs::read_to_string(run.join("result.json")).expect("a result");
-    let result: Value = serde_json::from_str(&result).expect("JSON");
-    let schema = serde_json::from_str(report::document::json::SCHEMA).expect("JSON");
-    let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
-    let errors: Vec<String> =
-        validator.iter_errors(&result).map(|error| error.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    let result = document::result(&run);
     let sections = result["sections"].as_array().expect("sections");
     let ids: Vec<&str> = sections.iter().filter_map(|one| one["id"].as_str()).collect();
     let mut parts = vec!["controller", "program", "device"];

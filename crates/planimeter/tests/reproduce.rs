@@ -1,6 +1,7 @@
 //! `planimeter reproduce` as it is typed.
 
 mod command;
+mod document;
 
 use std::fs;
 use std::path::Path;
@@ -14,13 +15,7 @@ fn reproduce(figures: &str) -> (Value, String) {
     let words = [figures, "--quick", "--quiet", "-o", &run.to_string_lossy()];
     let output = planimeter("reproduce", &words);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let result = fs::read_to_string(run.join("result.json")).expect("a result");
-    let result: Value = serde_json::from_str(&result).expect("JSON");
-    let schema = serde_json::from_str(report::document::json::SCHEMA).expect("JSON");
-    let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
-    let errors: Vec<String> =
-        validator.iter_errors(&result).map(|error| error.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    let result = document::result(&run);
     for section in result["sections"].as_array().expect("sections") {
         for link in section["links"].as_array().expect("links") {
             assert!(run.join(link.as_str().expect("a place")).is_file(), "{link}");

@@ -96,10 +96,7 @@ pub(super) fn install(
     match version {
         Version::V1_0 => {
             let entry = v1_0::FlowMod {
-                match_fields: v1_0::Match::any()
-                    .with_in_port(port_v1_0(flow.ingress)?)
-                    .with_dl_src(flow.source)
-                    .with_dl_dst(flow.destination),
+                match_fields: match_v1_0(flow)?,
                 idle_timeout,
                 priority: FORWARD,
                 actions: vec![v1_0::Action::output(port_v1_0(rule.output)?)],
@@ -108,17 +105,13 @@ pub(super) fn install(
             v1_0::Message::FlowMod(entry).encode(xid, out)
         }
         Version::V1_3 => {
-            let match_fields = v1_3::Match::any()
-                .with_in_port(PortNumber(flow.ingress.0))
-                .with_eth_dst(flow.destination)
-                .with_eth_src(flow.source);
             let forward = v1_3::Instruction::ApplyActions(vec![v1_3::Action::output(PortNumber(
                 rule.output.0,
             ))]);
             let entry = v1_3::FlowMod {
                 idle_timeout,
                 priority: FORWARD,
-                ..v1_3::FlowMod::add(match_fields, vec![forward])
+                ..v1_3::FlowMod::add(match_v1_3(flow), vec![forward])
             };
             v1_3::Message::FlowMod(entry).encode(xid, out)
         }
@@ -135,10 +128,7 @@ pub(super) fn remove(
     match version {
         Version::V1_0 => {
             let entry = v1_0::FlowMod {
-                match_fields: v1_0::Match::any()
-                    .with_in_port(port_v1_0(flow.ingress)?)
-                    .with_dl_src(flow.source)
-                    .with_dl_dst(flow.destination),
+                match_fields: match_v1_0(flow)?,
                 command: v1_0::FlowModCommand::DELETE_STRICT,
                 priority: FORWARD,
                 ..v1_0::FlowMod::default()
@@ -146,18 +136,28 @@ pub(super) fn remove(
             v1_0::Message::FlowMod(entry).encode(xid, out)
         }
         Version::V1_3 => {
-            let match_fields = v1_3::Match::any()
-                .with_in_port(PortNumber(flow.ingress.0))
-                .with_eth_dst(flow.destination)
-                .with_eth_src(flow.source);
             let entry = v1_3::FlowMod {
                 command: v1_3::FlowModCommand::DELETE_STRICT,
                 priority: FORWARD,
-                ..v1_3::FlowMod::delete(match_fields)
+                ..v1_3::FlowMod::delete(match_v1_3(flow))
             };
             v1_3::Message::FlowMod(entry).encode(xid, out)
         }
     }
+}
+
+fn match_v1_0(flow: &Flow) -> Result<v1_0::Match, EncodeError> {
+    Ok(v1_0::Match::any()
+        .with_in_port(port_v1_0(flow.ingress)?)
+        .with_dl_src(flow.source)
+        .with_dl_dst(flow.destination))
+}
+
+fn match_v1_3(flow: &Flow) -> v1_3::Match {
+    v1_3::Match::any()
+        .with_in_port(PortNumber(flow.ingress.0))
+        .with_eth_dst(flow.destination)
+        .with_eth_src(flow.source)
 }
 
 /// Sends a packet out of ports, whether or not it came in by one.

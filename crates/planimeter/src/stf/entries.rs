@@ -155,15 +155,11 @@ fn kind(field: &MatchField) -> Option<MatchType> {
     }
 }
 
-fn port(replica: &Replica) -> u64 {
-    match &replica.port_kind {
-        Some(PortKind::Port(port)) => port.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
-        Some(other) => match other {
-            #[allow(deprecated, reason = "the tutorials' format has numbers")]
-            PortKind::EgressPort(port) => u64::from(*port),
-            PortKind::Port(_) => 0,
-        },
-        None => 0,
+/// Files of the tutorials have numbers, and no other form of ports.
+fn port(replica: &Replica) -> u32 {
+    match replica.port_kind {
+        Some(PortKind::EgressPort(port)) => port,
+        _ => 0,
     }
 }
 

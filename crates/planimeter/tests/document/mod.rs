@@ -1,0 +1,18 @@
+//! The result of a verb that ends in one document.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// What the run directory has, as the schema wants it.
+pub(crate) fn result(run: &Path) -> Value {
+    let result = fs::read_to_string(run.join("result.json")).expect("a result");
+    let result: Value = serde_json::from_str(&result).expect("JSON");
+    let schema = serde_json::from_str(report::document::json::SCHEMA).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
+    let errors: Vec<String> =
+        validator.iter_errors(&result).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    result
+}
