@@ -15,7 +15,7 @@ mod serving;
 mod switch;
 
 pub use namespace::Lab;
-pub use peer::{Peer, peers, repository};
+pub use peer::{Peer, java, peers, repository};
 pub use process::{Running, free_port, poll};
 pub use run::{OneTrial, ProbeRun};
 pub use serving::Serving;

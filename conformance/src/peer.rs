@@ -5,6 +5,7 @@
 //! that the system packages are looked for on the search path.
 
 use std::env;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -64,15 +65,31 @@ impl Peer {
             Self::Ping => on_search_path("ping"),
         };
         if let Some(program) = program {
-            let mut command = bounded(&program);
-            if self == Self::GrpcJava {
-                command.arg("-cp").arg(libraries().join("*"));
-            }
-            return Some(command);
+            return Some(bounded(&program));
         }
         skip(&format!("{self:?} is not installed; conformance/install.sh installs it"));
         None
     }
+}
+
+/// A class of `conformance/scripts/java`, to be run with grpc-java; compiled into a folder of the
+/// caller's. Returns nothing if grpc-java is not installed, as [`Peer::command`].
+///
+/// # Panics
+///
+/// When it does not compile, or grpc-java is required and not installed.
+pub fn java(main: &str, classes: &Path) -> Option<Command> {
+    let mut command = Peer::GrpcJava.command()?;
+    let scripts = repository().join("conformance/scripts/java");
+    let sources = fs::read_dir(scripts).expect("they are there").flatten().map(|file| file.path());
+    let jars = libraries().join("*");
+    let mut compiler = Command::new("javac");
+    compiler.arg("-cp").arg(&jars).arg("-d").arg(classes).args(sources);
+    let compiled = compiler.output().expect("a JDK has javac");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let path = env::join_paths([&jars, classes]).expect("folders without colons");
+    command.arg("-cp").arg(path).arg(main);
+    Some(command)
 }
 
 /// Says that a test is skipped, or fails it if nothing may be.

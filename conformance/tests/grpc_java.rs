@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use conformance::{OneTrial, Peer, Running, Serving, repository};
+use conformance::{OneTrial, Running, Serving, java, repository};
 use probe::outcome::Counts;
 use tempfile::TempDir;
 
@@ -25,12 +25,11 @@ fn faults_cost_the_call_alone() {
 
 /// Has the peer answer so many packet-ins of each switch, then ends the run.
 fn run(mode: &str, switches: u32, packets: u32) -> Option<Counts> {
-    let mut command = Peer::GrpcJava.command()?;
     let scratch = TempDir::new().expect("a folder");
+    let mut command = java("GrpcJava", scratch.path())?;
     let descriptors = scratch.path().join("descriptors");
     fs::write(&descriptors, p4runtime::proto::DESCRIPTORS).expect("a file");
     let serving = Serving::start(switches, switches, packets);
-    command.arg(repository().join("conformance/scripts/GrpcJava.java"));
     command.args([mode, &serving.switches[0].1, &switches.to_string()]).arg(descriptors);
     command.arg(repository().join("crates/controllers/pipeline/l2.p4info.txtpb"));
     let mut peer = Running::start(command).expect("the interpreter starts");

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use conformance::{
-    ADDRESS, Lab, OneTrial, Peer, ProbeRun, Running, Serving, SwitchProcess, repository,
+    ADDRESS, Lab, OneTrial, Peer, ProbeRun, Running, Serving, SwitchProcess, java, repository,
 };
 use probe::outcome::{Completion, RunResult};
 use rcgen::{
@@ -76,13 +76,13 @@ fn a_switch_over_tls_and_over_mutual_tls() {
 
 #[test]
 fn grpc_java_over_tls() {
-    let Some(mut command) = Peer::GrpcJava.command() else { return };
+    let classes = TempDir::new().expect("a folder");
+    let Some(mut command) = java("GrpcJava", classes.path()) else { return };
     let authority = Authority::new();
     let serving = authority.serving();
     let descriptors = authority.folder.path().join("descriptors");
     fs::write(&descriptors, p4runtime::proto::DESCRIPTORS).expect("a file");
-    command.arg(repository().join("conformance/scripts/GrpcJava.java")).arg("answer");
-    command.args([&serving.switches[0].1, "1"]).arg(descriptors);
+    command.args(["answer", &serving.switches[0].1, "1"]).arg(descriptors);
     command.arg(repository().join("crates/controllers/pipeline/l2.p4info.txtpb"));
     command.arg(authority.folder.path());
     assert_answered(command, serving);

@@ -2,7 +2,6 @@
 
 use std::{
     convert::Infallible,
-    future::Future,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -166,13 +165,16 @@ fn joined<'a>(
 }
 
 fn capabilities() -> messages::CapabilityResponse {
-    let interfaces = messages::ModelData {
-        name: "openconfig-interfaces".to_owned(),
+    let model = |name: &str, version: &str| messages::ModelData {
+        name: name.to_owned(),
         organization: "OpenConfig working group".to_owned(),
-        version: "2.4.1".to_owned(),
+        version: version.to_owned(),
     };
     messages::CapabilityResponse {
-        supported_models: vec![interfaces],
+        supported_models: vec![
+            model("openconfig-interfaces", "2.4.1"),
+            model("openconfig-p4rt", "0.1.0"),
+        ],
         supported_encodings: vec![PROTO],
         version: "0.7.0".to_owned(),
     }
@@ -199,10 +201,11 @@ impl StreamingService<SubscribeRequest> for Subscribe {
 /// Reads what a subscriber sends until it leaves.
 async fn subscribed(
     server: &GnmiServer,
-    mut requests: Streaming<SubscribeRequest>,
+    requests: Streaming<SubscribeRequest>,
     outbox: &Arc<Outbox<SubscribeResponse>>,
 ) -> Result<(), Status> {
-    let first = next(&mut requests, outbox).await?.and_then(|request| request.request);
+    let mut requests = Requests { open: Some(requests), go_on_without: false };
+    let first = requests.next(outbox).await?.and_then(|request| request.request);
     let Some(messages::Request::Subscribe(list)) = first else {
         return Err(Status::invalid_argument("The first message must be a subscription list."));
     };
@@ -213,6 +216,7 @@ async fn subscribed(
     let mode = Mode::try_from(list.mode);
     let mut samples = Samples::default();
     if mode == Ok(Mode::Stream) {
+        requests.go_on_without = true;
         samples = Samples::of(&list.subscription, &paths, tokio::time::Instant::now().into_std())?;
         // First, so that no change is lost between the two.
         ports.watchers().add(outbox, paths.clone());
@@ -224,8 +228,8 @@ async fn subscribed(
     loop {
         let due = samples.next_due();
         let request = match due {
-            None => next(&mut requests, outbox).await?,
-            Some(due) => match timeout_at(due.into(), next(&mut requests, outbox)).await {
+            None => requests.next(outbox).await?,
+            Some(due) => match timeout_at(due.into(), requests.next(outbox)).await {
                 Ok(request) => request?,
                 Err(_) => {
                     let now = tokio::time::Instant::now().into_std();
@@ -247,23 +251,31 @@ async fn subscribed(
     }
 }
 
-/// The next request, or `None` when either side of the stream has ended.
-async fn next(
-    requests: &mut Streaming<SubscribeRequest>,
-    outbox: &Outbox<SubscribeResponse>,
-) -> Result<Option<SubscribeRequest>, Status> {
-    struct Next<'a>(&'a mut Streaming<SubscribeRequest>, &'a Outbox<SubscribeResponse>);
+/// What a subscriber sends.
+struct Requests {
+    /// Until it has said that no more comes.
+    open: Option<Streaming<SubscribeRequest>>,
+    /// Whether it is still to be told then: clients in Python hand over one request and no more.
+    go_on_without: bool,
+}
 
-    impl Future for Next<'_> {
-        type Output = Result<Option<SubscribeRequest>, Status>;
-
-        fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-            if let Poll::Ready(request) = Pin::new(&mut *self.0).poll_next(context) {
-                return Poll::Ready(request.transpose());
+impl Requests {
+    /// The next request, or `None` when either side of the stream has ended.
+    async fn next(
+        &mut self,
+        outbox: &Outbox<SubscribeResponse>,
+    ) -> Result<Option<SubscribeRequest>, Status> {
+        std::future::poll_fn(|context| {
+            if let Some(requests) = &mut self.open
+                && let Poll::Ready(request) = Pin::new(requests).poll_next(context)
+            {
+                match request.transpose() {
+                    Ok(None) if self.go_on_without => self.open = None,
+                    other => return Poll::Ready(other),
+                }
             }
-            self.1.poll_closed(context).map(|()| Ok(None))
-        }
+            outbox.poll_closed(context).map(|()| Ok(None))
+        })
+        .await
     }
-
-    Next(requests, outbox).await
 }

@@ -108,7 +108,11 @@ impl Served {
         requests: impl IntoIterator<Item = Kind>,
     ) -> Streaming<SubscribeResponse> {
         let request = |request| SubscribeRequest { request: Some(request) };
-        let requests = Requests(requests.into_iter().map(request).collect());
+        let messages = requests.into_iter().map(request).collect();
+        self.subscribe_with(Requests { messages, ends: false }).await
+    }
+
+    async fn subscribe_with(&mut self, requests: Requests) -> Streaming<SubscribeResponse> {
         let codec = ProstCodec::<SubscribeRequest, SubscribeResponse>::new();
         let uri = PathAndQuery::from_static("/gnmi.gNMI/Subscribe");
         self.grpc.ready().await.expect("ready");
@@ -117,8 +121,12 @@ impl Served {
     }
 }
 
-/// Requests after which the stream stays open.
-struct Requests(VecDeque<SubscribeRequest>);
+/// What a client sends.
+struct Requests {
+    messages: VecDeque<SubscribeRequest>,
+    /// Whether it then says that no more comes.
+    ends: bool,
+}
 
 impl Stream for Requests {
     type Item = SubscribeRequest;
@@ -127,8 +135,9 @@ impl Stream for Requests {
         mut self: std::pin::Pin<&mut Self>,
         _context: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<Self::Item>> {
-        match self.0.pop_front() {
+        match self.messages.pop_front() {
             Some(request) => std::task::Poll::Ready(Some(request)),
+            None if self.ends => std::task::Poll::Ready(None),
             None => std::task::Poll::Pending,
         }
     }
@@ -209,6 +218,19 @@ async fn a_stream_tells_changes() {
     }
     assert_eq!(told(&mut responses).await, down);
     assert_eq!(told(&mut responses).await, up);
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_for_a_client_that_has_no_more_to_say() {
+    let mut served = Served::new().await;
+    let request = SubscribeRequest { request: Some(list(Mode::Stream, STATUS)) };
+    let mut responses =
+        served.subscribe_with(Requests { messages: [request].into(), ends: true }).await;
+    for expected in [true, true, false] {
+        assert_eq!(told(&mut responses).await.is_some(), expected);
+    }
+    assert!(served.ports.set(2, |port| port.up = false));
+    assert_eq!(told(&mut responses).await, Some(vec!["DOWN".to_owned()]));
 }
 
 #[tokio::test]

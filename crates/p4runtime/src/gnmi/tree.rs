@@ -1,4 +1,5 @@
-//! The leaves of a port in the model `openconfig-interfaces`, and which of them a path selects.
+//! The leaves of a port in the models `openconfig-interfaces` and `openconfig-p4rt`, and which of them a
+//! path selects.
 
 use super::{
     Port, PortCounters, Seen,
@@ -14,11 +15,15 @@ const COUNTERS: &[&str] = &["state", "counters"];
 const ENABLED: &str = "enabled";
 
 /// The leaves below `interfaces/interface[name=N]`.
-const LEAVES: [Leaf; 13] = [
+const LEAVES: [Leaf; 15] = [
     (CONFIG, "name", |seen| Some(Value::Text(seen.port.name.clone()))),
+    (CONFIG, "id", number),
     (CONFIG, ENABLED, |seen| Some(Value::Flag(seen.port.enabled))),
     (STATE, "name", |seen| Some(Value::Text(seen.port.name.clone()))),
-    (STATE, "ifindex", |seen| Some(Value::Number(seen.port.number.into()))),
+    // By one of these clients know a port in P4Runtime: finsy by `ifindex`, what is made for Stratum since
+    // 2021 by `id`, the leaf of openconfig-p4rt.
+    (STATE, "ifindex", number),
+    (STATE, "id", number),
     (STATE, "admin-status", |seen| Some(status(seen.port.enabled))),
     (STATE, "oper-status", |seen| Some(status(seen.port.up))),
     // Ports do not tell unicast from other packets. ONOS adds up these, those to groups and those to
@@ -31,6 +36,10 @@ const LEAVES: [Leaf; 13] = [
     (COUNTERS, "out-discards", |seen| seen.counter(|counters| counters.out_discards)),
     (COUNTERS, "out-errors", |seen| seen.counter(|counters| counters.out_errors)),
 ];
+
+fn number(seen: &Seen) -> Option<Value> {
+    Some(Value::Number(seen.port.number.into()))
+}
 
 fn status(is_up: bool) -> Value {
     Value::Text(if is_up { "UP" } else { "DOWN" }.to_owned())
@@ -214,12 +223,13 @@ mod tests {
     #[test]
     fn a_path_selects_what_is_below_it() {
         let text = |text: &str| Value::Text(text.to_owned());
-        let state = vec![text("eth2"), Value::Number(2), text("UP"), text("DOWN")];
+        let number = Value::Number(2);
+        let state = vec![text("eth2"), number.clone(), number, text("UP"), text("DOWN")];
         assert_eq!(values("interfaces/interface[name=eth2]/state"), Some(vec![state]));
         let all = "interfaces/interface[name=...]";
         for whole in ["", "interfaces", "interfaces/interface", "interfaces/...", "*/*", all] {
             let found = values(whole).expect("known");
-            assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [6, 6], "{whole}");
+            assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [8, 8], "{whole}");
         }
     }
 
@@ -280,7 +290,7 @@ mod tests {
         assert_eq!(told("interfaces", before, before), None);
         assert_eq!(told("interfaces/interface[name=eth1]/state/oper-status", before, lost), None);
         assert_eq!(told("interfaces/interface[name=eth2]/state/ifindex", before, lost), None);
-        assert_eq!(told("interfaces", None, lost), Some((6, 0)));
+        assert_eq!(told("interfaces", None, lost), Some((8, 0)));
         assert_eq!(told(status, before, None), Some((0, 1)));
         assert_eq!(told("interfaces/interface[name=eth1]", before, None), None);
     }

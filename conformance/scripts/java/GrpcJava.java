@@ -1,29 +1,18 @@
 import com.google.protobuf.Any;
-import com.google.protobuf.AnyProto;
 import com.google.protobuf.ByteString;
-import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
-import com.google.protobuf.DescriptorProtos.FileDescriptorSet;
-import com.google.protobuf.Descriptors.Descriptor;
-import com.google.protobuf.Descriptors.FileDescriptor;
 import com.google.protobuf.DynamicMessage;
-import com.google.protobuf.TextFormat;
 import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
-import io.grpc.MethodDescriptor.MethodType;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
-import io.grpc.netty.shaded.io.grpc.netty.GrpcSslContexts;
-import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
-import io.grpc.protobuf.ProtoUtils;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.StreamObserver;
 import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
@@ -33,23 +22,17 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A P4Runtime controller on grpc-java over Netty: java GrpcJava.java MODE HOST:PORT DEVICES DESCRIPTORS P4INFO [TLS]
+ * A P4Runtime controller on grpc-java over Netty: java GrpcJava MODE HOST:PORT DEVICES DESCRIPTORS P4INFO [TLS]
  *
  * <p>Becomes primary of devices 1 to DEVICES over one connection, pushes the pipeline and returns
  * every packet-in. With MODE "faults" it makes calls before that whose outcome depends on how gRPC
  * is served. TLS is a folder with authority.pem, certificate.pem and key.pem.
  */
-public class GrpcJava {
+public class GrpcJava extends Client {
   static final int TABLE = 0x02000001;
-  static final Map<String, Descriptor> TYPES = new HashMap<>();
-  static String host;
-  static int port;
-  static File tls;
 
   public static void main(String[] arguments) throws Exception {
-    int colon = arguments[1].lastIndexOf(':');
-    host = arguments[1].substring(0, colon);
-    port = Integer.parseInt(arguments[1].substring(colon + 1));
+    address(arguments[1]);
     long devices = Long.parseLong(arguments[2]);
     load(Files.readAllBytes(Path.of(arguments[3])));
     String p4info = Files.readString(Path.of(arguments[4]));
@@ -231,94 +214,8 @@ public class GrpcJava {
     }
   }
 
-  static ManagedChannel dial(int metadata) throws Exception {
-    NettyChannelBuilder builder = NettyChannelBuilder.forAddress(host, port)
-        .maxInboundMessageSize(256 << 20)
-        .maxInboundMetadataSize(metadata);
-    if (tls == null) {
-      return builder.usePlaintext().build();
-    }
-    return builder.sslContext(GrpcSslContexts.forClient()
-        .trustManager(new File(tls, "authority.pem"))
-        .keyManager(new File(tls, "certificate.pem"), new File(tls, "key.pem"))
-        .build()).build();
-  }
-
-  static MethodDescriptor<DynamicMessage, DynamicMessage> method(String name) {
-    boolean stream = name.equals("StreamChannel");
-    String of = stream ? "StreamMessage" : name;
-    MethodType type = stream ? MethodType.BIDI_STREAMING
-        : name.equals("Read") ? MethodType.SERVER_STREAMING : MethodType.UNARY;
-    return MethodDescriptor.<DynamicMessage, DynamicMessage>newBuilder()
-        .setType(type)
-        .setFullMethodName("p4.v1.P4Runtime/" + name)
-        .setRequestMarshaller(ProtoUtils.marshaller(builder(of + "Request", "").build()))
-        .setResponseMarshaller(ProtoUtils.marshaller(builder(of + "Response", "").build()))
-        .build();
-  }
-
-  static DynamicMessage call(ManagedChannel channel, String name, DynamicMessage request) {
-    return ClientCalls.blockingUnaryCall(channel, method(name), CallOptions.DEFAULT, request);
-  }
-
-  static Status failure(ManagedChannel channel, MethodDescriptor<DynamicMessage, DynamicMessage> method,
-      CallOptions options, DynamicMessage request) {
-    try {
-      ClientCalls.blockingUnaryCall(channel, method, options, request);
-      return Status.OK;
-    } catch (StatusRuntimeException error) {
-      return error.getStatus();
-    }
-  }
-
   static void expect(Map.Entry<Integer, Status> outcome, int errors, Status.Code code) {
     expect(outcome.getValue(), code);
     expect(outcome.getKey() == errors, outcome.getKey() + " errors and not " + errors);
-  }
-
-  static void expect(Status status, Status.Code code) {
-    expect(status.getCode() == code, status + " and not " + code);
-  }
-
-  static void expect(boolean is, String otherwise) {
-    if (!is) {
-      new AssertionError(otherwise).printStackTrace();
-      System.exit(1);
-    }
-  }
-
-  static Object field(DynamicMessage message, String name) {
-    return message.getField(message.getDescriptorForType().findFieldByName(name));
-  }
-
-  static void set(DynamicMessage.Builder message, String name, Object value) {
-    message.setField(message.getDescriptorForType().findFieldByName(name), value);
-  }
-
-  /** A message of P4Runtime from its text form. */
-  static DynamicMessage.Builder builder(String name, String text) {
-    DynamicMessage.Builder builder = DynamicMessage.newBuilder(TYPES.get("p4.v1." + name));
-    try {
-      TextFormat.merge(text, builder);
-    } catch (TextFormat.ParseException error) {
-      throw new IllegalArgumentException(error);
-    }
-    return builder;
-  }
-
-  /** Learns the types in a set of files. */
-  static void load(byte[] descriptors) throws Exception {
-    Map<String, FileDescriptor> files = new HashMap<>();
-    files.put("google/protobuf/any.proto", AnyProto.getDescriptor());
-    for (FileDescriptorProto file : FileDescriptorSet.parseFrom(descriptors).getFileList()) {
-      if (files.containsKey(file.getName())) {
-        continue;
-      }
-      FileDescriptor[] needed =
-          file.getDependencyList().stream().map(files::get).toArray(FileDescriptor[]::new);
-      FileDescriptor built = FileDescriptor.buildFrom(file, needed);
-      files.put(file.getName(), built);
-      built.getMessageTypes().forEach(type -> TYPES.put(type.getFullName(), type));
-    }
   }
 }

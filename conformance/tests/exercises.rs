@@ -1,0 +1,84 @@
+//! Programs such as the p4lang tutorials have their readers write, on two switches with three hosts: what
+//! comes out of them, on both paths.
+//!
+//! The programs are our own. Forwarding and tunnels of the tutorials' networks are in `mininet.rs`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use conformance::{Lab, Running, SwitchProcess, repository};
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn the_sender_chooses_the_route() {
+    exercise("source_routing");
+}
+
+#[test]
+fn packets_are_told_by_whom_they_were_passed_on() {
+    exercise("path_trace");
+}
+
+#[test]
+fn a_calculator_answers() {
+    exercise("calculator");
+}
+
+#[test]
+fn connections_are_spread_by_a_hash() {
+    exercise("load_balance");
+}
+
+#[test]
+fn what_is_for_nobody_goes_to_all() {
+    exercise("multicast");
+}
+
+#[test]
+fn a_bloom_filter_remembers_connections() {
+    exercise("firewall");
+}
+
+#[test]
+fn probes_gather_what_passed() {
+    exercise("link_monitor");
+}
+
+/// Runs `NAME.p4` on both paths, and then the part of the script that has its name.
+fn exercise(name: &str) {
+    for path in ["interpreter", "compiled"] {
+        let Some(lab) = Lab::new() else { return };
+        for (near, far) in [("s1", "h1"), ("s2", "h2"), ("s3", "h3"), ("x1", "x2")] {
+            lab.cable(("s", near), ("s", far));
+        }
+        let scratch = TempDir::new().expect("a folder");
+        let devices = scratch.path().join("devices.toml");
+        let both = device(name, 1, &["1@s1", "2@x1", "3@s3"]) + &device(name, 2, &["1@s2", "2@x2"]);
+        fs::write(&devices, both).expect("it can be written");
+        let arguments = ["--devices", &devices.to_string_lossy(), "--path", path];
+        let mut switch = SwitchProcess::start(&lab, &[], &arguments);
+        let mut command = lab.within("s", &Command::new("python3"));
+        command.arg(repository().join("conformance/scripts/exercises.py")).arg(name);
+        let mut hosts = Running::start({
+            command.args(["h1", "h2", "h3"]);
+            command
+        })
+        .expect("ip runs");
+        hosts.wait_for("done", PATIENCE);
+        assert!(switch.is_running(), "{path}: {}", switch.output());
+    }
+}
+
+/// A device as `--devices` takes it, with its entries if there are any.
+fn device(name: &str, id: u32, ports: &[&str]) -> String {
+    let folder = repository().join("conformance/pipelines/exercises");
+    let program: PathBuf = folder.join(format!("{name}.p4")).canonicalize().expect("it is there");
+    let entries = folder.join(format!("{name}-{id}.json"));
+    let entries = entries.canonicalize().map(|file| format!("runtime-json = {file:?}\n"));
+    let entries = entries.unwrap_or_default();
+    format!("[[device]]\nid = {id}\np4 = {program:?}\n{entries}ports = {ports:?}\n")
+}
