@@ -206,6 +206,13 @@ pub(crate) enum Statement {
         bytes: u32,
         next: Option<Offset>,
     },
+    /// As [`Statement::Extract`] with a varbit behind the bytes: of `width` bits, of `most` at most.
+    ExtractWithTail {
+        header: Address,
+        bytes: u32,
+        most: u32,
+        width: Expression,
+    },
     /// A header from the packet; the cursor stays.
     LookaheadHeader {
         header: Address,
@@ -216,9 +223,11 @@ pub(crate) enum Statement {
     },
     /// In bits.
     Advance(Expression),
+    /// And what the varbit behind the bytes holds, up to `tail` bytes.
     Emit {
         header: Address,
         bytes: u32,
+        tail: u32,
     },
     Verify {
         condition: Expression,
@@ -228,6 +237,8 @@ pub(crate) enum Statement {
         header: Address,
         bytes: u32,
         bits: u32,
+        /// There is a varbit behind the bytes.
+        tail: bool,
         valid: bool,
     },
     /// `truncate`, in bytes.
@@ -439,6 +450,8 @@ pub(crate) struct ParameterType {
 pub(crate) struct CoreErrors {
     pub(crate) none: u32,
     pub(crate) too_short: u32,
+    /// A varbit does not fit its header.
+    pub(crate) header_too_short: u32,
     pub(crate) out_of_bounds: u32,
     pub(crate) timeout: u32,
     pub(crate) invalid_argument: u32,
@@ -536,6 +549,7 @@ impl Bound {
             errors: CoreErrors {
                 none: error(CoreError::NoError),
                 too_short: error(CoreError::PacketTooShort),
+                header_too_short: error(CoreError::HeaderTooShort),
                 out_of_bounds: error(CoreError::StackOutOfBounds),
                 timeout: error(CoreError::ParserTimeout),
                 invalid_argument: error(CoreError::ParserInvalidArgument),

@@ -23,9 +23,8 @@ fn of_block(block: &Block, bodies: &[(Callee, Body)]) -> u64 {
 
 fn of_statement(statement: &Statement, bodies: &[(Callee, Body)]) -> u64 {
     match statement {
-        Statement::Emit { bytes, .. } | Statement::Interpret { emits: bytes, .. } => {
-            u64::from(*bytes)
-        }
+        Statement::Emit { bytes, tail, .. } => u64::from(*bytes) + u64::from(*tail),
+        Statement::Interpret { emits, .. } => u64::from(*emits),
         Statement::If { then, otherwise, .. } => {
             of_block(then, bodies).max(of_block(otherwise, bodies))
         }

@@ -4,7 +4,7 @@ use super::shape::{DATA, Shape, Storage};
 use super::{Address, Binder, Block, Expression, Field, Offset, Outcome, Statement};
 use crate::externs::hash::Algorithm;
 use crate::value::Value;
-use ir::{Argument, ExpressionKind, ExternFunction, Place};
+use ir::{Argument, ExpressionKind, ExternFunction, Place, Projection};
 
 /// What is hashed, and how.
 #[derive(Clone, Debug)]
@@ -26,6 +26,11 @@ pub(crate) enum Piece {
         offset: Offset,
         bit: u32,
         width: u32,
+    },
+    /// What the varbit holds that is so many bytes behind the first bit of the header with this flag.
+    Tail {
+        flag: Offset,
+        bytes: u32,
     },
     /// A number in the machine's order of bytes.
     Number {
@@ -143,6 +148,10 @@ impl Binder<'_> {
     }
 
     fn piece(&mut self, place: &Place, pieces: &mut Vec<Piece>) -> Outcome {
+        if let Some(tail) = self.tail(place)? {
+            pieces.push(tail);
+            return Ok(());
+        }
         let found = self.resolve(place)?;
         let Address { offset, element: None } = found.address else {
             return self.refuse("a hash of next or last");
@@ -151,7 +160,7 @@ impl Binder<'_> {
             return self.refuse("a hash of a part of a number");
         }
         let piece = match (&found.shape, found.header) {
-            (Shape::Header(header), _) => {
+            (Shape::Header(header), _) if header.tail == 0 => {
                 Piece::Bits { flag: offset, offset: offset + DATA, bit: 0, width: header.bits }
             }
             (Shape::Scalar(scalar), header) => match (scalar.storage, header) {
@@ -177,5 +186,22 @@ impl Binder<'_> {
         }
         pieces.push(piece);
         Ok(())
+    }
+
+    /// The varbit at the end of a header, if the place is one.
+    fn tail(&mut self, place: &Place) -> Outcome<Option<Piece>> {
+        let Some((Projection::Field(position), path)) = place.path.split_last() else {
+            return Ok(None);
+        };
+        let header = Place { variable: place.variable, path: path.to_vec() };
+        let found = self.resolve(&header)?;
+        Ok(match (&found.shape, found.address) {
+            (Shape::Header(header), Address { offset, element: None })
+                if header.tail > 0 && *position as usize == header.fields.len() =>
+            {
+                Some(Piece::Tail { flag: offset, bytes: header.bytes() })
+            }
+            _ => None,
+        })
     }
 }

@@ -289,7 +289,7 @@ fn fixed_bits(parts: &[(u32, Shape)]) -> u32 {
 /// Most bytes that a value emits.
 pub(super) fn most_emitted(shape: &Shape) -> u32 {
     match shape {
-        Shape::Header(header) => header.bytes(),
+        Shape::Header(header) => header.bytes() + header.tail_bytes(),
         Shape::Stack { element, size } => element.bytes().saturating_mul(*size),
         Shape::Row { element, size } => most_emitted(element).saturating_mul(*size),
         Shape::Struct(parts, _) | Shape::Union(parts, _) | Shape::Loose(parts, _) => {

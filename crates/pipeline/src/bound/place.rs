@@ -1,9 +1,10 @@
 //! Places: where in the frame something is, and what it is there.
 
-use super::shape::{DATA, Scalar, Shape, Storage};
+use super::shape::{DATA, Header, Scalar, Shape, Storage};
 use super::{Address, Binder, Element, Field, MAXIMUM_FRAME, Offset, Outcome};
 use crate::error::CompileError;
 use ir::{Expression, ExpressionKind, Place, Projection, TypeId, Value, VariableId};
+use std::sync::Arc;
 
 /// What a place leads to.
 pub(super) struct Resolved {
@@ -107,7 +108,7 @@ impl Binder<'_> {
             }
             (Projection::Field(position), Shape::Header(of)) => {
                 let Some(field) = of.fields.get(*position as usize) else {
-                    return self.refuse("a field that is not there");
+                    return self.refuse("a varbit as a value");
                 };
                 if !(1..=64).contains(&field.width) {
                     return self.refuse("a number of more than 64 bits");
@@ -161,13 +162,13 @@ impl Binder<'_> {
         }
     }
 
-    /// A place that is a header, and the bits of its fields.
-    pub(super) fn header(&mut self, place: &Place) -> Outcome<(Resolved, u32)> {
+    /// A place that is a header.
+    pub(super) fn header(&mut self, place: &Place) -> Outcome<(Resolved, Arc<Header>)> {
         let found = self.resolve(place)?;
         match &found.shape {
             Shape::Header(header) => {
-                let bits = header.bits;
-                Ok((found, bits))
+                let header = Arc::clone(header);
+                Ok((found, header))
             }
             _ => self.refuse("something that is no header, as a header"),
         }

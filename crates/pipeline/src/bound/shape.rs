@@ -6,8 +6,10 @@
 //! to its size; a number of more than 64 bits is in network order, in whole bytes. Zeros are the initial value of every
 //! type.
 //!
-//! A header with a varbit, or with something else than numbers in it, has its flag too, and behind it its fields as a
-//! struct has them. Code moves such values; what is computed with them, the interpreter does (see [`super::moves`]).
+//! A header that ends with a varbit has the bits that this holds at [`TAIL`], and the varbit where it is in the packet.
+//!
+//! A header with another varbit, or with something else than numbers in it, has its flag too, and behind it its fields as
+//! a struct has them. Code moves such values; what is computed with them, the interpreter does (see [`super::moves`]).
 
 use ir::{CompositeKind, Program, Type, TypeId};
 use std::collections::HashMap;
@@ -15,6 +17,9 @@ use std::sync::Arc;
 
 /// From the flag of a header to its bits, and from the next index of a stack to its elements.
 pub(crate) const DATA: u32 = 8;
+
+/// From the flag of a header to the bits that the varbit at its end holds, as 32 bits.
+pub(crate) const TAIL: u32 = 4;
 
 /// A number of 1 to 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +75,11 @@ pub(crate) enum Shape {
 /// A header's layout.
 #[derive(Debug)]
 pub(crate) struct Header {
+    /// Of the fields.
     pub(crate) bits: u32,
     pub(crate) fields: Vec<PackedField>,
+    /// Most bits of a varbit behind the fields, which end with a byte then; zero without one.
+    pub(crate) tail: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -82,14 +90,19 @@ pub(crate) struct PackedField {
 }
 
 impl Header {
-    /// Bytes of its bits.
+    /// Bytes of its fields.
     pub(crate) fn bytes(&self) -> u32 {
         self.bits.div_ceil(8)
     }
 
+    /// Most bytes of the varbit behind its fields.
+    pub(crate) fn tail_bytes(&self) -> u32 {
+        self.tail.div_ceil(8)
+    }
+
     /// Bytes with the flag and the room behind, a multiple of eight.
     pub(crate) fn size(&self) -> u32 {
-        DATA + self.bytes().next_multiple_of(8) + 8
+        DATA + (self.bytes() + self.tail_bytes()).next_multiple_of(8) + 8
     }
 }
 
@@ -165,7 +178,7 @@ impl Shapes {
             Some(Type::Varbits { max_width }) => Shape::Varbit { most: max_width },
             Some(Type::Integer | Type::String) | None => Shape::None("a value without a width"),
             Some(Type::Stack { element, size }) => match self.of(program, element) {
-                Shape::Header(element) => Shape::Stack { element, size },
+                Shape::Header(element) if element.tail == 0 => Shape::Stack { element, size },
                 Shape::None(what) => Shape::None(what),
                 element => Shape::Row { element: Arc::new(element), size },
             },
@@ -206,19 +219,26 @@ fn structure(shapes: Vec<Shape>) -> (Vec<(u32, Shape)>, u32) {
     (parts, end.div_ceil(8).saturating_mul(8))
 }
 
-/// A header whose fields lie bit behind bit; `None` if they are not all numbers.
+/// A header whose fields lie bit behind bit; `None` if they are not all numbers, but for a varbit at the end.
 fn header(program: &Program, fields: impl Iterator<Item = TypeId>) -> Option<Header> {
-    let mut header = Header { bits: 0, fields: Vec::new() };
+    let mut header = Header { bits: 0, fields: Vec::new(), tail: 0 };
     for field in fields {
+        if header.tail > 0 {
+            return None;
+        }
         let (width, signed) = match program.types.find(field) {
             Some(Type::Bits { width, signed }) => (width, signed),
             Some(Type::Bool) => (1, false),
+            Some(Type::Varbits { max_width }) if header.bits.is_multiple_of(8) => {
+                header.tail = max_width;
+                continue;
+            }
             _ => return None,
         };
         header.fields.push(PackedField { bit: header.bits, width, signed });
         header.bits = header.bits.saturating_add(width);
     }
-    (header.bits <= 1 << 20).then_some(header)
+    (header.bits <= 1 << 20 && header.tail <= 1 << 20).then_some(header)
 }
 
 #[cfg(test)]
@@ -239,9 +259,11 @@ mod tests {
 
     #[test]
     fn a_word_that_begins_in_a_header_ends_in_it() {
-        for bits in [1, 8, 63, 64, 65, 112, 160] {
-            let header = Header { bits, fields: Vec::new() };
-            assert!(header.size() >= DATA + (bits - 1) / 8 + 8, "{bits} bits");
+        for (bits, tail) in
+            [1, 8, 63, 64, 65, 112, 160].map(|bits| [(bits, 0), (bits, 40)]).concat()
+        {
+            let header = Header { bits, fields: Vec::new(), tail };
+            assert!(header.size() >= DATA + (bits - 1) / 8 + tail / 8 + 8, "{bits} bits, {tail}");
             assert_eq!(header.size() % 8, 0);
         }
     }

@@ -5,7 +5,7 @@ mod copy;
 
 pub(super) use call::Formal;
 
-use super::shape::{DATA, Scalar, Shape, Storage};
+use super::shape::{DATA, Header, Scalar, Shape, Storage};
 use super::{Address, Binder, Block, Callee, Field, Outcome, Statement};
 use ir::{ExternCallee, ExternFunction, Place, StatementKind, SwitchCase};
 
@@ -93,12 +93,15 @@ impl Binder<'_> {
                     }
                 };
             }
+            StatementKind::Extract { varbit_width: Some(width), header: Some(place), .. } => {
+                return self.extract_with_tail(place, width, out);
+            }
             StatementKind::Extract { varbit_width: Some(_), .. } => {
-                return self.refuse("extraction of a varbit");
+                return self.refuse("extraction of a varbit to nowhere");
             }
             StatementKind::Extract { header: Some(place), .. } => {
-                let (found, bits) = self.header(place)?;
-                let bytes = self.whole_bytes(bits)?;
+                let (found, header) = self.header(place)?;
+                let bytes = self.whole_bytes(&header)?;
                 self.no_member(&found)?;
                 Statement::Extract { header: Some(found.address), bytes, next: found.next }
             }
@@ -106,7 +109,7 @@ impl Binder<'_> {
                 let Shape::Header(header) = self.shape(*header_type) else {
                     return self.refuse("extraction of something that is no header");
                 };
-                let bytes = self.whole_bytes(header.bits)?;
+                let bytes = self.whole_bytes(&header)?;
                 Statement::Extract { header: None, bytes, next: None }
             }
             StatementKind::Lookahead { result, .. } => {
@@ -118,7 +121,7 @@ impl Binder<'_> {
                         Statement::Lookahead { field }
                     }
                     (Shape::Header(header), None) => {
-                        let bytes = self.whole_bytes(header.bits)?;
+                        let bytes = self.whole_bytes(&header)?;
                         Statement::LookaheadHeader { header: found.address, bytes }
                     }
                     _ => {
@@ -141,10 +144,10 @@ impl Binder<'_> {
                 Statement::Verify { condition, error }
             }
             StatementKind::SetValidity { header, valid } => {
-                let (found, bits) = self.header(header)?;
+                let (found, header) = self.header(header)?;
                 self.no_member(&found)?;
-                let bytes = bits.div_ceil(8);
-                Statement::SetValidity { header: found.address, bytes, bits, valid: *valid }
+                let (bytes, bits, tail) = (header.bytes(), header.bits, header.tail > 0);
+                Statement::SetValidity { header: found.address, bytes, bits, tail, valid: *valid }
             }
             StatementKind::PushFront { .. } | StatementKind::PopFront { .. } => {
                 return self.refuse("push_front and pop_front");
@@ -186,12 +189,35 @@ impl Binder<'_> {
     }
 
     /// Bytes of a header that is copied from or to a packet.
-    fn whole_bytes(&self, bits: u32) -> Outcome<u32> {
-        if bits.is_multiple_of(8) {
-            Ok(bits / 8)
+    fn whole_bytes(&self, header: &Header) -> Outcome<u32> {
+        if header.tail > 0 {
+            self.refuse("a varbit without its width")
+        } else if header.bits.is_multiple_of(8) {
+            Ok(header.bytes())
         } else {
             self.refuse("a header that does not end with a byte")
         }
+    }
+
+    fn extract_with_tail(
+        &mut self,
+        place: &Place,
+        width: &ir::Expression,
+        out: &mut Block,
+    ) -> Outcome {
+        let (found, header) = self.header(place)?;
+        self.no_member(&found)?;
+        if header.tail == 0 || found.address.element.is_some() {
+            return self.refuse("extraction of a varbit that is not at the end of a header");
+        }
+        let (width_bits, signed) = self.number(width.type_id)?;
+        if signed || width_bits > 32 {
+            return self.refuse("a varbit whose width has more than 32 bits");
+        }
+        let width = self.computed(width, out)?;
+        let (bytes, most) = (header.bytes(), header.tail);
+        out.push(Statement::ExtractWithTail { header: found.address, bytes, most, width });
+        Ok(())
     }
 
     fn emit(&mut self, value: &ir::Expression, out: &mut Block) -> Outcome {
@@ -209,9 +235,14 @@ impl Binder<'_> {
 
     fn emit_shape(&self, address: Address, shape: &Shape, out: &mut Block) -> Outcome {
         match shape {
+            Shape::Header(header) if header.tail > 0 => {
+                let (bytes, tail) = (header.bytes(), header.tail_bytes());
+                out.push(Statement::Emit { header: address, bytes, tail });
+                Ok(())
+            }
             Shape::Header(header) => {
-                let bytes = self.whole_bytes(header.bits)?;
-                out.push(Statement::Emit { header: address, bytes });
+                let bytes = self.whole_bytes(header)?;
+                out.push(Statement::Emit { header: address, bytes, tail: 0 });
                 Ok(())
             }
             Shape::Struct(parts, _) | Shape::Union(parts, _) => parts

@@ -157,6 +157,8 @@ impl Run<'_, '_> {
         while from < packets.len() {
             self.context.set_host(&mut self.host);
             let sent = &mut self.batch.sent;
+            // Packets for groups, of this burst and of those before, may have taken the room that the batch made.
+            sent.reserve(packets.len() - from);
             let before = sent.len();
             burst.sent = sent.spare_capacity_mut().as_mut_ptr().cast();
             let begin = burst.sent;
@@ -182,7 +184,6 @@ impl Run<'_, '_> {
             if let Err(error) = outcome {
                 self.failed(tables, before_packet(&self.batch.sent, self.packet), error);
             }
-            self.batch.sent.reserve(packets.len() - at);
             from = at + 1;
         }
     }

@@ -1,7 +1,7 @@
 //! Values between the frame, where code has them, and the interpreter's variables.
 
 use crate::bound::moves::Move;
-use crate::bound::shape::{DATA, Header, Shape, Storage};
+use crate::bound::shape::{DATA, Header, Shape, Storage, TAIL};
 use crate::value::Value;
 use ir::bits::Bits;
 
@@ -52,6 +52,14 @@ pub(super) fn load(frame: &[u8], offset: u32, shape: &Shape, value: &mut Value) 
         (Shape::Header(header), Value::Header { valid, fields }) => {
             *valid = number(frame, offset, 1) != 0;
             load_fields(bytes(frame, at(DATA), header.bytes()), header, fields);
+            if header.tail > 0
+                && let Some(varbit) = fields.get_mut(header.fields.len())
+            {
+                let width = number(frame, at(TAIL), 4) as u32;
+                let data = bytes(frame, at(DATA + header.bytes()), width.div_ceil(8));
+                let bits = Bits::read_packet(data, 0, width, false);
+                *varbit = Value::Varbits(bits.unwrap_or_else(|| Bits::zero(0, false)));
+            }
         }
         (Shape::Loose(parts, _), Value::Header { valid, fields }) => {
             *valid = number(frame, offset, 1) != 0;
@@ -115,14 +123,18 @@ pub(super) fn store(frame: &mut [u8], offset: u32, shape: &Shape, value: &Value)
         }
         (Shape::Header(header), Value::Header { valid, fields }) => {
             put(frame, offset, &[u8::from(*valid)]);
-            let mut data = Vec::with_capacity(header.bytes() as usize);
+            let room = (header.bytes() + header.tail_bytes()) as usize;
+            let mut data = Vec::with_capacity(room);
             let mut used = 8;
             for field in fields {
                 if let Some(pattern) = field.to_pattern() {
                     used = pattern.append_to_packet(&mut data, used);
                 }
             }
-            put(frame, at(DATA), data.get(..header.bytes() as usize).unwrap_or(&data));
+            put(frame, at(DATA), data.get(..room).unwrap_or(&data));
+            if let Some(Value::Varbits(bits)) = fields.get(header.fields.len()) {
+                put(frame, at(TAIL), &bits.width().to_le_bytes());
+            }
         }
         (Shape::Loose(parts, _), Value::Header { valid, fields }) => {
             put(frame, offset, &[u8::from(*valid)]);
@@ -158,7 +170,7 @@ fn bytes(frame: &[u8], offset: u32, length: u32) -> &[u8] {
     frame.get(start..start.saturating_add(length as usize)).unwrap_or(&[])
 }
 
-fn number(frame: &[u8], offset: u32, length: u32) -> u64 {
+pub(super) fn number(frame: &[u8], offset: u32, length: u32) -> u64 {
     let mut number = [0; 8];
     number.iter_mut().zip(bytes(frame, offset, length)).for_each(|(to, from)| *to = *from);
     u64::from_le_bytes(number)

@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::host::Host;
 use crate::bound::gather::Piece;
+use crate::bound::shape::{DATA, TAIL};
 use crate::sync::read;
 
 impl Host<'_> {
@@ -27,6 +28,14 @@ impl Host<'_> {
                     let is_valid = frame.get(flag as usize).is_some_and(|flag| *flag != 0);
                     if let (true, Some(from)) = (is_valid, frame.get(offset as usize..)) {
                         append(&mut data, &mut used, from, (bit, width));
+                    }
+                }
+                Piece::Tail { flag, bytes } => {
+                    let is_valid = frame.get(flag as usize).is_some_and(|flag| *flag != 0);
+                    let width = super::exchange::number(frame, flag + TAIL, 4) as u32;
+                    let from = frame.get((flag + DATA + bytes) as usize..);
+                    if let (true, Some(from)) = (is_valid, from) {
+                        append(&mut data, &mut used, from, (0, width));
                     }
                 }
                 Piece::Number { offset, bytes, width } => {

@@ -6,7 +6,7 @@
 //! so stacks, whose elements are chosen while a packet is parsed, are left to the blocks of code over the frame.
 
 use crate::bound::gather::Piece;
-use crate::bound::shape::{DATA, Shape, Storage};
+use crate::bound::shape::{DATA, Shape, Storage, TAIL};
 use crate::bound::{
     Address, Body, Bound, Callee, Expression, Field, Offset, Set, Statement, Table,
 };
@@ -47,6 +47,8 @@ pub(super) struct PlannedHeader {
     pub(super) extracted: bool,
     /// It may come to lie in the frame.
     pub(super) written: bool,
+    /// The byte behind [`DATA`] at which a varbit begins.
+    pub(super) tail: Option<u32>,
     /// Where in the frame the pointer goes from stage to stage.
     pub(super) pointer: Offset,
 }
@@ -234,16 +236,37 @@ impl Walk<'_> {
                 Ok(())
             }
             Statement::Extract { .. } => Err("a stack is parsed"),
+            Statement::ExtractWithTail { header, bytes, width, .. } => {
+                self.expression(width)?;
+                let header = fixed(*header)?;
+                self.header(header, *bytes, Use::Read);
+                self.tail(header, *bytes);
+                self.wrote(header);
+                self.wrote(header + TAIL);
+                if let Some(known) = self.plan.headers.get_mut(&header) {
+                    known.extracted = true;
+                }
+                Ok(())
+            }
             Statement::LookaheadHeader { header, bytes } => {
                 self.header(fixed(*header)?, *bytes, Use::Write);
                 Ok(())
             }
-            Statement::Emit { header, bytes } => {
-                self.header(fixed(*header)?, *bytes, Use::Read);
+            Statement::Emit { header, bytes, tail } => {
+                let header = fixed(*header)?;
+                self.header(header, *bytes, Use::Read);
+                if *tail > 0 {
+                    self.tail(header, *bytes);
+                }
                 Ok(())
             }
-            Statement::SetValidity { header, bytes, .. } => {
-                self.header(fixed(*header)?, *bytes, Use::Write);
+            Statement::SetValidity { header, bytes, tail, .. } => {
+                let header = fixed(*header)?;
+                self.header(header, *bytes, Use::Write);
+                if *tail {
+                    self.tail(header, *bytes);
+                    self.wrote(header + TAIL);
+                }
                 Ok(())
             }
             Statement::Lookahead { field } => self.field(*field, Use::Write),
@@ -316,6 +339,10 @@ impl Walk<'_> {
                     // It is put into the frame to be hashed.
                     self.header(flag, (bit + width).div_ceil(8), Use::Write);
                 }
+                Piece::Tail { flag, bytes } => {
+                    self.header(flag, bytes, Use::Write);
+                    self.tail(flag, bytes);
+                }
                 Piece::Number { offset, bytes, .. } => self.slot(offset, bytes)?,
                 Piece::Constant { .. } => {}
             }
@@ -368,6 +395,11 @@ impl Walk<'_> {
             Shape::Header(header) => {
                 self.header(from, header.bytes(), Use::Read);
                 self.header(to, header.bytes(), Use::Write);
+                if header.tail > 0 {
+                    self.tail(from, header.bytes());
+                    self.tail(to, header.bytes());
+                    self.wrote(to + TAIL);
+                }
                 Ok(())
             }
             Shape::Struct(parts, _) => parts
@@ -428,6 +460,15 @@ impl Walk<'_> {
         }
     }
 
+    /// A header has a varbit at its end.
+    fn tail(&mut self, flag: Offset, at: u32) {
+        self.plan.slots.insert(flag + TAIL, 4);
+        self.plan.headers.entry(flag).or_default().tail = Some(at);
+        if !self.in_parser {
+            self.later.insert(flag + TAIL);
+        }
+    }
+
     /// What is moved has its parts on both sides.
     fn spread(&mut self) {
         let moves = std::mem::take(&mut self.moves);
@@ -443,6 +484,9 @@ impl Walk<'_> {
                     }
                     for (offset, header) in self.plan.headers_in(here, *bytes) {
                         self.header(offset - here + there, header.bytes, Use::Read);
+                        if let Some(at) = header.tail {
+                            self.tail(offset - here + there, at);
+                        }
                     }
                 }
                 for (offset, _) in self.plan.slots_in(*to, *bytes) {

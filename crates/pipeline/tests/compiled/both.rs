@@ -42,6 +42,11 @@ impl Both {
         self.code.one_by_one()
     }
 
+    /// How many steps code leaves to the interpreter.
+    pub(crate) fn interpreted_steps(&self) -> usize {
+        self.code.interpreted().count()
+    }
+
     /// Does the same to both states.
     pub(crate) fn each(&mut self, change: impl Fn(&mut Switch)) {
         change(&mut self.interpreted);

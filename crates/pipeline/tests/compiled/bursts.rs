@@ -148,3 +148,65 @@ fn headers_that_come_and_go_between_packets_for_groups() {
     }
     assert!(left > 2500, "{left} packets left");
 }
+
+const VARBITS: &str =
+    "header T { bit<4> version; bit<4> length; bit<8> kind; bit<16> sum; varbit<320> options; }
+    header N { bit<16> number; }
+    struct H { T outer; N middle; T inner; }
+    struct M { T kept; }";
+
+/// What is hashed of a header with its varbit, and where.
+const SUMS: &str =
+    "{ h.outer.version, h.outer.length, h.outer.kind, h.outer.options }, h.outer.sum,
+    HashAlgorithm.csum16";
+
+#[test]
+fn headers_that_end_with_a_varbit_stay_in_bursts() {
+    let program = V1model {
+        declarations: VARBITS,
+        parser: "state start {
+                bit<8> first = b.lookahead<bit<8>>();
+                b.extract(h.outer, (bit<32>) first[3:0] * 32);
+                transition select(h.outer.kind[7:6]) { 0: accept; 1: middle; default: inner; } }
+            state middle { b.extract(h.middle);
+                transition select(h.middle.number[0:0]) { 0: inner; default: accept; } }
+            state inner { b.extract(h.inner, (bit<32>) h.outer.kind[5:0] * 4); transition accept; }",
+        verify: &format!("apply {{ verify_checksum(h.outer.isValid(), {SUMS}); }}"),
+        ingress: "apply {
+            s.egress_spec = 1 + (bit<9>) s.checksum_error;
+            if (s.parser_error != error.NoError) { s.egress_spec = 7; }
+            m.kept = h.inner;
+            if (h.outer.kind & 1 == 1) { h.inner = h.outer; h.inner.sum = 1; }
+            if (h.outer.kind & 2 == 2) { h.outer = m.kept; }
+            if (h.outer.kind & 4 == 4) { h.middle.setInvalid(); }
+            if (h.outer.kind & 12 == 12) { h.inner.setInvalid(); h.inner.setValid(); h.inner.kind = 9; }
+            if (h.outer.kind & 16 == 16) { s.mcast_grp = 1; }
+            if (h.outer.kind & 0x30 == 0x30) { h.outer.setInvalid(); } }",
+        egress: "apply { if (s.egress_rid == 3) { h.inner = h.outer; h.middle.setValid(); }
+            h.middle.number = (bit<16>) s.packet_length; }",
+        compute: &format!("apply {{ update_checksum(h.outer.isValid(), {SUMS}); }}"),
+        deparser: "apply { b.emit(h.outer); b.emit(h.middle); b.emit(h.inner); }",
+    };
+    let mut both = program.both();
+    assert_eq!((both.one_by_one(), both.interpreted_steps()), (None, 0));
+    both.each(|switch| {
+        let replicas = [(1, 0), (5, 3)].map(|(port, instance)| Replica { port, instance });
+        switch.set_multicast_group(1, replicas.to_vec());
+    });
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    let mut left = 0;
+    for _ in 0..60 {
+        let packets: Vec<(u32, Vec<u8>)> = (0..50)
+            .map(|_| {
+                let length = random.random_range(0..150);
+                let mut packet: Vec<u8> = (0..length).map(|_| random.random()).collect();
+                if let Some(first) = packet.first_mut().filter(|_| random.random_range(0..3) > 0) {
+                    *first &= 0x13;
+                }
+                (3, packet)
+            })
+            .collect();
+        left += both.batch(&packets);
+    }
+    assert!(left > 3000, "{left} packets left");
+}

@@ -339,6 +339,9 @@ impl<'m> Function<'_, 'm> {
         }
         for (flag, header) in &plan.headers {
             self.spill_header(*flag, header.bytes);
+            if let Some(at) = header.tail {
+                self.spill_tail(*flag, at);
+            }
         }
         use context_offset as field;
         for field in [field::CURSOR, field::LENGTH_CHANGE, field::TRUNCATE] {
@@ -444,29 +447,34 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// The headers that a deparser emits, if it does nothing else.
-    fn only_emits(&self, deparser: Callee) -> Option<Vec<(Address, u32)>> {
+    fn only_emits(&self, deparser: Callee) -> Option<Vec<(Address, u32, u32)>> {
         let bound = self.bound;
         let (_, body) = bound.bodies.iter().find(|(known, _)| *known == deparser)?;
         let Body::Block(block) = body else { return None };
         let block: &Statements = block;
         let emits = block.iter().map(|statement| match statement {
-            Statement::Emit { header, bytes } => Some((*header, *bytes)),
+            Statement::Emit { header, bytes, tail } => Some((*header, *bytes, *tail)),
             _ => None,
         });
         emits.collect()
     }
 
     /// Not zero if what is emitted does not lie in the packet already, one behind the other up to the payload.
-    fn differs(&mut self, emits: &[(Address, u32)], output: Value, payload: Value) -> Value {
+    fn differs(&mut self, emits: &[(Address, u32, u32)], output: Value, payload: Value) -> Value {
         let zero = self.number(0);
         let (mut differs, mut expected) = (zero, output);
-        for (header, bytes) in emits {
+        for (header, bytes, tail) in emits {
             let valid = self.is_valid(*header);
             let at = self.header(*header).data;
             let distance = self.builder.ins().bxor(at.base, expected);
             let distance = self.builder.ins().select(valid, distance, zero);
             differs = self.builder.ins().bor(differs, distance);
-            let behind = self.builder.ins().iadd_imm(expected, i64::from(*bytes));
+            let mut behind = self.builder.ins().iadd_imm(expected, i64::from(*bytes));
+            if *tail > 0 {
+                let width = self.tail_width(*header);
+                let tail = self.builder.ins().ushr_imm(width, 3);
+                behind = self.builder.ins().iadd(behind, tail);
+            }
             expected = self.builder.ins().select(valid, behind, expected);
         }
         let rest = self.builder.ins().bxor(expected, payload);

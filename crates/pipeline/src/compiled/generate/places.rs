@@ -4,7 +4,7 @@
 
 use super::memory::{Pointer, data};
 use super::{Function, context_offset, flow};
-use crate::bound::shape::{DATA, Storage};
+use crate::bound::shape::{DATA, Storage, TAIL};
 use crate::bound::{Address, Body, Callee, Field, Offset};
 use crate::compiled::plan::Plan;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
@@ -161,6 +161,59 @@ impl<'m> Function<'_, 'm> {
         self.set_flag(to, valid);
     }
 
+    /// Bits that the varbit at the end of a header holds.
+    pub(super) fn tail_width(&mut self, header: Address) -> Value {
+        match self.slot(header.offset + TAIL) {
+            Some(width) => self.builder.use_var(width),
+            None => {
+                let at = self.pointer(header).plus(TAIL);
+                self.load(at, 4)
+            }
+        }
+    }
+
+    pub(super) fn set_tail_width(&mut self, header: Address, width: Value) {
+        match self.slot(header.offset + TAIL) {
+            Some(variable) => self.builder.def_var(variable, width),
+            None => {
+                let at = self.pointer(header).plus(TAIL);
+                self.store(at, 4, width);
+            }
+        }
+    }
+
+    /// Copies what a varbit of so many bits holds; most often nothing.
+    pub(super) fn copy_tail(&mut self, to: Pointer, from: Pointer, width: Value) {
+        let (copies, end) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(width, copies, &[], end, &[]);
+        self.builder.switch_to_block(copies);
+        let to = self.builder.ins().iadd_imm(to.base, i64::from(to.offset));
+        let from = self.builder.ins().iadd_imm(from.base, i64::from(from.offset));
+        let bytes = self.builder.ins().ushr_imm(width, 3);
+        let config = self.config;
+        self.builder.call_memmove(config, to, from, bytes);
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(end);
+    }
+
+    /// All of a header but its flag, to where it lies if no packet has it: it may be longer than what is there.
+    pub(super) fn copy_header_with_tail(&mut self, to: Address, from: Address, bytes: u32) {
+        let source = self.header(from).data;
+        let target = match self.header_pointer(to.offset) {
+            Some(pointer) => {
+                let at = Pointer { base: self.frame, offset: (to.offset + DATA) as i32 };
+                let at = self.builder.ins().iadd_imm(at.base, i64::from(at.offset));
+                self.builder.def_var(pointer, at);
+                Pointer { base: at, offset: 0 }
+            }
+            None => self.header(to).data,
+        };
+        self.copy(target, source, bytes);
+        let width = self.tail_width(from);
+        self.set_tail_width(to, width);
+        self.copy_tail(target.plus(bytes), source.plus(bytes), width);
+    }
+
     /// All of a range of the frame, or zeros, goes to another one. `false` if the values are in the frame.
     pub(super) fn move_variables(&mut self, to: Offset, from: Option<Offset>, bytes: u32) -> bool {
         let Some(plan) = self.plan() else { return false };
@@ -179,8 +232,11 @@ impl<'m> Function<'_, 'm> {
             }
         }
         for (offset, header) in plan.headers_in(start, bytes) {
-            let target = self.header(Address::fixed(offset - start + to)).data;
-            if from.is_some() {
+            let moved = Address::fixed(offset - start + to);
+            let target = self.header(moved).data;
+            if let (Some(_), Some(at)) = (from, header.tail) {
+                self.copy_header_with_tail(moved, Address::fixed(offset), at);
+            } else if from.is_some() {
                 let source = self.header(Address::fixed(offset)).data;
                 self.copy(target, source, header.bytes);
             } else {
@@ -262,6 +318,19 @@ impl<'m> Function<'_, 'm> {
             let value = self.load(Pointer { base: self.frame, offset: offset as i32 }, bytes);
             self.builder.def_var(variable, value);
         }
+    }
+
+    /// As [`Self::spill`] for what the varbit holds that is so many bytes behind the first bit of a header.
+    pub(super) fn spill_tail(&mut self, flag: Offset, bytes: u32) {
+        if self.header_pointer(flag).is_none() {
+            return;
+        }
+        self.spill(flag + TAIL, 4);
+        let header = Address::fixed(flag);
+        let from = self.header(header).data;
+        let to = Pointer { base: self.frame, offset: (flag + DATA + bytes) as i32 };
+        let width = self.tail_width(header);
+        self.copy_tail(to, from.plus(bytes), width);
     }
 
     /// As [`Self::spill`] for a header and so many of its bytes.

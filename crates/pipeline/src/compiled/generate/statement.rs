@@ -120,8 +120,8 @@ impl Function<'_, '_> {
                     self.clear(at, *bytes);
                 }
             }
-            Statement::SetValidity { header, bytes, bits, valid } => {
-                self.set_validity(*header, (*bytes, *bits), *valid);
+            Statement::SetValidity { header, bytes, bits, tail, valid } => {
+                self.set_validity(*header, (*bytes, *bits), *tail, *valid);
             }
             Statement::Truncate(length) => {
                 let length = self.expression(length);
@@ -180,6 +180,10 @@ impl Function<'_, '_> {
                     self.store(at, 4, index);
                 }
             }
+            Statement::ExtractWithTail { header, bytes, most, width } => {
+                let width = self.expression(width);
+                self.extract_with_tail(*header, (*bytes, *most), width);
+            }
             Statement::LookaheadHeader { header, bytes } => {
                 let cursor = self.context_field(context_offset::CURSOR);
                 let (from, _) = self.packet_at(cursor, *bytes, too_short);
@@ -217,7 +221,7 @@ impl Function<'_, '_> {
                     function.reject(error);
                 });
             }
-            Statement::Emit { header, bytes } => self.emit(*header, *bytes),
+            Statement::Emit { header, bytes, tail } => self.emit(*header, *bytes, *tail > 0),
             _ => {}
         }
     }
@@ -230,16 +234,54 @@ impl Function<'_, '_> {
         too_short: u64,
     ) -> (Pointer, cranelift_codegen::ir::Value) {
         let end = self.builder.ins().iadd_imm(cursor, i64::from(bytes));
+        let base = self.packet_up_to(cursor, end, too_short);
+        (base, end)
+    }
+
+    /// Where the cursor stands, if the packet goes on to the end that is given.
+    fn packet_up_to(
+        &mut self,
+        cursor: cranelift_codegen::ir::Value,
+        end: cranelift_codegen::ir::Value,
+        too_short: u64,
+    ) -> Pointer {
         let length = self.context_field(context_offset::LENGTH);
         let fits = self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, length);
         self.reject_unless(fits, too_short);
         let packet = self.context_field(context_offset::PACKET);
-        let base = self.builder.ins().iadd(packet, cursor);
-        (Pointer { base, offset: 0 }, end)
+        Pointer { base: self.builder.ins().iadd(packet, cursor), offset: 0 }
+    }
+
+    /// In the order of the interpreter: the width is whole bytes, the packet has them, the header has room for them.
+    fn extract_with_tail(
+        &mut self,
+        header: Address,
+        (bytes, most): (u32, u32),
+        width: cranelift_codegen::ir::Value,
+    ) {
+        let errors = self.bound.errors;
+        let rest = self.builder.ins().band_imm(width, 7);
+        let is_whole = self.builder.ins().icmp_imm(IntCC::Equal, rest, 0);
+        self.reject_unless(is_whole, u64::from(errors.invalid_argument));
+        let tail = self.builder.ins().ushr_imm(width, 3);
+        let cursor = self.context_field(context_offset::CURSOR);
+        let end = self.builder.ins().iadd_imm(cursor, i64::from(bytes));
+        let end = self.builder.ins().iadd(end, tail);
+        let from = self.packet_up_to(cursor, end, u64::from(errors.too_short));
+        let fits =
+            self.builder.ins().icmp_imm(IntCC::UnsignedLessThanOrEqual, width, i64::from(most));
+        self.reject_unless(fits, u64::from(errors.header_too_short));
+        let to = self.header(header);
+        self.take_header(header, to, from, bytes);
+        if self.header_pointer(header.offset).is_none() {
+            self.copy_tail(to.data.plus(bytes), from.plus(bytes), width);
+        }
+        self.set_tail_width(header, width);
+        self.set_context_field(context_offset::CURSOR, end);
     }
 
     /// Room for what is emitted is there: the bound form says how much that can be.
-    fn emit(&mut self, header: Address, bytes: u32) {
+    fn emit(&mut self, header: Address, bytes: u32, has_tail: bool) {
         let from = self.header(header);
         let valid = self.flag(from);
         self.when(valid, |function| {
@@ -247,7 +289,14 @@ impl Function<'_, '_> {
             let emitted = function.context_field(context_offset::EMITTED);
             let base = function.builder.ins().iadd(emitted, length);
             function.copy(Pointer { base, offset: 0 }, from.data, bytes);
-            let length = function.builder.ins().iadd_imm(length, i64::from(bytes));
+            let mut length = function.builder.ins().iadd_imm(length, i64::from(bytes));
+            if has_tail {
+                let width = function.tail_width(header);
+                let to = Pointer { base, offset: bytes as i32 };
+                function.copy_tail(to, from.data.plus(bytes), width);
+                let tail = function.builder.ins().ushr_imm(width, 3);
+                length = function.builder.ins().iadd(length, tail);
+            }
             function.set_context_field(context_offset::EMITTED_LENGTH, length);
         });
     }
@@ -262,20 +311,38 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(join);
     }
 
-    fn set_validity(&mut self, header: Address, (bytes, bits): (u32, u32), valid: bool) {
+    fn set_validity(
+        &mut self,
+        header: Address,
+        (bytes, bits): (u32, u32),
+        has_tail: bool,
+        valid: bool,
+    ) {
         let at = self.header(header);
         let before = self.flag(at);
         let changes = if valid { self.builder.ins().bxor_imm(before, 1) } else { before };
         self.when(changes, |function| {
+            let mut by = function.number(u64::from(bits / 8));
+            if has_tail {
+                // As long as it was, also where that becomes nothing.
+                let width = function.tail_width(header);
+                let tail = function.builder.ins().ushr_imm(width, 3);
+                by = function.builder.ins().iadd(by, tail);
+            }
             if valid {
                 function.clear(at.data, bytes);
+                if has_tail {
+                    let none = function.number(0);
+                    function.set_tail_width(header, none);
+                }
             }
             let flag = function.number(u64::from(valid));
             function.set_flag(at, flag);
             let change = function.context_field(context_offset::LENGTH_CHANGE);
-            let by = i64::from(bits / 8);
-            let by = if valid { by } else { -by };
-            let change = function.builder.ins().iadd_imm(change, by);
+            let change = match valid {
+                true => function.builder.ins().iadd(change, by),
+                false => function.builder.ins().isub(change, by),
+            };
             function.set_context_field(context_offset::LENGTH_CHANGE, change);
         });
     }
@@ -291,6 +358,9 @@ impl Function<'_, '_> {
                     let (to, from) = (self.pointer(to), self.pointer(from));
                     self.copy(to, from, shape.size());
                 }
+            }
+            Shape::Header(header) if header.tail > 0 => {
+                self.assign_header_with_tail(to, from, header.bytes());
             }
             Shape::Header(header) => self.assign_header(to, from, header.bytes()),
             Shape::Loose(_, size) => self.assign_header(to, from, *size),
@@ -350,6 +420,10 @@ impl Function<'_, '_> {
                 Piece::Bits { flag, bit, width, .. } => {
                     self.spill_header(flag, (bit + width).div_ceil(8));
                 }
+                Piece::Tail { flag, bytes } => {
+                    self.spill_header(flag, bytes);
+                    self.spill_tail(flag, bytes);
+                }
                 Piece::Number { offset, bytes, .. } => self.spill(offset, bytes),
                 Piece::Constant { .. } => {}
             }
@@ -361,6 +435,17 @@ impl Function<'_, '_> {
         let valid = self.flag(from);
         self.set_flag(to, valid);
         self.when(valid, |function| function.copy(to.data, from.data, bytes));
+    }
+
+    /// What is longer than before does not lie where that did.
+    fn assign_header_with_tail(&mut self, to: Address, from: Address, bytes: u32) {
+        if to == from {
+            return;
+        }
+        let (target, source) = (self.header(to), self.header(from));
+        let valid = self.flag(source);
+        self.set_flag(target, valid);
+        self.when(valid, |function| function.copy_header_with_tail(to, from, bytes));
     }
 
     fn branch(&mut self, condition: &Expression, then: &Block, otherwise: &Block) -> bool {
