@@ -84,7 +84,7 @@ fn start(
         ("traffic.rate", &rate),
         ("timing.connect-timeout", "60s"),
         ("timing.settle", "500ms"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
         ("timing.measure", "100s"),
         ("switch", &ceases),
     ];

@@ -39,7 +39,7 @@ fn probe(address: &str, more: &[(&str, &str)]) -> ProbeRun {
         ("timing.connect-timeout", "30s"),
         // Faucet installs its pipeline after the handshake, and two hosts introduce themselves.
         ("timing.settle", "2s"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
     ];
     settings.extend(more);
     ProbeRun::start(&settings)

@@ -47,7 +47,7 @@ fn its_rules_keep_packets_in_switches_that_run_their_tables() {
             ("traffic.rate", "20"),
             ("timing.connect-timeout", "30s"),
             ("timing.settle", "500ms"),
-            ("timing.warmup", "0s"),
+            ("timing.warm-up", "0s"),
             ("timing.measure", "3s"),
         ])
         .finish();
@@ -77,7 +77,7 @@ fn an_application_that_parses_every_packet_answers_more_than_6000() {
         ("traffic.rate", "1300"),
         ("timing.connect-timeout", "30s"),
         ("timing.settle", "500ms"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
         ("timing.measure", "120s"),
         ("switch", "0:stop-delay=115s"),
     ]);
@@ -124,7 +124,7 @@ fn run(
         ("timing.connect-timeout", "30s"),
         // Hosts introduce themselves first, and os-ken should have taken that in.
         ("timing.settle", "500ms"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
         ("timing.measure", "60s"),
         ("switch", &format!("0-{}:stop-delay=59s", switches - 1)),
     ]);

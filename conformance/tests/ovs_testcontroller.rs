@@ -174,7 +174,7 @@ fn probe(
         ("switches.count", &count),
         ("traffic.rate", &rate),
         ("timing.settle", "100ms"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
         ("timing.measure", "1s"),
         ("switch", &ceases),
         ("timing.drain", "10s"),

@@ -112,7 +112,7 @@ fn open_vswitch(
         ("tls.key", &text(&switches.key())),
         ("timing.connect-timeout", if controllers == switches { "30s" } else { "2s" }),
         ("timing.settle", "100ms"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
         ("timing.measure", "500ms"),
         ("timing.drain", "10s"),
     ])

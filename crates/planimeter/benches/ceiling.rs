@@ -113,7 +113,7 @@ fn run(case: &Case) -> Result<String, String> {
     let repetitions = std::env::var("PLANIMETER_REPETITIONS").unwrap_or_else(|_| "3".into());
     let mut command = Command::new(PLANIMETER);
     command
-        .args(["probe", "--quiet", "--warmup=1s", "--duration=3s", "--drain=1s", "--settle=500ms"])
+        .args(["probe", "--quiet", "--warm-up=1s", "--duration=3s", "--drain=1s", "--settle=500ms"])
         .args(["--repetitions", &repetitions])
         .arg("--output")
         .arg(&output)

@@ -5,7 +5,7 @@ mod arguments;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use ::throughput::run::{Case, Settings, Stage, run as measure};
 use ::throughput::traffic::{TrafficError, Wanted, Workload};
@@ -18,6 +18,7 @@ use packetio::pcap::CaptureReader;
 use report::{RunDirectory, throughput};
 use statistics::{Condition, Unit};
 
+use crate::began;
 use crate::failure::Failure;
 use crate::probe::layout;
 use crate::threshold::{self, Metric};
@@ -44,8 +45,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
     let directory = RunDirectory::create_for(given, "bench").map_err(Failure::input)?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
-    let started_at = report::timestamp(SystemTime::now());
-    let began = Instant::now();
+    let began = began::now();
     let mut bar = Bar::new(matches.get_flag("quiet"), &interrupt);
     let mut points = Vec::new();
     for traffic in traffics(matches)? {
@@ -63,16 +63,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if points.is_empty() {
         return Err(Failure::run("interrupted before anything was measured"));
     }
-    let command: Vec<String> = std::env::args().collect();
     let run = throughput::Run {
         program: &name,
         points: &points,
         settings: &settings,
-        command: &command,
-        started_at: &started_at,
-        elapsed_s: began.elapsed().as_secs_f64(),
-        host: &::probe::host::facts(),
-        version: env!("CARGO_PKG_VERSION"),
+        provenance: &began.provenance(),
     };
     if matches.get_flag("json") {
         print!("{}", throughput::to_json(&run));

@@ -4,7 +4,6 @@ mod arguments;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use calculus::mppg;
 use calculus::network::{Analyser, Analysis, FlowId, Format, Network, Settings, format};
@@ -12,6 +11,7 @@ use clap::ArgMatches;
 use report::RunDirectory;
 use report::bounds::{Bounds, Run, curves, table, to_json};
 
+use crate::began;
 use crate::failure::Failure;
 use crate::probe::layout;
 pub(crate) use arguments::command;
@@ -20,6 +20,7 @@ pub(crate) use arguments::command;
 const RUNS: usize = 100;
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let began = began::now();
     let file = arguments::file(matches)?;
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::input(format!("cannot read {}: {error}", file.display())))?;
@@ -55,8 +56,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         data_unit: arguments::data_unit(matches).unwrap_or_else(|| network.data_unit().clone()),
         derivations: matches.get_flag("derivation"),
     };
+    let run = Run { bounds: &bounds, provenance: &began.provenance() };
     if matches.get_flag("json") {
-        print!("{}", to_json(&bounds));
+        print!("{}", to_json(&run));
     } else {
         print!("{}", table(&bounds, layout()));
     }
@@ -65,12 +67,6 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     if let Some(folder) = matches.get_one::<PathBuf>("output") {
         let directory = RunDirectory::create(Some(folder)).map_err(Failure::input)?;
-        let run = Run {
-            bounds: &bounds,
-            command: &std::env::args().collect::<Vec<_>>(),
-            started_at: &report::timestamp(SystemTime::now()),
-            version: env!("CARGO_PKG_VERSION"),
-        };
         directory.write_bounds(&run).map_err(Failure::run)?;
         eprintln!("Report: {}", directory.path().join("report.html").display());
     }

@@ -9,6 +9,7 @@ use report::compare::{Agreement, Comparison, judge, outcomes, table, to_json};
 use report::results::{Recorded, read};
 use statistics::{Condition, Unit};
 
+use crate::began;
 use crate::failure::Failure;
 use crate::probe::layout;
 use crate::report::name_of;
@@ -85,6 +86,7 @@ pub(crate) fn command() -> Command {
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let began = began::now();
     let baseline = matches.get_one::<PathBuf>("baseline");
     let runs = matches.get_many::<PathBuf>("runs").unwrap_or_default();
     let paths: Vec<&PathBuf> = baseline.into_iter().chain(runs).collect();
@@ -113,10 +115,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let judged = judge(&comparison, &conditions);
     let output = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
     let directory = RunDirectory::create_for(output, "compare").map_err(Failure::input)?;
-    let command: Vec<String> = std::env::args().collect();
-    directory.write_comparison(&comparison, &judged, &command).map_err(Failure::run)?;
+    let provenance = began.provenance();
+    directory.write_comparison(&comparison, &judged, &provenance).map_err(Failure::run)?;
     if matches.get_flag("json") {
-        print!("{}", to_json(&comparison, &judged));
+        print!("{}", to_json(&comparison, &judged, &provenance));
     } else {
         print!("{}", table(&comparison, layout()));
         print!("{}", outcomes(&judged, layout()));

@@ -7,12 +7,12 @@ mod program;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Instant, SystemTime};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use report::RunDirectory;
 use report::document::{Document, Section, terminal};
 
+use crate::began;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::probe::layout;
@@ -81,7 +81,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let directory = RunDirectory::create_for(given, "demo").map_err(Failure::input)?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
     let stage = Stage::of(directory.path(), &interrupt, matches);
-    let began = Instant::now();
+    let began = began::now();
     let mut document = Document {
         kind: "demo",
         title: "A controller, a P4 program, a pipeline and a network".to_owned(),
@@ -93,11 +93,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         ],
         partial: None,
         sections: Vec::new(),
-        command: std::env::args().collect(),
-        started_at: report::timestamp(SystemTime::now()),
-        elapsed_s: 0.0,
-        host: ::probe::host::facts(),
-        version: env!("CARGO_PKG_VERSION"),
+        provenance: began.provenance(),
     };
     let mut known = Known::default();
     let parts: [(&str, Measure<'_>); 4] = [
@@ -114,7 +110,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             eprintln!("{} of 4: {what}", number + 1);
         }
         let outcome = measure(&mut known);
-        document.elapsed_s = began.elapsed().as_secs_f64();
+        document.provenance = began.provenance();
         match outcome {
             Ok(part) => {
                 document.findings.extend(part.findings);

@@ -3,6 +3,7 @@
 //! Exit status: 0 done, 1 the measured thing failed its thresholds or a check, 2 the input was
 //! wrong, 3 the controller to be measured could not be reached; 130 interrupted.
 
+mod began;
 mod bench;
 mod bound;
 mod compare;

@@ -16,6 +16,7 @@ use probe::outcome::{Completion, RunResult, ThresholdOutcome, Trial};
 use probe::{HeldPorts, Live, RunContext, Watcher};
 use report::{Layout, RunDirectory};
 
+use crate::began;
 use crate::failure::{Failure, OUT_OF_REACH};
 use crate::interrupt;
 use crate::progress::Progress;
@@ -105,7 +106,7 @@ fn measure(
     directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
     let live = Arc::new(Live::default());
     let context = RunContext {
-        command: arguments::recorded(std::env::args()),
+        command: began::command_line(),
         configuration: resolved.values(),
         notes,
         ports,

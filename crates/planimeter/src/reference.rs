@@ -8,6 +8,7 @@ use probe::outcome::{Point, RunResult};
 use probe::{HeldPorts, Live, RunContext};
 use report::document::{Series, Value};
 
+use crate::began;
 use crate::embedded::Controller;
 use crate::failure::Failure;
 use crate::probe::Keeper;
@@ -63,7 +64,7 @@ pub(crate) fn measure(job: &Job<'_>, stage: &Stage<'_>) -> Result<RunResult, Fai
     directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
     let live = Arc::new(Live::default());
     let context = RunContext {
-        command: std::env::args().collect(),
+        command: began::command_line(),
         configuration: resolved.values(),
         notes: vec![
             "The controller is Planimeter's own reference controller, with reactive forwarding."

@@ -11,12 +11,12 @@ mod tables;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Instant, SystemTime};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use report::RunDirectory;
 use report::document::{Document, terminal};
 
+use crate::began;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::probe::layout;
@@ -139,7 +139,7 @@ fn list(papers: &[Paper]) -> String {
 
 /// Makes every experiment that is asked for once, and a section of each exhibit.
 fn reproduce(chosen: &[(&Paper, &Exhibit)], stage: &Stage<'_>) -> Document {
-    let began = Instant::now();
+    let began = began::now();
     let mut document = Document {
         kind: "reproduce",
         title: "Published beside measured".to_owned(),
@@ -147,11 +147,7 @@ fn reproduce(chosen: &[(&Paper, &Exhibit)], stage: &Stage<'_>) -> Document {
         notes: Vec::new(),
         partial: None,
         sections: Vec::new(),
-        command: std::env::args().collect(),
-        started_at: report::timestamp(SystemTime::now()),
-        elapsed_s: 0.0,
-        host: ::probe::host::facts(),
-        version: env!("CARGO_PKG_VERSION"),
+        provenance: began.provenance(),
     };
     if stage.quick {
         document.notes.push(
@@ -182,7 +178,7 @@ fn reproduce(chosen: &[(&Paper, &Exhibit)], stage: &Stage<'_>) -> Document {
             break;
         }
     }
-    document.elapsed_s = began.elapsed().as_secs_f64();
+    document.provenance = began.provenance();
     document
 }
 

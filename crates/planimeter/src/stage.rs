@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use ::device::measure::{Job, Plan, measure};
 use ::device::verify::{Verification, verify};
@@ -14,6 +14,7 @@ use clap::ArgMatches;
 use report::RunDirectory;
 use report::{designs, models};
 
+use crate::began;
 use crate::device::measure::{Bar, failure};
 use crate::failure::Failure;
 use crate::tables;
@@ -65,18 +66,9 @@ impl<'a> Stage<'a> {
             cores: machine::cores().map_err(Failure::run)?,
             announce: false,
         };
-        let started_at = report::timestamp(SystemTime::now());
-        let began = Instant::now();
+        let began = began::now();
         let findings = tables::measure::findings(plan, &settings, self.interrupt, self.quiet);
-        let command: Vec<String> = std::env::args().collect();
-        let run = designs::Run {
-            findings: &findings,
-            command: &command,
-            started_at: &started_at,
-            elapsed_s: began.elapsed().as_secs_f64(),
-            host: &::probe::host::facts(),
-            version: env!("CARGO_PKG_VERSION"),
-        };
+        let run = designs::Run { findings: &findings, provenance: &began.provenance() };
         directory.write_designs(&run).map_err(Failure::run)?;
         let broken = findings.broken_promises().next().map(|one| one.case.design.to_string());
         match broken {
@@ -97,6 +89,7 @@ impl<'a> Stage<'a> {
         let plan =
             Plan::from_toml(text, &mut |name| Err(format!("no program is named {name} here")))
                 .map_err(Failure::run)?;
+        let began = began::now();
         let mut directory = self.make(folder)?;
         directory.write_configuration(text).map_err(Failure::run)?;
         let program = std::env::current_exe().map_err(Failure::run)?;
@@ -112,14 +105,11 @@ impl<'a> Stage<'a> {
         let campaign = Campaign::read(directory.path()).map_err(Failure::run)?;
         let (model, verifications) =
             verify(&campaign, &Settings::default()).map_err(Failure::run)?;
-        let command: Vec<String> = std::env::args().collect();
         let run = models::Run {
             model: &model,
             verifications: &verifications,
             thresholds: &[],
-            command: &command,
-            started_at: &report::timestamp(SystemTime::now()),
-            version: env!("CARGO_PKG_VERSION"),
+            provenance: &began.provenance(),
         };
         self.make(&format!("{folder}-verify"))?.write_models(&run).map_err(Failure::run)?;
         Ok((model, verifications))

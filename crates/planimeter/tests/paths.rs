@@ -22,7 +22,7 @@ const SHORT: [&str; 18] = [
     "2",
     "--settle",
     "50ms",
-    "--warmup",
+    "--warm-up",
     "0s",
     "--duration",
     "200ms",

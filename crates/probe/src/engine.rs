@@ -65,7 +65,7 @@ impl TrialPlan {
     /// The measured part, in nanoseconds since the start of traffic.
     pub(crate) fn window(&self) -> Window {
         let timing = &self.config.timing;
-        let from = nanos(timing.warmup);
+        let from = nanos(timing.warm_up);
         Window { from, to: from.saturating_add(nanos(timing.measure)) }
     }
 

@@ -1,43 +1,7 @@
-//! Facts about the host that runs the probe.
+//! What the probe asks of the host that it runs on.
 
 use std::fs;
 use std::time::Duration;
-
-use crate::outcome::HostFacts;
-
-/// Reads what a reader of the figures needs to know about this host; what cannot be read stays
-/// empty.
-pub fn facts() -> HostFacts {
-    let name = rustix::system::uname();
-    HostFacts {
-        hostname: name.nodename().to_string_lossy().into_owned(),
-        kernel: format!(
-            "{} {}",
-            name.sysname().to_string_lossy(),
-            name.release().to_string_lossy()
-        ),
-        cpu_model: value_of("/proc/cpuinfo", "model name").unwrap_or_default(),
-        cpus: cpus(),
-        memory_bytes: value_of("/proc/meminfo", "MemTotal")
-            .and_then(|text| text.trim_end_matches(" kB").trim().parse::<u64>().ok())
-            .unwrap_or(0)
-            * 1024,
-    }
-}
-
-/// Cores that this process may use.
-pub fn cpus() -> u32 {
-    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
-}
-
-/// The first line `key : value` of a file of such lines.
-fn value_of(file: &str, key: &str) -> Option<String> {
-    let text = fs::read_to_string(file).ok()?;
-    text.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        (name.trim() == key).then(|| value.trim().to_owned())
-    })
-}
 
 /// Processor time since boot that a hypervisor gave to others while this machine had work for it,
 /// of all cores together (`steal`, see proc_stat(5)); zero on a machine of its own.
@@ -84,12 +48,5 @@ mod tests {
         assert_eq!(super::stolen_ticks(stat), Some(80));
         assert_eq!(super::stolen_ticks("cpu  10 20 30 40\n"), None, "kernels before 2.6.11");
         assert_eq!(super::stolen_ticks(""), None);
-    }
-
-    #[test]
-    fn facts_of_this_host_are_read() {
-        let facts = super::facts();
-        assert!(facts.cpus >= 1 && facts.memory_bytes > 1 << 20, "{facts:?}");
-        assert!(facts.kernel.starts_with("Linux "), "{facts:?}");
     }
 }

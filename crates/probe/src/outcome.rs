@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
+use provenance::Provenance;
 use serde::{Deserialize, Serialize};
 use statistics::Estimate;
 
@@ -22,18 +23,11 @@ pub struct RunResult {
     pub schema: String,
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Version of Planimeter that ran.
-    pub planimeter_version: String,
-    /// Start of the run, RFC 3339, UTC.
-    pub started_at: String,
-    /// Length of the run in seconds.
-    pub elapsed_s: f64,
-    /// The command line.
-    pub command: Vec<String>,
+    /// Command, time and host of the probe.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// Whether everything asked for was measured.
     pub completion: Completion,
-    /// The host that ran the probe.
-    pub host: HostFacts,
     /// The configuration as resolved: key to value, every key present.
     pub configuration: BTreeMap<String, String>,
     /// The controller as far as it is known.
@@ -64,21 +58,6 @@ pub enum Completion {
         /// Why.
         reason: String,
     },
-}
-
-/// The host that ran the probe.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct HostFacts {
-    /// Host name.
-    pub hostname: String,
-    /// Kernel name and release.
-    pub kernel: String,
-    /// Processor model.
-    pub cpu_model: String,
-    /// Cores that the probe may use.
-    pub cpus: u32,
-    /// Memory in bytes.
-    pub memory_bytes: u64,
 }
 
 /// The controller as far as it is known.

@@ -7,8 +7,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
+use provenance::Began;
 use rustix::process::{Pid, Signal};
 
 use crate::config::{Config, Mode, PlanKind, ProcessSelector, Protocol};
@@ -142,10 +143,11 @@ pub fn run(
     };
     ports.apply(&mut config);
     let config = &config;
+    let began = Began::now(context.command.clone());
     let mut runner = Runner {
-        started: Instant::now(),
+        result: empty_result(config, &context, &began),
+        began,
         stolen: host::stolen(),
-        result: empty_result(config, &context),
         config,
         context,
         watcher,
@@ -187,7 +189,7 @@ struct Runner<'a> {
     config: &'a Config,
     context: RunContext,
     watcher: &'a mut dyn Watcher,
-    started: Instant,
+    began: Began,
     /// Processor time that a hypervisor had withheld before.
     stolen: Duration,
     result: RunResult,
@@ -299,7 +301,7 @@ impl Runner<'_> {
         let point = self.point_at(switches, rate);
         point.trials.push(trial);
         point.summary = summarize(&point.trials);
-        self.result.elapsed_s = self.started.elapsed().as_secs_f64();
+        self.result.provenance = self.began.provenance();
         self.result.completion = Completion::Partial { reason: "the run is not over".into() };
         let point = self.result.points.iter().find(|point| is_at(point, switches, rate));
         if let Some(trial) = point.and_then(|point| point.trials.last()) {
@@ -333,14 +335,14 @@ impl Runner<'_> {
             .iter()
             .flat_map(|point| thresholds::evaluate(thresholds, point))
             .collect();
-        self.result.elapsed_s = self.started.elapsed().as_secs_f64();
+        self.result.provenance = self.began.provenance();
         let stolen = host::stolen().saturating_sub(self.stolen).as_secs_f64();
+        let elapsed = self.result.provenance.elapsed_s;
         // Where a hundredth is missing in pauses, a hundredth of the packets is late.
-        if stolen >= self.result.elapsed_s / 1000.0 {
+        if stolen >= elapsed / 1000.0 {
             self.result.notes.push(format!(
                 "The hypervisor withheld {stolen:.2} s of processor time from this machine during \
-                 the {:.0} s of the run (steal): what waited then was late, on either side.",
-                self.result.elapsed_s
+                 the {elapsed:.0} s of the run (steal): what waited then was late, on either side."
             ));
         }
         self.result.completion = completion(&self.result, self.is_interrupted());
@@ -404,16 +406,12 @@ fn completion(result: &RunResult, interrupted: bool) -> Completion {
     }
 }
 
-fn empty_result(config: &Config, context: &RunContext) -> RunResult {
+fn empty_result(config: &Config, context: &RunContext, began: &Began) -> RunResult {
     RunResult {
         schema: SCHEMA.into(),
         schema_version: SCHEMA_VERSION,
-        planimeter_version: env!("CARGO_PKG_VERSION").into(),
-        started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        elapsed_s: 0.0,
-        command: context.command.clone(),
+        provenance: began.provenance(),
         completion: Completion::Failed { reason: "no trial was run".into() },
-        host: host::facts(),
         configuration: context.configuration.clone(),
         controller: ControllerFacts { address: trial::address(config), process: None },
         points: Vec::new(),

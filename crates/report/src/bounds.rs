@@ -14,6 +14,8 @@ use calculus::network::{
 };
 use calculus::{Extended, Rational};
 
+use provenance::Provenance;
+
 use crate::format::printable;
 use crate::page::{Note, Tone};
 
@@ -53,12 +55,8 @@ pub struct Bounds<'a> {
 pub struct Run<'a> {
     /// What was found.
     pub bounds: &'a Bounds<'a>,
-    /// The command line.
-    pub command: &'a [String],
-    /// When it ran, RFC 3339.
-    pub started_at: &'a str,
-    /// Version of the program.
-    pub version: &'a str,
+    /// Command, time and host.
+    pub provenance: &'a Provenance,
 }
 
 impl Bounds<'_> {

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use probe::outcome::{Completion, HostFacts, Point, RunResult, SearchOutcome};
+use probe::outcome::{Completion, Point, RunResult, SearchOutcome};
 
 use crate::format::{duration, figure, plural, printable, setting};
 pub(crate) use crate::notes::notes;
-use crate::page::Block;
 use probe::metrics::Unit;
 
 /// The name of a protocol as people write it.
@@ -166,19 +165,6 @@ pub(crate) fn search(search: &SearchOutcome) -> [SearchRow; 4] {
         row("highest rate answered", Some(search.maximum_received_rate), "", at),
         row("knee of the response time", search.knee_rate, "not found", interval),
     ]
-}
-
-/// What is known of a machine.
-pub(crate) fn host(host: &HostFacts) -> Block {
-    let cores = (host.cpus > 0).then(|| host.cpus.to_string());
-    let memory = (host.memory_bytes > 0).then(|| figure(host.memory_bytes as f64, Unit::Bytes));
-    Block::facts([
-        ("Host", printable(&host.hostname)),
-        ("Kernel", printable(&host.kernel)),
-        ("Processor", printable(&host.cpu_model)),
-        ("Cores for Planimeter", cores.unwrap_or_default()),
-        ("Memory", memory.unwrap_or_default()),
-    ])
 }
 
 /// Values without repetition, in the order of their first appearance.

@@ -11,9 +11,8 @@ mod terminal;
 use ::tables::measure::{Case, Findings, Measured, Operation};
 use ::tables::{EntryLock, Placement, Synchronisation, UpdateMethod, Wait};
 use hdrhistogram::Histogram;
-use probe::metrics::Unit;
-use probe::outcome::HostFacts;
-use statistics::Estimate;
+use provenance::Provenance;
+use statistics::{Estimate, Unit};
 
 use crate::format::{estimate, figure};
 use crate::page::Note;
@@ -28,16 +27,8 @@ pub use terminal::table;
 pub struct Run<'a> {
     /// What was found.
     pub findings: &'a Findings,
-    /// The command line.
-    pub command: &'a [String],
-    /// When it began, RFC 3339.
-    pub started_at: &'a str,
-    /// How long it took.
-    pub elapsed_s: f64,
-    /// Where.
-    pub host: &'a HostFacts,
-    /// Version of the program.
-    pub version: &'a str,
+    /// Command, time and host.
+    pub provenance: &'a Provenance,
 }
 
 /// Synchronisation and lock in a few words.

@@ -23,6 +23,7 @@ use std::time::{Duration, SystemTime};
 
 use hdrhistogram::Histogram;
 use probe::outcome::{Point, RunResult};
+use provenance::Provenance;
 
 use crate::compare::{self, Candidate, Comparison, Outcome};
 use crate::document::{self, Document};
@@ -334,7 +335,7 @@ impl RunDirectory {
     /// # Errors
     /// See [`WriteError`]. What could be written stays.
     pub fn write_bounds(&self, run: &bounds::Run<'_>) -> Result<Vec<PathBuf>, WriteError> {
-        let json = bounds::to_json(run.bounds);
+        let json = bounds::to_json(run);
         let csv = bounds::to_csv(run.bounds);
         self.write_page(&bounds::page(run), &[("result.json", &json), ("bounds.csv", &csv)])
     }
@@ -347,11 +348,11 @@ impl RunDirectory {
         &self,
         comparison: &Comparison<'_>,
         outcomes: &[Outcome],
-        command: &[String],
+        provenance: &Provenance,
     ) -> Result<Vec<PathBuf>, WriteError> {
-        let json = compare::to_json(comparison, outcomes);
+        let json = compare::to_json(comparison, outcomes, provenance);
         let csv = compare::to_csv(comparison);
-        let page = compare::page(comparison, outcomes, command);
+        let page = compare::page(comparison, outcomes, provenance);
         self.write_page(&page, &[("result.json", &json), ("differences.csv", &csv)])
     }
 

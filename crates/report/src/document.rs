@@ -10,7 +10,7 @@ mod page;
 pub mod terminal;
 
 use probe::metrics::Unit;
-use probe::outcome::HostFacts;
+use provenance::Provenance;
 use statistics::Estimate;
 
 pub use page::page;
@@ -32,16 +32,8 @@ pub struct Document {
     pub partial: Option<String>,
     /// In order.
     pub sections: Vec<Section>,
-    /// The command line.
-    pub command: Vec<String>,
-    /// Start, RFC 3339, UTC.
-    pub started_at: String,
-    /// Length in seconds.
-    pub elapsed_s: f64,
-    /// The host on which it was measured.
-    pub host: HostFacts,
-    /// Version of Planimeter that measured.
-    pub version: &'static str,
+    /// Command, time and host.
+    pub provenance: Provenance,
 }
 
 /// A part of a document.

@@ -47,7 +47,7 @@ pub fn page(result: &RunResult, configuration: &str) -> Page {
             page.section("points", "Single points", single_points(points, load));
         }
     }
-    page.section("method", "Method", method::of(result, configuration));
+    method::add(&mut page, result, configuration);
     page
 }
 

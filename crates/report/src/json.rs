@@ -8,7 +8,8 @@
 
 use std::io;
 
-use probe::outcome::{HostFacts, RunResult};
+use probe::outcome::RunResult;
+use provenance::Provenance;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use serde_json::{Value, json};
@@ -30,15 +31,14 @@ pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
     })
 }
 
-/// A machine in the results of all verbs.
-pub(crate) fn host(host: &HostFacts) -> Value {
-    json!({
-        "hostname": host.hostname,
-        "kernel": host.kernel,
-        "cpu_model": host.cpu_model,
-        "cpus": host.cpus,
-        "memory_bytes": host.memory_bytes,
-    })
+/// The text of a `result.json` with these fields, which are an object, and with where they come from.
+pub(crate) fn result(provenance: &Provenance, own: Value) -> String {
+    let of_run = serde_json::to_value(provenance).unwrap_or_default();
+    let mut all = own;
+    if let (Value::Object(all), Value::Object(of_run)) = (&mut all, of_run) {
+        all.extend(of_run);
+    }
+    format!("{all:#}\n")
 }
 
 /// Why a `result.json` cannot be read.

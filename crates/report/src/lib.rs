@@ -44,9 +44,3 @@ pub use terminal::{Layout, table};
 pub fn quantity(value: f64, unit: plot::Unit) -> String {
     format::figure(value, unit)
 }
-
-/// A time of day as RFC 3339, to the second.
-#[must_use]
-pub fn timestamp(time: std::time::SystemTime) -> String {
-    humantime::format_rfc3339_seconds(time).to_string()
-}

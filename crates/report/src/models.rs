@@ -12,6 +12,7 @@ mod terminal;
 use ::device::compose::Predicted;
 use ::device::verify::{Verification, VerifiedCell};
 use ::device::{Estimate, Level, Model};
+use provenance::Provenance;
 
 pub use json::{SCHEMA, to_csv, to_json};
 pub use page::{document, page};
@@ -28,12 +29,8 @@ pub struct Run<'a> {
     pub verifications: &'a [Verification],
     /// Conditions, and whether they held.
     pub thresholds: &'a [Threshold],
-    /// The command line.
-    pub command: &'a [String],
-    /// When it ran, RFC 3339.
-    pub started_at: &'a str,
-    /// Version of the program.
-    pub version: &'a str,
+    /// Command, time and host.
+    pub provenance: &'a Provenance,
 }
 
 /// A condition and what became of it.

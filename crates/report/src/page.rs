@@ -10,6 +10,7 @@
 mod csv;
 mod escape;
 mod figure;
+mod method;
 mod render;
 mod table;
 mod text;
@@ -19,6 +20,9 @@ pub use figure::{Data, Figure, Graphic};
 pub use table::{Cell, Column, Table};
 pub use text::{Text, Tone};
 
+use provenance::Provenance;
+
+use crate::format::{command_line, duration, printable};
 use crate::notes;
 use crate::terminal::Paint;
 
@@ -33,6 +37,8 @@ pub struct Page {
     title: String,
     facts: Vec<Text>,
     lead: Vec<Block>,
+    /// The command line of the run, if it is of one.
+    command: String,
     sections: Vec<Section>,
 }
 
@@ -136,8 +142,19 @@ impl Page {
             title: title.into(),
             facts: Vec::new(),
             lead: Vec::new(),
+            command: String::new(),
             sections: Vec::new(),
         }
+    }
+
+    /// The page of one run, of which it tells the version, the time and, below its lead, the command. The kind of report
+    /// is in the plural: `P4 programs`.
+    pub fn of_run(provenance: &Provenance, kind: &str, title: impl Into<String>) -> Self {
+        let version = printable(&provenance.planimeter_version);
+        let mut page = Self::new(format!("Planimeter {version} · {kind}"), title);
+        page.began(provenance);
+        page.command = command_line(&provenance.command);
+        page
     }
 
     /// Something about the run for the line below the title: when, how long, how often.
@@ -145,10 +162,10 @@ impl Page {
         self.facts.push(fact.into());
     }
 
-    /// The same for when it began, RFC 3339, and how long it took.
-    pub fn began(&mut self, started_at: &str, elapsed_s: f64) {
-        let text = format!("started {started_at}, took {}", crate::format::duration(elapsed_s));
-        self.fact(text);
+    /// The same for when it began and how long it took.
+    pub(crate) fn began(&mut self, provenance: &Provenance) {
+        let started = printable(&provenance.started_at);
+        self.fact(format!("started {started}, took {}", duration(provenance.elapsed_s)));
     }
 
     /// What stands above all sections: what was found, at a glance.

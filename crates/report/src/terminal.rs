@@ -80,7 +80,11 @@ fn head(result: &RunResult, layout: Layout) -> String {
     let mut facts = vec![
         format!("controller {}", printable(&result.controller.address)),
         describe::effort(result),
-        format!("{}, took {}", printable(&result.started_at), duration(result.elapsed_s)),
+        format!(
+            "{}, took {}",
+            printable(&result.provenance.started_at),
+            duration(result.provenance.elapsed_s)
+        ),
     ];
     facts.retain(|fact| !fact.is_empty());
     out.push_str(&layout.paragraph("", &facts.join("; "), Paint::Plain));

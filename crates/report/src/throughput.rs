@@ -9,9 +9,8 @@ mod terminal;
 use ::throughput::run::{Case, Findings};
 use hdrhistogram::Histogram;
 use pipeline::Path;
-use probe::metrics::Unit;
-use probe::outcome::HostFacts;
-use statistics::Estimate;
+use provenance::Provenance;
+use statistics::{Estimate, Unit};
 
 use crate::format::{figure, plural, whole};
 use crate::plot::power_of_two;
@@ -29,16 +28,8 @@ pub struct Run<'a> {
     pub points: &'a [Point],
     /// What was asked for.
     pub settings: &'a ::throughput::run::Settings,
-    /// The command line.
-    pub command: &'a [String],
-    /// When it began, RFC 3339.
-    pub started_at: &'a str,
-    /// How long it took.
-    pub elapsed_s: f64,
-    /// Where.
-    pub host: &'a HostFacts,
-    /// Version of the program.
-    pub version: &'a str,
+    /// Command, time and host.
+    pub provenance: &'a Provenance,
 }
 
 /// A number of entries.

@@ -1,7 +1,7 @@
 //! Documents: every form has every value.
 
 use probe::metrics::Unit;
-use probe::outcome::HostFacts;
+use provenance::{Host, Provenance};
 use report::document::{
     Axis, Cell, Chart, Document, Origin, Scale, Section, Series, Spread, Table, Value, csv, json,
     page, terminal,
@@ -52,11 +52,13 @@ fn document() -> Document {
             commands: vec![("Yours:".to_owned(), "planimeter probe".to_owned())],
             links: vec![("More".to_owned(), "run/report.html".to_owned())],
         }],
-        command: vec!["planimeter".to_owned(), "demo".to_owned()],
-        started_at: "2026-11-22T09:00:00Z".to_owned(),
-        elapsed_s: 1.0,
-        host: HostFacts::default(),
-        version: "0.1.0",
+        provenance: Provenance {
+            planimeter_version: "0.1.0".to_owned(),
+            started_at: "2026-11-22T09:00:00Z".to_owned(),
+            elapsed_s: 1.0,
+            command: vec!["planimeter".to_owned(), "demo".to_owned()],
+            host: Host::default(),
+        },
     }
 }
 

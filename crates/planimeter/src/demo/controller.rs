@@ -32,7 +32,7 @@ pub(super) fn part(stage: &Stage<'_>, known: &mut Known) -> Result<Part, Failure
                 ("plan.repetitions", repetitions),
                 ("traffic.arrivals", "exponential"),
                 ("timing.settle", "200ms"),
-                ("timing.warmup", "300ms"),
+                ("timing.warm-up", "300ms"),
                 ("timing.measure", measure),
                 ("timing.drain", "1s"),
             ],

@@ -1,7 +1,5 @@
 //! What delay can a network of that pipeline and that controller guarantee?
 
-use std::time::SystemTime;
-
 use ::device::campaign::FunctionName;
 use ::device::export::Server;
 use ::device::{Level, Model};
@@ -14,6 +12,7 @@ use report::document::{Cell, Section, Table, Value};
 use super::controller::PACKET_BYTES;
 use super::device::seconds;
 use super::{Known, Part, Stage};
+use crate::began;
 use crate::failure::Failure;
 
 /// What a packet passes in the pipeline.
@@ -31,6 +30,7 @@ pub(super) fn part(stage: &Stage<'_>, known: &Known) -> Result<Part, Failure> {
     let text = network(model, controller)?;
     let directory = stage.make("network")?;
     std::fs::write(directory.path().join("network.toml"), &text).map_err(Failure::run)?;
+    let began = began::now();
     let network = format::read(&text, Format::Toml).map_err(Failure::run)?;
     let settings = Settings::default();
     let analyser = Analyser::new(&network, settings.clone());
@@ -48,12 +48,7 @@ pub(super) fn part(stage: &Stage<'_>, known: &Known) -> Result<Part, Failure> {
         data_unit: network.data_unit().clone(),
         derivations: true,
     };
-    let run = Run {
-        bounds: &bounds,
-        command: &std::env::args().collect::<Vec<_>>(),
-        started_at: &report::timestamp(SystemTime::now()),
-        version: env!("CARGO_PKG_VERSION"),
-    };
+    let run = Run { bounds: &bounds, provenance: &began.provenance() };
     directory.write_bounds(&run).map_err(Failure::run)?;
     if let Some(contradiction) = bounds.contradictions().first() {
         return Err(Failure::run(format!("{contradiction}; please report this network as a bug")));

@@ -1,6 +1,6 @@
 //! How fast is this P4 program, when packets themselves write its table, and which table design should it use?
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use ::probe::metrics::Unit;
 use ::tables::measure::{Findings, Measured, Plan, Selection, Sharing};
@@ -13,6 +13,7 @@ use report::throughput;
 use statistics::Estimate;
 
 use super::{Part, Stage};
+use crate::began;
 use crate::bench;
 use crate::failure::Failure;
 use crate::stage::SEED;
@@ -44,8 +45,7 @@ fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
         load: 0.5,
         seed: SEED,
     };
-    let started_at = report::timestamp(SystemTime::now());
-    let began = Instant::now();
+    let began = began::now();
     let mut points = Vec::new();
     for &flows in sizes {
         let wanted = Wanted { flows, packet_size: 84, seed: SEED };
@@ -63,16 +63,11 @@ fn program(stage: &Stage<'_>) -> Result<Vec<throughput::Point>, Failure> {
     {
         return Err(Failure::run(fault));
     }
-    let command: Vec<String> = std::env::args().collect();
     let run = throughput::Run {
         program: &name,
         points: &points,
         settings: &settings,
-        command: &command,
-        started_at: &started_at,
-        elapsed_s: began.elapsed().as_secs_f64(),
-        host: &::probe::host::facts(),
-        version: env!("CARGO_PKG_VERSION"),
+        provenance: &began.provenance(),
     };
     directory.write_throughput(&run).map_err(Failure::run)?;
     Ok(points)

@@ -104,7 +104,10 @@ fn of_controller(path: &Path, matches: &ArgMatches) -> Result<Server, Failure> {
         wrong(&"no point of it was answered without loss at an offered rate; probe an open rate, or search for the limit")
     })?;
     let packet_bytes = matches.get_one::<u32>("packet-bytes").copied().unwrap_or(64);
-    let what = format!("Controller {}, probed {}.", result.controller.address, result.started_at);
+    let what = format!(
+        "Controller {}, probed {}.",
+        result.controller.address, result.provenance.started_at
+    );
     Ok(Server::of_controller(name(matches), rate, slowest_ns, packet_bytes, &what))
 }
 

@@ -226,7 +226,7 @@ impl Sources {
         });
         Ok(Description {
             schema: SCHEMA.to_owned(),
-            created: report::timestamp(SystemTime::now()),
+            created: provenance::timestamp(SystemTime::now()),
             origin: Origin::Imported {
                 files: files.map(|file| file.display().to_string()).collect(),
             },

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use device::Level;
@@ -12,6 +11,7 @@ use report::models::{Run, Threshold, to_json, verification_table};
 use statistics::{Condition, Unit};
 
 use super::{campaign, derivation, run_argument, settings};
+use crate::began;
 use crate::failure::Failure;
 use crate::probe::layout;
 
@@ -52,6 +52,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let began = began::now();
     let given = matches.get_many::<String>("threshold").into_iter().flatten();
     let settings = settings(matches)?;
     let conditions =
@@ -62,14 +63,11 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         conditions.iter().map(|condition| judge(condition, &verifications)).collect();
     let output = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
     let directory = RunDirectory::create_for(output, "device-verify").map_err(Failure::input)?;
-    let command: Vec<String> = std::env::args().collect();
     let run = Run {
         model: &model,
         verifications: &verifications,
         thresholds: &thresholds,
-        command: &command,
-        started_at: &report::timestamp(SystemTime::now()),
-        version: env!("CARGO_PKG_VERSION"),
+        provenance: &began.provenance(),
     };
     directory.write_models(&run).map_err(Failure::run)?;
     if matches.get_flag("json") {

@@ -1,4 +1,8 @@
+#[path = "../../tests/pages/mod.rs"]
+mod pages;
+
 use super::*;
+use pages::{commands, pages};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -38,8 +42,7 @@ fn the_reference_says_what_the_command_takes() {
 fn every_documented_command_is_understood() {
     let mut failures = Vec::new();
     let mut checked = 0;
-    for page in pages(Path::new(ROOT)) {
-        let text = fs::read_to_string(&page).expect("a page");
+    for (page, text) in pages() {
         for command in commands(&text) {
             checked += 1;
             let parsed = crate::command().try_get_matches_from(crate::understood(words(&command)));
@@ -53,43 +56,6 @@ fn every_documented_command_is_understood() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(checked >= 60, "the pages have moved: {checked} commands were found");
-}
-
-fn pages(folder: &Path) -> Vec<PathBuf> {
-    let mut pages = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = name.unwrap_or_default();
-        if path.is_dir() {
-            let skipped =
-                name.starts_with('.') || ["target", "crates", "fuzz", "runs"].contains(&&name[..]);
-            if !skipped {
-                pages.extend(self::pages(&path));
-            }
-        } else if name.ends_with(".md") && name != "CHANGELOG.md" {
-            pages.push(path);
-        }
-    }
-    pages
-}
-
-/// Lines of indented or fenced code that run this program; a backslash at the end goes on in the next line.
-fn commands(text: &str) -> Vec<String> {
-    let joined = text.replace("\\\n", " ");
-    let mut fenced = false;
-    let mut commands = Vec::new();
-    for line in joined.lines() {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-            continue;
-        }
-        let code = line.trim().trim_start_matches("$ ").trim_start_matches("sudo ");
-        if (fenced || line.starts_with("    ")) && code.starts_with("planimeter ") {
-            commands.push(code.to_owned());
-        }
-    }
-    commands
 }
 
 /// The words that a shell would make of a line.

@@ -7,7 +7,6 @@ use std::path::Path as FilePath;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime};
 
 use clap::ArgMatches;
 use probe::config::{Config, Protocol, Resolved};
@@ -15,12 +14,14 @@ use probe::metrics::Unit;
 use probe::outcome::{Completion, Point, RunResult};
 use probe::paths::{Judgement, Path, Plan, judge};
 use probe::{HeldPorts, Live, RunContext};
+use provenance::Provenance;
 use report::RunDirectory;
 use report::document::{Cell, Document, Section, Table, Value};
 use statistics::Estimate;
 use tempfile::NamedTempFile;
 
 use super::{INTERRUPTED, Keeper, arguments, layout};
+use crate::began;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -64,8 +65,7 @@ pub(super) fn run(matches: &ArgMatches, file: &FilePath) -> Result<ExitCode, Fai
 pub(crate) struct Measured {
     /// A result for each path of the plan, as far as the run came.
     results: Vec<RunResult>,
-    started_at: String,
-    elapsed_s: f64,
+    provenance: Provenance,
 }
 
 impl Measured {
@@ -82,8 +82,7 @@ pub(crate) fn measure(
     directory: &RunDirectory,
     interrupt: &Arc<AtomicBool>,
 ) -> Result<Measured, Failure> {
-    let began = Instant::now();
-    let started_at = report::timestamp(SystemTime::now());
+    let began = began::now();
     let mut results = Vec::new();
     for (number, path) in plan.paths.iter().enumerate() {
         let own = directory.path().join(folder(number, path));
@@ -96,7 +95,7 @@ pub(crate) fn measure(
             break;
         }
     }
-    Ok(Measured { results, started_at, elapsed_s: began.elapsed().as_secs_f64() })
+    Ok(Measured { results, provenance: began.provenance() })
 }
 
 /// `1-original-P1`; nothing in it can leave the directory.
@@ -137,7 +136,7 @@ fn one(
         path.answers_after
     ));
     let context = RunContext {
-        command: arguments::recorded(std::env::args()),
+        command: began::command_line(),
         configuration: resolved.values(),
         notes,
         ports: Some(ports),
@@ -188,11 +187,7 @@ pub(crate) fn document(plan: &Plan, measured: &Measured, interrupted: bool) -> D
         notes: notes(&measured.results),
         partial: partial(plan, &measured.results, interrupted),
         sections: Vec::new(),
-        command: arguments::recorded(std::env::args()),
-        started_at: measured.started_at.clone(),
-        elapsed_s: measured.elapsed_s,
-        host: probe::host::facts(),
-        version: env!("CARGO_PKG_VERSION"),
+        provenance: measured.provenance.clone(),
     };
     let received = metric(plan, &measured.results, "received_rate");
     document.findings = judge(plan, &received)

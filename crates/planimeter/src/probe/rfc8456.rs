@@ -12,7 +12,8 @@ use probe::{Live, RunContext};
 use report::RunDirectory;
 use report::rfc8456::Candidate;
 
-use super::{INTERRUPTED, arguments, layout};
+use super::{INTERRUPTED, layout};
+use crate::began;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -26,7 +27,7 @@ pub(super) fn run(resolved: &Resolved, tests: Tests) -> Result<ExitCode, Failure
     directory.write_configuration(&resolved.to_toml()).map_err(Failure::run)?;
     let live = Arc::new(Live::default());
     let context = RunContext {
-        command: arguments::recorded(std::env::args()),
+        command: began::command_line(),
         configuration: resolved.values(),
         notes: resolved.notes.clone(),
         ports: None,

@@ -20,14 +20,14 @@ fn lengths(stage: &Stage<'_>) -> [(&'static str, &'static str); 5] {
     [
         ("plan.repetitions", repetitions),
         ("timing.settle", if stage.quick { "200ms" } else { "1s" }),
-        ("timing.warmup", if stage.quick { "200ms" } else { "2s" }),
+        ("timing.warm-up", if stage.quick { "200ms" } else { "2s" }),
         ("timing.measure", measure),
         ("timing.drain", "2s"),
     ]
 }
 
 fn set_up(stage: &Stage<'_>) -> Vec<(&'static str, String)> {
-    let host = ::probe::host::facts();
+    let host = provenance::Host::read();
     vec![
         (
             "controller",
@@ -247,7 +247,7 @@ pub(super) fn over_time(stage: &Stage<'_>) -> Result<Measured, Failure> {
         let settings = [
             ("traffic.rate", text.as_str()),
             ("timing.settle", "1s"),
-            ("timing.warmup", "0s"),
+            ("timing.warm-up", "0s"),
             ("timing.measure", length),
             ("timing.drain", "2s"),
         ];

@@ -41,7 +41,7 @@ pub(super) fn pipeline(stage: &Stage<'_>, path: Path) -> Result<Measured, Failur
         Path::Compiled => ("compiled-pipeline", "machine code"),
     };
     let (model, verifications) = stage.device(folder, &plan(path, stage.quick))?;
-    let host = ::probe::host::facts();
+    let host = provenance::Host::read();
     let mut measured = Measured {
         set_up: vec![
             ("clock", "the processor's cycle counter, around the program in memory".to_owned()),

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::stage::Stage;
 
 fn set_up(what: &str) -> Vec<(&'static str, String)> {
-    let host = ::probe::host::facts();
+    let host = provenance::Host::read();
     vec![
         ("system", format!("{what}; no card, no driver, no whole packet is in a figure")),
         ("machines", format!("one: {} cores ({}), not isolated", host.cpus, host.cpu_model)),

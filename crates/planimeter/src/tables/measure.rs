@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use ::tables::measure::{
     Case, Findings, Measured, Operation, Plan, Progress, Selection, Settings, run as measure,
@@ -18,6 +18,7 @@ use statistics::{Condition, Unit};
 
 use super::arguments::{self, all_sharings};
 use super::predict;
+use crate::began;
 use crate::failure::Failure;
 use crate::probe::layout;
 use crate::threshold::{self, Metric};
@@ -51,18 +52,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let given = matches.get_one::<PathBuf>("output").map(PathBuf::as_path);
     let directory = RunDirectory::create_for(given, "tables").map_err(Failure::input)?;
     let interrupt = interrupt::flag().map_err(Failure::run)?;
-    let started_at = report::timestamp(SystemTime::now());
-    let began = Instant::now();
+    let began = began::now();
     let findings = findings(&plan, &settings, &interrupt, matches.get_flag("quiet"));
-    let command: Vec<String> = std::env::args().collect();
-    let run = designs::Run {
-        findings: &findings,
-        command: &command,
-        started_at: &started_at,
-        elapsed_s: began.elapsed().as_secs_f64(),
-        host: &::probe::host::facts(),
-        version: env!("CARGO_PKG_VERSION"),
-    };
+    let run = designs::Run { findings: &findings, provenance: &began.provenance() };
     if matches.get_flag("json") {
         print!("{}", designs::to_json(&run));
     } else {

@@ -22,7 +22,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         caches: caches_of(matches),
         cores: arguments::cores(matches)?
             .and_then(|cores| cores.into_iter().max())
-            .unwrap_or_else(|| ::probe::host::cpus() as usize),
+            .unwrap_or_else(|| provenance::cores() as usize),
         shared: matches.get_flag("shared"),
     };
     let subjects = match matches.get_one::<PathBuf>("program") {

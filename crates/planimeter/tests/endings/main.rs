@@ -17,7 +17,7 @@ fn short(controller: &Controller, output: &Path) -> Vec<String> {
         ["probe", "--quiet"].as_slice(),
         &["--controller", controller.address()],
         &["--switches", "2", "--rate", "100"],
-        &["--settle", "100ms", "--warmup", "0s", "--duration", "300ms", "--sample", "100ms"],
+        &["--settle", "100ms", "--warm-up", "0s", "--duration", "300ms", "--sample", "100ms"],
         &["--output", &output],
     ]
     .concat()
@@ -158,7 +158,7 @@ fn a_controller_whose_name_has_no_address_is_3() {
 #[test]
 fn ctrl_c_before_the_measured_part_breaks_no_threshold() {
     let (controller, scratch) = (Controller::start(), scratch());
-    for (number, long) in [["--settle", "1h"], ["--warmup", "1h"]].into_iter().enumerate() {
+    for (number, long) in [["--settle", "1h"], ["--warm-up", "1h"]].into_iter().enumerate() {
         let directory = scratch.path().join(format!("run{number}"));
         let output = directory.to_string_lossy().into_owned();
         let netcfg = directory.join("config.toml");

@@ -265,7 +265,7 @@ fn delays(draft: &Draft, report: &mut Report<'_>) {
     let latest = timing.start_stagger.saturating_mul(last);
     if latest >= traffic && latest > Duration::ZERO {
         report.conflict(
-            &["timing.start-stagger", "timing.measure", "timing.warmup"],
+            &["timing.start-stagger", "timing.measure", "timing.warm-up"],
             format!(
                 "the last switch would begin after {}, and the traffic lasts {}",
                 duration_text(latest),
@@ -310,7 +310,7 @@ fn overrides(draft: &Draft, report: &mut Report<'_>) {
             report.conflict_at(
                 "switch",
                 index,
-                &["timing.warmup", "timing.measure", "timing.start-stagger"],
+                &["timing.warm-up", "timing.measure", "timing.start-stagger"],
                 format!(
                     "a start after {} and an end {} before the end leave nothing of the {} of \
                      traffic",

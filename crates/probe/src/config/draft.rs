@@ -88,7 +88,7 @@ pub(super) struct TimingDraft {
     pub(super) connect_timeout: Auto<Duration>,
     pub(super) allow_missing: bool,
     pub(super) settle: Duration,
-    pub(super) warmup: Duration,
+    pub(super) warm_up: Duration,
     pub(super) measure: Duration,
     pub(super) drain: Duration,
     pub(super) start_stagger: Duration,
@@ -98,7 +98,7 @@ pub(super) struct TimingDraft {
 impl TimingDraft {
     /// Time during which packets are sent.
     pub(super) fn traffic(&self) -> Duration {
-        self.warmup.saturating_add(self.measure)
+        self.warm_up.saturating_add(self.measure)
     }
 }
 
@@ -229,7 +229,7 @@ impl Draft {
     /// further one is a core less for a controller on the same host, and threads that share a core
     /// with it are late by whole slices of the scheduler (4 ms on two cores, where one has 1 ms).
     pub(super) fn automatic_threads(&self) -> usize {
-        let most = (crate::host::cpus() as usize).saturating_sub(1).clamp(1, 2);
+        let most = (provenance::cores() as usize).saturating_sub(1).clamp(1, 2);
         let fits_one = match self.protocol {
             Protocol::P4Runtime => 60_000.0,
             Protocol::OpenFlow10 | Protocol::OpenFlow13 => 250_000.0,
@@ -382,7 +382,7 @@ impl TimingDraft {
             connect_timeout: self.connect_timeout.0.unwrap_or(usual),
             allow_missing: self.allow_missing,
             settle: self.settle,
-            warmup: self.warmup,
+            warm_up: self.warm_up,
             measure: self.measure,
             drain: self.drain,
             start_stagger: self.start_stagger,

@@ -392,7 +392,7 @@ pub struct Timing {
     /// Quiet time between the last handshake and the first packet, for topology discovery.
     pub settle: Duration,
     /// Traffic whose packets count for nothing.
-    pub warmup: Duration,
+    pub warm_up: Duration,
     /// Traffic that is measured.
     pub measure: Duration,
     /// Time to wait for answers after the last packet-in.

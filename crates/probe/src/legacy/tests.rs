@@ -67,7 +67,7 @@ fn an_empty_file_has_the_defaults_of_those_tools() {
         ("traffic.arp-first", "false"),
         ("timing.settle", "6000ms"),
         ("timing.connect-timeout", "10000ms"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
         ("timing.measure", "60500ms"),
         ("timing.drain", "6000ms"),
     ];

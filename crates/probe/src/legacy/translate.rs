@@ -428,7 +428,7 @@ impl Translator {
     fn timing(&mut self, base: &Base) {
         let measure = self.number_from("config.simTime", 60_500, 1);
         self.set("timing.measure", &format!("{}ms", base.traffic_ms), measure.line);
-        self.set("timing.warmup", "0s", 0);
+        self.set("timing.warm-up", "0s", 0);
         let start = self.number("config.startDelay", 6000);
         self.set("timing.settle", &format!("{}ms", start.value), start.line);
         // Those tools wait twice as long, the first half for the handshakes.

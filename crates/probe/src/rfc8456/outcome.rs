@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use provenance::Provenance;
 use serde::{Deserialize, Serialize};
 use statistics::Estimate;
 
 use super::Test;
 use crate::metrics::Unit;
-use crate::outcome::{Completion, HostFacts};
+use crate::outcome::Completion;
 
 /// Name of the schema of [`BenchmarkResult`].
 pub const SCHEMA: &str = "planimeter.rfc8456.result";
@@ -21,18 +22,11 @@ pub struct BenchmarkResult {
     pub schema: String,
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Version of Planimeter that ran.
-    pub planimeter_version: String,
-    /// Start of the run, RFC 3339, UTC.
-    pub started_at: String,
-    /// Length of the run in seconds.
-    pub elapsed_s: f64,
-    /// The command line.
-    pub command: Vec<String>,
+    /// Command, time and host of the benchmark.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// Whether everything asked for was measured.
     pub completion: Completion,
-    /// The host that ran the benchmark.
-    pub host: HostFacts,
     /// The configuration as resolved: key to value, every key present.
     pub configuration: BTreeMap<String, String>,
     /// The parameters that the document wants reported.

@@ -1,7 +1,9 @@
 //! A whole run: every test that is wanted, and its trials.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
+
+use provenance::Began;
 
 use super::bench::Measured;
 use super::outcome::{
@@ -44,9 +46,10 @@ pub fn run(
     watcher: &mut dyn BenchmarkWatcher,
 ) -> Result<BenchmarkResult, RunError> {
     host::raise_file_limit();
+    let began = Began::now(context.command.clone());
     let mut runner = Runner {
-        result: empty_result(config, &context)?,
-        started: Instant::now(),
+        result: empty_result(config, &context, &began)?,
+        began,
         config,
         context,
         watcher,
@@ -65,7 +68,7 @@ struct Runner<'a> {
     config: &'a Config,
     context: RunContext,
     watcher: &'a mut dyn BenchmarkWatcher,
-    started: Instant,
+    began: Began,
     result: BenchmarkResult,
     trials: u32,
 }
@@ -172,7 +175,7 @@ impl Runner<'_> {
                 outcome.trials.push(told(measured));
                 outcome.summarize();
             }
-            self.result.elapsed_s = self.started.elapsed().as_secs_f64();
+            self.result.provenance = self.began.provenance();
             self.watcher.trial_ended(&self.result);
         }
         Ok(())
@@ -240,7 +243,7 @@ impl Runner<'_> {
             config.switches.count = switches;
             config.topology = TopologySource::None;
             config.timing.allow_missing = true;
-            (config.timing.warmup, config.timing.measure) =
+            (config.timing.warm_up, config.timing.measure) =
                 (Duration::ZERO, Duration::from_secs(1));
         })?;
         let trial = result.points.iter().flat_map(|point| &point.trials).next();
@@ -342,7 +345,7 @@ impl Runner<'_> {
     }
 
     fn finish(mut self) -> BenchmarkResult {
-        self.result.elapsed_s = self.started.elapsed().as_secs_f64();
+        self.result.provenance = self.began.provenance();
         let missing: Vec<_> = self
             .result
             .tests
@@ -429,7 +432,11 @@ fn empty_outcome(test: Test, variant: Option<String>, unit: Unit) -> TestOutcome
     }
 }
 
-fn empty_result(config: &Config, context: &RunContext) -> Result<BenchmarkResult, RunError> {
+fn empty_result(
+    config: &Config,
+    context: &RunContext,
+    began: &Began,
+) -> Result<BenchmarkResult, RunError> {
     let switches = config.switches.count;
     let topology = Topology::build(&config.topology, switches, config.switches.ports)
         .map_err(crate::trial::TrialError::Topology)?;
@@ -439,12 +446,8 @@ fn empty_result(config: &Config, context: &RunContext) -> Result<BenchmarkResult
     Ok(BenchmarkResult {
         schema: SCHEMA.to_owned(),
         schema_version: SCHEMA_VERSION,
-        planimeter_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        elapsed_s: 0.0,
-        command: context.command.clone(),
+        provenance: began.provenance(),
         completion: Completion::Partial { reason: "the run is not over".to_owned() },
-        host: host::facts(),
         configuration: context.configuration.clone(),
         parameters: Parameters {
             controller: address(config),

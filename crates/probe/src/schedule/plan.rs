@@ -47,7 +47,7 @@ impl SchedulePlan {
         switches: &Switches,
         seed: u64,
     ) -> Result<Self, ScheduleError> {
-        let end = bounded(timing.warmup.saturating_add(timing.measure))?;
+        let end = bounded(timing.warm_up.saturating_add(timing.measure))?;
         let mut settings =
             vec![Settings::common(traffic); switches.count.try_into().unwrap_or(usize::MAX)];
         for change in &switches.overrides {

@@ -44,7 +44,7 @@ impl Setup {
                 connect_timeout: Duration::ZERO,
                 allow_missing: false,
                 settle: Duration::ZERO,
-                warmup: Duration::from_secs(2),
+                warm_up: Duration::from_secs(2),
                 measure: Duration::from_secs(8),
                 drain: Duration::ZERO,
                 start_stagger: Duration::ZERO,
@@ -65,7 +65,7 @@ impl Setup {
     }
 
     fn lasting(mut self, duration: Duration) -> Self {
-        (self.timing.warmup, self.timing.measure) = (Duration::ZERO, duration);
+        (self.timing.warm_up, self.timing.measure) = (Duration::ZERO, duration);
         self
     }
 

@@ -77,7 +77,7 @@ fn settings<'a>(port: &'a str, p4info: &'a str) -> Vec<(&'a str, &'a str)> {
         ("traffic.rate", "100"),
         ("timing.connect-timeout", "20s"),
         ("timing.settle", "0s"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
         ("timing.measure", "300ms"),
         ("timing.drain", "300ms"),
     ]

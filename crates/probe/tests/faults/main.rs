@@ -22,7 +22,7 @@ fn trial(peer: &Peer, more: &[(&str, &str)]) -> Trial {
         ("traffic.rate", "100"),
         ("timing.connect-timeout", "1s"),
         ("timing.settle", "0s"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
         ("timing.measure", "300ms"),
         ("timing.drain", "300ms"),
     ];
@@ -163,7 +163,7 @@ fn a_search_against_a_controller_that_stops_names_no_rate() {
         ("plan.high", "800"),
         ("traffic.arp-first", "false"),
         ("timing.settle", "0s"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
         ("timing.measure", "300ms"),
         ("timing.drain", "300ms"),
     ])
@@ -353,12 +353,12 @@ fn an_interrupt_ends_every_phase() {
     let common = [("controller.address", address.as_str()), ("switches.count", "1")];
     for (phase, long) in [
         (probe::Phase::Settling, ("timing.settle", "1h")),
-        (probe::Phase::WarmingUp, ("timing.warmup", "1h")),
+        (probe::Phase::WarmingUp, ("timing.warm-up", "1h")),
         (probe::Phase::Measuring, ("timing.measure", "1h")),
     ] {
         let rest = [
             ("timing.settle", "0s"),
-            ("timing.warmup", "0s"),
+            ("timing.warm-up", "0s"),
             ("timing.measure", "100ms"),
             ("timing.sample", "50ms"),
         ];
@@ -392,7 +392,7 @@ fn an_interrupt_while_draining_keeps_what_was_measured() {
             ("switches.count", "1"),
             ("traffic.rate", "100"),
             ("timing.settle", "0s"),
-            ("timing.warmup", "0s"),
+            ("timing.warm-up", "0s"),
             ("timing.measure", "100ms"),
             ("timing.sample", "50ms"),
             ("timing.drain", "1h"),
@@ -416,7 +416,7 @@ fn the_rates_of_an_interrupted_trial_are_over_the_time_that_was_measured() {
             ("switches.count", "4"),
             ("traffic.rate", "250"),
             ("timing.settle", "0s"),
-            ("timing.warmup", "0s"),
+            ("timing.warm-up", "0s"),
             ("timing.measure", "1h"),
             // Far apart, so that the end of the window cannot be mistaken for a sample.
             ("timing.sample", "10s"),
@@ -442,7 +442,7 @@ fn an_interrupt_ends_the_command_between_trials() {
         ("plan.repetitions", "2"),
         ("plan.between", &between),
         ("timing.settle", "0s"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
         ("timing.measure", "100ms"),
         ("timing.sample", "50ms"),
     ]);
@@ -474,7 +474,7 @@ fn a_search_that_is_interrupted_takes_nothing_for_loss() {
             ("switches.count", "1"),
             ("plan.kind", "search"),
             ("timing.settle", "0s"),
-            ("timing.warmup", "0s"),
+            ("timing.warm-up", "0s"),
             ("timing.measure", "1h"),
         ],
         probe::Phase::Measuring,

@@ -124,7 +124,7 @@ fn with_controller(behaviour: Behaviour, more: &[(&str, &str)]) -> Trial {
         ("traffic.rate", "100"),
         ("timing.connect-timeout", "20s"),
         ("timing.settle", "0s"),
-        ("timing.warmup", "0s"),
+        ("timing.warm-up", "0s"),
         ("timing.measure", "300ms"),
         ("timing.drain", "300ms"),
     ];

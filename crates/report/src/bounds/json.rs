@@ -5,15 +5,17 @@ use calculus::network::{Assessed, Source, describe};
 use calculus::{Curve, Extended, Rational};
 use serde_json::{Value, json};
 
-use super::Bounds;
+use super::{Bounds, Run};
 use crate::csv::{Cell, Text};
+use crate::json::result;
 
 /// The JSON schema of what [`to_json`] gives.
 pub const SCHEMA: &str = include_str!("../../schemas/bounds-result.v1.schema.json");
 
 /// Bounds as JSON, in seconds and bits.
 #[must_use]
-pub fn to_json(bounds: &Bounds<'_>) -> String {
+pub fn to_json(run: &Run<'_>) -> String {
+    let bounds = run.bounds;
     let network = bounds.network;
     let flows: Vec<Value> = bounds
         .flows
@@ -69,7 +71,7 @@ pub fn to_json(bounds: &Bounds<'_>) -> String {
         "unbounded": bounds.unbounded(),
         "stand-ins": bounds.stand_ins(),
     });
-    format!("{value:#}\n")
+    result(run.provenance, value)
 }
 
 /// A row for each flow and analysis, in seconds and bits. A bound that is infinite is empty.

@@ -5,8 +5,8 @@ use calculus::network::{Analysis, Assessed, describe};
 
 use super::table::{figure, more};
 use super::{Bounds, Run, listed, notes, plots};
-use crate::format::{command_line, plural, printable};
-use crate::page::{Block, Cell, Column, FIGURE_FILES, Page, Table, Text, Tile, Tone};
+use crate::format::{plural, printable};
+use crate::page::{Block, Cell, Column, Page, Table, Text, Tile, Tone};
 
 /// Flows of which the curves are drawn.
 const DRAWN: usize = 24;
@@ -42,32 +42,24 @@ const DEFINITIONS: [(&str, &str); 5] = [
 pub fn page(run: &Run<'_>) -> Page {
     let bounds = run.bounds;
     let name = if bounds.network.name().is_empty() { "a network" } else { bounds.network.name() };
-    let kicker = format!("Planimeter {} · delay and backlog bounds", printable(run.version));
-    let mut page = Page::new(kicker, format!("Bounds of {}", printable(name)));
+    let title = format!("Bounds of {}", printable(name));
+    let mut page = Page::of_run(run.provenance, "delay and backlog bounds", title);
     page.fact(plural(bounds.network.servers().len() as u64, "server", "servers"));
     page.fact(plural(bounds.network.flows().len() as u64, "flow", "flows"));
-    page.fact(run.started_at);
     page.lead(Block::Paragraph(super::table::conventions(bounds).into()));
     page.lead(Block::Tiles(tiles(bounds)));
     page.lead(Block::Notes(notes(bounds)));
-    page.lead(Block::Command(command_line(run.command)));
     let drawn = bounds.flows.iter().filter_map(|row| row.first()).take(DRAWN);
     let figures = drawn.map(|assessed| plots::figure(bounds, assessed)).collect();
     page.section("flows", "Flows", flows(bounds));
     page.section("curves", "Curves", vec![Block::Figures(figures)]);
     page.section("servers", "Servers", servers(bounds));
     page.section("derivations", "How each bound came about", derivations(bounds));
-    let method = vec![
-        Block::Heading("What the figures mean".to_owned()),
-        Block::definitions(DEFINITIONS),
-        Block::Heading("Files beside this report".to_owned()),
-        Block::files([
-            ("result.json", "everything here, exactly, by a versioned schema"),
-            ("bounds.csv", "a row for each flow and analysis, in seconds and bits"),
-            FIGURE_FILES,
-        ]),
+    let files = [
+        ("result.json", "everything here, exactly, by a versioned schema"),
+        ("bounds.csv", "a row for each flow and analysis, in seconds and bits"),
     ];
-    page.section("method", "Method", method);
+    page.method(Vec::new(), Some(&run.provenance.host), DEFINITIONS, files);
     page
 }
 

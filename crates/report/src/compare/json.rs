@@ -1,10 +1,12 @@
 //! `result.json` and `differences.csv` of a comparison.
 
+use provenance::Provenance;
 use serde_json::{Value, json};
 
 use super::text::place;
 use super::{Comparison, Outcome};
 use crate::csv::{Cell, Text};
+use crate::json::result;
 use crate::results::{Quantity, Recorded};
 
 /// The JSON schema of what [`to_json`] gives.
@@ -12,10 +14,13 @@ pub const SCHEMA: &str = include_str!("../../schemas/compare-result.v1.schema.js
 
 /// Every figure of each result against that of the base, in base units.
 #[must_use]
-pub fn to_json(comparison: &Comparison<'_>, outcomes: &[Outcome]) -> String {
+pub fn to_json(
+    comparison: &Comparison<'_>,
+    outcomes: &[Outcome],
+    provenance: &Provenance,
+) -> String {
     let value = json!({
         "schema": "planimeter-compare-result.v1",
-        "planimeter_version": env!("CARGO_PKG_VERSION"),
         "kind": comparison.base.kind.words(),
         "base": recorded(comparison.base),
         "others": comparison.others.iter().map(|against| json!({
@@ -45,7 +50,7 @@ pub fn to_json(comparison: &Comparison<'_>, outcomes: &[Outcome]) -> String {
             "held": outcome.held,
         })).collect::<Vec<_>>(),
     });
-    format!("{value:#}\n")
+    result(provenance, value)
 }
 
 fn recorded(result: &Recorded) -> Value {

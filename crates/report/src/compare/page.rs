@@ -1,10 +1,12 @@
 //! `report.html` of a comparison.
 
+use provenance::Provenance;
+
 use super::text::{METHOD, conclusion, is_shown, percent, place, stated};
 use super::{Comparison, Outcome};
 use crate::describe::distinct;
-use crate::format::{capital, command_line};
-use crate::page::{Block, Cell, Column, FIGURE_FILES, Figure, Note, Page, Table, Text, Tone};
+use crate::format::capital;
+use crate::page::{Block, Cell, Column, Figure, Note, Page, Table, Text, Tone};
 use crate::plot::{Axis, Line, Plot, Point, Style, Unit, spans_decades};
 use crate::results::{Quantity, Recorded};
 
@@ -13,11 +15,10 @@ const LINES: usize = 12;
 
 /// The page.
 #[must_use]
-pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], command: &[String]) -> Page {
-    let kicker = format!("Planimeter {} · results side by side", env!("CARGO_PKG_VERSION"));
+pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], provenance: &Provenance) -> Page {
     let count = comparison.others.len() + 1;
     let title = format!("{count} results side by side: {}", comparison.base.kind.words());
-    let mut page = Page::new(kicker, title);
+    let mut page = Page::of_run(provenance, "results side by side", title);
     let results = results(comparison);
     page.lead(Block::facts(results.iter().enumerate().map(|(number, result)| {
         let role = if number == 0 { "base" } else { "" };
@@ -27,7 +28,6 @@ pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], command: &[String
     conditions(&mut page, outcomes);
     let doubts = comparison.others.iter().flat_map(|against| &against.doubts);
     page.lead(Block::Notes(doubts.map(|doubt| Note::warning(doubt.as_str())).collect()));
-    page.lead(Block::Command(command_line(command)));
     page.section("figures", "Figures", vec![Block::Figures(figures(comparison))]);
     for (number, against) in (1..).zip(&comparison.others) {
         let title = format!("{} against {}", against.other.name, comparison.base.name);
@@ -63,19 +63,14 @@ pub fn page(comparison: &Comparison<'_>, outcomes: &[Outcome], command: &[String
         let blocks = vec![Block::Table(table), Block::Remark(alone.into())];
         page.section(format!("against-{number}"), title, blocks);
     }
-    let method = vec![
-        Block::Paragraph(METHOD.into()),
-        Block::Heading("Files beside this report".to_owned()),
-        Block::files([
-            (
-                "result.json",
-                "every figure of each result against that of the base, by a versioned schema",
-            ),
-            ("differences.csv", "the same, a row each"),
-            FIGURE_FILES,
-        ]),
+    let files = [
+        (
+            "result.json",
+            "every figure of each result against that of the base, by a versioned schema",
+        ),
+        ("differences.csv", "the same, a row each"),
     ];
-    page.section("method", "Method", method);
+    page.method(vec![Block::Paragraph(METHOD.into())], None, [("", ""); 0], files);
     page
 }
 

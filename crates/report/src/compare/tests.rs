@@ -1,3 +1,4 @@
+use provenance::Provenance;
 use statistics::{Condition, Estimate, Unit};
 
 use super::*;
@@ -155,14 +156,15 @@ fn pages_tables_and_files_say_the_same_and_keep_to_the_schema() {
         assert!(text.contains("+20.0 ± 2.3 %") && text.contains("higher"), "{text}");
         assert!(text.contains("FAIL") && text.lines().all(|line| line.chars().count() <= width));
     }
-    let html = page(&comparison, &outcomes, &[]).html();
+    let html = page(&comparison, &outcomes, &Provenance::default()).html();
     assert!(
         html.contains("+20.0 ± 2.3 %") && html.contains("&lt;b&gt;") && !html.contains("<b></")
     );
     assert_eq!(html.matches("<figure id=").count(), 1);
     let schema: serde_json::Value = serde_json::from_str(SCHEMA).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
-    let json = serde_json::from_str(&to_json(&comparison, &outcomes)).expect("JSON");
+    let json = serde_json::from_str(&to_json(&comparison, &outcomes, &Provenance::default()))
+        .expect("JSON");
     let faults: Vec<String> = validator.iter_errors(&json).map(|e| e.to_string()).collect();
     assert!(faults.is_empty(), "{faults:?}");
     let csv = to_csv(&comparison);

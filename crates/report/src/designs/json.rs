@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use statistics::{Estimate, Ordered};
 
 use super::{Run, cost, method, misses, rate};
-use crate::json::{estimate, host};
+use crate::json::{estimate, result};
 
 /// The JSON schema of what [`to_json`] gives.
 pub const SCHEMA: &str = include_str!("../../schemas/tables-result.v1.schema.json");
@@ -18,10 +18,6 @@ pub fn to_json(run: &Run<'_>) -> String {
     let (settings, machine) = (&findings.settings, &findings.machine);
     let value = json!({
         "schema": "planimeter-tables-result.v1",
-        "planimeter_version": run.version,
-        "command": run.command,
-        "started_at": run.started_at,
-        "elapsed_s": run.elapsed_s,
         "completion": if findings.interrupted { "partial" } else { "complete" },
         "settings": {
             "time_s": settings.time.as_secs_f64(),
@@ -33,7 +29,6 @@ pub fn to_json(run: &Run<'_>) -> String {
             "cores": settings.cores,
             "prefetch_next": settings.announce,
         },
-        "host": host(run.host),
         "machine": {
             "caches": machine.caches.iter()
                 .map(|cache| json!({"level": cache.level, "bytes": cache.bytes}))
@@ -58,7 +53,7 @@ pub fn to_json(run: &Run<'_>) -> String {
             .collect::<Vec<_>>(),
         "unfinished": findings.unfinished.iter().map(case).collect::<Vec<_>>(),
     });
-    format!("{value:#}\n")
+    result(run.provenance, value)
 }
 
 /// `null` if it is so, else why not.

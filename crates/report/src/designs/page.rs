@@ -2,15 +2,15 @@
 
 use ::tables::UpdateMethod;
 use ::tables::measure::{Measured, Operation};
-use probe::metrics::Unit;
+use statistics::Unit;
 
 use super::{
     Run, answers, cost, design, lost, method, misses, not_offered, percentile, plots, rate,
     remarks, shape, shape_name, shapes, sharing, size, wall_rate,
 };
-use crate::describe;
-use crate::format::{command_line, duration, estimate, figure, plural, printable, whole};
-use crate::page::{Block, Cell, Column, FIGURE_FILES, Page, Table, Text, Tone};
+use crate::describe::distinct;
+use crate::format::{duration, estimate, figure, plural, printable, whole};
+use crate::page::{Block, Cell, Column, Page, Table, Text, Tone};
 
 /// What the columns and figures mean.
 const DEFINITIONS: [(&str, &str); 9] = [
@@ -71,14 +71,22 @@ pub fn document(run: &Run<'_>) -> String {
 #[must_use]
 pub fn page(run: &Run<'_>) -> Page {
     let findings = run.findings;
-    let kicker = format!("Planimeter {} · match-action tables", printable(run.version));
-    let mut page = Page::new(kicker, "Table designs side by side");
+    let title = "Table designs side by side";
+    let mut page = Page::of_run(run.provenance, "match-action tables", title);
     lead(&mut page, run);
     page.section("figures", "Figures", vec![Block::Figures(plots::figures(run))]);
     page.section("methods", "Update methods (Table 1 of the paper)", methods(run));
     page.section("cases", "All cases", cases(run));
     page.section("not-offered", "Not offered", vec![Block::definitions(not_offered(findings))]);
-    page.section("method", "Method", method_section(run));
+    let files = [
+        ("result.json", "everything here and every turn, by a versioned schema"),
+        ("cases.csv", "a row for each case"),
+        (
+            "histograms/",
+            "times of single operations by case: .hlog (nanoseconds), .hgrm (microseconds)",
+        ),
+    ];
+    page.method(vec![setting(run)], Some(&run.provenance.host), DEFINITIONS, files);
     page
 }
 
@@ -90,7 +98,6 @@ fn lead(page: &mut Page, run: &Run<'_>) {
         plural(findings.settings.repetitions as u64, "turn", "turns"),
         plural(findings.measured.len() as u64, "case", "cases")
     ));
-    page.began(run.started_at, run.elapsed_s);
     page.fact(format!("seed {}", findings.settings.seed));
     if findings.interrupted {
         let missing = plural(findings.unfinished.len() as u64, "case was", "cases were");
@@ -115,7 +122,6 @@ fn lead(page: &mut Page, run: &Run<'_>) {
     let answers = answers(findings).into_iter().map(Text::from).collect();
     page.lead(Block::Card(Tone::Good, answers));
     page.lead(Block::Notes(remarks(findings)));
-    page.lead(Block::Command(command_line(run.command)));
 }
 
 /// The paper's Table 1: update methods at the largest size at which they were measured on one core.
@@ -196,7 +202,7 @@ fn cases(run: &Run<'_>) -> Vec<Block> {
     let columns = ["storage", "sharing", "method"].map(Column::words).into_iter();
     let mut table = Table::new("All cases", columns.chain(figures.map(Column::figures)));
     let group = |one: &Measured| (one.case.layout.size(), shape(one));
-    for (entries, shape_of) in describe::distinct(findings.measured.iter().map(group)) {
+    for (entries, shape_of) in distinct(findings.measured.iter().map(group)) {
         table.group(if several {
             format!("{} entries, {}", size(entries), shape_name(shape_of))
         } else {
@@ -236,7 +242,7 @@ fn case_row(one: &Measured) -> [Cell; 16] {
     ]
 }
 
-fn method_section(run: &Run<'_>) -> Vec<Block> {
+fn setting(run: &Run<'_>) -> Block {
     let (settings, machine) = (&run.findings.settings, &run.findings.machine);
     let on = settings.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let caches = machine.caches.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -293,21 +299,5 @@ fn method_section(run: &Run<'_>) -> Vec<Block> {
             },
         ),
     ];
-    vec![
-        Block::facts(rows),
-        Block::Heading("Machine".to_owned()),
-        describe::host(run.host),
-        Block::Heading("What the figures mean".to_owned()),
-        Block::definitions(DEFINITIONS),
-        Block::Heading("Files beside this report".to_owned()),
-        Block::files([
-            ("result.json", "everything here and every turn, by a versioned schema"),
-            ("cases.csv", "a row for each case"),
-            (
-                "histograms/",
-                "times of single operations by case: .hlog (nanoseconds), .hgrm (microseconds)",
-            ),
-            FIGURE_FILES,
-        ]),
-    ]
+    Block::facts(rows)
 }

@@ -28,8 +28,8 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
         duration(settings.time.as_secs_f64()),
         settings.batch,
         settings.seed,
-        printable(run.started_at),
-        duration(run.elapsed_s),
+        printable(&run.provenance.started_at),
+        duration(run.provenance.elapsed_s),
     );
     out.push_str(&layout.paragraph("", &effort, Paint::Plain));
     out.push_str(&layout.paragraph("", &latencies(findings), Paint::Plain));

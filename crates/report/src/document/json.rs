@@ -2,6 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::json::result;
+
 use super::{Cell, Chart, Document, Section, Spread, Table, Value};
 
 /// The JSON schema of what [`to_json`] gives.
@@ -13,19 +15,14 @@ pub fn to_json(document: &Document) -> String {
     let value = json!({
         "schema": "planimeter.document.result",
         "schema_version": 1,
-        "planimeter_version": document.version,
         "kind": document.kind,
         "title": document.title,
-        "started_at": document.started_at,
-        "elapsed_s": document.elapsed_s,
-        "command": document.command,
-        "host": document.host,
         "partial": document.partial,
         "findings": document.findings,
         "notes": document.notes,
         "sections": document.sections.iter().map(section).collect::<Vec<_>>(),
     });
-    format!("{value:#}\n")
+    result(&document.provenance, value)
 }
 
 fn section(section: &Section) -> Json {

@@ -3,19 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::{Axis, Cell, Chart, Document, Origin, Scale, Section, Spread, Table};
-use crate::format::{command_line, printable};
-use crate::page::{self, Block, Column, FIGURE_FILES, Figure, Note, Page, Text, Tone};
+use crate::format::printable;
+use crate::page::{self, Block, Column, Figure, Note, Page, Text, Tone};
 use crate::plot::{self, Line, Plot, Point, Style};
 
 /// The page.
 #[must_use]
 pub fn page(document: &Document) -> Page {
-    let kicker = format!("Planimeter {} · {}", document.version, document.kind);
-    let mut page = Page::new(kicker, printable(&document.title));
-    page.began(&document.started_at, document.elapsed_s);
-    let host = &document.host;
-    page.fact(format!("{}, {} cores", printable(&host.cpu_model), host.cpus));
-    page.fact(printable(&host.kernel));
+    let mut page = Page::of_run(&document.provenance, document.kind, printable(&document.title));
     if let Some(reason) = &document.partial {
         let text = format!("This report is partial: {}", printable(reason));
         page.lead(Block::card(Tone::Bad, Text::strong(text)));
@@ -27,16 +22,14 @@ pub fn page(document: &Document) -> Page {
     page.lead(Block::Notes(
         document.notes.iter().map(|note| Note::plain(printable(note))).collect(),
     ));
-    page.lead(Block::Command(command_line(&document.command)));
     for one in &document.sections {
         page.section(one.id.clone(), printable(&one.title), blocks(one));
     }
     let files = [
         ("result.json", "every figure of this page, with its origin and interval"),
         ("data/", "each table as CSV, in base units"),
-        FIGURE_FILES,
     ];
-    page.section("files", "Files", vec![Block::files(files)]);
+    page.method(Vec::new(), Some(&document.provenance.host), [("", ""); 0], files);
     page
 }
 

@@ -9,7 +9,11 @@ use crate::terminal::{Cell as GridCell, Column, Grid, Layout, Paint};
 #[must_use]
 pub fn text(document: &Document, layout: Layout) -> String {
     let mut out = layout.paragraph("", &printable(&document.title), Paint::Strong);
-    let facts = format!("{}, took {}", document.started_at, duration(document.elapsed_s));
+    let facts = format!(
+        "{}, took {}",
+        document.provenance.started_at,
+        duration(document.provenance.elapsed_s)
+    );
     out.push_str(&layout.paragraph("", &facts, Paint::Faint));
     if let Some(reason) = &document.partial {
         out.push_str(&layout.paragraph("PARTIAL  ", &printable(reason), Paint::Bad));

@@ -5,21 +5,19 @@ use probe::outcome::{Point, RunResult, Saturated, SearchOutcome};
 use statistics::Estimate;
 
 use crate::estimates::{Kind, metric};
-use crate::format::{capital, command_line, estimate, figure, optional, printable, setting};
+use crate::format::{capital, estimate, figure, optional, printable, setting};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 use crate::terminal::threshold_value;
 use crate::{describe, verdict};
 
 /// A page with what was measured, the verdict, the headline figures, thresholds, remarks.
 pub(super) fn of(result: &RunResult, title: &str) -> Page {
-    let version = printable(&result.planimeter_version);
-    let mut page = Page::new(format!("Planimeter {version} · controller benchmark"), title);
+    let mut page = Page::of_run(&result.provenance, "controller benchmark", title);
     let process =
         result.controller.process.as_deref().map(|process| format!(" ({})", printable(process)));
     let address = Text::strong(printable(&result.controller.address));
     page.fact(Text::from("Controller ").and(address).and(process.unwrap_or_default()));
     page.fact(describe::effort(result));
-    page.began(&printable(&result.started_at), result.elapsed_s);
     if let Some((state, reason)) = describe::incomplete(&result.completion) {
         let meaning = match state {
             "PARTIAL" => "This run is partial: its figures cover a part of what was asked for.",
@@ -55,7 +53,6 @@ pub(super) fn of(result: &RunResult, title: &str) -> Page {
         page.lead(Block::Heading("Notes".to_owned()));
         page.lead(Block::Notes(notes));
     }
-    page.lead(Block::Command(command_line(&result.command)));
     page
 }
 

@@ -4,10 +4,10 @@ use probe::config::Load;
 use probe::metrics::Unit;
 use probe::outcome::{RunResult, Trial};
 
-use crate::describe::{self, host};
+use crate::describe;
 use crate::estimates::usable;
-use crate::format::{command_line, duration, figure, plural, printable};
-use crate::page::{Block, Column, FIGURE_FILES, Table, Text};
+use crate::format::{duration, figure, plural, printable};
+use crate::page::{Block, Column, Page, Table, Text};
 
 /// Each figure and what it means here.
 const DEFINITIONS: [(&str, &str); 18] = [
@@ -98,7 +98,7 @@ const DEFINITIONS: [(&str, &str); 18] = [
 ];
 
 /// The files beside the report.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 7] = [
     ("result.json", "everything here and the series of every switch, by a versioned schema"),
     ("summary.csv", "a row per point: mean, interval and n of each metric"),
     ("per_second.csv", "sent, received and rules in each second of each trial"),
@@ -109,25 +109,17 @@ const FILES: [(&str, &str); 8] = [
         "raw histograms: .hlog (HDR interval log, nanoseconds), .hgrm (percentile distribution, microseconds)",
     ),
     ("config.toml", "the configuration as resolved"),
-    FIGURE_FILES,
 ];
 
-/// The method section.
-pub(super) fn of(result: &RunResult, configuration: &str) -> Vec<Block> {
+/// Adds the method section.
+pub(super) fn add(page: &mut Page, result: &RunResult, configuration: &str) {
     let load = Load::of(&result.configuration);
     let meaning = |text: &str| load.words(text).replace("{answer}", load.answer());
-    let mut blocks = vec![
-        trials(result),
-        Block::Heading("What the figures mean".to_owned()),
-        Block::definitions(DEFINITIONS.map(|(term, text)| (term, meaning(text)))),
-        Block::Heading("Host of the probe".to_owned()),
-        host(&result.host),
-        Block::Heading("Configuration as resolved".to_owned()),
-    ];
-    blocks.extend(configured(result, configuration));
-    blocks.push(Block::Heading("Files beside this report".to_owned()));
-    blocks.push(Block::files(FILES.iter().map(|(name, text)| (*name, load.words(text)))));
-    blocks
+    let mut own = vec![trials(result), Block::Heading("Configuration as resolved".to_owned())];
+    own.extend(configured(result, configuration));
+    let definitions = DEFINITIONS.map(|(term, text)| (term, meaning(text)));
+    let files = FILES.map(|(name, text)| (name, load.words(text)));
+    page.method(own, Some(&result.provenance.host), definitions, files);
 }
 
 fn trials(result: &RunResult) -> Block {
@@ -165,13 +157,10 @@ fn trials(result: &RunResult) -> Block {
         let samples: u64 = all.iter().map(|t| t.rtt_from_due.samples).sum();
         rows.push(("Round-trip times recorded", plural(samples, "sample", "samples")));
     }
-    rows.push(("Length of the run", duration(result.elapsed_s)));
+    rows.push(("Length of the run", duration(result.provenance.elapsed_s)));
     let cpu =
         result.controller.process.as_deref().map_or_else(|| "not observed".to_owned(), printable);
     rows.push(("Controller process", cpu));
-    if !result.command.is_empty() {
-        rows.push(("Command", command_line(&result.command)));
-    }
     Block::facts(rows)
 }
 

@@ -56,8 +56,8 @@ fn about(page: &mut Page, run: &Candidate<'_>) {
         .and(format!(
             " · {} · started {}, took {}",
             describe::effort(result),
-            printable(&result.started_at),
-            duration(result.elapsed_s),
+            printable(&result.provenance.started_at),
+            duration(result.provenance.elapsed_s),
         ));
     page.lead(Block::Remark(facts));
     if let Some((state, reason)) = describe::incomplete(&result.completion) {

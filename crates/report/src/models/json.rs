@@ -6,6 +6,7 @@ use ::device::{Shift, Verdict};
 use serde_json::{Value, json};
 
 use super::{Run, remarks};
+use crate::json::result;
 
 /// The JSON schema of what [`to_json`] gives.
 pub const SCHEMA: &str = include_str!("../../schemas/device-result.v1.schema.json");
@@ -15,9 +16,6 @@ pub const SCHEMA: &str = include_str!("../../schemas/device-result.v1.schema.jso
 pub fn to_json(run: &Run<'_>) -> String {
     let value = json!({
         "schema": "planimeter-device-result.v1",
-        "planimeter_version": run.version,
-        "command": run.command,
-        "started_at": run.started_at,
         "device": run.model.device.name,
         "driver": run.model.device.driver,
         "confidence": run.model.confidence,
@@ -29,7 +27,7 @@ pub fn to_json(run: &Run<'_>) -> String {
             }))
             .collect::<Vec<_>>(),
     });
-    format!("{value:#}\n")
+    result(run.provenance, value)
 }
 
 fn setting(run: &Run<'_>, verification: &Verification) -> Value {

@@ -5,8 +5,8 @@ use ::device::{Level, Verdict};
 
 use super::terminal::with_interval;
 use super::{Axes, Run, heat, percent, remarks, share};
-use crate::format::{capital, command_line, printable};
-use crate::page::{Block, Cell, Column, FIGURE_FILES, Note, Page, Table, Text, Tile, Tone};
+use crate::format::{capital, printable};
+use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 
 /// What the words on the page mean.
 const DEFINITIONS: [(&str, &str); 7] = [
@@ -58,12 +58,10 @@ pub fn document(run: &Run<'_>) -> String {
 /// The page.
 #[must_use]
 pub fn page(run: &Run<'_>) -> Page {
-    let kicker = format!("Planimeter {} · device models", printable(run.version));
     let title = format!("Device model: {}", printable(&run.model.device.name));
-    let mut page = Page::new(kicker, title);
+    let mut page = Page::of_run(run.provenance, "device models", title);
     page.fact(format!("driver {}", printable(&run.model.device.driver)));
     page.fact(format!("clock tick {}", run.model.clock.tick));
-    page.fact(run.started_at);
     for threshold in run.thresholds.iter().filter(|threshold| !threshold.held) {
         let value = threshold.value.map_or_else(
             || "there is no such figure".to_owned(),
@@ -76,7 +74,6 @@ pub fn page(run: &Run<'_>) -> Page {
     for verification in run.verifications {
         lead(&mut page, verification);
     }
-    page.lead(Block::Command(command_line(run.command)));
     for (number, verification) in run.verifications.iter().enumerate() {
         let setting = verification.setting.to_string();
         let id = |name: &str| format!("{name}-{number}");
@@ -88,7 +85,7 @@ pub fn page(run: &Run<'_>) -> Page {
         }
         page.section(id("functions"), "Functions", functions(run, verification));
     }
-    page.section("method", "Method", method(run));
+    method(&mut page, run);
     page
 }
 
@@ -241,7 +238,8 @@ fn below(stated: &str) -> Cell {
     }
 }
 
-fn method(run: &Run<'_>) -> Vec<Block> {
+/// The host is the one that verified; what is known of the one that measured is in the campaign.
+fn method(page: &mut Page, run: &Run<'_>) {
     let reference = run.model.clock.reference.as_ref().map(|reference| {
         format!(
             "Without a device, over {}: median {}, 99th percentile {}, largest {} of {} packets.",
@@ -252,16 +250,11 @@ fn method(run: &Run<'_>) -> Vec<Block> {
             reference.samples
         )
     });
-    vec![
-        Block::Paragraph(reference.unwrap_or_default().into()),
-        Block::Heading("What the figures mean".to_owned()),
-        Block::definitions(DEFINITIONS),
-        Block::Heading("Files beside this report".to_owned()),
-        Block::files([
-            ("result.json", "everything here, by a versioned schema"),
-            ("cells.csv", "a row for each cell and level"),
-            ("model.json", "the model, for planimeter device predict"),
-            FIGURE_FILES,
-        ]),
-    ]
+    let own = vec![Block::Paragraph(reference.unwrap_or_default().into())];
+    let files = [
+        ("result.json", "everything here, by a versioned schema"),
+        ("cells.csv", "a row for each cell and level"),
+        ("model.json", "the model, for planimeter device predict"),
+    ];
+    page.method(own, Some(&run.provenance.host), DEFINITIONS, files);
 }

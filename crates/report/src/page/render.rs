@@ -30,6 +30,8 @@ impl Page {
     pub(crate) fn render(&self) -> Rendered {
         let mut drawn = Vec::new();
         let lead = blocks(&self.lead, Level::Lead, &mut drawn);
+        let command = [Block::Command(self.command.clone())];
+        let command = blocks(&command, Level::Lead, &mut drawn);
         let sections: Vec<Markup> = self
             .sections
             .iter()
@@ -68,7 +70,7 @@ impl Page {
                                 }
                             }
                         }
-                        "\n" (lead)
+                        "\n" (lead) (command)
                     }
                     "\n"
                     main { "\n" @for section in sections { (section) } }

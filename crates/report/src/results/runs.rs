@@ -30,7 +30,7 @@ impl Recorded {
     #[must_use]
     pub fn of_run(name: &str, result: &RunResult) -> Self {
         let decides = |key: &str| DECIDING.iter().any(|prefix| key.starts_with(prefix));
-        let host = &result.host;
+        let host = &result.provenance.host;
         Self {
             name: printable(name),
             kind: Kind::Controller,
@@ -40,7 +40,7 @@ impl Recorded {
                 printable(&result.controller.address),
                 describe::effort(result)
             ),
-            started_at: printable(&result.started_at),
+            started_at: printable(&result.provenance.started_at),
             partial: describe::incomplete(&result.completion)
                 .map(|(state, reason)| format!("{state}: {reason}")),
             machine: (!host.cpu_model.is_empty()).then(|| Machine {

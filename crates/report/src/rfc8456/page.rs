@@ -42,15 +42,16 @@ pub fn page(candidates: &[Candidate<'_>]) -> Page {
         [one] => format!("RFC 8456: {}", printable(one.name)),
         several => format!("RFC 8456: {} controllers", several.len()),
     };
-    let version = candidates.first().map_or("", |one| one.result.planimeter_version.as_str());
+    let version =
+        candidates.first().map_or("", |one| one.result.provenance.planimeter_version.as_str());
     let mut page = Page::new(format!("Planimeter {} · controllers", printable(version)), title);
     for Candidate { name, result } in candidates {
-        page.began(&result.started_at, result.elapsed_s);
+        page.began(&result.provenance);
         if let Some((state, reason)) = describe::incomplete(&result.completion) {
             let text = format!("{}: {state}: {reason}", printable(name));
             page.lead(Block::card(Tone::Warning, text));
         }
-        page.lead(Block::Command(command_line(&result.command)));
+        page.lead(Block::Command(command_line(&result.provenance.command)));
     }
     let notes = candidates.iter().flat_map(|one| &one.result.notes);
     page.lead(Block::Notes(notes.map(|note| Note::plain(printable(note))).collect()));
@@ -65,7 +66,11 @@ pub fn page(candidates: &[Candidate<'_>]) -> Page {
             );
         }
     }
-    page.section("method", "Method", method(candidates));
+    let files = [
+        ("result.json", "everything here, by a versioned schema"),
+        ("trials.csv", "a row for each trial"),
+    ];
+    page.method(parameters_of_all(candidates), None, DEFINITIONS, files);
     page
 }
 
@@ -140,19 +145,12 @@ fn section(candidates: &[Candidate<'_>], test: Test) -> Vec<Block> {
     blocks
 }
 
-fn method(candidates: &[Candidate<'_>]) -> Vec<Block> {
+fn parameters_of_all(candidates: &[Candidate<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for candidate in candidates {
         blocks.push(Block::Heading(printable(candidate.name)));
         blocks.push(Block::facts(parameters(candidate.result)));
-        blocks.push(describe::host(&candidate.result.host));
+        blocks.push(Block::host(&candidate.result.provenance.host));
     }
-    blocks.push(Block::Heading("What the figures mean".to_owned()));
-    blocks.push(Block::definitions(DEFINITIONS));
-    blocks.push(Block::Heading("Files beside this report".to_owned()));
-    blocks.push(Block::files([
-        ("result.json", "everything here, by a versioned schema"),
-        ("trials.csv", "a row for each trial"),
-    ]));
     blocks
 }

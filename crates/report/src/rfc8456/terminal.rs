@@ -24,8 +24,8 @@ pub fn table(candidates: &[Candidate<'_>], layout: Layout) -> String {
             printable(&parameters.topology),
             parameters.trials,
             duration(parameters.trial_s),
-            printable(&result.started_at),
-            duration(result.elapsed_s),
+            printable(&result.provenance.started_at),
+            duration(result.provenance.elapsed_s),
         );
         out.push_str(&layout.paragraph("", &text, Paint::Plain));
         if let Some((state, reason)) = crate::describe::incomplete(&result.completion) {

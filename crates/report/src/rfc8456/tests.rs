@@ -1,8 +1,9 @@
 //! Results of the tests of RFC 8456 in every form.
 
-use probe::outcome::{Completion, HostFacts};
+use probe::outcome::Completion;
 use probe::rfc8456::Test;
 use probe::rfc8456::outcome::{Figure, Parameters, SCHEMA as NAME, SCHEMA_VERSION, TrialOutcome};
+use provenance::{Host, Provenance};
 use statistics::Estimate;
 
 use super::*;
@@ -31,12 +32,14 @@ fn result(values: &[f64]) -> BenchmarkResult {
     BenchmarkResult {
         schema: NAME.to_owned(),
         schema_version: SCHEMA_VERSION,
-        planimeter_version: "0".to_owned(),
-        started_at: "2026-01-02T03:04:05Z".to_owned(),
-        elapsed_s: 1.5,
-        command: vec!["planimeter".to_owned()],
+        provenance: Provenance {
+            planimeter_version: "0".to_owned(),
+            started_at: "2026-01-02T03:04:05Z".to_owned(),
+            elapsed_s: 1.5,
+            command: vec!["planimeter".to_owned()],
+            host: Host::default(),
+        },
         completion: Completion::Partial { reason: "not measured: 5.4.1".to_owned() },
-        host: HostFacts::default(),
         configuration: Default::default(),
         parameters: Parameters { southbound: "openflow13".to_owned(), ..Parameters::default() },
         tests: vec![

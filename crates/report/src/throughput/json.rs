@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use statistics::Estimate;
 
 use super::{Run, cost, path, rate};
-use crate::json::{estimate, host};
+use crate::json::{estimate, result};
 
 /// The JSON schema of what [`to_json`] gives.
 pub const SCHEMA: &str = include_str!("../../schemas/bench-result.v1.schema.json");
@@ -21,10 +21,6 @@ pub fn to_json(run: &Run<'_>) -> String {
     let partial = run.points.iter().any(|point| point.findings.interrupted);
     let value = json!({
         "schema": "planimeter-bench-result.v1",
-        "planimeter_version": run.version,
-        "command": run.command,
-        "started_at": run.started_at,
-        "elapsed_s": run.elapsed_s,
         "completion": if partial { "partial" } else { "complete" },
         "program": run.program,
         "settings": {
@@ -33,7 +29,6 @@ pub fn to_json(run: &Run<'_>) -> String {
             "load": settings.load,
             "seed": settings.seed,
         },
-        "host": host(run.host),
         "points": run.points.iter().map(|point| json!({
             "flows": point.flows,
             "packet_bytes": point.packet_bytes,
@@ -46,7 +41,7 @@ pub fn to_json(run: &Run<'_>) -> String {
             "cases": point.findings.cases.iter().map(case).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
     });
-    format!("{value:#}\n")
+    result(run.provenance, value)
 }
 
 fn case(case: &Case) -> Value {

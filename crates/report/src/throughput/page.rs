@@ -1,13 +1,12 @@
 //! `report.html` of a benchmark: the plot, every case, the method.
 
 use ::throughput::run::Case;
-use probe::metrics::Unit;
-use statistics::Estimate;
+use statistics::{Estimate, Unit};
 
 use super::{Run, checked, cost, fault, path, percentile, rate, remarks, size};
-use crate::describe::{self, distinct};
-use crate::format::{command_line, duration, estimate, figure, plural, printable, whole};
-use crate::page::{Block, Column, FIGURE_FILES, Figure, Note, Page, Table, Text, Tone};
+use crate::describe::distinct;
+use crate::format::{duration, estimate, figure, plural, printable, whole};
+use crate::page::{Block, Column, Figure, Note, Page, Table, Text, Tone};
 use crate::plot::{Axis, Line, Plot, Point, Style};
 
 const DEFINITIONS: [(&str, &str); 5] = [
@@ -46,14 +45,13 @@ pub fn document(run: &Run<'_>) -> String {
 /// The page.
 #[must_use]
 pub fn page(run: &Run<'_>) -> Page {
-    let kicker = format!("Planimeter {} · P4 programs", printable(run.version));
-    let mut page = Page::new(kicker, format!("How fast {} runs", printable(run.program)));
+    let title = format!("How fast {} runs", printable(run.program));
+    let mut page = Page::of_run(run.provenance, "P4 programs", title);
     page.fact(format!(
         "{} of {}",
         plural(run.settings.repetitions as u64, "repetition", "repetitions"),
         duration(run.settings.time.as_secs_f64())
     ));
-    page.began(run.started_at, run.elapsed_s);
     page.fact(format!("seed {}", run.settings.seed));
     if run.points.iter().any(|point| point.findings.interrupted) {
         let text = Text::strong("This run is partial: it was interrupted.");
@@ -63,13 +61,17 @@ pub fn page(run: &Run<'_>) -> Page {
         page.lead(Block::card(Tone::Bad, text));
     }
     page.lead(Block::Notes(remarks(run).into_iter().map(Note::plain).collect()));
-    page.lead(Block::Command(command_line(run.command)));
     if run.points.len() > 1 {
         page.section("figures", "Figures", vec![Block::Figures(vec![rates(run)])]);
     }
     page.section("cases", "All cases", vec![all(run)]);
     page.section("traffic", "Traffic", vec![traffic(run)]);
-    page.section("method", "Method", method(run));
+    let files = [
+        ("result.json", "everything here, by a versioned schema"),
+        ("cases.csv", "a row for each case"),
+        ("histograms/", "latencies by case: .hlog (nanoseconds), .hgrm (microseconds)"),
+    ];
+    page.method(Vec::new(), Some(&run.provenance.host), DEFINITIONS, files);
     page
 }
 
@@ -173,19 +175,4 @@ fn traffic(run: &Run<'_>) -> Block {
         ]);
     }
     Block::Table(table)
-}
-
-fn method(run: &Run<'_>) -> Vec<Block> {
-    vec![
-        describe::host(run.host),
-        Block::Heading("What the figures mean".to_owned()),
-        Block::definitions(DEFINITIONS),
-        Block::Heading("Files beside this report".to_owned()),
-        Block::files([
-            ("result.json", "everything here, by a versioned schema"),
-            ("cases.csv", "a row for each case"),
-            ("histograms/", "latencies by case: .hlog (nanoseconds), .hgrm (microseconds)"),
-            FIGURE_FILES,
-        ]),
-    ]
 }

@@ -1,6 +1,7 @@
 //! Bounds as people and programs see them.
 
 use calculus::network::{Analyser, Analysis, Format, Multiplexing, Network, Settings, format};
+use provenance::Provenance;
 use report::Layout;
 use report::RunDirectory;
 use report::bounds::{Bounds, Run, SCHEMA, curves, table, to_json};
@@ -62,6 +63,10 @@ fn with<R>(
     })
 }
 
+fn json(bounds: &Bounds<'_>) -> String {
+    to_json(&Run { bounds, provenance: &Provenance::default() })
+}
+
 const NARROW: Layout = Layout { width: 80, colour: false };
 
 fn fits(text: &str) -> bool {
@@ -106,7 +111,7 @@ fn a_curve_that_stands_in_for_a_longer_one_is_named_and_has_no_run() {
     let text = with(COPRIME, &best, Settings::default(), |bounds| table(bounds, NARROW));
     assert!(fits(&text), "{text}");
     insta::assert_snapshot!(text);
-    let json = with(COPRIME, &best, Settings::default(), to_json);
+    let json = with(COPRIME, &best, Settings::default(), json);
     let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(value["stand-ins"], serde_json::json!(["flow 'long'"]));
     assert_eq!(value["flows"][0]["run"], serde_json::Value::Null);
@@ -119,13 +124,13 @@ fn json_is_as_its_schema_says() {
     let schema: serde_json::Value = serde_json::from_str(SCHEMA).expect("a schema");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     for text in [TWO_HOPS, PRIORITIES, OVERLOADED, COPRIME] {
-        let json = with(text, &[Analysis::Sfa, Analysis::Best], Settings::default(), to_json);
+        let json = with(text, &[Analysis::Sfa, Analysis::Best], Settings::default(), json);
         let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         let faults: Vec<String> =
             validator.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(faults.is_empty(), "{faults:?}\n{json}");
     }
-    let json = with(TWO_HOPS, &[Analysis::Sfa], Settings::default(), to_json);
+    let json = with(TWO_HOPS, &[Analysis::Sfa], Settings::default(), json);
     let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let delay = &value["flows"][0]["bounds"][0]["delay"];
     assert_eq!(delay["exact"], "379/14");
@@ -150,9 +155,10 @@ fn a_run_directory_has_the_page_its_curves_and_a_row_for_each_bound() {
     let (flows, servers) = with(TWO_HOPS, &analyses, Settings::default(), |bounds| {
         let run = Run {
             bounds,
-            command: &["planimeter".to_owned(), "bound".to_owned(), "<net>".to_owned()],
-            started_at: "2026-01-02T03:04:05Z",
-            version: "0.1.0",
+            provenance: &Provenance {
+                command: ["planimeter", "bound", "<net>"].map(str::to_owned).to_vec(),
+                ..Provenance::default()
+            },
         };
         let directory = RunDirectory::create(Some(root.path())).expect("made");
         directory.write_bounds(&run).expect("written");

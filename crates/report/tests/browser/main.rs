@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use calculus::network::{Analyser, Analysis, Format, Settings, format};
+use provenance::Provenance;
 use report::RunDirectory;
 use report::page::{Block, Cell, Column, Figure, Note, Page, Table};
 use report::plot::{Axis, HeatCell, HeatMap, Line, Plot, Point, Style, Unit};
@@ -172,9 +173,7 @@ fn reports_of_bounds_are_quiet_complete_and_fit() {
     let command = ["planimeter", "bound", &"a-long-name/".repeat(40)].map(str::to_owned);
     let run = report::bounds::Run {
         bounds: &bounds,
-        command: &command,
-        started_at: "2026-01-02T03:04:05Z",
-        version: "0.1.0",
+        provenance: &Provenance { command: command.to_vec(), ..Provenance::default() },
     };
     directory.write_bounds(&run).expect("written");
     check(&browser, "bounds", &root.path().join("report.html"));

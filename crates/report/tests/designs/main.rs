@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use probe::outcome::HostFacts;
+use provenance::{Host, Provenance};
 use report::Layout;
 use report::designs::{Run, SCHEMA, document, table, to_csv, to_json};
 use serde_json::Value;
@@ -56,21 +56,21 @@ fn measured() -> Findings {
 }
 
 fn with<R>(findings: &Findings, look: impl FnOnce(&Run<'_>) -> R) -> R {
-    let host = HostFacts {
+    let host = Host {
         hostname: "<host>".to_owned(),
         kernel: "Linux 6.1".to_owned(),
         cpu_model: "A processor".to_owned(),
         cpus: 2,
         memory_bytes: 1 << 30,
     };
-    look(&Run {
-        findings,
-        command: &["planimeter".to_owned(), "tables".to_owned()],
-        started_at: "2026-01-02T03:04:05Z",
+    let provenance = Provenance {
+        planimeter_version: "0.1.0".to_owned(),
+        started_at: "2026-01-02T03:04:05Z".to_owned(),
         elapsed_s: 12.5,
-        host: &host,
-        version: "0.1.0",
-    })
+        command: vec!["planimeter".to_owned(), "tables".to_owned()],
+        host,
+    };
+    look(&Run { findings, provenance: &provenance })
 }
 
 fn json(findings: &Findings) -> Value {

@@ -10,6 +10,7 @@ use device::campaign::{
 };
 use device::verify::{Verification, verify};
 use device::{Model, Settings};
+use provenance::Provenance;
 use report::Layout;
 use report::models::{
     Run, SCHEMA, Threshold, document, model_table, prediction_table, to_csv, to_json,
@@ -123,9 +124,7 @@ fn with<R>(look: impl FnOnce(&Run<'_>) -> R) -> R {
         model,
         verifications,
         thresholds: &thresholds,
-        command: &command,
-        started_at: "2026-11-22T09:00:00Z",
-        version: "0.1.0",
+        provenance: &Provenance { command: command.to_vec(), ..Provenance::default() },
     })
 }
 

@@ -64,7 +64,7 @@ const OBJECTS: [&str; 17] = [
 fn with_everything() -> Value {
     let scenario = support::Scenario {
         switches: 2,
-        warmup_s: 0,
+        warm_up_s: 0,
         measure_s: 1,
         drain_s: 1,
         ..support::Scenario::default()

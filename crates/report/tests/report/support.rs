@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 
 use probe::outcome::{
-    Completion, ControllerFacts, Counts, HandshakeOutcome, Histograms, HostFacts, Latency, Point,
-    Rates, RunResult, SCHEMA, SCHEMA_VERSION, Saturated, SearchOutcome, Series, SwitchOutcome,
+    Completion, ControllerFacts, Counts, HandshakeOutcome, Histograms, Latency, Point, Rates,
+    RunResult, SCHEMA, SCHEMA_VERSION, Saturated, SearchOutcome, Series, SwitchOutcome,
     ThresholdOutcome, Trial, Usage, Verdict,
 };
+use provenance::{Host, Provenance};
 use statistics::Estimate;
 
 /// What one point measures.
@@ -22,7 +23,7 @@ pub(crate) struct Scenario {
     pub(crate) capacity: f64,
     /// Median time of an unloaded answer, in seconds.
     pub(crate) service_s: f64,
-    pub(crate) warmup_s: u32,
+    pub(crate) warm_up_s: u32,
     pub(crate) measure_s: u32,
     pub(crate) drain_s: u32,
     pub(crate) sample_s: f64,
@@ -41,7 +42,7 @@ impl Default for Scenario {
             rate: 500.0,
             capacity: 24_000.0,
             service_s: 420e-6,
-            warmup_s: 2,
+            warm_up_s: 2,
             measure_s: 20,
             drain_s: 2,
             sample_s: 0.25,
@@ -107,7 +108,7 @@ fn trial(scenario: &Scenario, repetition: u32) -> Trial {
     let offered = scenario.rate * n;
     let step = scenario.sample_s;
     let (from, to) =
-        (f64::from(scenario.warmup_s), f64::from(scenario.warmup_s + scenario.measure_s));
+        (f64::from(scenario.warm_up_s), f64::from(scenario.warm_up_s + scenario.measure_s));
     let end = to + f64::from(scenario.drain_s);
     let steps = (end / step).round() as usize;
     let seconds = end.ceil() as usize;
@@ -282,27 +283,29 @@ pub(crate) fn run(points: Vec<Point>) -> RunResult {
     RunResult {
         schema: SCHEMA.to_owned(),
         schema_version: SCHEMA_VERSION,
-        planimeter_version: "0.1.0".to_owned(),
-        started_at: "2025-11-21T09:00:00Z".to_owned(),
-        elapsed_s: points.iter().flat_map(|p| &p.trials).map(|t| t.measured_s + 6.5).sum(),
-        command: [
-            "planimeter",
-            "probe",
-            "--config",
-            "examples/onos.toml",
-            "--threshold",
-            "rtt.p99 < 5ms",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        completion: Completion::Complete,
-        host: HostFacts {
-            hostname: "probe-1".to_owned(),
-            kernel: "Linux 6.1.0".to_owned(),
-            cpu_model: "Intel Xeon E5-2630 v4 @ 2.20GHz".to_owned(),
-            cpus: 8,
-            memory_bytes: 64 << 30,
+        provenance: Provenance {
+            planimeter_version: "0.1.0".to_owned(),
+            started_at: "2025-11-21T09:00:00Z".to_owned(),
+            elapsed_s: points.iter().flat_map(|p| &p.trials).map(|t| t.measured_s + 6.5).sum(),
+            command: [
+                "planimeter",
+                "probe",
+                "--config",
+                "examples/onos.toml",
+                "--threshold",
+                "rtt.p99 < 5ms",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            host: Host {
+                hostname: "probe-1".to_owned(),
+                kernel: "Linux 6.1.0".to_owned(),
+                cpu_model: "Intel Xeon E5-2630 v4 @ 2.20GHz".to_owned(),
+                cpus: 8,
+                memory_bytes: 64 << 30,
+            },
         },
+        completion: Completion::Complete,
         configuration: [
             ("protocol", "openflow13"),
             ("seed", "1"),
@@ -361,7 +364,7 @@ pub(crate) fn sweep() -> RunResult {
                     // More connections cost the controller some of its rate.
                     capacity: capacity / (1.0 + 0.012 * f64::from(switches)),
                     service_s: service_s * (1.0 + 0.03 * f64::from(switches)),
-                    warmup_s: 2,
+                    warm_up_s: 2,
                     measure_s: 12,
                     drain_s: 3,
                     sample_s: 0.5,
@@ -407,7 +410,7 @@ pub(crate) fn figure_7() -> RunResult {
         rate: 50.0,
         capacity: 900.0,
         service_s: 8e-3,
-        warmup_s: 0,
+        warm_up_s: 0,
         measure_s: 60,
         drain_s: 10,
         sample_s: 0.5,
@@ -496,7 +499,7 @@ pub(crate) fn failed() -> RunResult {
         histograms: Histograms::default(),
     };
     result.points[0].summary = BTreeMap::<String, Estimate>::new();
-    result.elapsed_s = 10.4;
+    result.provenance.elapsed_s = 10.4;
     result
 }
 
@@ -522,7 +525,7 @@ pub(crate) fn thousand() -> RunResult {
         rate: 20.0,
         capacity: 18_000.0,
         measure_s: 60,
-        warmup_s: 5,
+        warm_up_s: 5,
         drain_s: 5,
         sample_s: 0.5,
         ..Scenario::default()
@@ -559,12 +562,12 @@ pub(crate) fn hostile() -> RunResult {
         text
     };
     let mut result = partial();
-    result.planimeter_version = evil();
-    result.started_at = evil();
-    result.command.push(evil());
-    result.host.hostname = evil();
-    result.host.kernel = evil();
-    result.host.cpu_model = evil();
+    result.provenance.planimeter_version = evil();
+    result.provenance.started_at = evil();
+    result.provenance.command.push(evil());
+    result.provenance.host.hostname = evil();
+    result.provenance.host.kernel = evil();
+    result.provenance.host.cpu_model = evil();
     result.configuration.insert(evil(), evil());
     result.controller.address = evil();
     result.controller.process = Some(evil());

@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use provenance::Host;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::super::conduct::BenchError;
@@ -94,14 +95,11 @@ pub(super) fn facts() -> BTreeMap<String, String> {
             facts.insert(name.to_owned(), value);
         }
     };
-    say("kernel", read("/proc/sys/kernel/osrelease"));
-    let field = |text: &str, name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let cpu = read("/proc/cpuinfo").unwrap_or_default();
-    say("processor", field(&cpu, "model name"));
-    say("cores", std::thread::available_parallelism().ok().map(|count| count.to_string()));
+    let host = Host::read();
+    say("host", Some(host.hostname));
+    say("kernel", Some(host.kernel));
+    say("processor", Some(host.cpu_model));
+    say("cores", Some(host.cpus.to_string()));
     say("load at the start", read("/proc/loadavg"));
     say("clock source", read("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
     say("cores kept free", read("/sys/devices/system/cpu/isolated"));

@@ -48,8 +48,8 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
         ..BASE
     },
     Setting {
-        key: "timing.warmup",
-        flag: "warmup",
+        key: "timing.warm-up",
+        flag: "warm-up",
         value_name: "DURATION",
         default: "2s",
         example: "30s",
@@ -58,7 +58,7 @@ pub(in crate::config) static SETTINGS: &[Setting] = &[
             suffice for compiled controllers; give those on the JVM half a minute where it \
             matters.",
         limits: Limits::Seconds(0.0, WEEK),
-        slot: |draft| &mut draft.timing.warmup,
+        slot: |draft| &mut draft.timing.warm_up,
         ..BASE
     },
     Setting {

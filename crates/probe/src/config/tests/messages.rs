@@ -20,7 +20,7 @@ late-after = 5
 
 [timing]
 measure = "0s"
-warmup = "2 s"
+warm-up = "2 s"
 
 [switches]
 count = 0
