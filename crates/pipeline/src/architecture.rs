@@ -9,7 +9,7 @@ pub(crate) mod engine;
 mod other;
 mod pna;
 mod psa;
-mod v1model;
+pub(crate) mod v1model;
 
 use self::engine::{Engine, Interpreter};
 use crate::error::{LoadError, RunError};
@@ -83,6 +83,20 @@ impl Driver {
             Self::Psa(blocks) => blocks.process(machine, port, packet, outputs),
             Self::Pna(blocks) => blocks.process(machine, port, packet, outputs),
             Self::Other(_) => Err(RunError::Malformed("package")),
+        }
+    }
+
+    /// v1model: goes on with a packet that code brought to the end of ingress or egress.
+    pub(crate) fn go_on<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        packet: (v1model::Behind, u32, u64),
+        arguments: [E::Value; 3],
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        match self {
+            Self::V1model(blocks) => blocks.go_on(machine, packet, arguments, outputs),
+            _ => Err(RunError::Malformed("package")),
         }
     }
 }

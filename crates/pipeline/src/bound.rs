@@ -308,6 +308,39 @@ pub(crate) struct Parser {
     pub(crate) start: u32,
 }
 
+impl Parser {
+    /// Whether a packet can come to a state twice.
+    pub(crate) fn has_loop(&self) -> bool {
+        let targets = |state: &State| {
+            let cases = state.cases.iter().map(|case| case.target);
+            let all = cases.chain(state.otherwise.ok());
+            all.filter_map(|target| match target {
+                Target::State(state) => Some(state as usize),
+                Target::Accept | Target::Reject => None,
+            })
+            .collect::<Vec<_>>()
+        };
+        // Take away states that lead to nothing that is left, until nothing changes.
+        let mut left: Vec<bool> = vec![true; self.states.len()];
+        loop {
+            let ends: Vec<usize> = (0..left.len())
+                .filter(|state| left[*state])
+                .filter(|state| {
+                    targets(&self.states[*state])
+                        .iter()
+                        .all(|to| !left.get(*to).copied().unwrap_or(false))
+                })
+                .collect();
+            if ends.is_empty() {
+                return left.contains(&true);
+            }
+            for state in ends {
+                left[state] = false;
+            }
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) body: Block,

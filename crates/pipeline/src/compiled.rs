@@ -47,8 +47,8 @@ pub struct Compiled {
     machine: generate::Machine,
     /// A packet must not run while another one does.
     runs_alone: bool,
-    /// If packets go straight through, and without the interpreter.
-    straight: Option<straight::Straight>,
+    /// Where the straight way finds things, or why there is none.
+    straight: Result<straight::Straight, plan::Refusal>,
     /// Tells programs apart.
     number: u64,
 }
@@ -75,7 +75,7 @@ impl Compiled {
     pub fn new(core: &Core) -> Result<Self, CompileError> {
         let bound = Bound::new(&core.layout)?;
         let straight = straight::Straight::new(&core.layout, &bound);
-        let machine = generate::Machine::new(&bound, straight.as_ref())?;
+        let machine = generate::Machine::new(&bound, straight.as_ref().ok())?;
         let runs_alone = bound.blocks.iter().any(|block| match block.callee {
             Callee::Control(id) => core.layout.runs_alone(id),
             Callee::Parser(id) => core.layout.runs_alone_parser(id),
@@ -95,9 +95,15 @@ impl Compiled {
     #[must_use]
     pub fn one_by_one(&self) -> Option<&'static str> {
         match &self.straight {
-            Some(straight) => straight.plan.as_ref().err().copied(),
-            None => Some("packets may have to leave the straight way"),
+            Ok(straight) => straight.plan.as_ref().err().copied(),
+            Err(why) => Some(why),
         }
+    }
+
+    /// The straight way, if packets of the program go there, in bursts or one by one.
+    fn straight_way(&self) -> Option<&straight::Straight> {
+        let straight = self.straight.as_ref().ok()?;
+        (straight.plan.is_ok() || straight.is_codes_alone).then_some(straight)
     }
 
     /// Bytes of machine code.

@@ -96,6 +96,12 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
+    /// Whether the architecture has more to do for the packet than to send it, in v1model.
+    pub(crate) fn ask(&self) -> bool {
+        let Self { clone, resubmit, recirculate, digest, .. } = self;
+        clone.is_some() || resubmit.is_some() || recirculate.is_some() || digest.is_some()
+    }
+
     /// What copies of the last `clone` keep.
     pub(crate) fn clone_preserves(&self) -> Preserved {
         self.clone.as_ref().map_or(Preserved::Nothing, |(_, preserved)| preserved.clone())
@@ -200,6 +206,15 @@ impl<'p> Machine<'p> {
         self.take_length_change();
         self.received_length = received_length;
         self.effects = Effects::default();
+    }
+
+    /// Forgets what was counted for the packet before, where machine code goes from packet to packet.
+    pub(crate) fn begin_packet_of_code(&mut self, received_length: u64) {
+        self.begin_pass_of_code(received_length);
+        self.scratch.lookups.clear();
+        self.steps = 0;
+        self.work.set(0);
+        self.depth.set(0);
     }
 
     /// Where machine code, which counts in bytes, stands in the packet.

@@ -80,6 +80,33 @@ struct Egress<V> {
     generation: u32,
 }
 
+/// A packet behind ingress.
+struct Passed {
+    port: u32,
+    /// Bytes as received.
+    length: u64,
+    generation: u32,
+}
+
+/// A packet behind egress; see [`Egress`].
+struct PassedEgress {
+    port: u32,
+    length: u64,
+    received_length: u64,
+    ingress_port: u32,
+    most: Option<u64>,
+    truncated: Option<u64>,
+    generation: u32,
+}
+
+/// What code has run for a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind {
+    Ingress,
+    /// For this port.
+    Egress(u32),
+}
+
 impl Blocks {
     pub(super) fn new(layout: &Layout) -> Result<Self, LoadError> {
         let program = &layout.program;
@@ -127,7 +154,50 @@ impl Blocks {
         };
         let mut queue = Queue::default();
         queue.push(Pass::Ingress(first));
+        self.all(machine, (queue, PassBudget::default()), outputs)
+    }
+
+    /// Goes on with a packet that code brought to the end of ingress or of egress: it is loaded, and effects, cursor and
+    /// change of length are the machine's.
+    pub(crate) fn go_on<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        (behind, port, length): (Behind, u32, u64),
+        arguments: [E::Value; 3],
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let mut queue = Queue::default();
         let mut budget = PassBudget::default();
+        budget.take(0)?;
+        match behind {
+            Behind::Ingress => {
+                let passed = Passed { port, length, generation: 0 };
+                self.behind_ingress(machine, passed, arguments, &mut queue)?;
+            }
+            Behind::Egress(to) => {
+                budget.take(0)?;
+                let passed = PassedEgress {
+                    port: to,
+                    length,
+                    received_length: length,
+                    ingress_port: port,
+                    most: None,
+                    truncated: None,
+                    generation: 0,
+                };
+                self.behind_egress(machine, passed, arguments, &mut queue, outputs)?;
+            }
+        }
+        self.all(machine, (queue, budget), outputs)
+    }
+
+    /// Works through a queue.
+    fn all<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        (mut queue, mut budget): (Queue<E::Value>, PassBudget),
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
         while let Some(pass) = queue.next() {
             match pass {
                 Pass::Ingress(pass) => {
@@ -182,7 +252,17 @@ impl Blocks {
 
         let mut arguments = self.parse(machine, packet, metadata, standard)?;
         machine.run_control_and_send_digest(self.ingress, &mut arguments)?;
+        let passed = Passed { port, length, generation };
+        self.behind_ingress(machine, passed, arguments, queue)
+    }
 
+    fn behind_ingress<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        Passed { port, length, generation }: Passed,
+        arguments: [E::Value; 3],
+        queue: &mut Queue<E::Value>,
+    ) -> Result<(), RunError> {
         let effects = std::mem::take(&mut machine.effects);
         let payload_length = machine.payload().len();
         let mut packet = machine.take_packet();
@@ -429,6 +509,15 @@ impl Blocks {
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let Egress { port, headers, metadata, mut standard, payload, path, generation, .. } = pass;
+        let passed = PassedEgress {
+            port,
+            length: pass.length,
+            received_length: pass.received_length,
+            ingress_port: pass.ingress_port,
+            most: pass.most,
+            truncated: pass.truncated,
+            generation,
+        };
         let length = usize::try_from(pass.length).unwrap_or(usize::MAX);
         machine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
         machine.begin_pass(pass.received_length)?;
@@ -450,6 +539,18 @@ impl Blocks {
         machine.load_packet(payload);
         let mut arguments = [headers, metadata, standard];
         machine.run_control(self.egress, &mut arguments)?;
+        self.behind_egress(machine, passed, arguments, queue, outputs)
+    }
+
+    fn behind_egress<'p, E: Engine<'p>>(
+        &self,
+        machine: &mut E,
+        pass: PassedEgress,
+        arguments: [E::Value; 3],
+        queue: &mut Queue<E::Value>,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let PassedEgress { port, generation, .. } = pass;
         let effects = std::mem::take(&mut machine.effects);
         let length = pass.length.saturating_add_signed(machine.take_length_change());
         let [headers, metadata, standard] = arguments;

@@ -6,10 +6,11 @@
 
 use super::Compiled;
 use super::context::Context;
-use super::engine::fault;
+use super::engine::{self, Image, fault};
 use super::plan::Plan;
 use super::straight::{Run, Sent};
 use super::tables::TableAccess;
+use crate::architecture::v1model::Behind;
 use crate::error::RunError;
 use std::sync::atomic::Ordering;
 
@@ -18,6 +19,12 @@ pub(super) const BURST: usize = 32;
 
 /// The bit of what the second stage gives that says that the packet goes to a group.
 pub(super) const MULTICAST: u64 = 1 << 32;
+
+/// The bit that says that it asked in ingress for more than to leave.
+pub(super) const ASKED_IN_INGRESS: u64 = 1 << 33;
+
+/// The bit that says that it did in egress; its port is where the parser's error was.
+pub(super) const ASKED_IN_EGRESS: u64 = 1 << 34;
 
 /// Bytes behind a packet that a word which begins in it may reach.
 const SLACK: usize = 8;
@@ -176,11 +183,20 @@ impl Run<'_, '_> {
             }
             self.at = at;
             self.packet = burst.first as usize + at;
-            let outcome = if came_to & MULTICAST == 0 {
-                Err(fault(self.code, &self.context, &mut self.host))
-            } else {
-                self.replicated(plan, packets[at].1)
+            let (port, packet) = packets[at];
+            let outcome = match came_to & !(MULTICAST - 1) {
+                0 => Err(fault(self.code, &self.context, &mut self.host)),
+                MULTICAST if !plan.interprets => self.replicated(packet),
+                MULTICAST | ASKED_IN_INGRESS => self.goes_on(Behind::Ingress, port, packet),
+                _ => {
+                    let to = self.frame().get(plan.error as usize / 8).copied().unwrap_or(0);
+                    self.goes_on(Behind::Egress(to as u32), port, packet)
+                }
             };
+            if came_to >= MULTICAST {
+                // No header of the next packet may find what this one left.
+                self.frame().fill(0);
+            }
             if let Err(error) = outcome {
                 self.failed(tables, before_packet(&self.batch.sent, self.packet), error);
             }
@@ -189,17 +205,56 @@ impl Run<'_, '_> {
     }
 
     /// A packet that goes to a group, as code left it.
-    fn replicated(&mut self, plan: &Plan, packet: &[u8]) -> Result<(), RunError> {
+    fn replicated(&mut self, packet: &[u8]) -> Result<(), RunError> {
         let cursor = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
         let length_change = std::mem::take(&mut self.context.length_change);
         let payload = packet.get(cursor..).unwrap_or(&[]);
-        let outcome = self.multicast(packet.len() as u64, length_change, payload);
-        let words = plan.frame as usize / 8;
-        // No header of the next packet may find what this one left.
-        if let Some(frame) = self.frames.get_mut(self.at * words..(self.at + 1) * words) {
-            frame.fill(0);
+        self.multicast(packet.len() as u64, length_change, payload)
+    }
+
+    /// A packet that asked for more than to leave, or goes to a group of a program with which it may ask there, as code left it: the driver has it from there on.
+    fn goes_on(&mut self, behind: Behind, port: u32, packet: &[u8]) -> Result<(), RunError> {
+        let position = match behind {
+            Behind::Ingress => 0,
+            Behind::Egress(_) => 1,
+        };
+        let code = self.code;
+        let begin = self.at * self.words;
+        let frame = self.frames.get_mut(begin..begin + self.words);
+        let frame = frame.ok_or(RunError::Malformed("frame"))?;
+        let Self { core, context, host, straight, .. } = self;
+        host.prepare_machine(context);
+        let cursor = std::mem::take(&mut context.cursor);
+        let machine = &mut host.machine;
+        machine.add_length_change(std::mem::take(&mut context.length_change));
+        let truncate = std::mem::replace(&mut context.truncate, u64::MAX);
+        machine.effects.truncate = (truncate < u64::MAX).then_some(truncate);
+        match behind {
+            Behind::Ingress => {
+                machine.load_packet(packet.to_vec());
+                machine.set_cursor_bytes(cursor);
+            }
+            // As the driver has it in egress.
+            Behind::Egress(_) => {
+                let payload = usize::try_from(cursor).ok().and_then(|at| packet.get(at..));
+                machine.load_packet(payload.unwrap_or(&[]).to_vec());
+            }
         }
-        outcome
+        let places: &[(u32, u32)] = &straight.parameters[position];
+        let [headers, metadata, standard] = places else {
+            return Err(RunError::Malformed("parameters of a block"));
+        };
+        let image = |(offset, size): &(u32, u32)| Image::Here { offset: *offset, size: *size };
+        let arguments = [image(headers), image(metadata), image(standard)];
+        let mut run = engine::Run { code, core, frame, context, host };
+        if behind == Behind::Ingress {
+            run.send_digest()?;
+        }
+        let mut outputs = Vec::new();
+        let packet = (behind, port, packet.len() as u64);
+        core.driver.go_on(&mut run, packet, arguments, &mut outputs)?;
+        self.batch.push(self.packet, &outputs);
+        Ok(())
     }
 }
 

@@ -31,6 +31,12 @@ pub(super) const NO_ACTION: u64 = u32::MAX as u64;
 /// The bit of what `apply` gives that says that an entry was found.
 pub(super) const HIT: u32 = 32;
 
+/// A block asked for a copy, for another pass or for a message.
+pub(super) const ASKED: u64 = 1;
+
+/// The machine still has what it counted for the packet before.
+pub(super) const NEW_PACKET: u64 = 2;
+
 /// See the module.
 #[derive(Debug)]
 #[repr(C)]
@@ -53,6 +59,9 @@ pub(super) struct Context {
     pub(super) checksum_error: u64,
     /// Of the packet as it was received, in bytes, for counters.
     pub(super) received_length: u64,
+    /// Of a packet in a burst: [`NEW_PACKET`] before its first step of the interpreter's, then [`ASKED`] once one of them
+    /// asked the architecture for something.
+    pub(super) asked: u64,
     /// One for each table that code has natively.
     pub(super) tables: *mut TableAccess,
     host: *mut c_void,
@@ -77,6 +86,7 @@ impl Context {
             truncate: u64::MAX,
             checksum_error: 0,
             received_length: 0,
+            asked: 0,
             tables: std::ptr::null_mut(),
             host: std::ptr::null_mut(),
         }
@@ -182,7 +192,9 @@ pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context,
     let bytes = host.frame_length();
     // SAFETY: as in `apply`; the host's pointer in the context is not used while this reference lives.
     let (frame, context) = unsafe { (std::slice::from_raw_parts_mut(frame, bytes), &mut *context) };
+    host.prepare_machine(context);
     let outcome = host.step(frame, context, step);
+    context.asked |= if host.machine.effects.ask() { ASKED } else { 0 };
     host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }
 
@@ -193,6 +205,7 @@ pub(super) unsafe extern "C" fn look_up(frame: *mut u8, context: *mut Context, t
     let bytes = host.frame_length();
     // SAFETY: as in `interpret`.
     let (frame, context) = unsafe { (std::slice::from_raw_parts_mut(frame, bytes), &mut *context) };
+    host.prepare_machine(context);
     let outcome = host.look_up(frame, table);
     host.ended(context, outcome).unwrap_or(u64::MAX)
 }

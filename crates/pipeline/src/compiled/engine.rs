@@ -25,12 +25,12 @@ use std::time::Duration;
 pub(super) const MAXIMUM_STEPS: i64 = 1_000_000;
 
 /// A packet on its way through the blocks.
-struct Run<'r> {
-    code: &'r Compiled,
-    core: &'r Core,
-    frame: Vec<u64>,
-    context: Context,
-    host: Host<'r>,
+pub(super) struct Run<'a, 'r> {
+    pub(super) code: &'r Compiled,
+    pub(super) core: &'r Core,
+    pub(super) frame: &'a mut [u64],
+    pub(super) context: &'a mut Context,
+    pub(super) host: &'a mut Host<'r>,
 }
 
 /// A value of the architecture.
@@ -75,7 +75,7 @@ impl Compiled {
         now: Duration,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        if let Some(straight) = &self.straight {
+        if let Some(straight) = self.straight_way() {
             return self.process_straight(straight, core, scratch, (port, packet), now, outputs);
         }
         let mut memory = scratch.compiled.take().unwrap_or_default();
@@ -86,9 +86,10 @@ impl Compiled {
         let _alone = self.runs_alone.then(|| core.state.alone());
         frame.resize((self.bound.frame as usize).div_ceil(8), 0);
         let machine = Machine::new(&core.layout, &core.state, scratch, None, now)?;
-        let host = Host::new(&self.bound, core, machine, now, kept);
-        let context = Context::new(MAXIMUM_STEPS);
-        let mut run = Run { code: self, core, frame, context, host };
+        let mut host = Host::new(&self.bound, core, machine, now, kept);
+        let mut context = Context::new(MAXIMUM_STEPS);
+        let mut run =
+            Run { code: self, core, frame: &mut frame, context: &mut context, host: &mut host };
         let outcome = if self.bound.natives.is_empty() {
             core.driver.process(&mut run, port, packet, outputs)
         } else {
@@ -97,14 +98,14 @@ impl Compiled {
                 core.driver.process(&mut run, port, packet, outputs)
             })
         };
-        let Run { frame, host: Host { key, data, machine, .. }, .. } = run;
+        let Host { key, data, machine, .. } = host;
         (memory.frame, memory.key, memory.data) = (frame, key, data);
         machine.scratch.compiled = Some(memory);
         outcome
     }
 }
 
-impl Run<'_> {
+impl Run<'_, '_> {
     fn bytes(&self) -> &[u8] {
         // SAFETY: the words are as many bytes, every pattern of which is a number; the borrow is of `self`.
         unsafe { std::slice::from_raw_parts(self.frame.as_ptr().cast(), self.frame.len() * 8) }
@@ -196,12 +197,12 @@ impl Run<'_> {
         self.context.packet = packet.as_ptr();
         self.context.length = packet.len() as u64;
         self.context.cursor = self.host.machine.cursor_bytes();
-        self.context.set_host(&mut self.host);
+        self.context.set_host(self.host);
         let frame = self.frame.as_mut_ptr().cast();
         // SAFETY: the frame is as long as the bound form says, of words; the packet is the machine's, which nothing
         // changes while a block runs; the room for output was just made; the host is this run's, and used by nobody
         // but call-outs until the code returns.
-        let how = unsafe { code.machine.run(position, frame, &mut self.context) };
+        let how = unsafe { code.machine.run(position, frame, self.context) };
         let Self { context, host, .. } = self;
         let machine = &mut host.machine;
         machine.set_in_parser(false);
@@ -227,16 +228,21 @@ impl Run<'_> {
                 ParserOutcome { accepted: false, error: self.context.error as u32 }
             }
             flow::REJECT => return Err(RunError::Malformed("parser error in a control")),
-            _ => return Err(fault(self.code, &self.context, &mut self.host)),
+            _ => return Err(fault(self.code, self.context, self.host)),
         };
         if sends_digest {
-            let Self { frame, host, .. } = self;
-            let length = frame.len() * 8;
-            // SAFETY: as in `bytes`.
-            let frame = unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), length) };
-            host.send_digest(frame)?;
+            self.send_digest()?;
         }
         Ok(outcome)
+    }
+
+    /// Sends the message of the digest that a block called for.
+    pub(super) fn send_digest(&mut self) -> Result<(), RunError> {
+        let Self { frame, host, .. } = self;
+        let length = frame.len() * 8;
+        // SAFETY: as in `bytes`.
+        let frame = unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), length) };
+        host.send_digest(frame)
     }
 }
 
@@ -258,7 +264,7 @@ pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> 
     }
 }
 
-impl<'r> Deref for Run<'r> {
+impl<'r> Deref for Run<'_, 'r> {
     type Target = Machine<'r>;
 
     fn deref(&self) -> &Machine<'r> {
@@ -266,13 +272,13 @@ impl<'r> Deref for Run<'r> {
     }
 }
 
-impl<'r> DerefMut for Run<'r> {
+impl<'r> DerefMut for Run<'_, 'r> {
     fn deref_mut(&mut self) -> &mut Machine<'r> {
         &mut self.host.machine
     }
 }
 
-impl<'r> Engine<'r> for Run<'r> {
+impl<'r> Engine<'r> for Run<'_, 'r> {
     type Value = Image;
 
     fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {

@@ -47,6 +47,7 @@ mod context_offset {
     pub(super) const LENGTH_CHANGE: usize = offset_of!(Context, length_change);
     pub(super) const TRUNCATE: usize = offset_of!(Context, truncate);
     pub(super) const CHECKSUM_ERROR: usize = offset_of!(Context, checksum_error);
+    pub(super) const ASKED: usize = offset_of!(Context, asked);
     pub(super) const RECEIVED_LENGTH: usize = offset_of!(Context, received_length);
     pub(super) const TABLES: usize = offset_of!(Context, tables);
 }

@@ -4,7 +4,7 @@
 //! same entries, counters and registers. Tables that code has natively (`tables`) come here only for a default action
 //! that packets write.
 
-use super::context::{HIT, NO_ACTION};
+use super::context::{Context, HIT, NEW_PACKET, NO_ACTION};
 use super::tables::TableAccess;
 use crate::bound::shape::{Scalar, Storage};
 use crate::bound::{Bound, Field, Table, TableAction};
@@ -119,6 +119,14 @@ impl<'s> Host<'s> {
 }
 
 impl Host<'_> {
+    /// Makes the machine that of the packet at hand, if that is one of a burst.
+    pub(super) fn prepare_machine(&mut self, context: &mut Context) {
+        if context.asked & NEW_PACKET != 0 {
+            context.asked = 0;
+            self.machine.begin_packet_of_code(context.received_length);
+        }
+    }
+
     pub(super) fn frame_length(&self) -> usize {
         self.bound.frame as usize
     }

@@ -6,10 +6,12 @@
 //! so stacks, whose elements are chosen while a packet is parsed, are left to the blocks of code over the frame.
 
 use crate::bound::gather::Piece;
+use crate::bound::moves::StepKind;
 use crate::bound::shape::{DATA, Shape, Storage, TAIL};
 use crate::bound::{
     Address, Body, Bound, Callee, Expression, Field, Offset, Set, Statement, Table,
 };
+use ir::{ExternCallee, ExternFunction, StatementKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most statements of a stage, all calls written out: more take longer to compile than they gain.
@@ -22,10 +24,16 @@ pub(super) struct Plan {
     pub(super) slots: BTreeMap<Offset, u32>,
     /// By the offset of the flag.
     pub(super) headers: BTreeMap<Offset, PlannedHeader>,
+    /// Bytes of each wide number, which stays in the frame, by its offset.
+    pub(super) wide: BTreeMap<Offset, u32>,
     /// Slots that the parser leaves to the blocks behind it.
     pub(super) saved: BTreeSet<Offset>,
     /// Packets may go to a group.
     pub(super) replicates: bool,
+    /// The interpreter has steps, or looks up tables.
+    pub(super) interprets: bool,
+    /// A step may ask for a copy, for another pass or for a message.
+    pub(super) asks: bool,
     /// Packets may be cut off.
     pub(super) truncates: bool,
     /// The parser does more to headers than extract them.
@@ -36,6 +44,7 @@ pub(super) struct Plan {
     pub(super) cursor: Offset,
     pub(super) error: Offset,
     pub(super) length_change: Offset,
+    pub(super) steps: Offset,
 }
 
 /// A header of a plan.
@@ -62,9 +71,6 @@ impl Plan {
     /// The plan for a program with the six blocks of v1model, whose parser is the first, and the offset of the group
     /// that a packet goes to.
     pub(super) fn new(bound: &Bound, group: Option<Offset>) -> Result<Self, Refusal> {
-        if bound.counts {
-            return Err("statements are counted");
-        }
         let mut walk = Walk {
             bound,
             plan: Self::default(),
@@ -79,6 +85,9 @@ impl Plan {
             walk.callee(block.callee)?;
             walk.in_parser = false;
         }
+        for message in &bound.messages {
+            walk.shape(message.offset, &message.shape, Use::Read)?;
+        }
         walk.spread();
         walk.plan.replicates = group.is_some_and(|group| walk.changed.contains(&group));
         walk.finish()
@@ -87,6 +96,12 @@ impl Plan {
     /// Slots in a range of the frame.
     pub(super) fn slots_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, u32)> {
         let range = self.slots.range(start..start.saturating_add(bytes));
+        range.map(|(offset, bytes)| (*offset, *bytes)).collect()
+    }
+
+    /// Wide numbers in a range of the frame.
+    pub(super) fn wide_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, u32)> {
+        let range = self.wide.range(start..start.saturating_add(bytes));
         range.map(|(offset, bytes)| (*offset, *bytes)).collect()
     }
 
@@ -131,6 +146,9 @@ impl Walk<'_> {
         let body = bound.bodies.iter().find(|(known, _)| *known == callee);
         match body {
             Some((_, Body::Block(block))) => self.block(block),
+            Some((_, Body::Parser(parser))) if parser.has_loop() => {
+                Err("a parser comes to a state again")
+            }
             Some((_, Body::Parser(parser))) => {
                 self.block(&parser.prologue)?;
                 for state in &parser.states {
@@ -301,20 +319,28 @@ impl Walk<'_> {
                 self.expression(most)?;
                 self.field(*to, Use::Write)
             }
-            Statement::Return | Statement::Exit => Ok(()),
-            Statement::Loop { .. }
-            | Statement::Break
-            | Statement::Continue
-            | Statement::Charge(_) => Err("there is a loop"),
-            Statement::Interpret { .. } => Err("a step is the interpreter's"),
+            Statement::Return | Statement::Exit | Statement::Charge(_) => Ok(()),
+            Statement::Loop { .. } | Statement::Break | Statement::Continue => {
+                Err("there is a loop")
+            }
+            Statement::Interpret { step, .. } => self.step(*step),
         }
     }
 
     fn table(&mut self, table: &Table) -> Outcome {
-        if table.general.is_some() {
-            return Err("the interpreter looks a table up");
-        }
         self.block(&table.before_keys)?;
+        if let Some(general) = &table.general {
+            self.plan.interprets = true;
+            for one in &general.loads {
+                self.shape(one.offset, &one.shape, Use::Read)?;
+            }
+            for one in &general.stores {
+                self.shape(one.offset, &one.shape, Use::Write)?;
+            }
+            for (offset, shape) in general.data.iter().flatten() {
+                self.shape(*offset, shape, Use::Write)?;
+            }
+        }
         table.keys.iter().try_for_each(|key| self.expression(&key.value))?;
         for action in &table.actions {
             self.block(&action.before)?;
@@ -327,9 +353,96 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// A step of the interpreter's, with all that it touches.
+    fn step(&mut self, step: u32) -> Outcome {
+        let bound = self.bound;
+        let step = bound.steps.get(step as usize).ok_or("a step is not there")?;
+        if self.in_parser {
+            return Err("the interpreter has a step of the parser");
+        }
+        self.plan.interprets = true;
+        match &step.kind {
+            StepKind::Statement(statement) => match &statement.kind {
+                StatementKind::Emit(_) => return Err("the interpreter emits a header"),
+                StatementKind::CallExtern { callee: ExternCallee::Function(function), .. } => {
+                    self.calls(function)?
+                }
+                _ => {}
+            },
+            StepKind::Evaluate(_, offset, shape) => self.shape(*offset, shape, Use::Write)?,
+            StepKind::Write(_, _, offset, shape) => self.shape(*offset, shape, Use::Read)?,
+            StepKind::Select(..) => return Err("the interpreter chooses a state of the parser"),
+        }
+        for one in &step.loads {
+            self.shape(one.offset, &one.shape, Use::Read)?;
+        }
+        step.stores.iter().try_for_each(|one| self.shape(one.offset, &one.shape, Use::Write))
+    }
+
+    fn calls(&mut self, function: &ExternFunction) -> Outcome {
+        use ExternFunction as Of;
+        match function {
+            Of::VerifyChecksumWithPayload | Of::UpdateChecksumWithPayload => {
+                Err("the interpreter reads the payload")
+            }
+            Of::Clone
+            | Of::Clone3
+            | Of::ClonePreservingFieldList
+            | Of::Resubmit
+            | Of::ResubmitPreservingFieldList
+            | Of::Recirculate
+            | Of::RecirculatePreservingFieldList
+            | Of::Digest => {
+                self.plan.asks = true;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A value that goes to the interpreter or comes from it.
+    fn shape(&mut self, offset: Offset, shape: &Shape, how: Use) -> Outcome {
+        match shape {
+            Shape::Scalar(scalar) => match scalar.storage {
+                Storage::Native { bytes } => {
+                    self.slot(offset, bytes)?;
+                    if how == Use::Write {
+                        self.wrote(offset);
+                    }
+                    Ok(())
+                }
+                Storage::Packed { .. } => Err("a field goes to the interpreter without its header"),
+            },
+            Shape::Wide { width, .. } => {
+                self.plan.wide.insert(offset, width.div_ceil(8));
+                Ok(())
+            }
+            Shape::Header(header) => {
+                // It goes through its place in the frame.
+                self.header(offset, header.bytes(), Use::Write);
+                if header.tail > 0 {
+                    self.tail(offset, header.bytes());
+                    self.wrote(offset + TAIL);
+                }
+                Ok(())
+            }
+            Shape::Struct(parts, _) => {
+                parts.iter().try_for_each(|(at, part)| self.shape(offset + at, part, how))
+            }
+            Shape::Stack { .. } | Shape::Row { .. } => Err("a stack goes to the interpreter"),
+            Shape::Union(..) => Err("a header union goes to the interpreter"),
+            Shape::Loose(..) | Shape::Varbit { .. } | Shape::None(_) => {
+                Err("a header that is not bit behind bit goes to the interpreter")
+            }
+        }
+    }
+
     fn gather(&mut self, gather: u32) -> Outcome {
         let bound = self.bound;
         let gather = bound.gathers.get(gather as usize).ok_or("a hash is not there")?;
+        if gather.payload {
+            return Err("a checksum is over the payload");
+        }
         for piece in &gather.pieces {
             match *piece {
                 Piece::Bits { flag, offset, bit, width } => {
@@ -405,6 +518,11 @@ impl Walk<'_> {
             Shape::Struct(parts, _) => parts
                 .iter()
                 .try_for_each(|(offset, part)| self.assigned(to + offset, from + offset, part)),
+            Shape::Wide { width, .. } => {
+                let bytes = width.div_ceil(8);
+                self.plan.wide.extend([(from, bytes), (to, bytes)]);
+                Ok(())
+            }
             _ => Err("a value with other parts than numbers and headers is copied"),
         }
     }
@@ -473,14 +591,15 @@ impl Walk<'_> {
     fn spread(&mut self) {
         let moves = std::mem::take(&mut self.moves);
         loop {
-            let before = (self.plan.slots.len(), self.plan.headers.clone().into_values());
-            let before =
-                (before.0, before.1.map(|header| u64::from(header.bytes) + 1).sum::<u64>());
+            let before = self.extent();
             for Moved { to, from, bytes, in_parser } in &moves {
                 self.in_parser = *in_parser;
                 for (here, there) in [(*from, *to), (*to, *from)] {
                     for (offset, bytes) in self.plan.slots_in(here, *bytes) {
                         self.plan.slots.insert(offset - here + there, bytes);
+                    }
+                    for (offset, bytes) in self.plan.wide_in(here, *bytes) {
+                        self.plan.wide.insert(offset - here + there, bytes);
                     }
                     for (offset, header) in self.plan.headers_in(here, *bytes) {
                         self.header(offset - here + there, header.bytes, Use::Read);
@@ -502,17 +621,25 @@ impl Walk<'_> {
                     }
                 }
             }
-            let sizes = self.plan.headers.values().map(|header| u64::from(header.bytes) + 1);
-            if (self.plan.slots.len(), sizes.sum::<u64>()) == before {
+            if self.extent() == before {
                 return;
             }
         }
     }
 
+    /// Grows with what is known of the frame.
+    fn extent(&self) -> (usize, usize, u64) {
+        let Plan { slots, wide, headers, .. } = &self.plan;
+        let sizes = headers.values().map(|header| u64::from(header.bytes) + 1);
+        (slots.len(), wide.len(), sizes.sum())
+    }
+
     fn finish(self) -> Result<Plan, Refusal> {
         let Self { bound, mut plan, parsed, later, .. } = self;
         let mut end = 0;
-        for (offset, bytes) in &plan.slots {
+        let mut numbers: Vec<_> = plan.slots.iter().chain(&plan.wide).collect();
+        numbers.sort_unstable();
+        for (offset, bytes) in numbers {
             if *offset < end {
                 return Err("numbers overlap");
             }
@@ -527,7 +654,8 @@ impl Walk<'_> {
         for header in plan.headers.values_mut() {
             header.pointer = place();
         }
-        (plan.cursor, plan.error, plan.length_change) = (place(), place(), place());
+        (plan.cursor, plan.error) = (place(), place());
+        (plan.length_change, plan.steps) = (place(), place());
         plan.frame = next;
         Ok(plan)
     }

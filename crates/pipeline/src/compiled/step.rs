@@ -24,6 +24,8 @@ impl Host<'_> {
         self.machine.set_cursor_bytes(context.cursor);
         let outcome = self.work(frame, context, step);
         context.cursor = self.machine.cursor_bytes();
+        // A checksum that the interpreter verifies for a packet in a burst; for others the driver finds it.
+        context.checksum_error |= u64::from(self.machine.effects.checksum_error);
         let change = self.machine.take_length_change();
         context.length_change = context.length_change.saturating_add(change);
         // Rejected or not, what was written is written.

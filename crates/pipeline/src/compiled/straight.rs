@@ -1,9 +1,9 @@
-//! The straight way of a v1model packet: for programs that code runs without the interpreter, and that neither clone nor
-//! resubmit nor recirculate nor send digests (all of which are the interpreter's steps).
+//! The straight way of a v1model packet, from the parser to the deparser without the driver of the architecture.
 //!
 //! Packets come in batches, which enter the gate of the tables once, and leave in memory that is used again. Most
-//! programs have a plan, and packets go in bursts (`burst`). For others packets are processed one after the other here,
-//! a block of code at a time over one frame; so are the copies for a group, for each of which the frame as ingress left it
+//! programs have a plan, and packets go in bursts (`burst`); a packet that asks for a copy, another pass or a message to
+//! the control plane leaves its burst for the driver. Without a plan, packets of programs that code runs without the
+//! interpreter are processed one after the other here, a block of code at a time over one frame; so are the copies for a group, for each of which the frame as ingress left it
 //! is copied back. Blocks without statements are left out, and with an empty egress all that the architecture would only
 //! tell that.
 
@@ -19,7 +19,7 @@ use crate::bound::{Body, Bound, Callee, Field};
 use crate::dialect::Dialect;
 use crate::error::RunError;
 use crate::layout::{Layout, MetadataField as Of, each_statement_in};
-use crate::machine::{Machine, Scratch};
+use crate::machine::{Effects, Machine, Scratch};
 use crate::state::Replica;
 use crate::switch::{Core, Processor};
 use ir::StatementKind;
@@ -55,11 +55,14 @@ pub(super) struct Sent {
     pub(super) packet: usize,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// The high half, which is zero in what code writes, says that the packet is in [`Batch::bytes`].
+    /// The high half, which is zero in what code writes, says that the packet is in [`Batch::bytes`] and how often it was
+    /// resubmitted, recirculated or cloned.
     pub(super) port: u64,
 }
 
 const IN_BYTES: u64 = 1 << 32;
+/// From this bit of [`Sent::port`] on there is the generation.
+const GENERATION: u32 = 33;
 
 impl Batch {
     /// Packets that leave, in order: the position in the batch of the packet that each comes from, its port, its bytes.
@@ -91,13 +94,19 @@ impl Batch {
                 self.errors.push((position, error));
                 continue;
             }
-            for output in &outputs {
-                let start = self.bytes.len();
-                self.bytes.extend_from_slice(&output.packet);
-                let end = self.bytes.len();
-                let port = u64::from(output.port) | IN_BYTES;
-                self.sent.push(Sent { packet: position, port, start, end });
-            }
+            self.push(position, &outputs);
+        }
+    }
+
+    /// What leaves of a packet that had a driver.
+    pub(super) fn push(&mut self, position: usize, outputs: &[Output]) {
+        for output in outputs {
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(&output.packet);
+            let end = self.bytes.len();
+            let generation = u64::from(output.generation) << GENERATION;
+            let port = u64::from(output.port) | IN_BYTES | generation;
+            self.sent.push(Sent { packet: position, port, start, end });
         }
     }
 
@@ -131,35 +140,46 @@ pub(super) struct Straight {
     pub(super) blocks: [Callee; 6],
     /// Blocks with statements.
     pub(super) runs: [bool; 6],
+    /// Code runs the program without the interpreter.
+    pub(super) is_codes_alone: bool,
+    /// Headers, metadata and standard metadata of ingress, then of egress: offset and size.
+    pub(super) parameters: [Vec<(u32, u32)>; 2],
     /// How packets go in bursts, or why they do not.
     pub(super) plan: Result<Plan, Refusal>,
     pub(super) drop_port: u64,
 }
 
 impl Straight {
-    /// Nothing if a packet of the program may have to leave the way.
-    pub(super) fn new(layout: &Layout, bound: &Bound) -> Option<Self> {
-        let is_straight = layout.dialect == Dialect::SimpleSwitch
-            && bound.only_last_emits
-            && bound.steps.is_empty()
+    /// Or why no packet of the program can go there.
+    pub(super) fn new(layout: &Layout, bound: &Bound) -> Result<Self, Refusal> {
+        if layout.dialect != Dialect::SimpleSwitch {
+            return Err("the architecture is not v1model");
+        }
+        if !bound.only_last_emits {
+            return Err("a block in front of the deparser emits");
+        }
+        let is_codes_alone = bound.steps.is_empty()
             && bound.messages.is_empty()
             // These read the payload.
             && bound.gathers.iter().all(|gather| !gather.payload)
             && bound.tables.iter().all(|table| table.general.is_none());
-        let parser = bound.blocks.first().filter(|_| is_straight && bound.blocks.len() == 6)?;
-        let Callee::Parser(id) = parser.callee else { return None };
+        const MISSING: Refusal = "a block of the architecture is missing";
+        let parser = bound.blocks.first().filter(|_| bound.blocks.len() == 6).ok_or(MISSING)?;
+        let Callee::Parser(id) = parser.callee else { return Err(MISSING) };
         // Headers, metadata and standard metadata stay where they are.
         for block in &bound.blocks {
             let mut together = block.parameters.iter().zip(&parser.parameters);
             if together.any(|(one, other)| one.offset != other.offset) {
-                return None;
+                return Err("blocks have headers or metadata of different types");
             }
         }
-        let [_, _, standard] = parser.parameters.as_slice() else { return None };
-        let ir = layout.program.parsers.get(id.index())?;
-        let variable = ir.parameters.last()?.variable;
-        let type_id = layout.program.variables.get(variable.index())?.type_id;
-        let known = bound.parameter_type(type_id)?;
+        let [_, _, standard] = parser.parameters.as_slice() else { return Err(MISSING) };
+        let known = layout.program.parsers.get(id.index()).and_then(|parser| {
+            let variable = parser.parameters.last()?.variable;
+            let type_id = layout.program.variables.get(variable.index())?.type_id;
+            bound.parameter_type(type_id)
+        });
+        let known = known.ok_or(MISSING)?;
         let in_frame =
             |field: Field| Field { address: field.address.plus(standard.offset), ..field };
         let standard: Vec<Option<Field>> =
@@ -179,7 +199,12 @@ impl Straight {
         } else {
             Err("a parser calls something")
         };
-        Some(Self { standard, blocks, runs, plan, drop_port: layout.drop_port.into() })
+        let parameters = [INGRESS, EGRESS].map(|block| {
+            let parameters = bound.blocks.get(block).map_or(&[][..], |block| &block.parameters);
+            parameters.iter().map(|parameter| (parameter.offset, parameter.size)).collect()
+        });
+        let drop_port = layout.drop_port.into();
+        Ok(Self { standard, blocks, runs, is_codes_alone, parameters, plan, drop_port })
     }
 }
 
@@ -205,11 +230,12 @@ fn parsers_are_pure(layout: &Layout) -> bool {
 /// A batch on its way.
 pub(super) struct Run<'r, 'b> {
     pub(super) code: &'r Compiled,
-    straight: &'r Straight,
+    pub(super) core: &'r Core,
+    pub(super) straight: &'r Straight,
     /// One frame behind the other.
     pub(super) frames: &'b mut [u64],
     /// Words of a frame.
-    words: usize,
+    pub(super) words: usize,
     /// Which of them the packet is in.
     pub(super) at: usize,
     saved: &'b mut Vec<u64>,
@@ -253,7 +279,7 @@ impl Compiled {
         now: Duration,
         batch: &mut Batch,
     ) {
-        let Some(straight) = &self.straight else {
+        let Some(straight) = self.straight_way() else {
             batch.each(packets, |packet, outputs| self.run(core, scratch, packet, now, outputs));
             return;
         };
@@ -278,10 +304,10 @@ impl Compiled {
         let mut batch = std::mem::take(kept);
         batch.clear();
         let outcome = self.straight(straight, core, scratch, &[packet], now, &mut batch);
-        outputs.extend(batch.sent().map(|(_, port, bytes)| Output {
+        outputs.extend(batch.sent().zip(&batch.sent).map(|((_, port, bytes), sent)| Output {
             port,
             packet: bytes.to_vec(),
-            generation: 0,
+            generation: (sent.port >> GENERATION) as u32,
         }));
         let failed = batch.errors.pop();
         scratch.compiled.get_or_insert_default().batch = batch;
@@ -317,6 +343,7 @@ impl Compiled {
         let host = Host::new(&self.bound, core, machine, now, kept);
         let mut run = Run {
             code: self,
+            core,
             straight,
             frames: frame_words,
             words,
@@ -362,6 +389,7 @@ impl Run<'_, '_> {
     /// Nothing leaves of the packet, and what it wrote of an entry is not left there. So many left before it.
     pub(super) fn failed(&mut self, tables: &mut [TableAccess], sent: usize, error: RunError) {
         self.host.found = None;
+        self.host.machine.effects = Effects::default();
         tables.iter_mut().for_each(|table| table.access.abandon());
         self.batch.sent.truncate(sent);
         self.batch.errors.push((self.packet, error));
@@ -443,7 +471,7 @@ impl Run<'_, '_> {
     }
 
     /// The frame of the packet.
-    fn frame(&mut self) -> &mut [u64] {
+    pub(super) fn frame(&mut self) -> &mut [u64] {
         let begin = self.at * self.words;
         &mut self.frames[begin..begin + self.words]
     }

@@ -92,6 +92,13 @@ impl Both {
         batch.sent().len()
     }
 
+    /// How many messages both sent since the last call, which are the same.
+    pub(crate) fn digests(&mut self) -> usize {
+        let expected = self.interpreted.take_digests();
+        assert_eq!(expected, self.worker.take_digests());
+        expected.len()
+    }
+
     /// Random packets of all lengths up to `longest`; gives how many left.
     pub(crate) fn random_packets(&mut self, seed: u64, count: usize, longest: usize) -> usize {
         let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -2,7 +2,7 @@
 
 use crate::both::V1model;
 use ir::bits::Bits;
-use pipeline::{EntryAction, FieldMatch, Replica, TableEntry};
+use pipeline::{CloneSession, EntryAction, FieldMatch, Replica, TableEntry};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
@@ -209,4 +209,106 @@ fn headers_that_end_with_a_varbit_stay_in_bursts() {
         left += both.batch(&packets);
     }
     assert!(left > 3000, "{left} packets left");
+}
+
+const ASKING: &str = "header K { bit<8> kind; bit<8> more; bit<16> number; bit<128> wide; }
+    struct H { K k; K l; }
+    struct M { @field_list(1) bit<8> kept; bit<8> lost; bit<128> wide; bit<16> told; bit<2> colour; }
+    struct Told { bit<16> number; bit<8> kind; bit<128> wide; }";
+
+/// What packets may ask for, and steps of the interpreter's in between.
+const ASKS: &str = "
+    counter<bit<32>>(8, CounterType.packets_and_bytes) seen;
+    register<bit<128>, bit<32>>(8) wides;
+    direct_meter<bit<2>>(MeterType.packets) speed;
+    action leave(bit<9> port) { s.egress_spec = port; speed.read(m.colour); m.lost[1:0] = m.colour; }
+    action nothing() { s.egress_spec = 1; }
+    table ports { key = { h.k.more: exact; } actions = { leave; nothing; } default_action = nothing();
+        meters = speed; }
+    apply {
+        m.lost = m.kept;
+        if (s.instance_type == 4) { m.told = 4; }
+        ports.apply();
+        bit<128> before;
+        wides.read(before, (bit<32>) h.k.kind & 7);
+        m.wide = before ^ h.k.wide;
+        wides.write((bit<32>) h.k.kind & 7, h.k.wide);
+        h.k.number = h.k.number + 1;
+        m.kept = h.k.kind;
+        m.told = h.k.number;
+        if (h.k.kind[3:0] == 1) { clone_preserving_field_list(CloneType.I2E, 7, 1); }
+        if (h.k.kind[3:0] == 2 && s.instance_type == 0) { resubmit_preserving_field_list(1); }
+        if (h.k.kind[3:0] == 3 || h.k.kind == 0x11) {
+            digest<Told>(9, { m.told, h.k.kind, m.wide }); h.k.number = 0x7777; }
+        if (h.k.kind[3:0] == 4) { s.mcast_grp = 1; }
+        if (h.k.kind[3:0] == 5) { truncate((bit<32>) 9); clone(CloneType.I2E, 7); }
+        if (h.k.kind[3:0] == 6) { h.l.setValid(); h.l.wide = m.wide; h.l.number = h.k.number; }
+        if (h.k.kind[3:0] == 7) { h.l = h.k; h.l.wide = h.k.wide + 1; }
+        if (h.k.kind[3:0] == 8) { mark_to_drop(s); digest<Told>(9, { m.told, h.k.kind, m.wide }); }
+        seen.count((bit<32>) h.k.kind & 7);
+    }";
+
+/// What packets become that ask for copies, other passes and messages: they leave the burst, its others do not.
+#[test]
+fn packets_that_ask_for_more_leave_the_burst_alone() {
+    let program = V1model {
+        declarations: ASKING,
+        parser: "state start { b.extract(h.k); transition select(h.k.kind[7:7]) { 1: l; default: accept; } }
+            state l { b.extract(h.l); transition accept; }",
+        ingress: ASKS,
+        egress: "apply {
+            if (h.k.kind[7:4] == 2) { clone_preserving_field_list(CloneType.E2E, 7, 1); h.k.more = 7; h.k.kind[7:4] = 0; }
+            if (h.k.kind[7:4] == 3 && s.instance_type == 0) { m.kept = 3; truncate((bit<32>) 21);
+                h.k.kind[7:4] = 1; recirculate_preserving_field_list(1); }
+            if (h.k.kind[7:4] == 4) { mark_to_drop(s); clone(CloneType.E2E, 7); h.k.kind[7:4] = 0; }
+            h.l.more = m.kept; h.k.more = (bit<8>) s.instance_type; h.k.number = (bit<16>) s.packet_length;
+            m.wide = h.k.wide + 3; if (h.l.isValid()) { h.k.wide = m.wide; } }",
+        ..V1model::default()
+    };
+    let mut both = program.both();
+    assert_eq!(both.one_by_one(), None);
+    assert!(both.interpreted_steps() > 4);
+    both.each(|switch| {
+        let replicas = [(1, 0), (5, 3)].map(|(port, instance)| Replica { port, instance });
+        switch.set_multicast_group(1, replicas.to_vec());
+        let session = CloneSession {
+            replicas: vec![Replica { port: 6, instance: 2 }],
+            ..CloneSession::default()
+        };
+        switch.set_clone_session(7, Some(session));
+        let table = switch.table_named("ports").expect("a table");
+        let out = switch.action_named(table, "leave").expect("an action");
+        for more in 0..200 {
+            let call = switch.action_call(out, &[Bits::unsigned(9, more % 6)]).expect("data");
+            let matches = vec![FieldMatch::Exact(Bits::unsigned(8, more))];
+            let action = EntryAction::Action(call);
+            let entry = TableEntry { matches, priority: 0, action, idle_timeout: None };
+            switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
+        }
+    });
+    let mut random = ChaCha8Rng::seed_from_u64(8);
+    let (mut left, mut told) = (0, 0);
+    for round in 0..60 {
+        let packets: Vec<(u32, Vec<u8>)> = (0..50)
+            .map(|_| {
+                let length = random.random_range(0..90);
+                let mut packet: Vec<u8> = (0..length).map(|_| random.random()).collect();
+                // Most packets ask for nothing.
+                if let Some(kind) = packet.first_mut().filter(|_| random.random_range(0..3) > 0) {
+                    *kind |= 0x5a;
+                }
+                (3, packet)
+            })
+            .collect();
+        if round % 3 == 0 {
+            left += packets
+                .iter()
+                .map(|(port, packet)| both.packet(*port, packet).map_or(0, |outputs| outputs.len()))
+                .sum::<usize>();
+        } else {
+            left += both.batch(&packets);
+        }
+        told += both.digests();
+    }
+    assert!(left > 2500 && told > 60, "{left} packets left, {told} messages");
 }

@@ -10,7 +10,9 @@ use crate::bound::shape::DATA;
 use crate::bound::{
     Address, Block as Statements, Body, Callee, Expression, Field, Offset, Statement,
 };
-use crate::compiled::burst::{Burst, MULTICAST, Packet};
+use crate::compiled::burst::{ASKED_IN_EGRESS, ASKED_IN_INGRESS, Burst, MULTICAST, Packet};
+use crate::compiled::context::{ASKED, NEW_PACKET};
+use crate::compiled::engine::MAXIMUM_STEPS;
 use crate::compiled::plan::Plan;
 use crate::compiled::straight::{
     DEPARSER, EGRESS, INGRESS, PARSER, Sent, Straight, UPDATE, VERIFY,
@@ -60,6 +62,7 @@ impl<'m> Function<'_, 'm> {
                 self.clear(at, header.bytes.next_multiple_of(8));
             }
         }
+        self.clear_wide(plan, 0);
         self.begin_values(plan);
         self.received(looped, length);
         let error = self.parse(looped);
@@ -82,10 +85,15 @@ impl<'m> Function<'_, 'm> {
         let error = self.restore(plan);
         self.set(straight, Of::ParserError, error);
         let zero = self.number(0);
-        let is_verified = self.bound.gathers.iter().any(|gather| gather.verifies);
+        let is_verified =
+            plan.interprets || self.bound.gathers.iter().any(|gather| gather.verifies);
         if is_verified {
             // What a checksum behind ingress found of the packet before is nobody's.
             self.set_context_field(context_offset::CHECKSUM_ERROR, zero);
+        }
+        if plan.interprets {
+            let new = self.number(NEW_PACKET);
+            self.set_word(self.context, context_offset::ASKED, new);
         }
         self.run_block(looped, VERIFY);
         let is_wrong = match is_verified {
@@ -94,6 +102,7 @@ impl<'m> Function<'_, 'm> {
         };
         self.set(straight, Of::ChecksumError, is_wrong);
         self.run_block(looped, INGRESS);
+        self.hand_over_if_asked(looped, plan, ASKED_IN_INGRESS);
         let port = self.decide(looped, plan);
         self.egress(looped, plan, (port, length));
         self.run_block(looped, UPDATE);
@@ -159,6 +168,8 @@ impl<'m> Function<'_, 'm> {
         ] {
             self.set_context_field(field, value);
         }
+        let steps = self.number(MAXIMUM_STEPS.cast_unsigned());
+        self.set_context_field(field::STEPS, steps);
     }
 
     /// Numbers are zero and headers in the frame.
@@ -172,6 +183,13 @@ impl<'m> Function<'_, 'm> {
         for flag in plan.headers.keys() {
             let at = self.storage(*flag);
             self.point(*flag, at);
+        }
+    }
+
+    /// Wide numbers from a place in the frame on are zero.
+    fn clear_wide(&mut self, plan: &Plan, start: Offset) {
+        for (offset, bytes) in plan.wide_in(start, u32::MAX - start) {
+            self.clear(Pointer { base: self.frame, offset: offset as i32 }, bytes);
         }
     }
 
@@ -242,6 +260,10 @@ impl<'m> Function<'_, 'm> {
         self.set_word(self.frame, plan.error as usize, error);
         let change = self.context_field(context_offset::LENGTH_CHANGE);
         self.set_word(self.frame, plan.length_change as usize, change);
+        if self.bound.counts {
+            let steps = self.context_field(context_offset::STEPS);
+            self.set_word(self.frame, plan.steps as usize, steps);
+        }
     }
 
     /// Takes what [`Self::save`] left; gives the error of the parser.
@@ -261,6 +283,10 @@ impl<'m> Function<'_, 'm> {
         self.set_context_field(context_offset::CURSOR, cursor);
         let change = self.word(self.frame, plan.length_change as usize);
         self.set_context_field(context_offset::LENGTH_CHANGE, change);
+        if self.bound.counts {
+            let steps = self.word(self.frame, plan.steps as usize);
+            self.set_context_field(context_offset::STEPS, steps);
+        }
         self.word(self.frame, plan.error as usize)
     }
 
@@ -303,7 +329,7 @@ impl<'m> Function<'_, 'm> {
             self.builder.set_cold_block(many);
             self.builder.ins().brif(group, many, &[], one, &[]);
             self.builder.switch_to_block(many);
-            self.hand_over(looped, plan);
+            self.hand_over(looped, plan, MULTICAST);
             self.builder.switch_to_block(one);
         }
         let port = self.get(straight, Of::EgressSpec);
@@ -332,8 +358,23 @@ impl<'m> Function<'_, 'm> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Leaves all values in frame and context, for a packet of a group, and ends the function.
-    fn hand_over(&mut self, looped: Loop<'_>, plan: &Plan) {
+    /// Ends the function with a packet that asked for more than to leave.
+    fn hand_over_if_asked(&mut self, looped: Loop<'_>, plan: &Plan, what: u64) {
+        if !plan.asks {
+            return;
+        }
+        let asked = self.word(self.context, context_offset::ASKED);
+        let asked = self.builder.ins().band_imm(asked, ASKED.cast_signed());
+        let (asks, goes_on) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.set_cold_block(asks);
+        self.builder.ins().brif(asked, asks, &[], goes_on, &[]);
+        self.builder.switch_to_block(asks);
+        self.hand_over(looped, plan, what);
+        self.builder.switch_to_block(goes_on);
+    }
+
+    /// Leaves all values in frame and context, for a packet that leaves the burst, and ends the function.
+    fn hand_over(&mut self, looped: Loop<'_>, plan: &Plan, what: u64) {
         for (offset, bytes) in &plan.slots {
             self.spill(*offset, *bytes);
         }
@@ -344,12 +385,12 @@ impl<'m> Function<'_, 'm> {
             }
         }
         use context_offset as field;
-        for field in [field::CURSOR, field::LENGTH_CHANGE, field::TRUNCATE] {
+        for field in [field::CURSOR, field::LENGTH_CHANGE, field::TRUNCATE, field::STEPS] {
             let value = self.context_field(field);
             self.set_word(self.context, field, value);
         }
         let at = self.builder.use_var(looped.index);
-        let at = self.builder.ins().bor_imm(at, MULTICAST.cast_signed());
+        let at = self.builder.ins().bor_imm(at, what.cast_signed());
         self.builder.ins().return_(&[at]);
     }
 
@@ -363,6 +404,7 @@ impl<'m> Function<'_, 'm> {
                 self.builder.def_var(variable, zero);
             }
         }
+        self.clear_wide(plan, locals);
         for (flag, header) in plan.headers_in(locals, u32::MAX - locals) {
             let at = self.storage(flag);
             if header.written {
@@ -387,6 +429,10 @@ impl<'m> Function<'_, 'm> {
             self.set(straight, field, value);
         }
         self.run_block(looped, EGRESS);
+        if plan.asks {
+            self.set_word(self.frame, plan.error as usize, port);
+        }
+        self.hand_over_if_asked(looped, plan, ASKED_IN_EGRESS);
         let port = self.get(straight, Of::EgressSpec);
         self.next_if_dropped(looped, port);
     }

@@ -11,7 +11,7 @@ const MAXIMUM_STATES: i64 = 65_536;
 
 impl Function<'_, '_> {
     pub(super) fn parser(&mut self, parser: &Parser) {
-        let counter = has_loop(parser).then(|| self.builder.declare_var(types::I64));
+        let counter = parser.has_loop().then(|| self.builder.declare_var(types::I64));
         if let Some(counter) = counter {
             let zero = self.number(0);
             self.builder.def_var(counter, zero);
@@ -25,8 +25,13 @@ impl Function<'_, '_> {
             if let Some(counter) = counter {
                 self.count_state(counter);
             }
-            if self.bound.counts {
-                self.charge_and_check(1);
+            match (self.bound.counts, self.places.is_some()) {
+                (false, _) => {}
+                // Without loops the limit is far.
+                (true, true) => {
+                    self.charge(1);
+                }
+                (true, false) => self.charge_and_check(1),
             }
             let end = self.builder.create_block();
             self.state_end = Some(end);
@@ -113,36 +118,5 @@ impl Function<'_, '_> {
                 self.builder.ins().band(above, below)
             }
         })
-    }
-}
-
-/// Whether a parser can come to a state twice.
-fn has_loop(parser: &Parser) -> bool {
-    let targets = |state: &State| {
-        let cases = state.cases.iter().map(|case| case.target);
-        let all = cases.chain(state.otherwise.ok());
-        all.filter_map(|target| match target {
-            Target::State(state) => Some(state as usize),
-            Target::Accept | Target::Reject => None,
-        })
-        .collect::<Vec<_>>()
-    };
-    // Take away states that lead to nothing that is left, until nothing changes.
-    let mut left: Vec<bool> = vec![true; parser.states.len()];
-    loop {
-        let ends: Vec<usize> = (0..left.len())
-            .filter(|state| left[*state])
-            .filter(|state| {
-                targets(&parser.states[*state])
-                    .iter()
-                    .all(|to| !left.get(*to).copied().unwrap_or(false))
-            })
-            .collect();
-        if ends.is_empty() {
-            return left.contains(&true);
-        }
-        for state in ends {
-            left[state] = false;
-        }
     }
 }

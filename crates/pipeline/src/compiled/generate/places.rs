@@ -4,7 +4,7 @@
 
 use super::memory::{Pointer, data};
 use super::{Function, context_offset, flow};
-use crate::bound::shape::{DATA, Storage, TAIL};
+use crate::bound::shape::{DATA, Shape, Storage, TAIL};
 use crate::bound::{Address, Body, Callee, Field, Offset};
 use crate::compiled::plan::Plan;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
@@ -27,7 +27,7 @@ pub(super) struct Places<'p> {
 }
 
 /// Fields of the context that are variables.
-const FIELDS: [usize; 8] = [
+const FIELDS: [usize; 9] = [
     context_offset::PACKET,
     context_offset::LENGTH,
     context_offset::CURSOR,
@@ -36,6 +36,7 @@ const FIELDS: [usize; 8] = [
     context_offset::ERROR,
     context_offset::LENGTH_CHANGE,
     context_offset::TRUNCATE,
+    context_offset::STEPS,
 ];
 
 /// Where control goes from the body of something that is called.
@@ -231,6 +232,14 @@ impl<'m> Function<'_, 'm> {
                 self.builder.def_var(variable, value);
             }
         }
+        for (offset, bytes) in plan.wide_in(start, bytes) {
+            let place = |offset: Offset| Pointer { base: self.frame, offset: offset as i32 };
+            let (there, here) = (place(offset - start + to), place(offset));
+            match from {
+                Some(_) => self.copy(there, here, bytes),
+                None => self.clear(there, bytes),
+            }
+        }
         for (offset, header) in plan.headers_in(start, bytes) {
             let moved = Address::fixed(offset - start + to);
             let target = self.header(moved).data;
@@ -302,6 +311,46 @@ impl<'m> Function<'_, 'm> {
             }
         }
         self.builder.switch_to_block(goes_on);
+    }
+
+    /// Puts a value where the interpreter takes it from the frame.
+    pub(super) fn spill_shape(&mut self, offset: Offset, shape: &Shape) {
+        match shape {
+            Shape::Scalar(_) => self.spill(offset, shape.size()),
+            Shape::Header(header) => {
+                self.spill_header(offset, header.bytes());
+                if header.tail > 0 {
+                    self.spill_tail(offset, header.bytes());
+                }
+            }
+            Shape::Struct(parts, _) => {
+                parts.iter().for_each(|(at, part)| self.spill_shape(offset + at, part));
+            }
+            // Wide numbers are there; a plan has nothing else.
+            _ => {}
+        }
+    }
+
+    /// Takes a value that the interpreter left in the frame.
+    pub(super) fn fetch_shape(&mut self, offset: Offset, shape: &Shape) {
+        match shape {
+            Shape::Scalar(_) => self.fetch(offset, shape.size()),
+            Shape::Header(header) => {
+                self.fetch(offset, 1);
+                if let Some(pointer) = self.header_pointer(offset) {
+                    let distance = i64::from(offset + DATA);
+                    let at = self.builder.ins().iadd_imm(self.frame, distance);
+                    self.builder.def_var(pointer, at);
+                }
+                if header.tail > 0 {
+                    self.fetch(offset + TAIL, 4);
+                }
+            }
+            Shape::Struct(parts, _) => {
+                parts.iter().for_each(|(at, part)| self.fetch_shape(offset + at, part));
+            }
+            _ => {}
+        }
     }
 
     /// Puts a number that is a variable where it would be in the frame.

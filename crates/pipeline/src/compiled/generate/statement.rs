@@ -3,6 +3,7 @@
 use super::memory::Pointer;
 use super::{CallOut, Function, context_offset, flow};
 use crate::bound::gather::Piece;
+use crate::bound::moves::StepKind;
 use crate::bound::shape::{DATA, Shape};
 use crate::bound::{Address, Block, Callee, Expression, Statement};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -48,6 +49,9 @@ impl Function<'_, '_> {
             }
             Statement::Call { callee, after, result } => self.call(*callee, after, result),
             Statement::Apply { table, hit, action_run } => self.apply(*table, *hit, *action_run),
+            Statement::Interpret { step, .. } if self.places.is_some() => {
+                self.interpret_with_places(*step);
+            }
             Statement::Interpret { step, .. } => {
                 let number = self.number(u64::from(*step));
                 let arguments = [self.frame, self.context, number];
@@ -58,6 +62,45 @@ impl Function<'_, '_> {
             _ => self.simple(statement),
         }
         false
+    }
+
+    /// A step of the interpreter's for a packet whose values are variables.
+    fn interpret_with_places(&mut self, number: u32) {
+        let bound = self.bound;
+        let Some(step) = bound.steps.get(number as usize) else { return };
+        for one in &step.loads {
+            self.spill_shape(one.offset, &one.shape);
+        }
+        if let StepKind::Write(_, _, offset, shape) = &step.kind {
+            self.spill_shape(*offset, shape);
+        }
+        let number = self.number(u64::from(number));
+        let arguments = [self.frame, self.context, number];
+        let Some(how) = self.call_with_change(CallOut::Interpret, &arguments) else { return };
+        for one in &step.stores {
+            self.fetch_shape(one.offset, &one.shape);
+        }
+        if let StepKind::Evaluate(_, offset, shape) = &step.kind {
+            self.fetch_shape(*offset, shape);
+        }
+        let is_next = self.builder.ins().icmp_imm(IntCC::Equal, how, flow::NEXT);
+        self.unless(is_next, |function| function.leave(flow::FAULT));
+    }
+
+    /// A call-out that may add headers to the packet or take some away.
+    fn call_with_change(
+        &mut self,
+        call_out: CallOut,
+        arguments: &[cranelift_codegen::ir::Value],
+    ) -> Option<cranelift_codegen::ir::Value> {
+        let field = context_offset::LENGTH_CHANGE;
+        let at = Pointer { base: self.context, offset: field as i32 };
+        let change = self.context_field(field);
+        self.store(at, 8, change);
+        let result = self.call_out(call_out, arguments);
+        let change = self.load(at, 8);
+        self.set_context_field(field, change);
+        result
     }
 
     /// Statements after which control goes on.

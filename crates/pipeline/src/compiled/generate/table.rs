@@ -82,10 +82,18 @@ impl Function<'_, '_> {
     ) {
         let number = self.number(u64::from(id));
         let arguments = [self.frame, self.context, number];
+        if let (Some(general), true) = (&table.general, self.places.is_some()) {
+            for one in &general.loads {
+                self.spill_shape(one.offset, &one.shape);
+            }
+        }
         let Some(found) = self.call_out(CallOut::LookUp, &arguments) else { return };
         let went_well = self.builder.ins().icmp_imm(IntCC::NotEqual, found, -1);
         self.unless(went_well, |function| function.leave(flow::FAULT));
         let position = self.masked(found, 32);
+        if self.places.is_some() {
+            return self.general_written_out((id, table), (found, position), hit, action_run);
+        }
         let how = self.action(id, table, position, None);
         let number = self.number(u64::from(id));
         let arguments = [self.frame, self.context, number];
@@ -100,6 +108,63 @@ impl Function<'_, '_> {
             self.store_field(field, position);
         }
         self.return_unless_next(how);
+    }
+
+    /// The rest of [`Self::apply_general`] with the actions written out.
+    fn general_written_out(
+        &mut self,
+        (id, table): (u32, &Table),
+        (found, position): (Value, Value),
+        hit: Option<Field>,
+        action_run: Option<Field>,
+    ) {
+        let Some(general) = &table.general else { return };
+        for one in &general.stores {
+            self.fetch_shape(one.offset, &one.shape);
+        }
+        let ended = |function: &mut Self| {
+            let number = function.number(u64::from(id));
+            let arguments = [function.frame, function.context, number];
+            if let Some(ended) = function.call_out(CallOut::EndLookUp, &arguments) {
+                let is_next = function.builder.ins().icmp_imm(IntCC::Equal, ended, flow::NEXT);
+                function.unless(is_next, |function| function.leave(flow::FAULT));
+            }
+            if let Some(field) = hit {
+                let is_hit = function.builder.ins().ushr_imm(found, i64::from(HIT));
+                function.store_field(field, is_hit);
+            }
+            if let Some(field) = action_run {
+                function.store_field(field, position);
+            }
+        };
+        let none_given = Vec::new();
+        let join = self.builder.create_block();
+        let (blocks, none) = self.choose(table, position);
+        for ((index, action), block) in table.actions.iter().enumerate().zip(blocks) {
+            let data = general.data.get(index).unwrap_or(&none_given);
+            self.builder.switch_to_block(block);
+            data.iter().for_each(|(offset, shape)| self.fetch_shape(*offset, shape));
+            self.block(&action.before);
+            let end = self.written_out(Callee::Action(action.action));
+            let leave = |function: &mut Self| {
+                function.block(&action.after);
+                for (offset, shape) in action.references.iter().filter_map(|at| data.get(*at)) {
+                    function.spill_shape(*offset, shape);
+                }
+                ended(function);
+            };
+            leave(self);
+            self.builder.ins().jump(join, &[]);
+            if let Some(exit) = end.exit {
+                self.builder.switch_to_block(exit);
+                leave(self);
+                self.leave(flow::EXIT);
+            }
+        }
+        self.builder.switch_to_block(none);
+        ended(self);
+        self.builder.ins().jump(join, &[]);
+        self.builder.switch_to_block(join);
     }
 
     /// Position of the action, whether an entry was found, and where its values are.
