@@ -12,6 +12,11 @@
 //! `update` exchanges a value of a random one of n entries with each packet, in batches of 32 packets that are copied in
 //! (with their key) and out. `limit` does the same by hand, without a program: it copies a packet in, parses it, updates
 //! its entry in the same kind of table (`tables`, one shard), and writes the packet back.
+//!
+//! Realistic programs follow (`programs`); `--only programs` runs those alone.
+
+#[path = "compiled/programs.rs"]
+mod programs;
 
 use ir::Program;
 use ir::bits::Bits;
@@ -126,12 +131,22 @@ fn compile(ingress: &str) -> Program {
 }
 
 fn add(switch: &mut Switch, table: &str, key: FieldMatch, action: &str, arguments: &[u128]) {
+    add_entry(switch, table, (vec![key], 0), action, arguments);
+}
+
+fn add_entry(
+    switch: &mut Switch,
+    table: &str,
+    (matches, priority): (Vec<FieldMatch>, u32),
+    action: &str,
+    arguments: &[u128],
+) {
     let table = switch.table_named(table).expect("a table");
     let action = switch.action_named(table, action).expect("an action");
     let arguments: Vec<Bits> =
         arguments.iter().map(|argument| Bits::unsigned(128, *argument)).collect();
     let action = EntryAction::Action(switch.action_call(action, &arguments).expect("arguments"));
-    let entry = TableEntry { matches: vec![key], priority: 0, action, idle_timeout: None };
+    let entry = TableEntry { matches, priority, action, idle_timeout: None };
     switch.add_entry(table, entry, Duration::ZERO).expect("an entry");
 }
 
@@ -365,5 +380,5 @@ fn main() -> Result<(), String> {
     for entries in [1 << 16, 1 << 20].into_iter().filter(|_| arguments.runs("update")) {
         update(&arguments, entries)?;
     }
-    Ok(())
+    programs::run(&arguments, 1 << 20)
 }

@@ -56,6 +56,23 @@ pub(crate) struct KeyShape {
     pub(crate) signed: bool,
 }
 
+impl KeyShape {
+    fn of(layout: &Layout, key: &ir::Key) -> Option<Self> {
+        let pattern = layout.initial(key.expression.type_id)?.to_pattern()?;
+        Some(Self {
+            name: key.name.clone(),
+            kind: key.match_kind.clone(),
+            width: pattern.width(),
+            signed: pattern.is_signed(),
+        })
+    }
+
+    /// Whether entries of a table with such a key have priorities.
+    fn needs_priority(&self) -> bool {
+        matches!(self.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
+    }
+}
+
 /// `NoAction`, if a table has it.
 fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
     let mut actions = table.actions.iter().map(|reference| reference.action);
@@ -142,19 +159,9 @@ pub(crate) struct OneShots {
 
 impl TableState {
     pub(crate) fn new(layout: &Layout, table: &ir::Table) -> Option<Self> {
-        let keys = table
-            .keys
-            .iter()
-            .map(|key| {
-                let pattern = layout.initial(key.expression.type_id)?.to_pattern()?;
-                Some(KeyShape {
-                    name: key.name.clone(),
-                    kind: key.match_kind.clone(),
-                    width: pattern.width(),
-                    signed: pattern.is_signed(),
-                })
-            })
-            .collect::<Option<Vec<_>>>()?;
+        let keys: Option<Vec<KeyShape>> =
+            table.keys.iter().map(|key| KeyShape::of(layout, key)).collect();
+        let keys = keys?;
         let default_action = entry::from_program(layout, table, &table.default_action)?;
         let empty_group_action = match &table.empty_group_action {
             Some(call) => Some(entry::from_program(layout, table, call)?),
@@ -164,9 +171,7 @@ impl TableState {
             }
             None => None,
         };
-        let needs_priority = keys.iter().any(|key| {
-            matches!(key.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
-        });
+        let needs_priority = keys.iter().any(KeyShape::needs_priority);
         let ageing = match table.idle_timeout {
             None => Ageing::None,
             Some(IdleTimeout::AutoDelete) => Ageing::Delete,
@@ -606,8 +611,7 @@ impl Entries {
     fn pack(&self, entry: &Stored) -> bool {
         let Some(native) = &self.native else { return true };
         let cell = entry.state().runs.cell().cloned();
-        let packed = cell.zip(native.key(&entry.matches));
-        packed.is_some_and(|(cell, key)| cell.pack(native, key))
+        cell.is_some_and(|cell| cell.pack(native, entry))
     }
 
     fn unlink(&mut self, entry: &Stored) -> bool {

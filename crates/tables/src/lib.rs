@@ -41,6 +41,8 @@ mod direct;
 mod entry;
 mod exact;
 mod exclusive;
+#[allow(unsafe_code, reason = "machine code hands its searcher back")]
+mod finder;
 mod gate;
 mod hash;
 #[allow(unsafe_code, reason = "entries are reached through addresses, and allocated one by one")]
@@ -48,7 +50,6 @@ mod indirect;
 mod layout;
 pub mod machine;
 mod match_key;
-#[allow(unsafe_code, reason = "instructions that not every processor has")]
 mod match_table;
 pub mod measure;
 mod memory;
@@ -60,6 +61,8 @@ mod probe;
 mod quiescence;
 #[allow(unsafe_code, reason = "mapped memory, prefetch")]
 mod region;
+#[allow(unsafe_code, reason = "instructions that not every processor has")]
+mod search;
 mod selector;
 mod store;
 mod sync;
@@ -77,6 +80,7 @@ pub use design::{
 pub use digest::{Digest, DigestCounts, DigestError, DigestLoop};
 pub use entry::{ActionId, AddStatus, ExpiryProfile, Position, Tick};
 pub use exact::{ExactTable, ExactTableError};
+pub use finder::{Finder, FinderError, Searcher};
 pub use gate::{Gate, Inside, Lane};
 pub use hash::{KeyHash, KeyHasher};
 pub use layout::{Layout, LayoutError, MAX_ACTIONS, MAX_KEY_BITS, MAX_PARAMETER_BYTES, MAX_SIZE};

@@ -1,7 +1,6 @@
 //! Tables whose keys are not, or not only, matched exactly: longest prefix, ternary, range, optional, and mixtures.
 //!
-//! Two structures find the number of the best entry: a [`PrefixTrie`] where no field needs a priority (exact fields then
-//! stand before the prefix), a [`TernaryTree`] where one does. The entries themselves, number to action and parameters,
+//! A [`Search`] finds the number of the best entry. The entries themselves, number to action and parameters,
 //! are a [`Table`] of whatever design; so what this crate says of designs, locks, counters and ages holds here too.
 //!
 //! Only the control plane adds entries (PNA 0.7 lets packets add to exact-match tables alone), one change at a time, and
@@ -15,17 +14,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 
-use crate::arena::Writer;
 use crate::design::{Design, Placement, Synchronisation};
 use crate::entry::{ActionId, AddStatus, ExpiryProfile, Tick};
 use crate::layout::{Layout, LayoutError};
 use crate::match_key::{FieldMatch, MatchError, MatchField, MatchKind, Pattern};
-use crate::packing::{Packed, Packing};
-use crate::prefix_trie::{PrefixTrie, PrefixWriter};
 use crate::quiescence::{Domain, Pin, Seat};
+use crate::search::{Link, Scratch, Search, SearchWriter, has_priorities};
 use crate::store::Hit;
 use crate::table::{Entry, EntryError, Options, Table, TableError, WorkerError};
-use crate::ternary_tree::{FieldRange, Rule, TernaryTree, Waiting, key_words};
 use crate::worker::{Actions, BatchError, Miss, Worker};
 
 /// A table with fields matched in any way. Clones are the same table.
@@ -45,12 +41,6 @@ struct Inner {
     control: Mutex<Control>,
 }
 
-/// What finds the best entry.
-enum Search {
-    Prefix { packing: Packing, trie: PrefixTrie },
-    Ternary(TernaryTree),
-}
-
 /// What the control plane knows beyond what packets need.
 struct Control {
     numbers: HashMap<Arc<Key>, u32>,
@@ -63,23 +53,12 @@ struct Control {
     writer: SearchWriter,
 }
 
-enum SearchWriter {
-    Prefix(PrefixWriter),
-    Ternary(Writer),
-}
-
 /// What tells an entry from all others: its matches and its priority.
 type Key = (Vec<FieldMatch>, u32);
 
 struct Known {
     key: Arc<Key>,
     link: Link,
-}
-
-/// How an entry is found.
-enum Link {
-    Prefix { key: Packed, length: u32 },
-    Rule(Rule),
 }
 
 impl MatchTable {
@@ -106,14 +85,7 @@ impl MatchTable {
         }
         let entries =
             Table::with_options(Layout::new(32, parameter_bytes, size)?, design, options)?;
-        let (search, writer) = if has_priorities(fields) {
-            let tree = TernaryTree::new(fields.iter().map(MatchField::bytes));
-            (Search::Ternary(tree), SearchWriter::Ternary(Writer::default()))
-        } else {
-            let packing = Packing::new(fields);
-            let (trie, writer) = PrefixTrie::new(packing.bits()).ok_or(MatchTableError::Memory)?;
-            (Search::Prefix { packing, trie }, SearchWriter::Prefix(writer))
-        };
+        let (search, writer) = Search::new(fields).ok_or(MatchTableError::Memory)?;
         let control = Control {
             numbers: HashMap::new(),
             entries: HashMap::new(),
@@ -146,10 +118,7 @@ impl MatchTable {
 
     /// Bytes that finding the best entry takes, beside the entries.
     pub fn search_bytes(&self) -> usize {
-        match &self.inner.search {
-            Search::Prefix { trie, .. } => trie.bytes(),
-            Search::Ternary(tree) => tree.bytes(),
-        }
+        self.inner.search.bytes()
     }
 
     /// Number of entries.
@@ -192,8 +161,8 @@ impl MatchTable {
             ageing.map_or((None, Tick::default()), |(profile, now)| (Some(profile), now));
         self.inner.entries.insert_ageing(&name(number), action, parameters, profile, now)?;
         control.order += 1;
-        let link = self.inner.link(&pattern, priority, control.order, number);
-        if !self.inner.find_by(&mut control.writer, &link, number) {
+        let link = self.inner.search.link(&pattern, priority, control.order, number);
+        if !self.inner.search.add(&mut control.writer, &self.inner.domain, &link, number) {
             // No memory for the way to the entry, which nobody has found yet.
             self.inner.entries.delete(&name(number))?;
             return Err(MatchTableError::Memory);
@@ -281,10 +250,6 @@ impl fmt::Debug for MatchTable {
     }
 }
 
-fn has_priorities(fields: &[MatchField]) -> bool {
-    fields.iter().any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm))
-}
-
 /// The key of an entry in the table of entries: zero is nobody's.
 fn name(number: u32) -> [u8; 4] {
     (number + 1).to_be_bytes()
@@ -302,78 +267,11 @@ impl Inner {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How an entry with this pattern is found.
-    fn link(&self, pattern: &Pattern, priority: u32, order: u64, number: u32) -> Link {
-        match &self.search {
-            Search::Prefix { packing, .. } => Link::Prefix {
-                key: packing.pack(&pattern.value),
-                length: packing.prefix_bits(pattern.prefix),
-            },
-            Search::Ternary(_) => {
-                let words = |bytes: &[u8]| {
-                    let mut words = Vec::new();
-                    key_words(bytes, &mut words);
-                    words.pop();
-                    words
-                };
-                let ranges = pattern.ranges.iter();
-                let ranges = ranges.map(|range| FieldRange::new(range.at, &range.low, &range.high));
-                Link::Rule(Rule {
-                    number,
-                    priority,
-                    order,
-                    mask: words(&pattern.mask),
-                    value: words(&pattern.value),
-                    ranges: ranges.collect(),
-                })
-            }
-        }
-    }
-
-    /// Lets packets find an entry. False where memory does not suffice.
-    fn find_by(&self, writer: &mut SearchWriter, link: &Link, number: u32) -> bool {
-        match (&self.search, writer, link) {
-            (
-                Search::Prefix { trie, .. },
-                SearchWriter::Prefix(writer),
-                Link::Prefix { key, length },
-            ) => {
-                let domain = &self.domain;
-                match key {
-                    Packed::Short(key) => trie.insert(writer, domain, *key, *length, number),
-                    Packed::Medium(key) => trie.insert(writer, domain, *key, *length, number),
-                    Packed::Long(key) => trie.insert(writer, domain, &key[..], *length, number),
-                }
-            }
-            (Search::Ternary(tree), SearchWriter::Ternary(writer), Link::Rule(rule)) => {
-                tree.insert(writer, &self.domain, rule)
-            }
-            _ => false,
-        }
-    }
-
     /// Unlinks an entry. Its number leads nowhere from now on, but batches under way may have found it before. False
     /// where memory does not suffice: then it is as it was.
     fn forget(&self, control: &mut Control, number: u32) -> bool {
         let Some(known) = control.entries.get(&number) else { return true };
-        let unlinked = match (&self.search, &mut control.writer, &known.link) {
-            (
-                Search::Prefix { trie, .. },
-                SearchWriter::Prefix(writer),
-                Link::Prefix { key, length },
-            ) => {
-                let domain = &self.domain;
-                match key {
-                    Packed::Short(key) => trie.remove(writer, domain, *key, *length),
-                    Packed::Medium(key) => trie.remove(writer, domain, *key, *length),
-                    Packed::Long(key) => trie.remove(writer, domain, &key[..], *length),
-                }
-            }
-            (Search::Ternary(tree), SearchWriter::Ternary(writer), Link::Rule(rule)) => {
-                tree.remove(writer, &self.domain, rule)
-            }
-            _ => false,
-        };
+        let unlinked = self.search.remove(&mut control.writer, &self.domain, &known.link);
         if unlinked && let Some(known) = control.entries.remove(&number) {
             control.numbers.remove(&known.key);
         }
@@ -387,17 +285,6 @@ pub struct MatchWorker {
     seat: Seat,
     entries: Worker,
     scratch: Scratch,
-}
-
-/// Memory of one thread's searches.
-#[derive(Default)]
-struct Scratch {
-    /// The name of the best entry of each packet, 0 for none.
-    found: Vec<u32>,
-    short: Vec<u64>,
-    medium: Vec<u128>,
-    bytes: Vec<u8>,
-    stack: Vec<Waiting>,
 }
 
 impl MatchWorker {
@@ -445,65 +332,6 @@ impl MatchWorker {
         let _pin = Pin::new(&inner.domain, seat);
         inner.search.find(key, width, scratch);
         entries.lookup(&scratch.found.first()?.to_be_bytes(), look)
-    }
-}
-
-impl Search {
-    /// The names of the best entries for these keys, each of `width` bytes, into `scratch.found`.
-    fn find(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if is_x86_feature_detected!("popcnt")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-        {
-            // SAFETY: the processor has the instructions, as just found out.
-            return unsafe { self.find_counting(keys, width, scratch) };
-        }
-        self.find_by_any_means(keys, width, scratch);
-    }
-
-    /// With the instructions that count bits, of which nodes need several for each step.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2")]
-    fn find_counting(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
-        self.find_by_any_means(keys, width, scratch);
-    }
-
-    #[inline(always)]
-    fn find_by_any_means(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
-        let Scratch { found, short, medium, bytes, stack } = scratch;
-        found.clear();
-        let packets = keys.chunks_exact(width);
-        match self {
-            Self::Prefix { packing, trie } => {
-                found.resize(packets.len(), 0);
-                match packing.bits() {
-                    ..=64 => {
-                        short.clear();
-                        packing.pack_short(keys, width, short);
-                        trie.find(short, found);
-                    }
-                    65..=128 => {
-                        medium.clear();
-                        medium.extend(packets.map(|key| packing.pack_medium(key)));
-                        trie.find(medium, found);
-                    }
-                    _ => {
-                        let length = packing.pack_long(packets, bytes);
-                        let keys: Vec<&[u8]> = bytes.chunks_exact(length).collect();
-                        trie.find(&keys, found);
-                    }
-                }
-            }
-            Self::Ternary(tree) => {
-                let now = tree.now();
-                for key in packets {
-                    key_words(key, short);
-                    found.push(tree.find(now, short, stack).map_or(0, |(.., number)| number + 1));
-                }
-            }
-        }
     }
 }
 

@@ -169,6 +169,23 @@ impl PrefixTrie {
         }
     }
 
+    /// As [`PrefixTrie::find`] for one key.
+    #[inline(always)]
+    pub(crate) fn find_one<K: KeyBits>(&self, key: K) -> u32 {
+        let (mut found, mut at) = self.slot(key.first(self.array_bits)).load();
+        let mut bit = self.array_bits;
+        while !at.is_none() {
+            let node = Node::new(self.arena.words(at));
+            let bits = key.six(bit);
+            if let Some(result) = node.result(bits) {
+                found = result;
+            }
+            at = node.child(bits);
+            bit += STRIDE;
+        }
+        found
+    }
+
     /// Lets the first `length` bits of a key lead to `number`, instead of what they led to before. False where memory
     /// does not suffice; then nothing has changed.
     pub(crate) fn insert<K: KeyBits>(

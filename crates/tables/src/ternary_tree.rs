@@ -93,6 +93,12 @@ impl TernaryTree {
         self.arena.bytes()
     }
 
+    /// Words of a key, without the zeros behind.
+    #[inline(always)]
+    pub(crate) fn key_words(&self) -> usize {
+        self.words
+    }
+
     fn root(&self) -> Root<'_> {
         Root::new(&self.root)
     }

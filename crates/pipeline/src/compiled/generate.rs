@@ -5,6 +5,7 @@
 //! Code pages are written first and made executable after, never both.
 
 mod burst;
+mod checksum;
 mod expression;
 mod memory;
 mod parser;

@@ -45,6 +45,8 @@ pub(super) struct Plan {
     pub(super) error: Offset,
     pub(super) length_change: Offset,
     pub(super) steps: Offset,
+    /// Where the parser's stage leaves, for native tables with prefixes, the two words of the key and what it found.
+    pub(super) ahead: BTreeMap<u32, Offset>,
 }
 
 /// A header of a plan.
@@ -656,6 +658,12 @@ impl Walk<'_> {
         }
         (plan.cursor, plan.error) = (place(), place());
         (plan.length_change, plan.steps) = (place(), place());
+        for (number, layout) in bound.tables.iter().filter_map(|table| table.native.as_ref()) {
+            if layout.is_prefix() {
+                let [first, ..] = [place(), place(), place()];
+                plan.ahead.insert(*number, first);
+            }
+        }
         plan.frame = next;
         Ok(plan)
     }

@@ -9,7 +9,7 @@ use crate::error::RunError;
 use crate::state::State;
 use crate::table::{ActionCall, EntryLayout, NativeTable, Natives};
 use std::sync::Arc;
-use tables::{Access, Lane};
+use tables::{Access, Lane, Searcher};
 
 /// The default action writes its entry: it is fetched and left by call-outs.
 pub(super) const BY_CALL_OUT: u64 = 1 << 33;
@@ -19,6 +19,8 @@ pub(super) const BY_CALL_OUT: u64 = 1 << 33;
 #[repr(C)]
 pub(super) struct TableAccess {
     pub(super) access: Access,
+    /// Finds the key of the best entry where keys are not matched exactly.
+    pub(super) searcher: Searcher,
     /// Position of the action that runs on a miss, or [`NO_ACTION`], or [`BY_CALL_OUT`].
     pub(super) default_action: u64,
     /// Its packed parameters.
@@ -81,7 +83,8 @@ impl Joined {
             accesses.clear();
             accesses.extend(tables.iter().map(|(position, table)| {
                 let (default_action, default) = default_of(*position, table, state);
-                TableAccess { access: table.access(), default_action, default }
+                let (access, searcher) = table.access();
+                TableAccess { access, searcher, default_action, default }
             }));
             *version = Some(now);
         }

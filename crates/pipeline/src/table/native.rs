@@ -1,5 +1,8 @@
 //! Entries where machine code finds and writes them: packed, in the inline storage of `tables`.
 //!
+//! Where keys are not matched exactly, entries are stored by number, and a [`Finder`] leads from a packet's key to the
+//! number of the best entry.
+//!
 //! A table has this beside its other state from when the first compiled worker comes ([`super::TableState::activate`]).
 //! From then on the action of an entry is here and nowhere else: its [`super::ActionCell`] names the key, and the
 //! interpreter and the control plane reach it through that.
@@ -9,13 +12,13 @@
 //! against each other only. A worker inside the gate waits for nobody who may be closing it.
 
 use super::packing::EntryLayout;
-use super::{ActionCall, FieldMatch};
+use super::{ActionCall, Stored};
 use crate::sync::lock;
 use crate::value::Value;
 use ir::ActionId;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tables::{Access, ExactTable, Gate, Lane, Sharing};
+use tables::{Access, ExactTable, Finder, Gate, Lane, Searcher, Sharing};
 
 /// What the tables of one switch have in common; see the module.
 #[derive(Debug, Default)]
@@ -86,7 +89,37 @@ pub(crate) struct NativeTable {
     natives: Arc<Natives>,
     /// Actions that write their entry run alone.
     synchronised: bool,
-    table: Mutex<ExactTable>,
+    entries: Mutex<Entries>,
+}
+
+/// What changes only while the gate is closed.
+#[derive(Debug)]
+struct Entries {
+    table: ExactTable,
+    /// If keys are not matched exactly.
+    finder: Option<Finder>,
+}
+
+impl Entries {
+    /// The key under which an entry is stored; it is found from now on where it must be sought.
+    fn key(&mut self, layout: &EntryLayout, entry: &Stored) -> Option<u128> {
+        match &mut self.finder {
+            None => layout.pack_key(&entry.matches),
+            Some(finder) => {
+                let matches = layout.field_matches(&entry.matches)?;
+                // Of equal entries the oldest is the best, and handles grow.
+                let number = finder.insert(&matches, entry.priority, entry.handle.0).ok()?;
+                Some(u128::from(number))
+            }
+        }
+    }
+
+    /// The key of an entry that is stored no more.
+    fn forget(&mut self, key: u128) {
+        if let (Some(finder), Ok(number)) = (&mut self.finder, u32::try_from(key)) {
+            finder.remove(number);
+        }
+    }
 }
 
 impl NativeTable {
@@ -98,32 +131,41 @@ impl NativeTable {
         let actions = u16::try_from(layout.actions.len()).ok()?;
         let bytes = layout.parameter_bytes as usize;
         let table = ExactTable::new(layout.key_bits, bytes, actions).ok()?;
-        Some(Arc::new(Self { layout, natives, synchronised, table: Mutex::new(table) }))
+        let finder = match layout.fields() {
+            Some(fields) => Some(Finder::new(fields).ok()?),
+            None => None,
+        };
+        let entries = Mutex::new(Entries { table, finder });
+        Some(Arc::new(Self { layout, natives, synchronised, entries }))
     }
 
-    pub(super) fn key(&self, matches: &[FieldMatch]) -> Option<u128> {
-        self.layout.pack_key(matches)
-    }
-
-    /// Puts an entry in; whether there was room.
-    pub(super) fn insert(&self, key: u128, call: &ActionCall) -> bool {
-        let Some((action, bytes)) = self.layout.pack(call) else { return false };
+    /// Puts an action in where its entry is found; gives the key under which it is stored, if there was room.
+    pub(super) fn insert(&self, entry: &Stored, call: &ActionCall) -> Option<u128> {
+        let (action, bytes) = self.layout.pack(call)?;
         let _closed = self.natives.close_for_change();
-        lock(&self.table).insert(key, tables::ActionId(action), self.parameters(&bytes)).is_ok()
+        let mut entries = lock(&self.entries);
+        let key = entries.key(&self.layout, entry)?;
+        let action = tables::ActionId(action);
+        if entries.table.insert(key, action, self.parameters(&bytes)).is_err() {
+            entries.forget(key);
+            return None;
+        }
+        Some(key)
     }
 
     /// Takes an entry out.
     pub(super) fn take(&self, key: u128) -> Option<ActionCall> {
         let _closed = self.natives.close_for_change();
-        let mut table = lock(&self.table);
-        let (action, bytes) = table.read(key)?;
-        table.remove(key);
+        let mut entries = lock(&self.entries);
+        let (action, bytes) = entries.table.read(key)?;
+        entries.forget(key);
+        entries.table.remove(key);
         self.layout.unpack(action.0, &bytes)
     }
 
     pub(super) fn read(&self, key: u128) -> Option<ActionCall> {
         let _closed = self.natives.close();
-        let (action, bytes) = lock(&self.table).read(key)?;
+        let (action, bytes) = lock(&self.entries).table.read(key)?;
         self.layout.unpack(action.0, &bytes)
     }
 
@@ -131,7 +173,7 @@ impl NativeTable {
     pub(super) fn replace(&self, key: u128, call: &ActionCall) -> Option<ActionCall> {
         let (position, packed) = self.layout.pack(call)?;
         let _closed = self.natives.close();
-        let mut table = lock(&self.table);
+        let table = &mut lock(&self.entries).table;
         let (action, bytes) = table.read(key)?;
         table.replace(key, tables::ActionId(position), self.parameters(&packed));
         self.layout.unpack(action.0, &bytes)
@@ -140,7 +182,7 @@ impl NativeTable {
     /// Leaves values of an action in its entry, unless that has another action.
     pub(super) fn leave(&self, key: u128, action: ActionId, values: &[(usize, Value)]) {
         let _closed = self.natives.close();
-        let mut table = lock(&self.table);
+        let table = &mut lock(&self.entries).table;
         let Some((position, mut bytes)) = table.read(key) else { return };
         if self.layout.position(action) == Some(position.0) {
             self.layout.write(position.0, &mut bytes, values);
@@ -158,12 +200,14 @@ impl NativeTable {
     }
 
     /// How a worker that is inside reaches the entries, until [`Natives::version`] moves.
-    pub(crate) fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> (Access, Searcher) {
         let sharing = match (self.natives.workers.load(Ordering::Relaxed), self.synchronised) {
             (..=1, _) => Sharing::Alone,
             (_, true) => Sharing::Locked,
             (_, false) => Sharing::Unlocked,
         };
-        lock(&self.table).access(sharing, self.layout.writing())
+        let entries = lock(&self.entries);
+        let searcher = entries.finder.as_ref().map_or_else(Searcher::none, Finder::searcher);
+        (entries.table.access(sharing, self.layout.writing()), searcher)
     }
 }

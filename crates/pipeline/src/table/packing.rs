@@ -1,15 +1,19 @@
-//! How the entries of an exact table are packed: keys into one number, parameters into a few words.
+//! How the entries of a table are packed: keys into one number, parameters into a few words.
 //!
+//! Where a key is not matched exactly, the number of the best entry is found first, and that is the key of the entry.
 //! Machine code and the store of entries that it shares with the interpreter ([`super::native`]) read the same layout.
 
-use super::{ActionCall, FieldMatch};
+use super::{ActionCall, FieldMatch, KeyShape, entry};
 use crate::layout::Layout;
 use crate::value::Value;
 use ir::bits::Bits;
-use ir::{ActionId, KeySet, MatchKind};
+use ir::{ActionId, MatchKind};
+use tables::{Finder, MatchField};
 
 /// Most bits of a packed key.
 const MAXIMUM_KEY: u32 = 128;
+/// Bits of an entry's number.
+const NUMBER: u32 = 32;
 /// Most bytes of packed parameters.
 const MAXIMUM_PARAMETERS: u32 = 32;
 /// Most actions: each has a bit in a word.
@@ -18,8 +22,11 @@ const MAXIMUM_ACTIONS: usize = 63;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct EntryLayout {
-    /// Widths of the keys; the first is the highest of the packed number.
-    keys: Vec<u32>,
+    /// Width of each key, and how far it lies above the lowest bit of the packed number.
+    keys: Vec<(u32, u32)>,
+    /// If some are not matched exactly, how each is matched.
+    fields: Option<Vec<MatchField>>,
+    /// Of the key by which an entry is stored.
     pub(crate) key_bits: u32,
     pub(crate) parameter_bytes: u32,
     /// By position in the table's actions.
@@ -58,39 +65,64 @@ impl EntryLayout {
         if table.keys.is_empty() {
             return Err("there is no key");
         }
-        if table.keys.iter().any(|key| key.match_kind != MatchKind::Exact) {
-            return Err("a key is not exact");
-        }
-        let left_out = |set: &KeySet<ir::Value>| !matches!(set, KeySet::Exact(_));
-        let keys_of = |entry: &ir::Entry| entry.key_sets.len();
-        let fits = |entry: &ir::Entry| keys_of(entry) == table.keys.len();
-        if table.entries.iter().any(|entry| !fits(entry) || entry.key_sets.iter().any(left_out)) {
-            return Err("an entry of the program leaves a key out");
-        }
-        let width = |key: &ir::Key| {
-            let pattern = layout.initial(key.expression.type_id)?.to_pattern()?;
-            Some(pattern.width())
+        let shapes: Option<Vec<KeyShape>> =
+            table.keys.iter().map(|key| KeyShape::of(layout, key)).collect();
+        let shapes = shapes.ok_or("a key is no number")?;
+        let mut packed = Self::of_keys(&shapes)?;
+        let packs = |source: &ir::Entry| {
+            let matches = entry::matches_from_program(layout, &shapes, table, source);
+            matches.is_some_and(|matches| match &packed.fields {
+                None => packed.pack_key(&matches).is_some(),
+                Some(_) => packed.field_matches(&matches).is_some(),
+            })
         };
-        let keys = table.keys.iter().map(width).collect::<Option<Vec<u32>>>();
-        let keys = keys.ok_or("a key is no number")?;
-        let key_bits = keys.iter().fold(0_u32, |sum, width| sum.saturating_add(*width));
-        if key_bits > MAXIMUM_KEY {
-            return Err("the key has more than 128 bits");
+        if !table.entries.iter().all(packs) {
+            return Err(
+                "an entry of the program leaves a key out, or matches it as another kind does",
+            );
         }
         if table.actions.len() > MAXIMUM_ACTIONS {
             return Err("there are more than 63 actions");
         }
-        let mut parameter_bytes = 1;
-        let mut actions = Vec::with_capacity(table.actions.len());
         for reference in &table.actions {
             let (action, end) = ActionLayout::new(layout, reference.action)?;
-            parameter_bytes = parameter_bytes.max(end);
-            actions.push(action);
+            packed.parameter_bytes = packed.parameter_bytes.max(end);
+            packed.actions.push(action);
         }
-        if parameter_bytes > MAXIMUM_PARAMETERS {
+        if packed.parameter_bytes > MAXIMUM_PARAMETERS {
             return Err("an action has more than 32 bytes of data");
         }
-        Ok(Self { keys, key_bits, parameter_bytes, actions })
+        Ok(packed)
+    }
+
+    /// Without actions.
+    fn of_keys(shapes: &[KeyShape]) -> Result<Self, &'static str> {
+        let with = |keys, fields, key_bits| {
+            Ok(Self { keys, fields, key_bits, parameter_bytes: 1, actions: Vec::new() })
+        };
+        let too_wide = "the key has more than 128 bits";
+        if shapes.iter().all(|shape| shape.kind == MatchKind::Exact) {
+            let bits = shapes.iter().fold(0_u32, |sum, shape| sum.saturating_add(shape.width));
+            if bits > MAXIMUM_KEY {
+                return Err(too_wide);
+            }
+            // The first is the highest of the packed number.
+            let mut above = bits;
+            let place = |shape: &KeyShape| {
+                above -= shape.width;
+                (shape.width, above)
+            };
+            return with(shapes.iter().map(place).collect(), None, bits);
+        }
+        let fields: Vec<MatchField> = shapes.iter().map(field).collect::<Result<_, _>>()?;
+        let has_priorities = shapes.iter().any(KeyShape::needs_priority);
+        let prefixes = shapes.iter().filter(|shape| shape.kind == MatchKind::Lpm).count();
+        if prefixes > 1 && !has_priorities {
+            return Err("several keys are prefixes");
+        }
+        let places = Finder::places(&fields).ok_or(too_wide)?;
+        let keys = shapes.iter().map(|shape| shape.width).zip(places).collect();
+        with(keys, Some(fields), NUMBER)
     }
 
     /// A bit for each action that writes its entry.
@@ -107,11 +139,27 @@ impl EntryLayout {
 
     /// Widths of the keys and how far each lies above the lowest bit.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (u32, u32)> {
-        let mut above = self.key_bits;
-        self.keys.iter().map(move |width| {
-            above -= width;
-            (*width, above)
-        })
+        self.keys.iter().copied()
+    }
+
+    /// How the keys are matched, if not all are matched exactly: the number of the best entry is then found first.
+    pub(crate) fn fields(&self) -> Option<&[MatchField]> {
+        self.fields.as_deref()
+    }
+
+    /// Whether the best entry is found by a prefix alone.
+    pub(crate) fn is_prefix(&self) -> bool {
+        let exact = |field: &MatchField| {
+            matches!(field.kind, tables::MatchKind::Exact | tables::MatchKind::Lpm)
+        };
+        self.fields.as_ref().is_some_and(|fields| fields.iter().all(exact))
+    }
+
+    /// What an entry asks of the keys, where not all are matched exactly.
+    pub(crate) fn field_matches(&self, matches: &[FieldMatch]) -> Option<Vec<tables::FieldMatch>> {
+        let fields = self.fields.as_ref()?;
+        let each = fields.iter().zip(matches).map(|(field, found)| field_match(field, found));
+        each.collect::<Option<Vec<_>>>().filter(|each| each.len() == fields.len())
     }
 
     /// The key of an entry.
@@ -156,6 +204,43 @@ impl EntryLayout {
         let position = self.actions.iter().position(|known| known.action == action)?;
         u16::try_from(position).ok()
     }
+}
+
+/// How a key that is not matched exactly alone is searched for.
+fn field(shape: &KeyShape) -> Result<MatchField, &'static str> {
+    let kind = match &shape.kind {
+        MatchKind::Exact => tables::MatchKind::Exact,
+        MatchKind::Lpm => tables::MatchKind::Lpm,
+        MatchKind::Ternary => tables::MatchKind::Ternary,
+        MatchKind::Range if shape.signed => return Err("a range has a sign"),
+        MatchKind::Range => tables::MatchKind::Range,
+        MatchKind::Optional => tables::MatchKind::Optional,
+        MatchKind::Selector | MatchKind::Other(_) => return Err("a key is matched in another way"),
+    };
+    Ok(MatchField { bits: shape.width, kind })
+}
+
+fn field_match(field: &MatchField, found: &FieldMatch) -> Option<tables::FieldMatch> {
+    use tables::{FieldMatch as Of, MatchKind as Kind};
+    let bytes = |value: &Bits| {
+        let all = value.to_u128()?.to_be_bytes();
+        Some(all.get(all.len().checked_sub(field.bits.div_ceil(8) as usize)?..)?.to_vec())
+    };
+    Some(match (field.kind, found) {
+        (Kind::Exact | Kind::Optional, FieldMatch::Exact(value)) => Of::Exact(bytes(value)?),
+        (Kind::Lpm, FieldMatch::Lpm { value, prefix_length }) => {
+            let mask = Bits::prefix_mask(field.bits, *prefix_length);
+            Of::Lpm(bytes(&value.bit_and(&mask))?, *prefix_length)
+        }
+        (Kind::Ternary, FieldMatch::Ternary { value, mask }) => {
+            Of::Ternary(bytes(&value.bit_and(mask))?, bytes(mask)?)
+        }
+        (Kind::Range, FieldMatch::Range { low, high }) if low.compare(high).is_le() => {
+            Of::Range(bytes(low)?, bytes(high)?)
+        }
+        (Kind::Lpm | Kind::Ternary | Kind::Range | Kind::Optional, FieldMatch::Any) => Of::Any,
+        _ => return None,
+    })
 }
 
 impl ActionLayout {

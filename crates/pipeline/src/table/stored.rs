@@ -57,13 +57,11 @@ impl ActionCell {
         }
     }
 
-    /// Moves the action into a table that machine code uses; whether there was room.
-    pub(super) fn pack(&self, table: &Arc<NativeTable>, key: u128) -> bool {
+    /// Moves the action of an entry into a table that machine code uses; whether there was room.
+    pub(super) fn pack(&self, table: &Arc<NativeTable>, entry: &Stored) -> bool {
         let mut call = lock(&self.call);
         if let Call::Here(known) = &*call {
-            if !table.insert(key, known) {
-                return false;
-            }
+            let Some(key) = table.insert(entry, known) else { return false };
             *call = Call::Packed(Arc::clone(table), key);
         }
         true

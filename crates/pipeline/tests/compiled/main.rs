@@ -12,3 +12,4 @@ mod pages;
 #[path = "../reference/program.rs"]
 mod program;
 mod random;
+mod searched;

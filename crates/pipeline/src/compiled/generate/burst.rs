@@ -8,7 +8,7 @@ use super::memory::Pointer;
 use super::{Function, context_offset};
 use crate::bound::shape::DATA;
 use crate::bound::{
-    Address, Block as Statements, Body, Callee, Expression, Field, Offset, Statement,
+    Address, Block as Statements, Body, Bound, Callee, Expression, Field, Offset, Statement, Table,
 };
 use crate::compiled::burst::{ASKED_IN_EGRESS, ASKED_IN_INGRESS, Burst, MULTICAST, Packet};
 use crate::compiled::context::{ASKED, NEW_PACKET};
@@ -18,6 +18,7 @@ use crate::compiled::straight::{
     DEPARSER, EGRESS, INGRESS, PARSER, Sent, Straight, UPDATE, VERIFY,
 };
 use crate::layout::MetadataField as Of;
+use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlags, Value, types};
 use cranelift_frontend::Variable;
@@ -85,6 +86,8 @@ impl<'m> Function<'_, 'm> {
         let error = self.restore(plan);
         self.set(straight, Of::ParserError, error);
         let zero = self.number(0);
+        let ahead = known_tables(self.bound, straight, plan).map(|(number, ..)| number);
+        self.set_ahead(ahead.collect());
         let is_verified =
             plan.interprets || self.bound.gathers.iter().any(|gather| gather.verifies);
         if is_verified {
@@ -292,14 +295,8 @@ impl<'m> Function<'_, 'm> {
 
     /// Asks the cache for entries whose keys the parser knows.
     fn prefetch_tables(&mut self, straight: &Straight, plan: &Plan) {
-        let bound = self.bound;
-        for table in &bound.tables {
-            let Some((number, layout)) = &table.native else { continue };
-            let mut keys = table.keys.iter();
-            if table.before_keys.is_empty() && keys.all(|key| is_parsed(&key.value, straight, plan))
-            {
-                self.prefetch(*number, table, layout);
-            }
+        for (number, table, layout) in known_tables(self.bound, straight, plan) {
+            self.prefetch(number, table, layout);
         }
     }
 
@@ -617,6 +614,21 @@ impl<'m> Function<'_, 'm> {
         let chunk = self.builder.ins().load(types::I8X16, flags, from, at);
         self.builder.ins().store(flags, chunk, to, at);
     }
+}
+
+/// Native tables whose keys are known behind the parser.
+fn known_tables<'b>(
+    bound: &'b Bound,
+    straight: &Straight,
+    plan: &Plan,
+) -> impl Iterator<Item = (u32, &'b Table, &'b EntryLayout)> {
+    bound.tables.iter().filter_map(move |table| {
+        let (number, layout) = table.native.as_ref()?;
+        let mut keys = table.keys.iter();
+        let are_known =
+            table.before_keys.is_empty() && keys.all(|key| is_parsed(&key.value, straight, plan));
+        are_known.then_some((*number, table, &**layout))
+    })
 }
 
 /// Whether the value is known behind the parser.

@@ -24,6 +24,8 @@ pub(super) struct Places<'p> {
     ends: Vec<End>,
     /// Where a packet goes that cannot be processed.
     fault: Block,
+    /// Native tables in which the parser's stage has sought already.
+    ahead: Vec<u32>,
 }
 
 /// Fields of the context that are variables.
@@ -68,7 +70,21 @@ impl<'m> Function<'_, 'm> {
         let slots = plan.slots.keys().map(|offset| (*offset, variables())).collect();
         let pointers = plan.headers.keys().map(|offset| (*offset, variables())).collect();
         let fields = FIELDS.iter().map(|field| (*field, variables())).collect();
-        self.places = Some(Places { plan, slots, pointers, fields, ends: Vec::new(), fault });
+        let (ends, ahead) = (Vec::new(), Vec::new());
+        self.places = Some(Places { plan, slots, pointers, fields, ends, fault, ahead });
+    }
+
+    /// Says that the parser's stage has sought in these native tables.
+    pub(super) fn set_ahead(&mut self, numbers: Vec<u32>) {
+        if let Some(places) = &mut self.places {
+            places.ahead = numbers;
+        }
+    }
+
+    /// Where in the frame the parser's stage left what it sought in a native table, and what it found.
+    pub(super) fn found_ahead(&self, number: u32) -> Option<Offset> {
+        let places = self.places.as_ref().filter(|places| places.ahead.contains(&number))?;
+        places.plan.ahead.get(&number).copied()
     }
 
     pub(super) fn plan(&self) -> Option<&'m Plan> {

@@ -442,6 +442,9 @@ impl Function<'_, '_> {
         gather: u32,
         found: cranelift_codegen::ir::Value,
     ) -> cranelift_codegen::ir::Value {
+        if let Some(checksum) = self.internet_checksum(gather, found) {
+            return checksum;
+        }
         let number = self.number(u64::from(gather));
         let arguments = [self.frame, self.context, number, found];
         self.spill_pieces(gather);

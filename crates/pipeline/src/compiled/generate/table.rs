@@ -18,11 +18,13 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::Switch;
 use std::mem::offset_of;
-use tables::Access;
+use tables::{Access, Searcher};
 
 const LEAVE: usize = offset_of!(TableAccess, access) + offset_of!(Access, leave);
 const DEFAULT_ACTION: usize = offset_of!(TableAccess, default_action);
 const DEFAULT: usize = offset_of!(TableAccess, default);
+const SEARCHER: usize = offset_of!(TableAccess, searcher);
+const SEARCH: usize = SEARCHER + offset_of!(Searcher, find);
 
 /// Actions that are compared one by one: a jump by a table waits for what it loads.
 const FEW_ACTIONS: usize = 4;
@@ -206,15 +208,61 @@ impl Function<'_, '_> {
         (position, is_hit, Some(Entry { layout, access, values, is_hit }))
     }
 
-    /// Asks the cache for the entry of a table that a packet will want.
+    /// Asks the cache for the entry of a table that a packet will want. What is sought by a prefix is found already, and
+    /// left for when the table is applied.
     pub(super) fn prefetch(&mut self, number: u32, table: &Table, layout: &EntryLayout) {
-        if let Some(probe) = layout.probe() {
-            let lookup = self.lookup(number, table, layout);
-            self.prefetch_bucket(probe, lookup);
+        let Some(probe) = layout.probe() else { return };
+        let ahead = self.plan().and_then(|plan| plan.ahead.get(&number).copied());
+        if layout.fields().is_some() && ahead.is_none() {
+            return;
         }
+        let key = self.key(number, table, layout);
+        let lookup = if layout.fields().is_some() { self.search(key) } else { key };
+        if let Some(place) = ahead {
+            let words = [key.low, key.high, lookup.low];
+            for (at, word) in (place..).step_by(8).zip(words) {
+                self.store(Pointer { base: self.frame, offset: at as i32 }, 8, word);
+            }
+        }
+        self.prefetch_bucket(probe, lookup);
     }
 
+    /// The way to a packet's entry.
     fn lookup(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> Lookup {
+        let key = self.key(number, table, layout);
+        if layout.fields().is_none() {
+            return key;
+        }
+        let Some(place) = self.found_ahead(number) else { return self.search(key) };
+        let [low, high, found] = [0, 8, 16]
+            .map(|at| self.load(Pointer { base: self.frame, offset: (place + at) as i32 }, 8));
+        let low = self.builder.ins().bxor(low, key.low);
+        let high = self.builder.ins().bxor(high, key.high);
+        let differs = self.builder.ins().bor(low, high);
+        let (again, join) = (self.builder.create_block(), self.builder.create_block());
+        let number = self.builder.append_block_param(join, types::I64);
+        self.builder.set_cold_block(again);
+        self.builder.ins().brif(differs, again, &[], join, &[found.into()]);
+        // Something else is sought than what the parser saw.
+        self.builder.switch_to_block(again);
+        let found = self.search(key).low;
+        self.builder.ins().jump(join, &[found.into()]);
+        self.builder.switch_to_block(join);
+        let high = self.number(0);
+        Lookup { low: number, high, ..key }
+    }
+
+    /// Finds the number of the best entry, which is the key of that entry.
+    fn search(&mut self, key: Lookup) -> Lookup {
+        let searcher = self.builder.ins().iadd_imm(key.access, SEARCHER as i64);
+        let find = self.load(Pointer { base: key.access, offset: SEARCH as i32 }, 8);
+        let found = self.call_pointer(find, &[searcher, key.low, key.high], 1);
+        let high = self.number(0);
+        Lookup { low: found.first().copied().unwrap_or(high), high, ..key }
+    }
+
+    /// A packet's key.
+    fn key(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> Lookup {
         let accesses = self.context_field(context_offset::TABLES);
         let distance = size_of::<TableAccess>() as i64 * i64::from(number);
         let access = self.builder.ins().iadd_imm(accesses, distance);

@@ -1,0 +1,355 @@
+//! Realistic programs beside the simple one that writes an entry: what each of their parts costs.
+//!
+//! All get the same 84 B packets of UDP over IPv4, copied in with random keys, 32 at once, and all packets leave. `router` looks a route
+//! up by longest prefix, its next hop exactly, and counts the time to live down; `router, checksums` verifies and updates
+//! the checksum too; `access list` has 1,000 rules of addresses under masks and ports in ranges; `router, list` is both.
+//! `firewall` writes the state of a flow of five fields; `balancer` looks an address up, hashes the flow and looks the
+//! server up; `cache` reads or writes a value of 64 bits by a key of 64 bits.
+
+use super::{Arguments, BATCH, LENGTH, add_entry, processor_time, rates, since};
+use ir::Program;
+use ir::bits::Bits;
+use p4lang::preprocess::{MemoryFiles, Options};
+use pipeline::{Batch, Compiled, FieldMatch, Processor, Switch};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::hint::black_box;
+use std::time::Duration;
+
+const HEAD: &str = "#include <core.p4>
+#define V1MODEL_VERSION 20200408
+#include <v1model.p4>
+header ethernet_t { bit<48> destination; bit<48> source; bit<16> ether_type; }
+header ipv4_t { bit<4> version; bit<4> length; bit<8> service; bit<16> total; bit<16> id; bit<3> flags;
+    bit<13> fragment; bit<8> ttl; bit<8> protocol; bit<16> checksum; bit<32> source; bit<32> destination; }
+header udp_t { bit<16> source; bit<16> destination; bit<16> length; bit<16> checksum; }
+header cache_t { bit<64> key; bit<64> value; bit<8> writes; }
+struct H { ethernet_t ethernet; ipv4_t ipv4; udp_t udp; cache_t cache; }
+struct M { bit<32> next_hop; bit<16> server; }
+parser P(packet_in b, out H h, inout M m, inout standard_metadata_t s) {
+    state start { b.extract(h.ethernet);
+        transition select(h.ethernet.ether_type) { 0x0800: ipv4; default: accept; } }
+    state ipv4 { b.extract(h.ipv4); transition select(h.ipv4.protocol) { 17: udp; default: accept; } }
+    state udp { b.extract(h.udp); transition CACHE; }
+    state cache { b.extract(h.cache); transition accept; }
+}
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply {} }
+control D(packet_out b, in H h) { apply { b.emit(h); } }
+";
+
+const ROUTES: &str = "action route(bit<32> next_hop, bit<9> port) {
+        m.next_hop = next_hop; s.egress_spec = port; h.ipv4.ttl = h.ipv4.ttl - 1; }
+    action rewrite(bit<48> source, bit<48> destination) {
+        h.ethernet.source = source; h.ethernet.destination = destination; }
+    table routes { key = { h.ipv4.destination: lpm; } actions = { route; drop; }
+        default_action = drop(); size = 2097152; }
+    table next_hops { key = { m.next_hop: exact; } actions = { rewrite; drop; } default_action = drop(); }
+    ";
+
+const LIST: &str = "action permit(bit<8> class) { h.ipv4.service = class; }
+    table list { key = { h.ipv4.source: ternary; h.ipv4.destination: ternary; h.udp.source: range;
+        h.udp.destination: range; h.ipv4.protocol: ternary; } actions = { permit; drop; }
+        default_action = permit(0); size = 4096; }
+    ";
+
+const FIREWALL: &str = "action seen(@__ref bit<8> state, @__ref bit<32> packets) {
+        if (state == 0) { state = 1; } else if (h.udp.length == 7) { state = 2; }
+        packets = packets + 1; s.egress_spec = 1; h.ipv4.service = state; }
+    table flows { key = { h.ipv4.source: exact; h.ipv4.destination: exact; h.udp.source: exact;
+        h.udp.destination: exact; h.ipv4.protocol: exact; } actions = { seen; drop; } default_action = drop();
+        size = 2097152; }
+    ";
+
+const BALANCER: &str = "action serve(bit<16> first) {
+        hash(m.server, HashAlgorithm.crc16, first, { h.ipv4.source, h.ipv4.destination, h.udp.source,
+            h.udp.destination, h.ipv4.protocol }, 32w64); }
+    action send(bit<32> address, bit<48> mac, bit<9> port) {
+        h.ipv4.destination = address; h.ethernet.destination = mac; s.egress_spec = port; }
+    table services { key = { h.ipv4.destination: exact; } actions = { serve; drop; } default_action = drop();
+        size = 65536; }
+    table servers { key = { m.server: exact; } actions = { send; drop; } default_action = drop(); size = 65536; }
+    ";
+
+const CACHE: &str = "action exchange(@__ref bit<64> value) { s.egress_spec = 1;
+        if (h.cache.writes == 1) { value = h.cache.value; } else { h.cache.value = value; } }
+    table values { key = { h.cache.key: exact; } actions = { exchange; drop; } default_action = drop();
+        size = 2097152; }
+    ";
+
+const CHECKSUM: &str =
+    "(h.ipv4.isValid(), { h.ipv4.version, h.ipv4.length, h.ipv4.service, h.ipv4.total, h.ipv4.id,
+    h.ipv4.flags, h.ipv4.fragment, h.ipv4.ttl, h.ipv4.protocol, h.ipv4.source, h.ipv4.destination },
+    h.ipv4.checksum, HashAlgorithm.csum16);";
+
+/// Rules of the access list.
+const RULES: u32 = 1000;
+/// Next hops, and servers.
+const HOPS: u32 = 64;
+
+/// One row: tables, what is applied, whether there are checksums, entries, and how a packet gets its key.
+struct Row {
+    name: &'static str,
+    tables: &'static [&'static str],
+    apply: &'static str,
+    checksums: bool,
+}
+
+const ROWS: [Row; 7] = [
+    Row { name: "cache", tables: &[CACHE], apply: "values.apply();", checksums: false },
+    Row { name: "firewall", tables: &[FIREWALL], apply: "flows.apply();", checksums: false },
+    Row {
+        name: "balancer",
+        tables: &[BALANCER],
+        apply: "if (services.apply().hit) { servers.apply(); }",
+        checksums: false,
+    },
+    Row {
+        name: "router",
+        tables: &[ROUTES],
+        apply: "if (routes.apply().hit) { next_hops.apply(); }",
+        checksums: false,
+    },
+    Row {
+        name: "router, checksums",
+        tables: &[ROUTES],
+        apply: "if (s.checksum_error == 1) { drop(); } else if (routes.apply().hit) { next_hops.apply(); }",
+        checksums: true,
+    },
+    Row {
+        name: "access list",
+        tables: &[LIST],
+        apply: "list.apply(); s.egress_spec = 1;",
+        checksums: false,
+    },
+    Row {
+        name: "router, list",
+        tables: &[ROUTES, LIST],
+        apply: "list.apply(); if (routes.apply().hit) { next_hops.apply(); }",
+        checksums: false,
+    },
+];
+
+impl Row {
+    fn program(&self) -> Program {
+        let head = HEAD.replace("CACHE", if self.name == "cache" { "cache" } else { "accept" });
+        let (verify, update) = match self.checksums {
+            true => (format!("verify_checksum{CHECKSUM}"), format!("update_checksum{CHECKSUM}")),
+            false => Default::default(),
+        };
+        let text = format!(
+            "{head} control V(inout H h, inout M m) {{ apply {{ {verify} }} }}
+            control C(inout H h, inout M m) {{ apply {{ {update} }} }}
+            control I(inout H h, inout M m, inout standard_metadata_t s) {{
+                action drop() {{ mark_to_drop(s); }} {} apply {{ {} }} }}
+            V1Switch(P(), V(), I(), E(), C(), D()) main;",
+            self.tables.concat(),
+            self.apply
+        );
+        let compiled =
+            p4lang::compile_text("row.p4", &text, &Options::default(), &MemoryFiles::default());
+        compiled.program.expect("the program compiles")
+    }
+
+    fn fill(&self, switch: &mut Switch, entries: u32) {
+        let exact = |width, number| FieldMatch::Exact(Bits::unsigned(width, number));
+        if self.tables.contains(&ROUTES) {
+            for number in 0..entries {
+                let value = Bits::unsigned(32, u128::from(address(number)));
+                let key = vec![FieldMatch::Lpm { value, prefix_length: 24 }];
+                let number = u128::from(number);
+                add_entry(
+                    switch,
+                    "routes",
+                    (key, 0),
+                    "route",
+                    &[number % u128::from(HOPS), number % 16],
+                );
+            }
+            for number in 0..u128::from(HOPS) {
+                let key = vec![exact(32, number)];
+                add_entry(switch, "next_hops", (key, 0), "rewrite", &[number, number + 1]);
+            }
+        }
+        if self.tables.contains(&LIST) {
+            rules(switch);
+        }
+        for number in 0..entries {
+            let (key, wide) = (u128::from(address(number)), u128::from(number));
+            match self.name {
+                "cache" => {
+                    let key = vec![exact(64, wide * 0x1_0001)];
+                    add_entry(switch, "values", (key, 0), "exchange", &[wide]);
+                }
+                "firewall" => {
+                    let key = vec![
+                        exact(32, SOURCE.into()),
+                        exact(32, key),
+                        exact(16, 1),
+                        exact(16, wide & 0xffff),
+                    ];
+                    let key = [key, vec![exact(8, 17)]].concat();
+                    add_entry(switch, "flows", (key, 0), "seen", &[0, 0]);
+                }
+                "balancer" if number < 1 << 16 => {
+                    add_entry(switch, "services", (vec![exact(32, key)], 0), "serve", &[0]);
+                }
+                _ => {}
+            }
+        }
+        if self.name == "balancer" {
+            for number in 0..u128::from(HOPS) {
+                let key = vec![exact(16, number)];
+                add_entry(switch, "servers", (key, 0), "send", &[number, number + 1, number % 16]);
+            }
+        }
+    }
+}
+
+/// The address of a flow, of which no two are in one /24.
+fn address(number: u32) -> u32 {
+    number.wrapping_mul(0x9e_3779) << 8
+}
+
+const SOURCE: u32 = 0x0a00_0001;
+
+/// Rules such as `cargo bench -p tables --bench matching` has: prefixes of both addresses, a range of ports.
+fn rules(switch: &mut Switch) {
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    for number in 0..RULES {
+        let mut prefix = |least: u32| {
+            let mask = Bits::prefix_mask(32, random.random_range(least..=32));
+            let value = Bits::unsigned(32, random.random::<u32>().into()).bit_and(&mask);
+            FieldMatch::Ternary { value, mask }
+        };
+        let mut matches = vec![prefix(8), prefix(8)];
+        matches.push(FieldMatch::Any);
+        let low = random.random_range(0..0xff00_u128);
+        let high = low + random.random_range(0..0xff_u128);
+        matches.push(FieldMatch::Range {
+            low: Bits::unsigned(16, low),
+            high: Bits::unsigned(16, high),
+        });
+        let (value, mask) = (Bits::unsigned(8, 17), Bits::unsigned(8, 0xff));
+        matches.push(FieldMatch::Ternary { value, mask });
+        add_entry(switch, "list", (matches, number + 1), "permit", &[u128::from(number % 64)]);
+    }
+}
+
+/// Batches as they come in.
+struct Traffic {
+    template: [u8; LENGTH],
+    /// With the checksum of the header that has it.
+    keys: Vec<(u32, u16)>,
+    next: usize,
+    buffers: Vec<[u8; LENGTH]>,
+}
+
+impl Traffic {
+    fn new(entries: u32) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(2);
+        let mut template = [0; LENGTH];
+        template[12..15].copy_from_slice(&[8, 0, 0x45]);
+        template[16..18].copy_from_slice(&70_u16.to_be_bytes());
+        template[22..24].copy_from_slice(&[64, 17]);
+        template[26..30].copy_from_slice(&SOURCE.to_be_bytes());
+        template[35] = 1;
+        let words = template[14..34].as_chunks::<2>().0;
+        let sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
+        let key = |_| {
+            let key = random.random_range(0..entries);
+            let sum = sum + (address(key) >> 16) + (address(key) & 0xffff);
+            let sum = (sum & 0xffff) + (sum >> 16);
+            (key, !((sum & 0xffff) + (sum >> 16)) as u16)
+        };
+        let keys = (0..1 << 20).map(key).collect();
+        Self { template, keys, next: 0, buffers: vec![[0; LENGTH]; BATCH] }
+    }
+
+    fn copy_in(&mut self) {
+        for buffer in &mut self.buffers {
+            buffer.copy_from_slice(&self.template);
+            let (key, checksum) = self.keys[self.next % self.keys.len()];
+            buffer[24..26].copy_from_slice(&checksum.to_be_bytes());
+            buffer[30..34].copy_from_slice(&address(key).to_be_bytes());
+            buffer[36..38].copy_from_slice(&(key as u16).to_be_bytes());
+            buffer[42..50].copy_from_slice(&(u64::from(key) * 0x1_0001).to_be_bytes());
+            buffer[58] = (self.next & 1) as u8;
+            self.next += 1;
+        }
+    }
+}
+
+/// Runs the rows that are wanted.
+pub(crate) fn run(arguments: &Arguments, entries: u32) -> Result<(), String> {
+    let rows = ROWS.iter().filter(|row| arguments.runs(row.name) || arguments.runs("programs"));
+    let rows: Vec<&Row> = rows.collect();
+    if !rows.is_empty() {
+        println!("programs in batches of {BATCH}, {entries} entries, {RULES} rules of a list");
+    }
+    for row in rows {
+        let program = row.program();
+        let switch = || -> Result<Switch, String> {
+            let mut switch = Switch::new(program.clone()).map_err(|error| error.to_string())?;
+            row.fill(&mut switch, entries);
+            Ok(switch)
+        };
+        let (mut switch, mut oracle) = (switch()?, switch()?);
+        let code = Compiled::new(&switch).map_err(|error| error.to_string())?;
+        let (mut worker, mut batch) = (Processor::with_seed(0), Batch::default());
+        let mut traffic = Traffic::new(entries);
+        let mut run = |traffic: &Traffic, switch: &Switch, batch: &mut Batch| {
+            let packets: [(u32, &[u8]); BATCH] =
+                std::array::from_fn(|index| (1, traffic.buffers[index].as_slice()));
+            code.process_batch(switch, &mut worker, &packets, Duration::ZERO, batch);
+        };
+        // Both paths give the same, each packet what the one before left.
+        for _ in 0..64 {
+            traffic.copy_in();
+            run(&traffic, &switch, &mut batch);
+            let sent: Vec<(u32, Vec<u8>)> =
+                batch.sent().map(|(_, port, bytes)| (port, bytes.to_vec())).collect();
+            let mut expected = Vec::new();
+            for packet in &traffic.buffers {
+                let outputs = oracle.process(1, packet, Duration::ZERO);
+                let outputs = outputs.map_err(|error| error.to_string())?;
+                expected.extend(outputs.into_iter().map(|output| (output.port, output.packet)));
+            }
+            assert!(batch.errors().is_empty() && sent == expected, "{}", row.name);
+        }
+        drop(oracle);
+        let mut compiled = Vec::new();
+        for _ in 0..arguments.repetitions {
+            let batches = arguments.packets.div_ceil(BATCH);
+            let begin = processor_time();
+            let mut sent = 0;
+            for _ in 0..batches {
+                traffic.copy_in();
+                run(&traffic, &switch, &mut batch);
+                sent += batch.sent().len();
+            }
+            compiled.push((batches * BATCH) as f64 / since(begin) / 1e6);
+            assert_eq!(sent, batches * BATCH, "{}: a packet did not leave", row.name);
+            black_box(sent);
+        }
+        let mut interpreted = Vec::new();
+        for _ in 0..arguments.repetitions {
+            let count = arguments.packets.div_ceil(64 * BATCH);
+            let begin = processor_time();
+            for _ in 0..count {
+                traffic.copy_in();
+                for packet in &traffic.buffers {
+                    black_box(switch.process(1, packet, Duration::ZERO).is_ok());
+                }
+            }
+            interpreted.push((count * BATCH) as f64 / since(begin) / 1e6);
+        }
+        for (path, found) in [("interpreter", interpreted), ("compiled", compiled)] {
+            let (least, median, most) = rates(found);
+            println!("{:18} {path:12} {least:8.3} {median:8.3} {most:8.3}", row.name);
+        }
+        if let Some(reason) = code.one_by_one() {
+            println!("{:18} packets go one by one: {reason}", row.name);
+        }
+    }
+    Ok(())
+}

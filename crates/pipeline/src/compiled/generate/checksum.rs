@@ -1,0 +1,113 @@
+//! The Internet checksum (RFC 1071) over fields that lie in whole words of 16 bits: a few additions where the fields are.
+//!
+//! The one's complement sum does not depend on the order of bytes (RFC 1071, section 2(B)), so the words are added as the
+//! machine loads them, eight or four bytes at once, and the result is swapped.
+
+use super::memory::Pointer;
+use super::{Function, context_offset};
+use crate::bound::Address;
+use crate::bound::gather::{Gather, Piece};
+use crate::externs::hash::Algorithm;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+
+impl Function<'_, '_> {
+    /// The checksum of the data of a gather, which is compared with `found` where that is asked for. Nothing if it is
+    /// another hash, or over other data.
+    pub(super) fn internet_checksum(&mut self, gather: u32, found: Value) -> Option<Value> {
+        let gather =
+            self.bound.gathers.get(gather as usize).filter(|gather| is_in_words(gather))?;
+        let mut sum = self.number(0);
+        for piece in &gather.pieces {
+            let words = self.words(piece);
+            sum = self.builder.ins().iadd(sum, words);
+        }
+        let sum = self.folded(sum);
+        let checksum = self.builder.ins().bnot(sum);
+        let checksum = self.builder.ins().ireduce(types::I16, checksum);
+        let checksum = self.builder.ins().bswap(checksum);
+        let checksum = self.builder.ins().uextend(types::I64, checksum);
+        if gather.verifies {
+            let differs = self.builder.ins().icmp(IntCC::NotEqual, checksum, found);
+            let differs = self.builder.ins().uextend(types::I64, differs);
+            let before = self.context_field(context_offset::CHECKSUM_ERROR);
+            let error = self.builder.ins().bor(before, differs);
+            self.set_context_field(context_offset::CHECKSUM_ERROR, error);
+        }
+        Some(checksum)
+    }
+
+    /// A sum of words that is congruent to that of a piece's words of 16 bits; zero of an invalid header.
+    fn words(&mut self, piece: &Piece) -> Value {
+        match *piece {
+            Piece::Bits { flag, offset, bit, width } => {
+                let at = self.bits_at(Address::fixed(offset)).plus(bit / 8);
+                let mut sum = self.number(0);
+                let mut done = 0;
+                while done < width / 8 {
+                    let bytes = [8, 4, 2].into_iter().find(|bytes| done + bytes <= width / 8);
+                    let bytes = bytes.unwrap_or(2);
+                    let words = self.load(at.plus(done), bytes);
+                    let words = if bytes == 8 { self.halves(words) } else { words };
+                    sum = self.builder.ins().iadd(sum, words);
+                    done += bytes;
+                }
+                let is_valid = self.is_valid(Address::fixed(flag));
+                let none = self.number(0);
+                self.builder.ins().select(is_valid, sum, none)
+            }
+            Piece::Number { offset, bytes, width } => {
+                let value = match self.slot(offset) {
+                    Some(variable) => self.builder.use_var(variable),
+                    None => {
+                        let at = Pointer { base: self.frame, offset: offset as i32 };
+                        self.load(at, bytes)
+                    }
+                };
+                self.swapped_halves(value, width)
+            }
+            Piece::Constant { number, width } => {
+                let value = self.number(number);
+                self.swapped_halves(value, width)
+            }
+        }
+    }
+
+    /// As a load would give a number that lay in a packet.
+    fn swapped_halves(&mut self, value: Value, width: u32) -> Value {
+        let high = self.builder.ins().ishl_imm(value, i64::from(64 - width));
+        let swapped = self.builder.ins().bswap(high);
+        self.halves(swapped)
+    }
+
+    /// The sum of both halves of 32 bits.
+    fn halves(&mut self, words: Value) -> Value {
+        let low = self.masked(words, 32);
+        let high = self.builder.ins().ushr_imm(words, 32);
+        self.builder.ins().iadd(low, high)
+    }
+
+    /// The one's complement sum of the words of 16 bits. The sum of some words of 32 bits takes less than 48.
+    fn folded(&mut self, sum: Value) -> Value {
+        let mut sum = self.halves(sum);
+        for _ in 0..3 {
+            let low = self.masked(sum, 16);
+            let high = self.builder.ins().ushr_imm(sum, 16);
+            sum = self.builder.ins().iadd(low, high);
+        }
+        sum
+    }
+}
+
+fn is_in_words(gather: &Gather) -> bool {
+    gather.algorithm == Algorithm::OnesComplement16
+        && !gather.payload
+        && gather.pieces.iter().all(|piece| match *piece {
+            Piece::Bits { bit, width, .. } => {
+                bit.is_multiple_of(8) && width.is_multiple_of(16) && width < 1 << 16
+            }
+            Piece::Number { width, .. } | Piece::Constant { width, .. } => {
+                width.is_multiple_of(16) && (1..=64).contains(&width)
+            }
+        })
+}

@@ -1,0 +1,213 @@
+//! Tables whose keys are prefixes, masks and ranges: code finds the entries that the interpreter finds, while the control
+//! plane adds, changes and deletes them, whether packets go in bursts or one by one.
+
+use crate::both::{Both, V1model};
+use ir::bits::Bits;
+use pipeline::{EntryAction, FieldMatch, TableEntry};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::time::Duration;
+
+const FIELDS: &str =
+    "header K { bit<32> address; bit<9> tag; bit<7> few; bit<16> low; bit<16> high; bit<64> wide;
+        bit<64> other; int<8> sign; bit<32> value; }
+    header T { bit<8> more; }
+    struct H { K k; T[2] t; T one; } struct M { }";
+
+const BURSTS: &str =
+    "state start { b.extract(h.k); transition select(h.k.low) { 7: more; default: accept; } }
+    state more { b.extract(h.one); transition accept; }";
+
+/// With a stack, which takes packets out of bursts.
+const ONE_BY_ONE: &str =
+    "state start { b.extract(h.k); transition select(h.k.low) { 7: more; default: accept; } }
+    state more { b.extract(h.t.next); transition accept; }";
+
+/// Fields in the order that a search wants, and in another; keys of one word and of two; a key that changed since the
+/// packet was parsed; a table that is not always applied; entries of the program.
+const TABLES: &str = "
+    action exchange(@__ref bit<32> value) { bit<32> old = value; value = h.k.value; h.k.value = old; }
+    action mark(bit<32> value) { h.k.value = h.k.value + value; }
+    action leave() { h.k.value = 1; exit; }
+    action nothing() { h.k.value = h.k.value ^ 0x5a; }
+    table routes { key = { h.k.address: lpm; } actions = { exchange; mark; nothing; } default_action = nothing(); }
+    @tableconfig(impl = \"dpdk\", synced = true)
+    table within { key = { h.k.address: lpm; h.k.tag: exact; } actions = { exchange; mark; leave; nothing; }
+        default_action = mark(5); }
+    table wide { key = { h.k.wide: exact; h.k.other: lpm; } actions = { mark; nothing; } default_action = nothing(); }
+    table rules { key = { h.k.address: ternary; h.k.low: range; h.k.high: range; h.k.few: optional; h.k.sign: ternary;
+        h.k.tag: exact; } actions = { exchange; mark; leave; nothing; } default_action = nothing(); }
+    table prefixes { key = { h.k.address: lpm; h.k.low: exact; h.k.few: ternary; } actions = { mark; nothing; }
+        default_action = nothing(); }
+    table fixed { key = { h.k.address: lpm; } actions = { mark; nothing; } default_action = nothing();
+        const entries = { 0x01000000 &&& 0xff000000: mark(7); 0x01010000 &&& 0xffff0000: mark(11); _: mark(13); } }
+    table optional_header { key = { h.one.more: ternary; } actions = { mark; nothing; } default_action = nothing(); }
+    apply {
+        s.egress_spec = 1;
+        routes.apply();
+        fixed.apply();
+        if (h.k.few != 3) { rules.apply(); }
+        h.k.address = h.k.address ^ h.k.value[0:0] ++ 31w0;
+        within.apply();
+        wide.apply();
+        if (!prefixes.apply().hit) { h.k.low = h.k.low + 1; }
+        optional_header.apply();
+    }";
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Exact,
+    Lpm,
+    Ternary,
+    Range,
+    Optional,
+}
+
+/// Widths and kinds of a table's keys, whether entries have priorities, and its actions with whether each has data.
+type Table = (&'static str, &'static [(u32, Kind)], bool, &'static [(&'static str, bool)]);
+
+use Kind::{Exact, Lpm, Optional, Range, Ternary};
+
+const ALL: [Table; 6] = [
+    ("routes", &[(32, Lpm)], false, &[("exchange", true), ("mark", true), ("nothing", false)]),
+    (
+        "within",
+        &[(32, Lpm), (9, Exact)],
+        false,
+        &[("exchange", true), ("mark", true), ("leave", false)],
+    ),
+    ("wide", &[(64, Exact), (64, Lpm)], false, &[("mark", true), ("nothing", false)]),
+    (
+        "rules",
+        &[(32, Ternary), (16, Range), (16, Range), (7, Optional), (8, Ternary), (9, Exact)],
+        true,
+        &[("exchange", true), ("mark", true), ("leave", false)],
+    ),
+    ("prefixes", &[(32, Lpm), (16, Exact), (7, Ternary)], true, &[("mark", true)]),
+    ("optional_header", &[(8, Ternary)], true, &[("mark", true)]),
+];
+
+/// Few values, which meet: all fields of packets and of entries are made of them.
+fn value(random: &mut ChaCha8Rng, width: u32) -> u128 {
+    let one = 0x0101_0101_0101_0101_0101_0101_0101_0101_u128;
+    let high = random.random_range(0..3_u128) * one << 7;
+    (high | random.random_range(0..3_u128)) & (u128::MAX >> (128 - width))
+}
+
+fn match_of(random: &mut ChaCha8Rng, width: u32, kind: Kind) -> FieldMatch {
+    let number = value(random, width);
+    let bits = |number: u128| Bits::unsigned(width, number);
+    let is_left_out = random.random_range(0..4) == 0;
+    match kind {
+        Exact => FieldMatch::Exact(bits(number)),
+        _ if is_left_out => FieldMatch::Any,
+        Optional => FieldMatch::Exact(bits(number)),
+        Lpm => {
+            let prefix_length = random.random_range(0..=width);
+            let value = bits(number).bit_and(&Bits::prefix_mask(width, prefix_length));
+            FieldMatch::Lpm { value, prefix_length }
+        }
+        Ternary => {
+            let mask = bits(value(random, width) | random.random_range(0..0xff));
+            FieldMatch::Ternary { value: bits(number).bit_and(&mask), mask }
+        }
+        Range => {
+            let other = value(random, width);
+            FieldMatch::Range { low: bits(number.min(other)), high: bits(number.max(other)) }
+        }
+    }
+}
+
+/// What was added, so that it can be changed and deleted.
+type Known = (usize, Vec<FieldMatch>, u32);
+
+fn change(both: &mut Both, random: &mut ChaCha8Rng, known: &mut Vec<Known>) {
+    let adds = known.is_empty() || random.random_range(0..5) < 3;
+    let (table, matches, priority) = if adds {
+        let table = random.random_range(0..ALL.len());
+        let (_, keys, ranked, _) = ALL[table];
+        let matches = keys.iter().map(|(width, kind)| match_of(random, *width, *kind)).collect();
+        (table, matches, if ranked { random.random_range(1..4) } else { 0 })
+    } else {
+        known[random.random_range(0..known.len())].clone()
+    };
+    let deletes = !adds && random.random_range(0..2) == 0;
+    let (name, .., actions) = ALL[table];
+    let (action, has_data) = actions[random.random_range(0..actions.len())];
+    let data: Vec<Bits> =
+        has_data.then(|| Bits::unsigned(128, random.random_range(1..1000))).into_iter().collect();
+    let mut outcomes = Vec::new();
+    for switch in [&mut both.interpreted, &mut both.compiled] {
+        let id = switch.table_named(name).expect("a table");
+        let action = switch.action_named(id, action).expect("an action");
+        let action = EntryAction::Action(switch.action_call(action, &data).expect("data"));
+        let entry = TableEntry { matches: matches.clone(), priority, action, idle_timeout: None };
+        outcomes.push(match (adds, deletes) {
+            (true, _) => switch.add_entry(id, entry, Duration::ZERO).map(|_| ()),
+            (_, true) => switch.delete_entry(id, &matches, priority).map(|_| ()),
+            _ => switch.modify_entry(id, entry, Duration::ZERO).map(|_| ()),
+        });
+    }
+    assert_eq!(outcomes[0], outcomes[1], "{name} {matches:?}");
+    match (adds, deletes, outcomes[0].is_ok()) {
+        (true, _, true) => known.push((table, matches, priority)),
+        (_, true, true) => {
+            known.retain(|one| *one != (table, matches.clone(), priority));
+        }
+        _ => {}
+    }
+}
+
+fn packet(random: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend((value(random, 32) as u32).to_be_bytes());
+    let tag = value(random, 9) << 7 | value(random, 7);
+    bytes.extend((tag as u16).to_be_bytes());
+    let low = if random.random_range(0..4) == 0 { 7 } else { value(random, 16) as u16 };
+    bytes.extend(low.to_be_bytes());
+    bytes.extend((value(random, 16) as u16).to_be_bytes());
+    bytes.extend((value(random, 64) as u64).to_be_bytes());
+    bytes.extend((value(random, 64) as u64).to_be_bytes());
+    bytes.push(value(random, 8) as u8);
+    bytes.extend(random.random_range(0..100_u32).to_be_bytes());
+    bytes.extend(vec![1; random.random_range(0..60)]);
+    // Some are too short for a header.
+    bytes.truncate(if random.random_range(0..12) == 0 { random.random_range(0..30) } else { 99 });
+    bytes
+}
+
+fn compare(parser: &str, goes_in_bursts: bool) {
+    let program = V1model { declarations: FIELDS, parser, ingress: TABLES, ..V1model::default() };
+    let mut both = program.both();
+    assert_eq!(both.one_by_one().is_none(), goes_in_bursts, "{:?}", both.one_by_one());
+    let mut known = Vec::new();
+    let mut sent = 0;
+    for round in 0..120 {
+        let mut random = ChaCha8Rng::seed_from_u64(round);
+        for _ in 0..random.random_range(0..10) {
+            change(&mut both, &mut random, &mut known);
+        }
+        let packets: Vec<(u32, Vec<u8>)> =
+            (0..random.random_range(1..70)).map(|_| (0, packet(&mut random))).collect();
+        sent += both.batch(&packets);
+        for (name, ..) in ALL {
+            let entries = |switch: &pipeline::Switch| -> Vec<_> {
+                let id = switch.table_named(name).expect("a table");
+                switch.entries(id).expect("entries").collect()
+            };
+            let (expected, found) = (entries(&both.interpreted), entries(&both.compiled));
+            assert_eq!(expected, found, "{name}, round {round}");
+        }
+    }
+    assert!(sent > 2500 && known.len() > 60, "{sent} sent, {} entries", known.len());
+}
+
+#[test]
+fn in_bursts_the_best_entry_is_that_of_the_interpreter() {
+    compare(BURSTS, true);
+}
+
+#[test]
+fn one_by_one_the_best_entry_is_that_of_the_interpreter() {
+    compare(ONE_BY_ONE, false);
+}

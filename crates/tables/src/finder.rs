@@ -1,0 +1,434 @@
+//! Finds entries for machine code whose keys are not matched exactly: longest prefix, ternary, range, optional.
+//!
+//! What is found is a number, the key of the entry in an [`ExactTable`](crate::ExactTable) of 32 bits beside this; so
+//! what that promises to threads holds here too. Threads of the data plane have a [`Searcher`] each and use it inside of
+//! a [`Gate`](crate::Gate); whatever has `&mut` here is done while the gate is closed.
+//!
+//! Code packs a key of up to 128 bits into one number of one word, or of two where it has more than 64 bits, and
+//! [`Finder::places`] says where each field goes.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr;
+
+use thiserror::Error;
+
+use crate::match_key::{FieldMatch, MatchError, MatchField, MatchKind, Pattern};
+use crate::quiescence::Domain;
+use crate::search::{Link, Search, SearchWriter, has_priorities};
+use crate::ternary_tree::Waiting;
+
+/// Most bits of a packed key.
+const MAXIMUM_KEY: u32 = 128;
+
+/// See the module.
+pub struct Finder {
+    fields: Vec<MatchField>,
+    // Its address is known to searchers: it must not change when this is moved.
+    search: Box<Search>,
+    writer: SearchWriter,
+    /// Readers are kept out by the gate.
+    domain: Domain,
+    links: HashMap<u32, Link>,
+    /// Numbers below `next` that no entry has.
+    free: Vec<u32>,
+    next: u32,
+}
+
+/// One thread's way to search. Machine code calls what it points to.
+#[repr(C)]
+pub struct Searcher {
+    /// Finds the number of the best entry for a key, the low word first; 0 if there is none.
+    pub find: unsafe extern "C" fn(*mut Searcher, u64, u64) -> u64,
+    body: *const c_void,
+    stack: Vec<Waiting>,
+}
+
+// SAFETY: the pointer is to a search that threads may share; whoever uses a searcher keeps the finder alive.
+unsafe impl Send for Searcher {}
+// SAFETY: all that changes needs `&mut`.
+unsafe impl Sync for Searcher {}
+
+/// Why entries of a table cannot be found this way, or one not be added.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FinderError {
+    /// Fields that take too many bits.
+    #[error("keys take more than {MAXIMUM_KEY} bits; use a MatchTable")]
+    TooWide,
+    /// More than one longest-prefix field, and none that needs a priority.
+    #[error("a key has at most one lpm field; match the others as ternary")]
+    TwoPrefixes,
+    /// An entry's match.
+    #[error(transparent)]
+    Match(#[from] MatchError),
+    /// Nothing has changed.
+    #[error("no memory for finding the entry; make the table smaller")]
+    Memory,
+}
+
+impl Finder {
+    /// For keys of these fields.
+    ///
+    /// # Errors
+    /// If keys are too wide, or two of the fields are prefixes, or memory does not suffice.
+    pub fn new(fields: &[MatchField]) -> Result<Self, FinderError> {
+        Self::places(fields).ok_or(FinderError::TooWide)?;
+        let prefixes = fields.iter().filter(|field| field.kind == MatchKind::Lpm).count();
+        if prefixes > 1 && !has_priorities(fields) {
+            return Err(FinderError::TwoPrefixes);
+        }
+        let (search, writer) = Search::new(fields).ok_or(FinderError::Memory)?;
+        Ok(Self {
+            fields: fields.to_vec(),
+            search: Box::new(search),
+            writer,
+            domain: Domain::new(),
+            links: HashMap::new(),
+            free: Vec::new(),
+            next: 1,
+        })
+    }
+
+    /// How far the lowest bit of each field lies above the lowest bit of a packed key; nothing if keys are too wide. The
+    /// first bit of a key is the highest of its words; where a field needs a priority all begin at whole bytes, else the
+    /// exact ones come first.
+    #[must_use]
+    pub fn places(fields: &[MatchField]) -> Option<Vec<u32>> {
+        let bytewise = has_priorities(fields);
+        let room = |field: &MatchField| {
+            if bytewise { field.bits.div_ceil(8).saturating_mul(8) } else { field.bits }
+        };
+        let all = fields.iter().fold(0_u32, |sum, field| sum.saturating_add(room(field)));
+        if !(1..=MAXIMUM_KEY).contains(&all) {
+            return None;
+        }
+        let mut above = if all <= 64 { 64 } else { MAXIMUM_KEY };
+        let mut places = vec![0; fields.len()];
+        for prefixes in [false, true] {
+            for (place, field) in places.iter_mut().zip(fields) {
+                let is_last = !bytewise && field.kind == MatchKind::Lpm;
+                if is_last == prefixes {
+                    above -= room(field);
+                    *place = above;
+                }
+            }
+        }
+        Some(places)
+    }
+
+    /// Adds an entry; gives its number. Of those that match, that with the highest priority is found, or where none of
+    /// the fields needs one that with the longest prefix; of equal priorities that with the lowest `order`. Two entries
+    /// without priorities differ in their matches.
+    ///
+    /// # Errors
+    /// If the matches do not fit the fields, or memory does not suffice; then all is as before.
+    pub fn insert(
+        &mut self,
+        matches: &[FieldMatch],
+        priority: u32,
+        order: u64,
+    ) -> Result<u32, FinderError> {
+        let pattern = Pattern::new(&self.fields, matches)?;
+        let number = self.free.last().copied().unwrap_or(self.next);
+        // What is found is one more, and 0 is nobody's.
+        let link = self.search.link(&pattern, priority, order, number - 1);
+        if number == u32::MAX || !self.search.add(&mut self.writer, &self.domain, &link, number - 1)
+        {
+            return Err(FinderError::Memory);
+        }
+        if self.free.pop().is_none() {
+            self.next += 1;
+        }
+        self.links.insert(number, link);
+        Ok(number)
+    }
+
+    /// Takes the entry with this number out. Where memory does not suffice for that, the number is never used again.
+    pub fn remove(&mut self, number: u32) {
+        if let Some(link) = self.links.remove(&number)
+            && self.search.remove(&mut self.writer, &self.domain, &link)
+        {
+            self.free.push(number);
+        }
+    }
+
+    /// Bytes that finding entries takes, without what only the control plane needs.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.search.bytes()
+    }
+
+    /// A thread's way to search. It may be used as long as the finder is alive.
+    #[must_use]
+    pub fn searcher(&self) -> Searcher {
+        let find = self.search.way();
+        Searcher { find, body: ptr::from_ref(&*self.search).cast(), stack: Vec::new() }
+    }
+}
+
+impl fmt::Debug for Finder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fields, links, .. } = self;
+        let entries = links.len();
+        f.debug_struct("Finder").field("fields", fields).field("entries", &entries).finish()
+    }
+}
+
+impl Searcher {
+    /// Finds nothing; for tables whose keys are exact.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { find: nothing, body: ptr::null(), stack: Vec::new() }
+    }
+}
+
+impl fmt::Debug for Searcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Searcher").finish_non_exhaustive()
+    }
+}
+
+type Find = unsafe extern "C" fn(*mut Searcher, u64, u64) -> u64;
+
+impl Search {
+    fn way(&self) -> Find {
+        let bits = match self {
+            Self::Prefix { packing, .. } => packing.bits(),
+            Self::Ternary(_) => 0,
+        };
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+        {
+            return match bits {
+                0 => counting::<RULES>,
+                1..=64 => counting::<SHORT>,
+                _ => counting::<MEDIUM>,
+            };
+        }
+        match bits {
+            0 => plain::<RULES>,
+            1..=64 => plain::<SHORT>,
+            _ => plain::<MEDIUM>,
+        }
+    }
+}
+
+/// A search by rules, or by prefixes of keys of one word, or of two.
+const RULES: u8 = 0;
+const SHORT: u8 = 1;
+const MEDIUM: u8 = 2;
+
+unsafe extern "C" fn nothing(_: *mut Searcher, _: u64, _: u64) -> u64 {
+    0
+}
+
+unsafe extern "C" fn plain<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
+    // SAFETY: as promised to this function.
+    unsafe { find::<HOW>(searcher, low, high) }
+}
+
+/// With the instructions that count bits, of which nodes need several for each step.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2")]
+unsafe extern "C" fn counting<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
+    // SAFETY: as promised to this function.
+    unsafe { find::<HOW>(searcher, low, high) }
+}
+
+/// # Safety
+/// `searcher` was made by [`Finder::searcher`] of a finder that is alive, and nobody else uses it.
+#[inline(always)]
+unsafe fn find<const HOW: u8>(searcher: *mut Searcher, low: u64, high: u64) -> u64 {
+    // SAFETY: as promised to this function; the body of a searcher is the search of its finder, in a box of its own.
+    let (Searcher { stack, body, .. }, search) =
+        unsafe { (&mut *searcher, &*(*searcher).body.cast::<Search>()) };
+    debug_assert!(!body.is_null());
+    let found = match search {
+        Search::Prefix { trie, .. } if HOW == SHORT => trie.find_one(low),
+        Search::Prefix { trie, .. } if HOW == MEDIUM => {
+            trie.find_one(u128::from(high) << 64 | u128::from(low))
+        }
+        Search::Ternary(tree) if HOW == RULES => {
+            let key = if tree.key_words() > 1 { [high, low, 0] } else { [low, 0, 0] };
+            tree.find(tree.now(), &key[..=tree.key_words()], stack)
+                .map_or(0, |(.., number)| number + 1)
+        }
+        _ => 0,
+    };
+    u64::from(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % bound
+        }
+    }
+
+    /// An entry as the oracle has it.
+    struct Known {
+        number: u32,
+        matches: Vec<FieldMatch>,
+        priority: u32,
+        order: u64,
+    }
+
+    fn bytes(value: u64, bits: u32) -> Vec<u8> {
+        value.to_be_bytes()[8 - bits.div_ceil(8) as usize..].to_vec()
+    }
+
+    fn number(bytes: &[u8]) -> u64 {
+        bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
+    fn mask(bits: u32, length: u32) -> u64 {
+        if length == 0 { 0 } else { u64::MAX >> (64 - length) << (bits - length) }
+    }
+
+    /// Values are few, so that matches meet.
+    fn draw(random: &mut Random, field: &MatchField) -> FieldMatch {
+        let bits = field.bits;
+        let all = mask(bits, bits);
+        let value = (random.below(4) * (all / 3)) & all;
+        let any = random.below(4) == 0;
+        match field.kind {
+            MatchKind::Exact => FieldMatch::Exact(bytes(value, bits)),
+            _ if any => FieldMatch::Any,
+            MatchKind::Lpm => {
+                let length = random.below(u64::from(bits)) as u32 + 1;
+                FieldMatch::Lpm(bytes(value & mask(bits, length), bits), length)
+            }
+            MatchKind::Optional => FieldMatch::Exact(bytes(value, bits)),
+            MatchKind::Ternary => {
+                let cares = random.below(u64::MAX) & all;
+                FieldMatch::Ternary(bytes(value & cares, bits), bytes(cares, bits))
+            }
+            MatchKind::Range => {
+                let (one, other) = (value, (random.below(4) * (all / 3)) & all);
+                FieldMatch::Range(bytes(one.min(other), bits), bytes(one.max(other), bits))
+            }
+        }
+    }
+
+    /// Whether it matches, and how long its prefix is.
+    fn matches(known: &Known, fields: &[MatchField], key: &[u64]) -> Option<u32> {
+        let mut length = 0;
+        for ((wanted, field), key) in known.matches.iter().zip(fields).zip(key) {
+            let fits = match wanted {
+                FieldMatch::Any => true,
+                FieldMatch::Exact(value) => number(value) == *key,
+                FieldMatch::Lpm(value, prefix) => {
+                    length = *prefix;
+                    key & mask(field.bits, *prefix) == number(value)
+                }
+                FieldMatch::Ternary(value, cares) => key & number(cares) == number(value),
+                FieldMatch::Range(low, high) => (number(low)..=number(high)).contains(key),
+            };
+            if !fits {
+                return None;
+            }
+        }
+        Some(length)
+    }
+
+    fn search(searcher: &mut Searcher, places: &[u32], key: &[u64]) -> u32 {
+        let packed = places
+            .iter()
+            .zip(key)
+            .fold(0, |packed, (above, key)| packed | u128::from(*key) << above);
+        // SAFETY: the finder is alive and unchanged during the call.
+        let found = unsafe { (searcher.find)(searcher, packed as u64, (packed >> 64) as u64) };
+        found as u32
+    }
+
+    /// Entries come and go; each search finds what a search through all of them finds.
+    #[test]
+    fn the_best_entry_is_found_whatever_the_fields() {
+        use MatchKind::{Exact, Lpm, Optional, Range, Ternary};
+        let keys: [&[(u32, MatchKind)]; 8] = [
+            &[(32, Lpm)],
+            &[(9, Lpm), (5, Exact)],
+            &[(64, Exact), (60, Lpm)],
+            &[(64, Lpm)],
+            &[(13, Ternary)],
+            &[(32, Ternary), (32, Ternary), (16, Range), (16, Range), (8, Optional)],
+            &[(1, Optional), (7, Range), (48, Exact)],
+            &[(33, Lpm), (3, Ternary), (12, Lpm)],
+        ];
+        for (seed, kinds) in keys.into_iter().enumerate() {
+            let mut random = Random(0x9e37_79b9_7f4a_7c15 + seed as u64);
+            let fields: Vec<MatchField> =
+                kinds.iter().map(|(bits, kind)| MatchField { bits: *bits, kind: *kind }).collect();
+            let ranked = has_priorities(&fields);
+            let mut finder = Finder::new(&fields).unwrap();
+            let places = Finder::places(&fields).unwrap();
+            let mut searcher = finder.searcher();
+            let mut known: Vec<Known> = Vec::new();
+            let mut hits = 0;
+            for order in 0..if cfg!(miri) { 40 } else { 600 } {
+                if known.len() > 40 || random.below(4) == 0 && !known.is_empty() {
+                    let gone = known.swap_remove(random.below(known.len() as u64) as usize);
+                    finder.remove(gone.number);
+                }
+                let matches_new: Vec<FieldMatch> =
+                    fields.iter().map(|field| draw(&mut random, field)).collect();
+                let priority = if ranked { 1 + random.below(5) as u32 } else { 0 };
+                // Who has no priority differs in matches; all of a prefix of no bits are one.
+                if ranked || known.iter().all(|other| other.matches != matches_new) {
+                    let number = finder.insert(&matches_new, priority, order).unwrap();
+                    assert!(known.iter().all(|other| other.number != number));
+                    known.push(Known { number, matches: matches_new, priority, order });
+                }
+                let key: Vec<u64> = fields
+                    .iter()
+                    .map(|field| {
+                        let all = mask(field.bits, field.bits);
+                        let near = (random.below(4) * (all / 3)) & all;
+                        if random.below(3) == 0 { random.below(u64::MAX) & all } else { near }
+                    })
+                    .collect();
+                let best = known
+                    .iter()
+                    .filter_map(|known| Some((matches(known, &fields, &key)?, known)))
+                    .max_by_key(|(length, known)| {
+                        let length = if ranked { 0 } else { *length };
+                        (known.priority, length, std::cmp::Reverse(known.order))
+                    })
+                    .map_or(0, |(_, known)| known.number);
+                assert_eq!(search(&mut searcher, &places, &key), best, "{kinds:?} {key:x?}");
+                hits += u32::from(best != 0);
+            }
+            assert!(hits > 5, "{kinds:?}: {hits} hits");
+        }
+    }
+
+    #[test]
+    fn what_no_number_of_two_words_has_is_refused() {
+        let of = |kinds: &[(u32, MatchKind)]| {
+            let fields: Vec<MatchField> =
+                kinds.iter().map(|(bits, kind)| MatchField { bits: *bits, kind: *kind }).collect();
+            Finder::new(&fields).map(|_| ())
+        };
+        assert_eq!(of(&[(129, MatchKind::Lpm)]), Err(FinderError::TooWide));
+        assert_eq!(
+            of(&[(121, MatchKind::Ternary), (1, MatchKind::Exact)]),
+            Err(FinderError::TooWide)
+        );
+        assert_eq!(of(&[]), Err(FinderError::TooWide));
+        assert_eq!(of(&[(8, MatchKind::Lpm), (8, MatchKind::Lpm)]), Err(FinderError::TwoPrefixes));
+        assert_eq!(of(&[(128, MatchKind::Lpm)]), Ok(()));
+    }
+}

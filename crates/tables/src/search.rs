@@ -1,0 +1,196 @@
+//! What finds the number of the best entry: a [`PrefixTrie`] where no field needs a priority (exact fields then stand before
+//! the prefix), a [`TernaryTree`] where one does.
+//!
+//! The one writer adds and removes the ways to entries; packets search meanwhile.
+
+use crate::arena::Writer;
+use crate::match_key::{MatchField, MatchKind, Pattern};
+use crate::packing::{Packed, Packing};
+use crate::prefix_trie::{PrefixTrie, PrefixWriter};
+use crate::quiescence::Domain;
+use crate::ternary_tree::{FieldRange, Rule, TernaryTree, Waiting, key_words};
+
+/// See the module.
+pub(crate) enum Search {
+    Prefix { packing: Packing, trie: PrefixTrie },
+    Ternary(TernaryTree),
+}
+
+/// What the one writer of a search knows.
+pub(crate) enum SearchWriter {
+    Prefix(PrefixWriter),
+    Ternary(Writer),
+}
+
+/// How an entry is found.
+pub(crate) enum Link {
+    Prefix { key: Packed, length: u32 },
+    Rule(Rule),
+}
+
+/// Memory of one thread's searches.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// The name of the best entry of each packet, 0 for none.
+    pub(crate) found: Vec<u32>,
+    short: Vec<u64>,
+    medium: Vec<u128>,
+    bytes: Vec<u8>,
+    stack: Vec<Waiting>,
+}
+
+/// Whether entries have a priority of their own.
+pub(crate) fn has_priorities(fields: &[MatchField]) -> bool {
+    fields.iter().any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm))
+}
+
+impl Search {
+    /// For keys of these fields, of which one at most has a prefix where none needs a priority. `None` where memory does
+    /// not suffice.
+    pub(crate) fn new(fields: &[MatchField]) -> Option<(Self, SearchWriter)> {
+        if has_priorities(fields) {
+            let tree = TernaryTree::new(fields.iter().map(MatchField::bytes));
+            return Some((Self::Ternary(tree), SearchWriter::Ternary(Writer::default())));
+        }
+        let packing = Packing::new(fields);
+        let (trie, writer) = PrefixTrie::new(packing.bits())?;
+        Some((Self::Prefix { packing, trie }, SearchWriter::Prefix(writer)))
+    }
+
+    /// Bytes reserved.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Prefix { trie, .. } => trie.bytes(),
+            Self::Ternary(tree) => tree.bytes(),
+        }
+    }
+
+    /// How an entry with this pattern is found.
+    pub(crate) fn link(&self, pattern: &Pattern, priority: u32, order: u64, number: u32) -> Link {
+        match self {
+            Self::Prefix { packing, .. } => Link::Prefix {
+                key: packing.pack(&pattern.value),
+                length: packing.prefix_bits(pattern.prefix),
+            },
+            Self::Ternary(_) => {
+                let words = |bytes: &[u8]| {
+                    let mut words = Vec::new();
+                    key_words(bytes, &mut words);
+                    words.pop();
+                    words
+                };
+                let ranges = pattern.ranges.iter();
+                let ranges = ranges.map(|range| FieldRange::new(range.at, &range.low, &range.high));
+                Link::Rule(Rule {
+                    number,
+                    priority,
+                    order,
+                    mask: words(&pattern.mask),
+                    value: words(&pattern.value),
+                    ranges: ranges.collect(),
+                })
+            }
+        }
+    }
+
+    /// Lets packets find an entry. False where memory does not suffice.
+    pub(crate) fn add(
+        &self,
+        writer: &mut SearchWriter,
+        domain: &Domain,
+        link: &Link,
+        number: u32,
+    ) -> bool {
+        match (self, writer, link) {
+            (
+                Self::Prefix { trie, .. },
+                SearchWriter::Prefix(writer),
+                Link::Prefix { key, length },
+            ) => match key {
+                Packed::Short(key) => trie.insert(writer, domain, *key, *length, number),
+                Packed::Medium(key) => trie.insert(writer, domain, *key, *length, number),
+                Packed::Long(key) => trie.insert(writer, domain, &key[..], *length, number),
+            },
+            (Self::Ternary(tree), SearchWriter::Ternary(writer), Link::Rule(rule)) => {
+                tree.insert(writer, domain, rule)
+            }
+            _ => false,
+        }
+    }
+
+    /// Lets no packet find an entry any more. False where memory does not suffice: then it is as it was.
+    pub(crate) fn remove(&self, writer: &mut SearchWriter, domain: &Domain, link: &Link) -> bool {
+        match (self, writer, link) {
+            (
+                Self::Prefix { trie, .. },
+                SearchWriter::Prefix(writer),
+                Link::Prefix { key, length },
+            ) => match key {
+                Packed::Short(key) => trie.remove(writer, domain, *key, *length),
+                Packed::Medium(key) => trie.remove(writer, domain, *key, *length),
+                Packed::Long(key) => trie.remove(writer, domain, &key[..], *length),
+            },
+            (Self::Ternary(tree), SearchWriter::Ternary(writer), Link::Rule(rule)) => {
+                tree.remove(writer, domain, rule)
+            }
+            _ => false,
+        }
+    }
+
+    /// The names of the best entries for these keys, each of `width` bytes, into `scratch.found`.
+    pub(crate) fn find(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+        {
+            // SAFETY: the processor has the instructions, as just found out.
+            return unsafe { self.find_counting(keys, width, scratch) };
+        }
+        self.find_by_any_means(keys, width, scratch);
+    }
+
+    /// With the instructions that count bits, of which nodes need several for each step.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "popcnt,lzcnt,bmi1,bmi2")]
+    fn find_counting(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
+        self.find_by_any_means(keys, width, scratch);
+    }
+
+    #[inline(always)]
+    fn find_by_any_means(&self, keys: &[u8], width: usize, scratch: &mut Scratch) {
+        let Scratch { found, short, medium, bytes, stack } = scratch;
+        found.clear();
+        let packets = keys.chunks_exact(width);
+        match self {
+            Self::Prefix { packing, trie } => {
+                found.resize(packets.len(), 0);
+                match packing.bits() {
+                    ..=64 => {
+                        short.clear();
+                        packing.pack_short(keys, width, short);
+                        trie.find(short, found);
+                    }
+                    65..=128 => {
+                        medium.clear();
+                        medium.extend(packets.map(|key| packing.pack_medium(key)));
+                        trie.find(medium, found);
+                    }
+                    _ => {
+                        let length = packing.pack_long(packets, bytes);
+                        let keys: Vec<&[u8]> = bytes.chunks_exact(length).collect();
+                        trie.find(&keys, found);
+                    }
+                }
+            }
+            Self::Ternary(tree) => {
+                let now = tree.now();
+                for key in packets {
+                    key_words(key, short);
+                    found.push(tree.find(now, short, stack).map_or(0, |(.., number)| number + 1));
+                }
+            }
+        }
+    }
+}
