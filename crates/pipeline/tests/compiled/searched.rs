@@ -90,7 +90,7 @@ const ALL: [Table; 6] = [
 /// Few values, which meet: all fields of packets and of entries are made of them.
 fn value(random: &mut ChaCha8Rng, width: u32) -> u128 {
     let one = 0x0101_0101_0101_0101_0101_0101_0101_0101_u128;
-    let high = random.random_range(0..3_u128) * one << 7;
+    let high = (random.random_range(0..3_u128) * one) << 7;
     (high | random.random_range(0..3_u128)) & (u128::MAX >> (128 - width))
 }
 

@@ -1,7 +1,8 @@
 //! The Internet checksum (RFC 1071) over fields that lie in whole words of 16 bits: a few additions where the fields are.
 //!
 //! The one's complement sum does not depend on the order of bytes (RFC 1071, section 2(B)), so the words are added as the
-//! machine loads them, eight or four bytes at once, and the result is swapped.
+//! machine loads them, eight or four bytes at once, and the result is swapped. Where varbits hold something, which is rare,
+//! the sum over all is the host's.
 
 use super::memory::Pointer;
 use super::{Function, context_offset};
@@ -14,9 +15,38 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 impl Function<'_, '_> {
     /// The checksum of the data of a gather, which is compared with `found` where that is asked for. Nothing if it is
     /// another hash, or over other data.
-    pub(super) fn internet_checksum(&mut self, gather: u32, found: Value) -> Option<Value> {
-        let gather =
-            self.bound.gathers.get(gather as usize).filter(|gather| is_in_words(gather))?;
+    pub(super) fn internet_checksum(&mut self, number: u32, found: Value) -> Option<Value> {
+        let bound = self.bound;
+        let gather = bound.gathers.get(number as usize).filter(|gather| is_in_words(gather))?;
+        if !gather.pieces.iter().any(|piece| matches!(piece, Piece::Tail { .. })) {
+            return Some(self.checksum_of_words(gather, found));
+        }
+        let mut tails = self.number(0);
+        for piece in &gather.pieces {
+            if let Piece::Tail { flag, .. } = *piece {
+                let header = Address::fixed(flag);
+                let (is_valid, none) = (self.is_valid(header), self.number(0));
+                let width = self.tail_width(header);
+                let width = self.builder.ins().select(is_valid, width, none);
+                tails = self.builder.ins().bor(tails, width);
+            }
+        }
+        let mut block = || self.builder.create_block();
+        let (long, short, join) = (block(), block(), block());
+        let checksum = self.builder.append_block_param(join, types::I64);
+        self.builder.set_cold_block(long);
+        self.builder.ins().brif(tails, long, &[], short, &[]);
+        self.builder.switch_to_block(long);
+        let called = self.hash_by_call(number, found);
+        self.builder.ins().jump(join, &[called.into()]);
+        self.builder.switch_to_block(short);
+        let summed = self.checksum_of_words(gather, found);
+        self.builder.ins().jump(join, &[summed.into()]);
+        self.builder.switch_to_block(join);
+        Some(checksum)
+    }
+
+    fn checksum_of_words(&mut self, gather: &Gather, found: Value) -> Value {
         let mut sum = self.number(0);
         for piece in &gather.pieces {
             let words = self.words(piece);
@@ -34,7 +64,7 @@ impl Function<'_, '_> {
             let error = self.builder.ins().bor(before, differs);
             self.set_context_field(context_offset::CHECKSUM_ERROR, error);
         }
-        Some(checksum)
+        checksum
     }
 
     /// A sum of words that is congruent to that of a piece's words of 16 bits; zero of an invalid header.
@@ -56,6 +86,8 @@ impl Function<'_, '_> {
                 let none = self.number(0);
                 self.builder.ins().select(is_valid, sum, none)
             }
+            // It holds nothing.
+            Piece::Tail { .. } => self.number(0),
             Piece::Number { offset, bytes, width } => {
                 let value = match self.slot(offset) {
                     Some(variable) => self.builder.use_var(variable),
@@ -106,6 +138,7 @@ fn is_in_words(gather: &Gather) -> bool {
             Piece::Bits { bit, width, .. } => {
                 bit.is_multiple_of(8) && width.is_multiple_of(16) && width < 1 << 16
             }
+            Piece::Tail { .. } => true,
             Piece::Number { width, .. } | Piece::Constant { width, .. } => {
                 width.is_multiple_of(16) && (1..=64).contains(&width)
             }

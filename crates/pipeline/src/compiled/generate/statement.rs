@@ -442,9 +442,17 @@ impl Function<'_, '_> {
         gather: u32,
         found: cranelift_codegen::ir::Value,
     ) -> cranelift_codegen::ir::Value {
-        if let Some(checksum) = self.internet_checksum(gather, found) {
-            return checksum;
+        match self.internet_checksum(gather, found) {
+            Some(checksum) => checksum,
+            None => self.hash_by_call(gather, found),
         }
+    }
+
+    pub(super) fn hash_by_call(
+        &mut self,
+        gather: u32,
+        found: cranelift_codegen::ir::Value,
+    ) -> cranelift_codegen::ir::Value {
         let number = self.number(u64::from(gather));
         let arguments = [self.frame, self.context, number, found];
         self.spill_pieces(gather);
